@@ -37,6 +37,7 @@ def check_settings() -> None:
     """End with one line where the environment asks for what there is not."""
     try:
         gate.allowed_names()
+        gate.embedding()
         visitors.limits()
         visitors.admin_token()
         if os.environ.get("NPTLAB_PUBLIC", "0") not in ("0", "1"):

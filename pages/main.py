@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import address, visitors
+from pages.ui import address, share, showing, visitors
 
 # A file of our own: Streamlit would fetch a Material icon's picture from outside.
 ICON = Path(__file__).parents[1] / "assets" / "icon.svg"
@@ -89,5 +89,9 @@ page = st.navigation(PAGES)
 st.set_page_config(page_title=f"{page.title} · NPT Lab")
 st.html(Path(__file__).with_name("ui") / "frame.css")
 address.arrive(page.url_path)
+showing.begin({each.url_path: each for section in PAGES.values() for each in section})
 page.run()
+showing.end()
+if not (showing.presenting() or st.context.is_embedded):
+    share.menu(page)
 address.write()

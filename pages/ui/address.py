@@ -90,6 +90,12 @@ def write() -> None:
     visit.changed = False
 
 
+def leave() -> None:
+    """The next run reads the address anew, even on the same page: a story's next scene."""
+    visit = _visit()
+    st.session_state["address"] = _Visit(keys=visit.keys, backs=visit.backs + 1)
+
+
 def fragment(draw: Callable[..., None], *, run_every: float | None = None) -> Callable[..., Any]:
     """`st.fragment` for what draws settings: a run of it alone brings the address up to date."""
 

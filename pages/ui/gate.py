@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
@@ -47,6 +47,8 @@ HEADERS = {
 
 _CLOSED = re.compile(r"/_stcore/(metrics|agent/)")
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?", re.IGNORECASE)
+_EMBED = re.compile(r"(^|&)embed(=1?)?(?=&|$)", re.IGNORECASE)
 _YEAR = 365 * 24 * 3600
 _FULL = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="20">
 <title>NPT Lab</title><body style="font:1.1rem/1.5 sans-serif;max-width:34rem;margin:4rem auto;\
@@ -60,6 +62,7 @@ class Gate:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._names = allowed_names()
+        self._headers = _framed(embedding())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -72,8 +75,8 @@ class Gate:
             return
         token = _token(headers)
         fresh = _fresh_token() if not token and _is_document(scope, headers) else ""
-        answer = refusal or self._no_room(scope, headers, token)
-        with_headers = _adding(send, fresh, secure=_is_secure(scope, headers))
+        answer = refusal or _embedded(scope, headers) or self._no_room(scope, headers, token)
+        with_headers = _adding(send, self._headers, fresh, secure=_is_secure(scope, headers))
         if answer is not None:
             await answer(scope, receive, with_headers)
         elif upload := _UPLOAD.search(scope["path"]):
@@ -166,6 +169,42 @@ def allowed_names() -> frozenset[str]:
     return frozenset(name.lower().rstrip(".") for name in (*texts, *own) if name)
 
 
+def embedding() -> tuple[str, ...]:
+    """Origins whose pages may show ours in a frame, beside our own.
+
+    Raises:
+        ValueError: where NPTLAB_EMBED holds what is no origin.
+    """
+    texts = os.environ.get("NPTLAB_EMBED", "").replace(",", " ").split()
+    for text in texts:
+        if not _ORIGIN.fullmatch(text):
+            raise ValueError(
+                "NPTLAB_EMBED holds origins such as https://moodle.example.org, with commas "
+                f"between; got {text!r}. Leave out path and wildcard."
+            )
+    return tuple(texts)
+
+
+def _framed(origins: Sequence[str]) -> Mapping[str, str]:
+    """The headers, where pages of these origins may show ours."""
+    if not origins:
+        return HEADERS
+    policy = HEADERS["Content-Security-Policy"]
+    wider = policy.replace("frame-ancestors 'self'", f"frame-ancestors 'self' {' '.join(origins)}")
+    kept = {name: value for name, value in HEADERS.items() if name != "X-Frame-Options"}
+    return {**kept, "Content-Security-Policy": wider}
+
+
+def _embedded(scope: Scope, headers: Headers) -> Response | None:
+    """`?embed` as Streamlit's front end understands it, which reads `embed=true` alone."""
+    text = scope["query_string"].decode("latin-1")
+    if not _is_document(scope, headers) or not _EMBED.search(text):
+        return None
+    query = _EMBED.sub(r"\1embed=true", text)
+    path = quote(scope["path"].lstrip("/"))  # two slashes would name another host
+    return RedirectResponse(f"/{path}?{query}", 307)
+
+
 def _is_address(host: str) -> bool:
     try:
         return bool(ip_address(host))
@@ -228,13 +267,13 @@ def _token(headers: Headers) -> str:
     return morsel.value if morsel is not None and visitors.name_of(morsel.value) else ""
 
 
-def _adding(send: Send, token: str, *, secure: bool) -> Send:
+def _adding(send: Send, own: Mapping[str, str], token: str, *, secure: bool) -> Send:
     """Sends with the headers above, and the cookie where the browser has none."""
 
     async def adding(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
+            for name, value in own.items():
                 headers.setdefault(name, value)
             if token:
                 cookie = f"{visitors.COOKIE}={token}; Path=/; Max-Age={_YEAR}; HttpOnly"

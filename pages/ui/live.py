@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import address
+from pages.ui import address, story
 from validation_core.figures import live
 from validation_core.figures.live import Payload
 
@@ -84,6 +84,7 @@ def chart(
     value = result.get("value") or chosen
     value = payload.nearest(value if len(value) == len(payload.sliders) else chosen)
     _say(url, value, first, payload.nearest(linked))
+    story.drawn(payload, value)
     opened, words = st.session_state.get(f"{key}_off", (None, ""))
     if words and value == opened:
         st.caption(words)

@@ -1,14 +1,16 @@
-"""A button that copies the page's address, which carries every setting."""
+"""What a reader takes along or shows: the page's link, its QR code, a story of several pages."""
 
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
+import segno
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
-from pages.ui import address
+from pages.ui import address, jobs, story
 
 _LOOK = """
 button { padding: 0.4rem 0.8rem; border-radius: 8px; background: none; cursor: pointer;
@@ -16,11 +18,90 @@ button { padding: 0.4rem 0.8rem; border-radius: 8px; background: none; cursor: p
   font: 0.875rem var(--st-font); color: var(--st-text-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); }
 """
+_SCALE = 5  # pixels of a module of the code
 
 
-def copy_link(key: str = "copy-link") -> None:
-    """Draw it, below the settings: an old link is copied as the address says them today."""
-    _component()(key=key, data=urlencode(address.settings(), doseq=True))
+def copy_link(key: str = "copy-link", query: str | None = None) -> None:
+    """Draw it, below the settings: an old link is copied as the address says them today.
+
+    Args:
+        query: what the link says instead of the page's settings.
+    """
+    said = urlencode(address.settings(), doseq=True) if query is None else query
+    _component()(key=key, data=said)
+
+
+def menu(page: StreamlitPage) -> None:
+    """The button at the foot of the sidebar: link, code, present mode, story."""
+    if st.sidebar.button("Share or present", icon=":material/ios_share:", key="share"):
+        _dialog(page, urlencode(address.settings(), doseq=True))
+
+
+@st.dialog("Share or present")
+def _dialog(page: StreamlitPage, settings: str) -> None:
+    """Of the page with the settings of its address."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        copy_link("share-copy", settings)
+        st.link_button("Present", f"?{settings}&present".replace("?&", "?"))
+    st.image(code(_absolute(settings)), width=200)
+    st.caption("This page, with its settings.")
+    _scenes(page, settings)
+
+
+def code(link: str) -> str:
+    """The QR code of a link as SVG, dark on light with its quiet zone in either theme."""
+    return str(
+        segno.make(link, error="m", micro=False).svg_inline(
+            scale=_SCALE, border=4, dark="#000", light="#fff"
+        )
+    )
+
+
+def _absolute(query: str) -> str:
+    parts = urlsplit(st.context.url or "http://localhost:8501/")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}" + f"?{query}" * bool(query)
+
+
+def _scenes(page: StreamlitPage, settings: str) -> None:
+    """The story that is being put together."""
+    st.markdown("**A story** of several pages, stepped through in present mode.")
+    title = st.text_input("Title of this scene", value=page.title, max_chars=80, key="scene-title")
+    scene = story.Scene(page.url_path, settings, story.named(title))
+    st.button("Add scene", on_click=story.add, args=(scene,), icon=":material/add:")
+    scenes = story.scenes()
+    for i, each in enumerate(scenes):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.text(f"{i + 1}. {each.title}")
+            st.button(
+                ":material/arrow_upward:", key=f"up-{i}", on_click=story.move, args=(i, -1),
+                disabled=i == 0, type="tertiary", help="Further up",
+            )  # fmt: skip
+            st.button(
+                ":material/close:", key=f"out-{i}", on_click=story.remove, args=(i,),
+                type="tertiary", help="Take it out",
+            )  # fmt: skip
+    if not scenes:
+        return
+    try:
+        query = story.query(scenes)
+    except ValueError as refusal:
+        st.error(str(refusal))
+        return
+    # Relative to the server's root: every page's path is one below it.
+    root = _absolute("").rpartition("/")[0]
+    with st.container(horizontal=True):
+        st.link_button("Open story", f"{root}/{scenes[0].page}?{query}")
+        if story.has_pictures(scenes):
+            st.download_button(
+                "Save as a file",
+                data=jobs.undisturbed(lambda: story.html(scenes)),
+                file_name="story.html",
+                mime="text/html",
+                on_click="ignore",
+                key="story-file",
+            )
+    st.image(code(f"{root}/{scenes[0].page}?{query}"), width=260)
+    st.caption("The story, as one link.")
 
 
 @cache

@@ -5,12 +5,14 @@ const STAGE = 0 // the first slider
 const stageOf = (chart) => chart.lesson.stages[chart.at[STAGE]]
 const valueOf = (chart, index) => chart.sliders[index].values[chart.at[index]]
 const presenting = () => new URLSearchParams(location.search).has("present")
+const inStory = () => new URLSearchParams(location.search).has("story") // arrows turn its scenes
 
 // All that stands around the panels; gives where sliders and panels go.
 const frameLesson = (chart, root) => {
   const { lesson } = chart
   root.classList.add("lesson")
   root.classList.toggle("present", presenting())
+  if (presenting()) document.documentElement.style.fontSize = "25.6px" // 1.6 times
   const head = html(root, "header")
   html(head, "p", "kicker", `${lesson.title} \u00b7 ${lesson.minutes} minutes`)
   html(head, "h2", "", lesson.question)
@@ -82,6 +84,7 @@ const dress = (chart) => {
     panel.node.hidden = !shown
     panel.node.style.order = seen.indexOf(i)
   })
+  if (only) tall(chart)
   for (const panel of chart.panels) { // only now have they their width
     if (panel.node.hidden || !(panel.late || panel.width !== panel.node.clientWidth)) continue
     draw(chart, panel)
@@ -102,6 +105,15 @@ const dress = (chart) => {
   lesson.formula.innerHTML = formula ? formula.mathml : "" // made by the core, never a user's
   if (formula) html(lesson.formula, "small", "", formula.source)
   speak(chart)
+}
+// Before a room the picture takes what the window has left.
+const tall = (chart) => {
+  for (const panel of chart.panels) {
+    if (panel.node.hidden || panel.square || pictureCard(chart, chart.panels.indexOf(panel))) continue
+    const top = panel.node.parentElement.getBoundingClientRect().top
+    const rest = panel.node.clientHeight - panel.svg.clientHeight
+    panel.height = Math.max(180, Math.floor(innerHeight - top - rest - 56))
+  }
 }
 // What is said follows the sliders; so do the formula's values.
 const speak = (chart) => {
@@ -189,7 +201,7 @@ const listen = (chart) => {
     const path = event.composedPath()[0]
     const onSlider = path instanceof HTMLInputElement
     const by = { PageDown: 1, PageUp: -1, ArrowRight: onSlider ? 0 : 1, ArrowLeft: onSlider ? 0 : -1 }
-    if (!presenting() || !by[event.key] || event.altKey || event.ctrlKey || event.metaKey) return
+    if (!presenting() || inStory() || !by[event.key] || event.altKey || event.ctrlKey || event.metaKey) return
     event.preventDefault()
     endStory(chart)
     turn(chart, by[event.key])

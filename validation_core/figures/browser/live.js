@@ -206,6 +206,13 @@ const legend = (chart, panel, follow) => {
 const nearest = (grid, value) =>
   grid.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(grid[best] - value) ? i : best), 0)
 
+// Before a room: the first row of pictures, as high as the window has room below the sliders.
+const oneScreen = (chart) => {
+  chart.root.classList.add("present")
+  chart.panels.forEach((panel, i) => { panel.node.hidden = i >= chart.columns })
+  const rest = innerHeight - chart.panels[0].node.parentElement.getBoundingClientRect().top
+  for (const panel of chart.panels) panel.height = Math.max(180, Math.floor(rest - 175))
+}
 const build = (chart, root) => {
   root.replaceChildren()
   chart.root = root
@@ -242,8 +249,10 @@ const build = (chart, root) => {
     dress(chart)
     listen(chart)
   } else {
-    chart.panels.forEach((panel) => draw(chart, panel)) // only now have all of them their width
-    chart.panels.forEach((panel) => describe(chart, panel))
+    if (presenting()) oneScreen(chart)
+    const seen = chart.panels.filter((panel) => !panel.node.hidden)
+    seen.forEach((panel) => draw(chart, panel)) // only now have all of them their width
+    seen.forEach((panel) => describe(chart, panel))
   }
   say(chart)
 }

@@ -1,0 +1,110 @@
+"""How a page is shown: to a room (`?present`), within another site's page (`?embed=true`).
+
+Present mode has no menu and large type, and a bar that changes the theme, begins anew, and steps
+through the scenes of a story (`story.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from pages.ui import address, story
+
+PRESENT = "present"
+_HERE = Path(__file__).parent
+_ROOM = """
+html { font-size: 25.6px; }
+[data-testid="stSidebar"], [data-testid="stSidebarCollapsedControl"], [data-testid="stHeader"],
+[data-testid="stExpandSidebarButton"] { display: none !important; }
+.stMainBlockContainer { padding: 0.7rem 1.2rem 2.6rem !important; max-width: none !important; }
+.stMainBlockContainer h1 { font-size: 1.15rem !important; padding: 0 !important; }
+[data-testid="stCaptionContainer"], [class*="st-key-strip"], .st-key-lesson,
+.stMainBlockContainer:has(.st-key-lesson) h1, [data-testid="stDownloadButton"],
+[data-testid="stPageLink"], [class*="st-key-copy-link"] { display: none !important; }
+.stMainBlockContainer > [data-testid="stVerticalBlock"] { gap: 0.4rem; }
+.st-key-showing { position: fixed; right: 1rem; bottom: 0.5rem; width: auto; z-index: 99; }
+"""
+_FRAME = """
+[data-testid="stSidebar"], [data-testid="stSidebarCollapsedControl"],
+[data-testid="stExpandSidebarButton"] { display: none !important; }
+.stMainBlockContainer { padding: 0.8rem 1rem 1rem !important; max-width: none !important; }
+"""
+
+
+def presenting() -> bool:
+    """Whether the address asks for present mode."""
+    return PRESENT in st.query_params
+
+
+def begin(pages: Mapping[str, StreamlitPage]) -> None:
+    """Before a page runs: its look, and in present mode the bar.
+
+    Args:
+        pages: by their paths.
+    """
+    story.begin()
+    if st.context.is_embedded:
+        st.html(f"<style>{_FRAME}</style>")
+    if not presenting():
+        return
+    st.html(f"<style>{_ROOM}</style>")
+    scenes, index = _story(list(pages))
+    shown = {
+        "count": len(scenes),
+        "index": index,
+        "title": scenes[index].title if scenes else "",
+        "anew": story.query(scenes, index) if scenes else PRESENT,
+    }
+    with st.container(key="showing"):
+        result = _component()(key="showing-bar", data=shown, on_turn_change=_noted)
+    by = result.get("turn")
+    if scenes and isinstance(by, int) and 0 <= index + by < len(scenes):
+        address.leave()
+        to = index + by
+        st.switch_page(pages[scenes[to].page], query_params=story.link(scenes, to))
+
+
+def end() -> None:
+    """After a page has run: what it drew is its scene's picture."""
+    text = st.query_params.get(story.STORY)
+    if text and presenting() and "story" in st.session_state:
+        scenes, index = st.session_state["story"]
+        if scenes:
+            story.keep(scenes[index])
+
+
+def _story(pages: list[str]) -> tuple[tuple[story.Scene, ...], int]:
+    """The scenes that the address carries, and which of them is open; none where it has none."""
+    text = st.query_params.get(story.STORY)
+    st.session_state["story"] = (), 0
+    if not text:
+        return (), 0
+    try:
+        scenes = story.unpacked(text, pages)
+    except ValueError as refusal:
+        st.warning(str(refusal), icon=":material/link_off:")
+        return (), 0
+    asked = address.number(st.query_params.get(story.SCENE, "0")) or 0.0
+    index = int(min(max(asked, 0), len(scenes) - 1))
+    st.session_state["story"] = scenes, index
+    return scenes, index
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component(
+        "nptlab_showing",
+        html='<div class="bar" role="toolbar" aria-label="Presentation"></div>\n',
+        css=(_HERE / "showing.css").read_text(),
+        js=(_HERE / "showing.js").read_text(),
+    )
+
+
+def _noted() -> None:
+    """Streamlit keeps a component's trigger only where a callback is named."""
