@@ -12,7 +12,12 @@ from typing import Any
 
 from validation_core.figures import standalone
 from validation_core.figures.standalone import Scene
-from validation_core.lessons import number_with_units, same_or_different, ten_more_steps
+from validation_core.lessons import (
+    could_you_have_seen_it,
+    number_with_units,
+    same_or_different,
+    ten_more_steps,
+)
 from validation_core.lessons.lesson import Lesson
 from validation_core.study import Study
 
@@ -40,6 +45,12 @@ KINDS = (
         "A number with units",
         number_with_units.NumberWithUnits(),
         number_with_units.lesson,
+    ),
+    Kind(
+        "could-you-have-seen-it",
+        "Could you have seen it?",
+        could_you_have_seen_it.CouldYouHaveSeenIt(),
+        could_you_have_seen_it.lesson,
     ),
 )
 

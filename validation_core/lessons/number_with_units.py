@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
@@ -108,7 +109,10 @@ class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
                 x = np.repeat(drawn.x[:1], len(_GRID), axis=0)
                 ratios[kind, g] = ratio(_placed(family, _GRID, x), x)
         weighed, picked = _weighed(self.seed)
-        return Divergences(d, last, ratios, weighed, picked, _heavy(self.seed))
+        d, last, ratios, heavy = (
+            part.astype(np.float32) for part in (d, last, ratios, _heavy(self.seed))
+        )
+        return Divergences(d, last, ratios, weighed, picked, heavy)
 
 
 def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
@@ -187,7 +191,6 @@ def lesson(seen: Divergences) -> Lesson:
     estimate = over(written(means[0], "{:.2f}".format), "kind", "gamma", "pairs")
     reach = over(written((means[2] - means[1]) / 2, "{:.2f}".format), "kind", "gamma", "pairs")
     closed = over([[f"{exact(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma")
-    gamma = over([f"{g:g}" for g in GAMMAS], "gamma")
     pairs = over([f"{n:,}" for n in PAIRS], "pairs")
     ends = [over(written(each, "{:.4f}".format), "m") for each in seen.weighed.T]
     tails = np.array([heavy_exact(freedom) for freedom in FREEDOMS])
@@ -264,9 +267,10 @@ def lesson(seen: Divergences) -> Lesson:
                 title="Improve q",
                 words=sentence(
                     "Take M draws of q, weigh each by p / q, and pick one by its weight: a "
-                    "better q. With M = {m} at most {bound} nats are left (95% interval {low} "
-                    f"to {{high}}, {WEIGHED:,} pairs); q alone is "
-                    f"{augmented.TwoStageNormal().skl():.4f} away.",
+                    "better q. q alone is "
+                    f"{augmented.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a bound on "
+                    "what is left is {bound} nats (95% interval {low} to {high}, from "
+                    f"{WEIGHED:,} pairs).",
                     m=over([str(m) for m in MS], "m"),
                     bound=ends[0], low=ends[1], high=ends[2],
                 ),
@@ -288,7 +292,7 @@ def lesson(seen: Divergences) -> Lesson:
                                  "the variance of d is infinite"),
                         "freedom",
                     ),
-                    truth=over(written(tails, "{:.2f}".format), "freedom"),
+                    truth=over(written(tails, "{:.2g}".format), "freedom"),
                     share=over(written(share, "{:.1%}".format), "freedom"),
                     low=over(written(low, "{:.1%}".format), "freedom"),
                     high=over(written(high, "{:.1%}".format), "freedom"),
@@ -301,19 +305,16 @@ def lesson(seen: Divergences) -> Lesson:
             ),
             Stage(
                 title="Why",
-                words="log p(θ, x) − log q(θ | x) differs from log p − log q of the posterior by "
-                "log p(x) alone, which is the same for θ and θ′ at one x and cancels. The mean of "
-                "what is left is KL(p‖q) + KL(q‖p), by the definition of each.",
+                words="r = log p(θ, x) − log q(θ | x) differs from log p − log q of the posterior "
+                "by log p(x) alone, which is the same for θ and θ′ at one x and cancels. The mean "
+                "of what is left is KL(p‖q) + KL(q‖p), by the definition of each.",
                 panels=[0, 1],
                 sliders=["pairs", "gamma"],
                 at={"kind": 0, "gamma": GAMMA},
                 formula=Formula(
-                    latex=r"\frac{1}{\text{@n}} \sum_i \left[ \log\frac{p(\theta_i, x_i)}"
-                    r"{q(\theta_i | x_i)} - \log\frac{p(\theta_i', x_i)}{q(\theta_i' | x_i)} "
-                    r"\right] = \text{@mean} \pm \text{@reach}, \quad \gamma^2 = "
-                    r"\text{@gamma}^2 = \text{@closed}",
-                    values={"n": pairs, "mean": estimate, "reach": reach, "gamma": gamma,
-                            "closed": over([f"{exact(0, g):.2f}" for g in GAMMAS], "gamma")},
+                    latex=r"\frac{1}{\text{@n}} \sum [r(\theta) - r(\theta')] ="
+                    r"\text{@mean} \pm \text{@reach}",
+                    values={"n": pairs, "mean": estimate, "reach": reach},
                     source="Domke (2021), Algorithm 1",
                 ),
                 beats=[
@@ -356,7 +357,7 @@ def prefixes(d: Array) -> Array:
     return np.stack([np.stack(nats.means(d[..., :n])) for n in PAIRS], -1)
 
 
-def _covers(intervals: Array, truth: Array) -> Array:
+def _covers(intervals: Array, truth: Array) -> NDArray[np.bool_]:
     low, high = intervals[..., 1], intervals[..., 2]
     return np.asarray((low <= truth[:, None]) & (truth[:, None] <= high))
 
@@ -413,7 +414,7 @@ def _mean(means: Array) -> Panel:
         [
             HLine(0, color=style.NULL, dash="", width=1),
             Band(over(so_far, "pairs"), low, high, color=style.OBSERVED),
-            HLine(over(closed, "kind", "gamma"), color="", label="closed form"),
+            HLine(over(closed, "kind", "gamma")),
             Line(over(so_far, "pairs"), mean, color=style.OBSERVED, width=1.5),
             Points(over(at[:, None], "pairs"), ends[0], low=ends[1], high=ends[2],
                    color=style.OBSERVED, size=8),
@@ -423,8 +424,8 @@ def _mean(means: Array) -> Panel:
                names=[f"{n:,}" for n in ticks]),
         y=Axis((-0.5, 2), "nats"),
         height=300,
-        margin=70,
-        legend=[("mean and 95% interval", style.OBSERVED, "circle")],
+        legend=[("mean and 95% interval", style.OBSERVED, "circle"),
+                ("closed form", "", "dash")],
     )  # fmt: skip
 
 
@@ -482,7 +483,8 @@ def _picked(seen: Divergences) -> Panel:
 
 
 def _intervals(heavy: Array, truth: Array) -> Panel:
-    shown, inside = heavy[:, :_SHOWN], _covers(heavy, truth)[:, :_SHOWN]
+    shown = heavy[:, :_SHOWN] / truth[:, None, None]
+    inside = _covers(heavy, truth)[:, :_SHOWN]
     marks = []
     for which, color in ((inside, style.NULL), (~inside, style.OBSERVED)):
         middle, low, high = (
@@ -493,13 +495,12 @@ def _intervals(heavy: Array, truth: Array) -> Panel:
             Points(np.arange(_SHOWN), middle, low=low, high=high, color=color, size=4)
         )  # fmt: skip
     return Panel(
-        [HLine(over(truth, "freedom"), label="true", dash="", width=2), *marks],
+        [HLine(1, dash="", width=2), *marks],
         title=f"The first {_SHOWN} of {REPEATS:,} intervals, {EACH} pairs each",
         caption="Intervals higher than the panel are cut.",
         x=Axis((-1, _SHOWN), "repeat"),
-        y=Axis((-0.5, 5), "nats"),
+        y=Axis((-0.6, 4), "divergence, as a multiple of the true one"),
         height=300,
-        margin=40,
         legend=[("holds the divergence", style.NULL, "circle"),
                 ("misses it", style.OBSERVED, "circle")],
     )  # fmt: skip
