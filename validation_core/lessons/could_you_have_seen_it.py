@@ -38,7 +38,7 @@ BUDGETS = (50, 70, 100, 140, 200, 250, 300, 350, 400, 500, 600, 700, 850, 1000, 
 TRIALS = 400
 ALPHA = 0.05
 POWER = 0.8
-_ACROSS = 80  # dots of a line
+_ACROSS = 50  # dots of a line
 _STEP = 20  # trials that the slider adds
 _SBC, _UNIFORM = (20, 4), (5, 20)  # draws of q at each x; calibration draws of each test point
 TESTS = (*(f"SBC, K = {k}" for k in _SBC), "C2ST", *(f"Uniform, m = {m}" for m in _UNIFORM))
@@ -187,8 +187,9 @@ def lesson(seen: Rejections) -> Lesson:
                 title="Reveal",
                 words=sentence(
                     f"{TESTS[0]}, {{n}} simulations: of {{trials}} checks of a q that is "
-                    "{gamma} sd off, {hits} reject. That share is the power: {share}, 95% interval "
-                    "{low} to {high}. More trials tell it better; more simulations raise it.",
+                    "{gamma} sd off, {hits} reject. That share is the power: {share}, 95% "
+                    "interval {low} to {high}. More trials tell it better; more simulations "
+                    "raise it.",
                     n=spent,
                     gamma=gamma,
                     trials=over([str(t) for t in _trials()], "trials"),
@@ -348,9 +349,9 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
     bottom = len(GAMMAS) * (lines + 1.5) - 1
     return Panel(
         [
-            Points(x, there, color=style.NULL, size=3, opacity=0.35),
+            Points(x, there, color=style.NULL, size=2.5, opacity=0.35),
             Points(over(np.where(filled, x, np.nan), "test", "n", coarse=True), there,
-                   color=style.OBSERVED, size=5),
+                   color=style.OBSERVED, size=4),
         ],
         title=f"{TRIALS} checks for each bias of q",
         caption="The top row is a correct q: about 5% of its dots are filled, by chance.",
@@ -358,7 +359,7 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
         y=Axis((bottom, -1.5), "bias, gamma",
                ticks=[row * (lines + 1.5) + (lines - 1) / 2 for row in range(len(GAMMAS))],
                names=[f"{g:g} sd" for g in GAMMAS]),
-        height=330,
+        height=380,
         legend=[("rejects q", style.OBSERVED, "circle"), ("does not", style.NULL, "circle")],
     )  # fmt: skip
 

@@ -109,10 +109,7 @@ class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
                 x = np.repeat(drawn.x[:1], len(_GRID), axis=0)
                 ratios[kind, g] = ratio(_placed(family, _GRID, x), x)
         weighed, picked = _weighed(self.seed)
-        d, last, ratios, heavy = (
-            part.astype(np.float32) for part in (d, last, ratios, _heavy(self.seed))
-        )
-        return Divergences(d, last, ratios, weighed, picked, heavy)
+        return Divergences(d, last, ratios, weighed, picked, _heavy(self.seed))
 
 
 def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
@@ -184,7 +181,6 @@ def heavy_exact(freedom: float) -> float:
 
 def lesson(seen: Divergences) -> Lesson:
     """What is drawn of it."""
-    seen = Divergences(*(np.asarray(part, np.float64) for part in seen))
     means = prefixes(seen.d)
     truth = exact(0, GAMMA)
     said = np.round(np.linspace(0, 1, 101), 2)
