@@ -15,7 +15,6 @@ from validation_core import sampling
 from validation_core.bayes.augmented import POSTERIOR, TwoStageNormal
 from validation_core.lessons import LESSONS, number_with_units
 from validation_core.lessons.number_with_units import (
-    EACH,
     FREEDOMS,
     GAMMAS,
     MS,
@@ -40,30 +39,45 @@ def seen():
     return KIND.study.load(Store(SHIPPED))
 
 
-def test_terms_are_differences_of_normal_log_densities(seen):
-    """Of a shift: both terms once more by hand, from the same draws."""
-    g, n = GAMMAS.index(0.5), PAIRS[-1]
-    drawn = sampling.table(
-        number_with_units.benchmark(0), 0.5, n, 1, common(KIND.study.seed, "pairs", 0)
-    )
-    theta, other = drawn.theta[:, 0], drawn.q[:, 0, 0]
-    ratio = norm(0, 1).logpdf, norm(0.5, 1).logpdf
-    d = ratio[0](theta) - ratio[1](theta) - ratio[0](other) + ratio[1](other)
-    np.testing.assert_allclose(seen.d[0, g], d, atol=1e-5)
-    np.testing.assert_allclose(seen.last[0, g, -1], [theta[-1], other[-1]], atol=1e-6)
+@pytest.fixture(scope="module")
+def shifted():
+    """d (G, N) of a shift by hand, from the same draws, and the last pair of all."""
+    rows = []
+    for gamma in GAMMAS:
+        rng = common(KIND.study.seed, "pairs", 0)
+        drawn = sampling.table(number_with_units.benchmark(0), gamma, PAIRS[-1], 1, rng)
+        theta, other = drawn.theta[:, 0], drawn.q[:, 0, 0]
+        p, q = norm(0, 1).logpdf, norm(gamma, 1).logpdf
+        rows.append(p(theta) - q(theta) - p(other) + q(other))
+    return np.array(rows), (theta[-1], other[-1])
+
+
+def test_means_are_of_differences_of_normal_log_densities(seen, shifted):
+    d, last = shifted
+    for v, n in enumerate(PAIRS):
+        mean, sd = d[:, :n].mean(-1), d[:, :n].std(-1, ddof=1)
+        reach = ndtri(0.975) * sd / np.sqrt(n)
+        np.testing.assert_allclose(
+            seen.means[:, 0, :, v], [mean, mean - reach, mean + reach], atol=1e-9
+        )
+    np.testing.assert_allclose(seen.last[0, -1, -1], last, atol=1e-9)
 
 
 def test_terms_of_a_wide_q_are_those_of_its_chi_squares(seen):
-    """d = gamma / (2 (1 + gamma)) (z'^2 - z^2), z in sd of p."""
-    for g, gamma in enumerate(GAMMAS):
-        z = seen.last[1, g]
-        d = gamma / (2 * (1 + gamma)) * (z[:, 1] ** 2 - z[:, 0] ** 2)
-        np.testing.assert_allclose(seen.d[1, g, np.array(PAIRS) - 1], d, atol=1e-5)
+    """d = gamma / (2 (1 + gamma)) (z'^2 - z^2), z in sd of p: the first two pairs' mean."""
+    family, rng = number_with_units.benchmark(1), common(KIND.study.seed, "pairs", 1)
+    drawn = sampling.table(family, 1.0, PAIRS[-1], 1, rng)
+    sd = np.abs(drawn.x @ family.fixed.w2) ** 0.5
+    z, other = (
+        (side - drawn.x @ family.fixed.w1.T)[:, 0] / sd for side in (drawn.theta, drawn.q[:, 0])
+    )
+    d = (other**2 - z**2) / 4
+    np.testing.assert_allclose(seen.means[0, 1, -1], [d[:n].mean() for n in PAIRS], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_the_interval_of_all_pairs_holds_the_closed_form(seen, kind):
-    estimate, low, high = number_with_units.prefixes(seen.d)[:, kind, :, -1]
+    estimate, low, high = seen.means[:, kind, :, -1]
     for g, gamma in enumerate(GAMMAS):
         p, q = (norm(0, 1), norm(gamma, 1) if kind == 0 else norm(0, np.sqrt(1 + gamma)))
         by_hand = quad(
@@ -72,11 +86,6 @@ def test_the_interval_of_all_pairs_holds_the_closed_form(seen, kind):
         assert exact(kind, gamma) == pytest.approx(by_hand, abs=1e-8)
         reach = 2 * (high - low)[g] + 1e-12  # four standard errors, about
         assert abs(estimate[g] - by_hand) <= reach
-        d = seen.d[kind, g, : PAIRS[9]]
-        assert number_with_units.prefixes(seen.d)[0, kind, g, 9] == pytest.approx(d.mean())
-    np.testing.assert_allclose(
-        high - low, 2 * ndtri(0.975) * seen.d[kind].std(-1, ddof=1) / np.sqrt(PAIRS[-1]), rtol=1e-6
-    )
 
 
 def test_weighed_draws_come_nearer(seen):
@@ -107,20 +116,21 @@ def test_heavy_tails(seen):
     np.testing.assert_allclose(
         family.log_ratio(placed, x, 1 / 5), norm.logpdf(theta) - student(5).logpdf(theta)
     )
-    covers = [
-        ((low <= value) & (value <= high)).mean()
-        for value, low, high in zip(truth, *seen.heavy[..., 1:].transpose(2, 0, 1), strict=True)
-    ]
-    assert seen.heavy.shape == (len(FREEDOMS), REPEATS, 3)
+    intervals = number_with_units.heavy(KIND.study.seed)
+    np.testing.assert_allclose(seen.heavy, intervals[:, : seen.heavy.shape[1]])
+    for i, value in enumerate(truth):
+        holding = [low <= value <= high for _, low, high in intervals[i]]
+        assert seen.holding[i] == sum(holding)
+        assert seen.below[i] == (intervals[i, :, 2] < value).sum()
+    covers = seen.holding / REPEATS
     assert covers[0] > 0.9
     assert (np.diff(covers) < 0).all()
     assert covers[-1] < 0.5
-    light = seen.heavy[0, :, 0]
+    light = intervals[0, :, 0]
     assert abs(light.mean() - truth[0]) < 4 * light.std() / np.sqrt(REPEATS)
-    assert EACH == 100
 
 
-def test_page_opens_where_the_address_says(seen):
+def test_page_opens_where_the_address_says(shifted):
     page = AppTest.from_file(str(MAIN), default_timeout=120)
     page.query_params.update(lesson=KIND.name, stage="1", gamma="1.0", pairs="2000")
     page.run().switch_page("learn/page.py").run()
@@ -131,7 +141,7 @@ def test_page_opens_where_the_address_says(seen):
     at = dict(zip(names, head["at"], strict=True))
     assert (at["stage"], at["gamma"], at["pairs"]) == (1, 1.0, 2000)
     places = [s["values"].index(v) for s, v in zip(head["sliders"], head["at"], strict=True)]
-    d = seen.d[0, -1]
+    d = shifted[0][-1]
     reach = 1.96 * d.std(ddof=1) / np.sqrt(2000)
     words = shown(head["lesson"]["stages"][1]["words"], numbers, places)
     assert f"over 2,000 pairs is {d.mean():.2f} ± {reach:.2f} nats" in words

@@ -56,8 +56,8 @@ _GRID = np.linspace(-4, 4, 161)
 class Divergences(NamedTuple):
     """Terms d of Algorithm 1 and 4, for 2 kinds of error, G gammas, V numbers of pairs."""
 
-    d: Array
-    """(2, G, N) of every pair, in nats."""
+    means: Array
+    """(3, 2, G, V) mean of the first pairs' d, in nats, and its interval's ends."""
     last: Array
     """(2, G, V, 2) theta and theta' of the last pair, in sd of p about its mean."""
     ratios: Array
@@ -67,7 +67,11 @@ class Divergences(NamedTuple):
     picked: Array
     """(M, bins) of draws picked by weight, each less the posterior's mean."""
     heavy: Array
-    """(F, REPEATS, 3) divergence and interval by EACH pairs."""
+    """(F, _SHOWN, 3) divergence and interval by EACH pairs, of the first repeats."""
+    holding: Array
+    """(F,) of all repeats, how many intervals hold the divergence."""
+    below: Array
+    """(F,) how many lie wholly below it."""
 
 
 def benchmark(kind: int) -> Benchmark:
@@ -109,7 +113,12 @@ class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
                 x = np.repeat(drawn.x[:1], len(_GRID), axis=0)
                 ratios[kind, g] = ratio(_placed(family, _GRID, x), x)
         weighed, picked = _weighed(self.seed)
-        return Divergences(d, last, ratios, weighed, picked, _heavy(self.seed))
+        intervals, tails = heavy(self.seed), _tails()
+        return Divergences(
+            prefixes(d), last, ratios, weighed, picked, intervals[:, :_SHOWN],
+            _covers(intervals, tails).sum(-1),
+            (intervals[..., 2] < tails[:, None]).sum(-1),
+        )  # fmt: skip
 
 
 def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
@@ -159,7 +168,8 @@ def heavy_tailed() -> Gaussian:
     return Gaussian(perturbation="heavy_tail", dim_x=1, dim_theta=1)
 
 
-def _heavy(seed: int) -> Array:
+def heavy(seed: int) -> Array:
+    """Divergence and interval by EACH pairs: (F, REPEATS, 3)."""
     intervals = np.empty((len(FREEDOMS), REPEATS, 3))
     for i, freedom in enumerate(FREEDOMS):
         rng = common(seed, "heavy")
@@ -179,9 +189,13 @@ def heavy_exact(freedom: float) -> float:
     return float(np.trapezoid((np.exp(p) - np.exp(q)) * (p - q) * np.cosh(v), v))
 
 
+def _tails() -> Array:
+    return np.array([heavy_exact(freedom) for freedom in FREEDOMS])
+
+
 def lesson(seen: Divergences) -> Lesson:
     """What is drawn of it."""
-    means = prefixes(seen.d)
+    means = seen.means
     truth = exact(0, GAMMA)
     said = np.round(np.linspace(0, 1, 101), 2)
     estimate = over(written(means[0], "{:.2f}".format), "kind", "gamma", "pairs")
@@ -189,11 +203,8 @@ def lesson(seen: Divergences) -> Lesson:
     closed = over([[f"{exact(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma")
     pairs = over([f"{n:,}" for n in PAIRS], "pairs")
     ends = [over(written(each, "{:.4f}".format), "m") for each in seen.weighed.T]
-    tails = np.array([heavy_exact(freedom) for freedom in FREEDOMS])
-    missed = ~_covers(seen.heavy, tails)
-    share = 1 - missed.mean(-1)
-    low, high = statistics.wilson(REPEATS - missed.sum(-1), REPEATS)
-    below = (seen.heavy[..., 2] < tails[:, None]).sum(-1)
+    tails, share = _tails(), seen.holding / REPEATS
+    low, high = statistics.wilson(seen.holding, np.full(len(FREEDOMS), REPEATS))
     return Lesson(
         name="number-with-units",
         title="8. A number with units",
@@ -292,7 +303,7 @@ def lesson(seen: Divergences) -> Lesson:
                     share=over(written(share, "{:.1%}".format), "freedom"),
                     low=over(written(low, "{:.1%}".format), "freedom"),
                     high=over(written(high, "{:.1%}".format), "freedom"),
-                    below=over(written(below, "{:,.0f}".format), "freedom"),
+                    below=over(written(seen.below, "{:,.0f}".format), "freedom"),
                 ),
                 panels=[5],
                 sliders=["freedom"],
@@ -478,9 +489,8 @@ def _picked(seen: Divergences) -> Panel:
     )
 
 
-def _intervals(heavy: Array, truth: Array) -> Panel:
-    shown = heavy[:, :_SHOWN] / truth[:, None, None]
-    inside = _covers(heavy, truth)[:, :_SHOWN]
+def _intervals(first: Array, truth: Array) -> Panel:
+    shown, inside = first / truth[:, None, None], _covers(first, truth)
     marks = []
     for which, color in ((inside, style.NULL), (~inside, style.OBSERVED)):
         middle, low, high = (
