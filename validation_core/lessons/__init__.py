@@ -12,7 +12,7 @@ from typing import Any
 
 from validation_core.figures import standalone
 from validation_core.figures.standalone import Scene
-from validation_core.lessons import same_or_different, ten_more_steps
+from validation_core.lessons import blind_prior, same_or_different, ten_more_steps
 from validation_core.lessons.lesson import Lesson
 from validation_core.study import Study
 
@@ -35,6 +35,9 @@ KINDS = (
         same_or_different.lesson,
     ),
     Kind("ten-more-steps", "Ten more steps", ten_more_steps.TenMoreSteps(), ten_more_steps.lesson),
+    Kind(
+        "blind-prior", "What SBC and TARP cannot see", blind_prior.BlindPrior(), blind_prior.lesson
+    ),
 )
 
 
