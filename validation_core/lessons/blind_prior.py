@@ -275,8 +275,8 @@ def lesson(seen: Blind) -> Lesson:
                 title="Predict",
                 words="Blue: true values fall as x rises. Orange: q's draws, a level cloud. "
                 f"This q ignores x and answers with the prior. Take {_N} simulations with {K} "
-                f"draws of q at each. C2ST takes {_N} + {_N} points. How often does each test reject at "
-                "the 5% level?",
+                f"draws of q at each. C2ST takes {_N} + {_N} points. How often does each "
+                "test reject at the 5% level?",
                 panels=[1],
                 at={"alpha": 1.0, "mix": 0, "n": _N, "follow": 1.0},
                 beats=[
