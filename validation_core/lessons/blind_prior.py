@@ -308,7 +308,7 @@ def lesson(seen: Blind) -> Lesson:
                 words=sentence(
                     "q is blind {mix}, alpha = {alpha}: SBC rejects {sbc} at n = {n}. Blind in "
                     "half of the draws, q is too wide at every x: with many simulations "
-                    "SBC sees it. Blind in all of them, it passes again. "
+                    "SBC begins to see it. Blind in all of them, it passes again. "
                     "Blind at half of all x, it passes too.",
                     **now, **at,
                 ),
@@ -404,9 +404,8 @@ def _histograms(seen: Blind) -> Panel:
     sizes = np.array(SIZES)
     width = len(_BINS) - 1
     ways = ("mix", "alpha", "n", "sample")
-    both = [
-        (ranks, pvalues, ways)
-        for ranks, pvalues in zip(seen.ranked.counts, seen.ranked.pvalues, strict=True)
+    both: list[tuple[Array, Array, tuple[str, ...]]] = [
+        (*each, ways) for each in zip(seen.ranked.counts, seen.ranked.pvalues, strict=True)
     ]
     both.append((seen.colt.counts, seen.colt.pvalues, ("follow", *ways)))
     limits = np.array([statistics.binomial_bounds(n, 1 / width, 0.95) for n in SIZES])
