@@ -22,7 +22,7 @@ def test_a_student_goes_through_it(visit):
     page.get_by_role("button", name="Show me").click()
     sbc = 100 * share[0, -1, 0, -1, SIZES.index(50)]
     expect(page.locator(".lesson .answer")).to_contain_text(
-        f"You said 49% for SBC and 50% for CoLT; of 400 batches SBC rejects {sbc:.0f}%"
+        f"SBC rejects {sbc:.0f}% of 400 batches (you said 49%), TARP"
     )
     page.get_by_role("slider", name=re.compile("^Simulations")).press("Home")
     page.get_by_role("slider", name=re.compile("^How blind")).press("Home")
