@@ -346,9 +346,10 @@ def lesson(seen: Blind) -> Lesson:
                 panels=[0, 1],
                 sliders=["alpha", "follow"],
                 formula=Formula(
-                    latex=r"\int p(\theta|x)\,p(x)\,dx = p(\theta), \quad "
-                    r"d = \max_u |F(u) - u|, \quad d_\text{SBC} = \text{@sbc}, \quad "
-                    r"d_\text{CoLT} = \text{@colt}",
+                    latex=r"\begin{matrix} \int p(\theta|x)\,p(x)\,dx = p(\theta) \\ "
+                    r"d = \max_u |F(u) - u| \\ "
+                    r"d_\text{SBC} = \text{@sbc}, \;\; d_\text{CoLT} = \text{@colt} "
+                    r"\end{matrix}",
                     values={
                         "sbc": over(written(flat, "{:.3f}".format), "mix", "alpha"),
                         "colt": over(written(bent, "{:.3f}".format), "follow", "mix", "alpha"),
