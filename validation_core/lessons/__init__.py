@@ -14,6 +14,7 @@ from validation_core.figures import standalone
 from validation_core.figures.standalone import Scene
 from validation_core.lessons import (
     bag_lottery,
+    blind_prior,
     could_you_have_seen_it,
     four_ways,
     number_with_units,
@@ -46,6 +47,9 @@ KINDS = (
     Kind("bag-lottery", "A bag lottery", bag_lottery.BagLottery(), bag_lottery.lesson),
     Kind("rain", "A rain of p-values", rain.RainOfPvalues(), rain.lesson),
     Kind("four-ways", "Four ways to fool yourself", four_ways.FourWaysStudy(), four_ways.lesson),
+    Kind(
+        "blind-prior", "What SBC and TARP cannot see", blind_prior.BlindPrior(), blind_prior.lesson
+    ),
     Kind(
         "number-with-units",
         "A number with units",

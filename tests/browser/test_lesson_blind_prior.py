@@ -1,0 +1,54 @@
+"""Lesson 7 as a student sees it: predicts, is shown, makes q half blind, stops CoLT's centre."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.driving import settled
+from validation_core.lessons import LESSONS, blind_prior
+from validation_core.lessons.blind_prior import SIZES
+from validation_core.store import SHIPPED, Store
+
+
+def test_a_student_goes_through_it(visit):
+    seen = LESSONS["blind-prior"].study.load(Store(SHIPPED))
+    share = blind_prior.rates(seen)
+    n = SIZES.index(100)
+    page = visit("lessons?lesson=blind-prior", reduced_motion="reduce")
+    spoken = page.locator(".lesson .spoken")
+    expect(page.locator(".lesson h2")).to_be_visible()
+    settled(page)
+    page.get_by_role("slider", name=re.compile("SBC rejects")).press("ArrowLeft")
+    page.get_by_role("button", name="Show me").click()
+    sbc = 100 * share[0, -1, 0, -1, SIZES.index(50)]
+    expect(page.locator(".lesson .answer")).to_contain_text(
+        f"SBC rejects {sbc:.0f}% of 400 batches (you said 49%), TARP"
+    )
+    page.get_by_role("slider", name=re.compile("^Simulations")).press("Home")
+    page.get_by_role("slider", name=re.compile("^How blind")).press("Home")
+    expect(spoken).to_contain_text(f"alpha = 0. At n = 20 SBC rejects {share[0, -1, 0, 0, 0]:.0%}")
+    expect(spoken).to_contain_text(f"CoLT {share[3, -1, 0, 0, 0]:.0%}")
+    page.get_by_role("button", name="Break it: half blind").first.click()
+    expect(spoken).to_contain_text(
+        f"blind in a share of the draws, alpha = 0.5: SBC rejects {share[0, -1, 1, 5, -1]:.0%}"
+    )
+    page.get_by_role("slider", name="q ignores x").press("Home")
+    expect(spoken).to_contain_text(
+        f"blind at a share of all x, alpha = 0.5: SBC rejects {share[0, -1, 0, 5, -1]:.0%}"
+    )
+    page.get_by_role("button", name="Break it: CoLT").first.click()
+    page.get_by_role("slider", name="CoLT's centre").press("Home")
+    page.get_by_role("slider", name=re.compile("^Simulations")).press("Home")
+    for _ in range(n):
+        page.get_by_role("slider", name=re.compile("^Simulations")).press("ArrowRight")
+    expect(spoken).to_contain_text(
+        f"Its centre is 0% of the way from the prior's mean to E[θ | x]: CoLT rejects "
+        f"{share[3, 0, 0, -1, n]:.0%}"
+    )
+    page.get_by_role("button", name="Why").first.click()
+    expect(page.locator('[data-value="colt"]')).to_have_text(
+        f"{seen.colt.distance[-1, 0, -1]:.3f}"
+    )
+    expect(page.locator('[data-value="sbc"]')).to_have_text(
+        f"{seen.ranked.distance[0, 0, -1]:.3f}"
+    )
