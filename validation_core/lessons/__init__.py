@@ -12,7 +12,7 @@ from typing import Any
 
 from validation_core.figures import standalone
 from validation_core.figures.standalone import Scene
-from validation_core.lessons import bag_lottery, rain, same_or_different, ten_more_steps
+from validation_core.lessons import bag_lottery, hunt, rain, same_or_different, ten_more_steps
 from validation_core.lessons.lesson import Lesson
 from validation_core.study import Study
 
@@ -37,6 +37,7 @@ KINDS = (
     Kind("ten-more-steps", "Ten more steps", ten_more_steps.TenMoreSteps(), ten_more_steps.lesson),
     Kind("bag-lottery", "A bag lottery", bag_lottery.BagLottery(), bag_lottery.lesson),
     Kind("rain", "A rain of p-values", rain.RainOfPvalues(), rain.lesson),
+    Kind("hunt", "Hunt by hand, then CoLT hunts", hunt.Hunt(), hunt.lesson),
 )
 
 
