@@ -17,6 +17,7 @@ from validation_core.lessons import (
     blind_prior,
     could_you_have_seen_it,
     four_ways,
+    hunt,
     number_with_units,
     rain,
     same_or_different,
@@ -47,6 +48,7 @@ KINDS = (
     Kind("bag-lottery", "A bag lottery", bag_lottery.BagLottery(), bag_lottery.lesson),
     Kind("rain", "A rain of p-values", rain.RainOfPvalues(), rain.lesson),
     Kind("four-ways", "Four ways to fool yourself", four_ways.FourWaysStudy(), four_ways.lesson),
+    Kind("hunt", "Hunt by hand, then CoLT hunts", hunt.Hunt(), hunt.lesson),
     Kind(
         "blind-prior", "What SBC and TARP cannot see", blind_prior.BlindPrior(), blind_prior.lesson
     ),

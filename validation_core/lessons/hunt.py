@@ -1,0 +1,464 @@
+"""Lesson 6: a ball that holds a fifth of q, moved by hand and then uphill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import betabinom
+
+from validation_core import statistics
+from validation_core.benchmarks import Gaussian, Tree
+from validation_core.diagnosis import pvalue_text
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Bars,
+    HLine,
+    Line,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.methods import CoLT
+from validation_core.rng import stream
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array, Benchmark
+
+PRESETS = ("additional mode", "tree", "nothing wrong")
+NOTHING = PRESETS.index("nothing wrong")
+N, K, INSIDE = 100, 1999, 400
+"""True values at one x, q's draws, and which of these, by distance, is on the ball's edge."""
+MASS = INSIDE / (K + 1)
+"""Of q in a ball, on average over q's draws: exactly a fifth."""
+FRESH, STEPS, TRIALS, ALPHA = 10, 30, 200, 0.05
+SIDE = 15
+CENTRES = np.stack(np.meshgrid(*2 * [np.linspace(-2.1, 2.1, SIDE)]), axis=-1).reshape(-1, 2)
+"""(SIDE**2, 2) where the ball may be put by hand, in q's standard deviations."""
+_PILOT, _SHOWN, _FIRST, _H = 4000, 400, 0.15, 0.2
+_CIRCLE = np.linspace(0, 2 * np.pi, 37)
+_WIDE = 3.2
+
+
+class Hunted(NamedTuple):
+    """P presets, V places of the ball, S steps uphill; theta in q's standard deviations."""
+
+    draws: Array
+    """(P, 400, 2) of q's K draws, those that are drawn."""
+    truth: Array
+    """(P, N, 2) true values that the hunt looks at."""
+    fresh: Array
+    """(P, FRESH, N, 2) true values that it does not."""
+    radius: Array
+    """(P, V)."""
+    inside: NDArray[np.int64]
+    """(P, V) true values in the ball."""
+    fresh_inside: NDArray[np.int64]
+    """(P, FRESH, V)."""
+    path: Array
+    """(P, S, 2) centre of the ball that climbs."""
+    path_radius: Array
+    """(P, S)."""
+    path_inside: NDArray[np.int64]
+    """(P, S)."""
+    path_fresh: NDArray[np.int64]
+    """(P, FRESH, S)."""
+    distance: Array
+    """(P, S) what it climbs: W2 squared of ranks from uniform."""
+    rejected: NDArray[np.int64]
+    """(P, 2) of TRIALS, by the best ball on the data that chose it, and on fresh data."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One x of a benchmark, theta in q's standard deviations there."""
+
+    benchmark: Benchmark
+    gamma: float
+    x: Array
+    mean: Array
+    sd: Array
+
+    @classmethod
+    def of(cls, preset: str, seed: int) -> _Place:
+        """Mean and sd are from draws of their own, so that a centre depends on no other."""
+        bench: Benchmark = Gaussian(perturbation="additional_mode", dim_x=2, dim_theta=2)
+        gamma = 0.3 if preset == "additional mode" else 0.0
+        x = np.ones((1, 2))
+        if preset == "tree":
+            bench, gamma, x = Tree(), 4.0, np.ones((1, 1))
+        pilot = bench.q(np.repeat(x, _PILOT, axis=0), gamma, stream(seed, "pilot", preset))
+        return cls(bench, gamma, x, pilot.mean(0), pilot.std(0))
+
+    def truth(self, n: int, rng: np.random.Generator) -> Array:
+        """True values (n, 2)."""
+        theta = self.benchmark.theta(np.repeat(self.x, n, axis=0), self.gamma, rng)
+        return np.asarray((theta - self.mean) / self.sd)
+
+    def draws(self, n: int, rng: np.random.Generator) -> Array:
+        """Draws of q (n, 2)."""
+        theta = self.benchmark.q(np.repeat(self.x, n, axis=0), self.gamma, rng)
+        return np.asarray((theta - self.mean) / self.sd)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hunt(Study[Hunted], spec="lesson_hunt"):
+    """Balls at one x, by hand and uphill; and whether the best of them was luck."""
+
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Lesson: hunt"
+
+    def compute(self, store: Store, report: Report) -> Hunted:
+        """True values and q's draws of every trial are its own."""
+        rows = []
+        for i, preset in enumerate(PRESETS):
+            rows.append(self._hunted(preset))
+            report((i + 1) / len(PRESETS), {})
+        return Hunted(*(np.stack(column) for column in zip(*rows, strict=True)))
+
+    def _hunted(self, preset: str) -> Hunted:
+        place = _Place.of(preset, self.seed)
+        draws = place.draws(K, stream(self.seed, "draws", preset))
+        truth = place.truth(N, stream(self.seed, "truth", preset))
+        fresh = place.truth(FRESH * N, stream(self.seed, "fresh", preset)).reshape(FRESH, N, 2)
+        path, distance = climb(truth, draws)
+        radius, path_radius = radii(CENTRES, draws), radii(path, draws)
+        return Hunted(
+            draws[:_SHOWN], truth, fresh,
+            radius, held(CENTRES, radius, truth),
+            np.stack([held(CENTRES, radius, batch) for batch in fresh]),
+            path, path_radius, held(path, path_radius, truth),
+            np.stack([held(path, path_radius, batch) for batch in fresh]),
+            distance, self._rejected(place, preset),
+        )  # fmt: skip
+
+    def _rejected(self, place: _Place, preset: str) -> NDArray[np.int64]:
+        rejected = np.zeros(2, int)
+        law = pvalues()
+        for trial in range(TRIALS):
+            rng = stream(self.seed, "trial", preset, trial)
+            draws, truth = place.draws(K, rng), place.truth(N, rng)
+            p = law[held(CENTRES, radii(CENTRES, draws), truth)]
+            best = CENTRES[[p.argmin()]]
+            draws, truth = place.draws(K, rng), place.truth(N, rng)
+            again = law[held(best, radii(best, draws), truth)]
+            rejected += [p.min() <= ALPHA, again[0] <= ALPHA]
+        return rejected
+
+
+def radii(centres: Array, draws: Array) -> Array:
+    """How far from each centre (V, 2) the INSIDE-th nearest of q's draws (K, 2) is: (V,)."""
+    return np.asarray(np.partition(_apart(centres, draws), INSIDE - 1)[:, INSIDE - 1])
+
+
+def held(centres: Array, radius: Array, points: Array) -> NDArray[np.int64]:
+    """How many points (n, 2) are in each ball: (V,)."""
+    return np.count_nonzero(_apart(centres, points) < radius[:, None], axis=1)
+
+
+def _apart(centres: Array, points: Array) -> Array:
+    across, up = (centres[:, None, i] - points[:, i] for i in range(2))
+    return np.hypot(across, up)
+
+
+def pvalues() -> Array:
+    """Two-sided p-value of 0, ..., N true values in a ball that was chosen beforehand: (N + 1,).
+
+    If q = p, true values and draws are alike. The share inside the INSIDE-th of K draws has a
+    beta law, so counts are beta-binomial, whatever p and the centre: the p-value is exact.
+    """
+    law = betabinom(N, INSIDE, K + 1 - INSIDE)
+    count = np.arange(N + 1)
+    return np.minimum(1.0, 2 * np.minimum(law.cdf(count), law.sf(count - 1)))
+
+
+def climb(truth: Array, draws: Array) -> tuple[Array, Array]:
+    """Centres (STEPS + 1, 2) that go uphill from q's mean, and how high each is (STEPS + 1,).
+
+    CoLT's objective at one x: W2 squared between uniform and the true values' ranks by distance.
+    Its slope is from differences; steps shrink to nothing.
+    """
+    path = [np.zeros(2)]
+    for step in np.linspace(_FIRST, 0, STEPS, endpoint=False):
+        moves = path[-1] + _H * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+        height = _heights(moves, truth, draws)
+        slope = height[::2] - height[1::2]
+        path.append(path[-1] + step * slope / max(float(np.hypot(*slope)), 1e-12))
+    centres = np.clip(path, -_WIDE, _WIDE)
+    return centres, _heights(centres, truth, draws)
+
+
+def _heights(centres: Array, truth: Array, draws: Array) -> Array:
+    apart = np.sort(_apart(centres, draws), axis=1)
+    true = _apart(centres, truth)
+    ranks = [np.searchsorted(a, t) / len(draws) for a, t in zip(apart, np.sort(true), strict=True)]
+    even = (np.arange(len(truth)) + 0.5) / len(truth)
+    return np.asarray(((np.array(ranks) - even) ** 2).mean(-1))
+
+
+def best(seen: Hunted) -> NDArray[np.int64]:
+    """Which place has the smallest p-value, for each preset: (P,)."""
+    return np.asarray(pvalues()[seen.inside].argmin(-1))
+
+
+def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
+    """What is said after 0, ..., FRESH batches of counts (P, FRESH, V): (P, FRESH + 1, V)."""
+    total = np.cumsum(counts, axis=1)
+    said = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")
+    for f in range(FRESH):
+        said[:, f + 1] = written(total[:, f], lambda count, n=N * (f + 1): _share(count, n))
+    return said
+
+
+def _share(count: float, n: int) -> str:
+    low, high = map(float, statistics.wilson(count, n))
+    return f"{count:.0f} of {n} ({low:.0%} to {high:.0%})"
+
+
+def lesson(seen: Hunted) -> Lesson:
+    """What is drawn of it."""
+    said = np.arange(101)
+    same, again = 100 * seen.rejected[NOTHING] / TRIALS
+    chosen = best(seen)
+    law = pvalues()
+    preset = over(PRESETS, "preset")
+    inside = over(written(seen.inside, lambda count: _share(count, N)), "preset", "place")
+    picked = np.take_along_axis(seen.inside, chosen[:, None], 1)[:, 0]
+    counts = ", ".join(f"{c} of {N} ({p})" for c, p in zip(picked, PRESETS, strict=True))
+    low, high = map(float, statistics.wilson(seen.rejected[NOTHING, 1], TRIALS))
+    return Lesson(
+        name="hunt",
+        title="6. Hunt by hand, then CoLT hunts",
+        question="You found a place where q is wrong: a find, or luck?",
+        minutes=8,
+        prediction=Prediction(
+            asked=[
+                Bar(slider="guess_same", truth=same,
+                    label="q correct: the best ball rejects on the data that chose it"),
+                Bar(slider="guess_fresh", truth=again, label="the same ball on fresh data"),
+            ],
+            answer=sentence(
+                f"You said {{same}} and {{fresh}}. With a correct q the best of {len(CENTRES)} "
+                f"balls rejects in {same:.1f}% of {TRIALS} hunts on the data that chose it, and "
+                f"in {again:.1f}% on fresh data (95% interval {low:.1%} to {high:.1%}).",
+                same=over([f"{v}%" for v in said], "guess_same"),
+                fresh=over([f"{v}%" for v in said], "guess_fresh"),
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words=f"The ball holds {MASS:.0%} of q wherever it is: its radius sees to that. "
+                "If q were correct, it would hold as many true values. Here nothing is wrong. "
+                f"Take the best of {len(CENTRES)} balls, and test its count at the 5% level. "
+                "How often does it reject?",
+                panels=[0],
+                at={"preset": NOTHING, "place": 112, "fresh": 0},
+                beats=[Beat(at={"place": 100}, seconds=4.0), Beat(at={"place": 140}, seconds=4.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "{preset}: the ball holds {inside} true values. The best ball is the one "
+                    "that looks worst for q. With a correct q it is luck, and fresh data say so.",
+                    preset=preset, inside=inside,
+                ),
+                panels=[0, 2],
+                sliders=["preset"],
+                at={"preset": NOTHING, "place": int(chosen[NOTHING]), "fresh": 0},
+                beats=[Beat(seconds=5.0), Beat(at={"fresh": FRESH}, seconds=5.0)],
+            ),
+            Stage(
+                title="Break it: hunt",
+                words=sentence(
+                    "{preset}. Drag the ball. It holds {inside} of the true values you see, and "
+                    "of fresh ones {fresh}. A find stays; luck goes back to "
+                    f"{MASS:.0%}.",
+                    preset=preset, inside=inside,
+                    fresh=over(_pooled(seen.fresh_inside), "preset", "fresh", "place"),
+                ),
+                panels=[0, 1],
+                sliders=["preset", "fresh"],
+                at={"preset": 0, "place": 112, "fresh": 0},
+                beats=[
+                    Beat(at={"place": int(chosen[0])}, seconds=5.0),
+                    Beat(at={"fresh": FRESH}, seconds=5.0),
+                    Beat(at={"preset": 1, "place": int(chosen[1])}, seconds=5.0),
+                ],
+            ),
+            Stage(
+                title="Break it: climb",
+                words=sentence(
+                    "{preset}. The ring climbs CoLT's objective at this one x, by its slope; "
+                    "CoLT's network learns a centre for every x. After {steps} steps: {inside} "
+                    "of the true values it climbed on, {fresh} of fresh ones.",
+                    preset=preset,
+                    steps=over([str(s) for s in range(STEPS + 1)], "steps"),
+                    inside=over(written(seen.path_inside, lambda c: _share(c, N)),
+                                "preset", "steps"),
+                    fresh=over(_pooled(seen.path_fresh)[:, -1], "preset", "steps"),
+                ),
+                panels=[3, 0],
+                sliders=["preset", "steps"],
+                at={"preset": 0, "steps": 0, "fresh": 0},
+                beats=[
+                    Beat(at={"steps": STEPS}, seconds=6.0),
+                    Beat(at={"preset": NOTHING, "steps": 0}, seconds=2.0),
+                    Beat(at={"steps": STEPS}, seconds=6.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="The count in a ball chosen beforehand has a known law if q is correct, "
+                "whatever q is. A ball chosen for its count is the luckiest of many, so its "
+                "p-value counts only on true values that did not choose it.",
+                panels=[0],
+                sliders=["preset"],
+                at={"preset": 0, "place": int(chosen[0])},
+                formula=Formula(
+                    latex=r"\mathrm{count} \sim \mathrm{BetaBinomial}(\text{@n}, \text{@r}, "
+                    r"\text{@rest}), \quad p(\text{@count}) = \text{@p}",
+                    values={
+                        "n": str(N), "r": str(INSIDE), "rest": str(K + 1 - INSIDE),
+                        "count": over(written(seen.inside, "{:.0f}".format), "preset", "place"),
+                        "p": over(written(law[seen.inside], pvalue_text), "preset", "place"),
+                    },
+                    source=f"beta law of the {INSIDE}th of {K} ordered distances, derived here; "
+                    "the ball is that of CoLT, Chen, Bansal, Scott (2025)",
+                ),
+            ),
+            Stage(
+                title="What it does not tell",
+                words="A benchmark draws many true values at one x; your table has one at each. "
+                "CoLT therefore learns how the centre moves with x, and tests on other "
+                "simulations. No find with these balls does not say that q is correct. Best by "
+                f"hand: {counts}.",
+                panels=[2, 0],
+                sliders=["preset"],
+                at={"preset": 1, "place": int(chosen[1])},
+            ),
+        ],
+        sliders=[
+            *(Slider(name, said, label="Prediction", names=[f"{v}%" for v in said], start=50,
+                     hidden=True) for name in ("guess_same", "guess_fresh")),
+            Slider("preset", range(len(PRESETS)), label="What is wrong", names=PRESETS,
+                   start=NOTHING),
+            Slider("place", range(len(CENTRES)), label="Ball", start=112, hidden=True),
+            Slider("fresh", range(FRESH + 1), label=f"Fresh batches of {N} true values",
+                   names=[str(f) for f in range(FRESH + 1)], play=True, rate=3),
+            Slider("steps", range(STEPS + 1), label="Steps uphill",
+                   names=[str(s) for s in range(STEPS + 1)], play=True, rate=6),
+        ],
+        panels=[_hand(seen), _shares(seen), _rates(seen), _climbed(seen)],
+        papers=(CoLT.paper,),
+        onwards=Onwards(page="colt/page.py", label="CoLT's ball at every x"),
+    )  # fmt: skip
+
+
+def _cloud(seen: Hunted) -> list[Points]:
+    across, up = (over(seen.draws[..., i], "preset", coarse=True) for i in range(2))
+    true_x, true_y = (over(seen.truth[..., i], "preset", coarse=True) for i in range(2))
+    return [
+        Points(across, up, color=style.Q, size=2.5, opacity=0.5),
+        Points(true_x, true_y, color=style.P, size=4),
+    ]
+
+
+_LEGEND = [
+    ("q's draws", style.Q, "circle"),
+    ("true values", style.P, "circle"),
+    (f"ball with {MASS:.0%} of q", style.OBSERVED, "ring"),
+]
+
+
+def _axes() -> tuple[Axis, Axis]:
+    return (
+        Axis((-_WIDE, _WIDE), "theta 1, in q's sd"),
+        Axis((-_WIDE, _WIDE), "theta 2, in q's sd"),
+    )
+
+
+def _hand(seen: Hunted) -> Panel:
+    x, y = _axes()
+    edge = [
+        CENTRES[:, i, None] + seen.radius[..., None] * turn(_CIRCLE)
+        for i, turn in enumerate((np.cos, np.sin))
+    ]
+    return Panel(
+        [
+            *_cloud(seen),
+            Line(over(edge[0], "preset", "place", coarse=True),
+                 over(edge[1], "preset", "place", coarse=True), color=style.OBSERVED, fill=0.15),
+        ],
+        title="Drag the ball: one x, many true values",
+        caption=f"{_SHOWN} of q's {K} draws are drawn; the radius is from all of them.",
+        x=x, y=y, square=True, click="place", at=CENTRES, legend=_LEGEND,
+    )  # fmt: skip
+
+
+def _climbed(seen: Hunted) -> Panel:
+    x, y = _axes()
+    edge = [
+        seen.path[..., i, None] + seen.path_radius[..., None] * turn(_CIRCLE)
+        for i, turn in enumerate((np.cos, np.sin))
+    ]
+    shown = np.arange(STEPS + 1) <= np.arange(STEPS + 1)[:, None]
+    trail = [np.where(shown, seen.path[:, None, :, i], np.nan) for i in range(2)]
+    return Panel(
+        [
+            *_cloud(seen),
+            Line(*(over(e, "preset", "steps", coarse=True) for e in edge),
+                 color=style.OBSERVED, fill=0.15),
+            Line(*(over(t, "preset", "steps", coarse=True) for t in trail),
+                 color=style.OBSERVED, width=2.5),
+        ],
+        title="Uphill from q's mean",
+        x=x, y=y, square=True, legend=_LEGEND,
+    )  # fmt: skip
+
+
+def _shares(seen: Hunted) -> Panel:
+    """Seen, then each fresh batch that is drawn."""
+    fresh = np.moveaxis(seen.fresh_inside, 1, 2) / N  # (P, V, FRESH)
+    drawn = np.arange(FRESH) < np.arange(FRESH + 1)[:, None]  # (FRESH + 1, FRESH)
+    shown = np.where(drawn[None, :, None], fresh[:, None], np.nan)
+    return Panel(
+        [
+            HLine(MASS, label="if q = p"),
+            Points([0], over(seen.inside[..., None] / N, "preset", "place"),
+                   color=style.OBSERVED, symbol="diamond", size=11),
+            Points(np.arange(1, FRESH + 1), over(shown, "preset", "fresh", "place", coarse=True),
+                   color=style.P, size=8),
+        ],
+        title="Share of true values in the ball",
+        x=Axis((-0.6, FRESH + 0.6), "0: seen; then fresh batches"),
+        y=Axis((0, 1), percent=True),
+        height=280,
+    )  # fmt: skip
+
+
+def _rates(seen: Hunted) -> Panel:
+    """Both shares of each preset, side by side."""
+    share = over(seen.rejected / TRIALS, "preset")
+    return Panel(
+        [
+            Bars([-0.5, 0.5, 1.5], share, color=style.method_style("colt").color),
+            HLine(ALPHA, label="5%"),
+            VLine(0.5, color=style.NULL),
+        ],
+        title=f"Best of {len(CENTRES)} balls: share of {TRIALS} hunts that reject",
+        x=Axis((-0.5, 1.5), ticks=[0, 1], names=["same data", "fresh data"]),
+        y=Axis((0, 1.05), percent=True),
+        height=260,
+    )
