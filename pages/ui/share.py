@@ -1,6 +1,6 @@
 """A button that copies the page's address, which carries every setting."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,18 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); }
 """
 
 
-def copy_link(key: str = "copy-link") -> None:
-    """Draw it, below the settings: an old link is copied as the address says them today."""
-    _component()(key=key, data=urlencode(address.settings(), doseq=True))
+def copy_link(
+    key: str = "copy-link", *, label: str = "", other: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Draw it, below the settings: an old link is copied as the address says them today.
+
+    Args:
+        key: of the component.
+        label: on the button, where it is not "Copy link".
+        other: settings that the link has in place of those on screen.
+    """
+    search = urlencode(address.settings() if other is None else other, doseq=True)
+    _component()(key=key, data={"search": search, "label": label or "Copy link"})
 
 
 @cache
