@@ -1,4 +1,4 @@
-"""Seven plots of a round: the numbers that each draws, its test's p-value, and its picture.
+"""Eight plots of a round: the numbers that each draws, its test's p-value, and its picture.
 
 Every test is exact or has the +1 rule: if q were correct, p is at most a in a share a of rounds.
 """
@@ -46,7 +46,7 @@ PLOTS: Mapping[Plot, _About] = {
         "q's draws at one x",
         "rank of the true value at this x",
         "Bars: 100 draws of q at the first x. Line: the true value there. One true value tells "
-        "little, but the shape of q is here.",
+        "little, but the shape of q is here. Draws beyond the axis are counted in the end bars.",
     ),
     "ranks": _About(
         "SBC ranks",
@@ -106,7 +106,7 @@ _HEIGHT = 280
 class Seen:
     """What all plots of a round draw.
 
-    `numbers` and `pvalues` are by plot: bin counts of draws (40,) and of ranks (20,), curves at
+    `numbers` and `pvalues` are by plot: bin counts of draws (24,) and of ranks (20,), curves at
     21 levels less the level (21,), shares (2, 24) of true values and of q's draws in q's units,
     mean ranks (6,).
     """
@@ -116,7 +116,7 @@ class Seen:
     ranks: Mapping[Plot, Array]
     """The ranks in [0, 1] behind a plot, (n,)."""
     edges: Array
-    """Of the bins of the draws (41,)."""
+    """Of the bins of the draws (25,)."""
     x: Array
     """The first x (4,)."""
     true: float
@@ -148,7 +148,7 @@ def seen(round_: Round) -> Seen:
     order = np.array_split(np.argsort(mu, kind="stable"), SLICES)
     means = np.array([u[rows].mean() for rows in order])
 
-    edges = np.linspace(*_window(q[0], float(theta[0])), 41)
+    edges = np.linspace(*_window(q[0], float(theta[0])), 25)
     ends = _UNITS[0] + 1e-9, _UNITS[-1] - 1e-9
     units = [np.histogram(np.clip(z, *ends), _UNITS)[0] / z.size for z in (z_true, z_q)]
     ranks: dict[Plot, Array] = {
@@ -181,8 +181,8 @@ def seen(round_: Round) -> Seen:
 
 def _window(draws: Array, true: float) -> tuple[float, float]:
     """A window that holds the true value and all but far draws."""
-    low, middle, high = np.quantile(draws, [0.05, 0.5, 0.95])
-    reach = 1.3 * max(middle - low, high - middle, abs(true - middle))
+    low, middle, high = np.quantile(draws, [0.02, 0.5, 0.98])
+    reach = 1.2 * max(middle - low, high - middle, abs(true - middle))
     return float(middle - reach), float(middle + reach)
 
 
