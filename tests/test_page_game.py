@@ -10,7 +10,6 @@ from tests.conftest import ROOT
 from validation_core import game
 from validation_core.game import DEFECTS, PLOTS, ROUNDS
 
-
 MAIN = str(ROOT / "pages" / "main.py")
 
 
