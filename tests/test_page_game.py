@@ -70,7 +70,7 @@ def test_a_round():
     assert len(page.get("plotly_chart")) == len(PLOTS)
     drawn = game.seen(hidden)
     for plot, about in PLOTS.items():
-        said = f"{about.test.capitalize()}: p = {drawn.pvalues[plot]:.2g} in this round."
+        said = f"{about.test}: p = {drawn.pvalues[plot]:.2g} in this round."
         assert said in words(page)
     assert asked(page, "played") == [DEFECTS[hidden.defect].letter + "3"]
     pressed(page, "Next round")

@@ -149,7 +149,7 @@ def _plots(
             if telling is not None:
                 low, high = telling.interval(plot)
                 words = (
-                    f"{about.test.capitalize()}: p = {drawn.pvalues[plot]:.2g} in this round. At "
+                    f"{about.test}: p = {drawn.pvalues[plot]:.2g} in this round. At "
                     f"5% it rejects in {telling.found[plot]} of {game.REPEATS} simulated rounds "
                     f"with this q (95% interval {low:.0%} to {high:.0%})."
                 )

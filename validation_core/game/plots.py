@@ -44,7 +44,7 @@ class _About(NamedTuple):
 PLOTS: Mapping[Plot, _About] = {
     "draws": _About(
         "q's draws at one x",
-        "rank of the true value at this x",
+        "Rank of the true value at this x",
         "Bars: 100 draws of q at the first x. Line: the true value there. One true value tells "
         "little, but the shape of q is here. Draws beyond the axis are counted in the end bars.",
     ),
@@ -68,14 +68,14 @@ PLOTS: Mapping[Plot, _About] = {
     ),
     "units": _About(
         "In q's own units",
-        "rank of the distance from q's centre",
+        "Rank of the distance from q's centre",
         "Blue: true values. Orange: q's draws. Both less the median at their x, over half of the "
         "middle 68% there. If q were correct, both would follow one law. Values beyond the axis "
         "are counted in the end bars.",
     ),
     "over-x": _About(
         "Ranks against x",
-        "mean rank in six slices of x",
+        "Mean rank in six slices of x",
         "Mean rank in six slices of x, along the direction in which p's mean moves. If q were "
         "correct, all points would stay in the grey band in 95 of 100 rounds.",
     ),
@@ -296,15 +296,18 @@ def _draws_panel(drawn: Seen, hidden: Round | None) -> Panel:
         VLine(drawn.true, color=style.P, width=2.5, label="true value"),
     ]
     top = float(heights.max())
+    low, high = float(drawn.edges[0]), float(drawn.edges[-1])
     if hidden is not None:
-        theta = np.linspace(drawn.edges[0], drawn.edges[-1], 241)
+        if hidden.defect in ("missed", "extra"):  # the other mode lies at -mu
+            low, high = min(low, -high), max(high, -low)
+        theta = np.linspace(low, high, 241)
         p, q = hidden.densities(theta, drawn.x)
         marks += [
             Line(theta, p, color=style.P, label="p"),
             Line(theta, q, color=style.Q, dash="6 3", label="q"),
         ]
         top = max(top, float(p.max()), float(q.max()))
-    across = Axis((float(drawn.edges[0]), float(drawn.edges[-1])), "theta")
+    across = Axis((low, high), "theta")
     return Panel(marks, x=across, y=Axis((0, 1.15 * top), "density"), height=_HEIGHT)
 
 
