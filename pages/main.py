@@ -14,6 +14,12 @@ PAGES = {
     "Learn": [
         st.Page("learn/page.py", title="Lessons", icon=":material/menu_book:", url_path="lessons"),
         st.Page(
+            "game/page.py",
+            title="Name that defect",
+            icon=":material/quiz:",
+            url_path="name-that-defect",
+        ),
+        st.Page(
             "weak/page.py",
             title="Weak classifiers",
             icon=":material/school:",

@@ -29,7 +29,7 @@ LAYERS = (
      "sweep.weak_classifiers", "sweep.playground", "diagnosis.questions", "diagnosis.card",
      "glossary", "report", "highdim"},
     {"engine.worker", "front"},
-    {"lessons"},
+    {"lessons", "game"},
     {"gallery"},
     {"cli"},
     {"__main__"},

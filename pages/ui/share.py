@@ -1,10 +1,10 @@
 """What a reader takes along or shows: the page's link, its QR code, a story of several pages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import segno
 import streamlit as st
@@ -21,14 +21,18 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); }
 _SCALE = 5  # pixels of a module of the code
 
 
-def copy_link(key: str = "copy-link", query: str | None = None) -> None:
+def copy_link(
+    key: str = "copy-link", *, label: str = "", other: Mapping[str, Sequence[str]] | None = None
+) -> None:
     """Draw it, below the settings: an old link is copied as the address says them today.
 
     Args:
-        query: what the link says instead of the page's settings.
+        key: of the component.
+        label: on the button, where it is not "Copy link".
+        other: settings that the link has in place of those on screen.
     """
-    said = urlencode(address.settings(), doseq=True) if query is None else query
-    _component()(key=key, data=said)
+    search = urlencode(address.settings() if other is None else other, doseq=True)
+    _component()(key=key, data={"search": search, "label": label or "Copy link"})
 
 
 def menu(page: StreamlitPage) -> None:
@@ -41,7 +45,7 @@ def menu(page: StreamlitPage) -> None:
 def _dialog(page: StreamlitPage, settings: str) -> None:
     """Of the page with the settings of its address."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        copy_link("share-copy", settings)
+        copy_link("share-copy", other=parse_qs(settings, keep_blank_values=True))
         st.link_button("Present", f"?{settings}&present".replace("?&", "?"))
     st.image(code(_absolute(settings)), width=200)
     st.caption("This page, with its settings.")

@@ -1,0 +1,161 @@
+"""Name that defect, on its page: a round, a whole game, a challenge, and links."""
+
+from functools import cache
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import ROOT
+from validation_core import game
+from validation_core.game import DEFECTS, PLOTS, ROUNDS
+
+MAIN = str(ROOT / "pages" / "main.py")
+
+
+@cache
+def script():
+    """What Streamlit calls the page."""
+    front = AppTest.from_file(MAIN, default_timeout=120).run()
+    return front.switch_page("game/page.py")._page_hash
+
+
+def opened(**query):
+    """A new session that opens the page by a link."""
+    page = AppTest.from_file(MAIN, default_timeout=120)
+    page.query_params.update(query)
+    page._page_hash = script()
+    return page.run()
+
+
+def press(page, key):
+    page.button(key=key).click().run()
+    assert not page.exception
+
+
+def pressed(page, label):
+    next(one for one in page.button if one.label == label).click().run()
+    assert not page.exception
+
+
+def words(page):
+    kinds = ("markdown", "success", "info", "caption")
+    return "\n".join(one.value for kind in kinds for one in page.get(kind))
+
+
+def asked(page, name):
+    value = page.query_params.get(name, [])
+    return [value] if isinstance(value, str) else list(value)
+
+
+def test_first_visit_shows_round_one_and_its_first_plot():
+    page = opened()
+    assert not page.exception
+    assert "**Round 1 of 10**" in words(page)
+    assert len(page.get("plotly_chart")) == 1
+    assert [page.button(key=f"guess-{name}").label for name in DEFECTS]
+    assert dict(page.query_params) == {}
+
+
+def test_a_round():
+    page, hidden = opened(seed="3"), game.deal(3, "easy", 1)
+    press(page, "open-ranks")
+    press(page, "open-units")
+    assert len(page.get("plotly_chart")) == 3
+    assert "A correct answer now gives 80 points" in words(page)
+    assert asked(page, "plots") == ["ranks", "units"]
+    press(page, f"guess-{hidden.defect}")
+    title = DEFECTS[hidden.defect].title
+    assert f"Correct: **{title}**. 80 points." in words(page)
+    assert len(page.get("plotly_chart")) == len(PLOTS)
+    drawn = game.seen(hidden)
+    for plot, about in PLOTS.items():
+        said = f"{about.test}: p = {drawn.pvalues[plot]:.2g} in this round."
+        assert said in words(page)
+    assert asked(page, "played") == [DEFECTS[hidden.defect].letter + "3"]
+    pressed(page, "Next round")
+    assert "**Round 2 of 10** · 80 points" in words(page)
+    assert asked(page, "round") == ["2"]
+    assert len(page.get("plotly_chart")) == 1
+
+
+def test_a_wrong_answer_gives_nothing_and_says_what_it_was():
+    page, hidden = opened(), game.deal(0, "easy", 1)
+    wrong = next(name for name in DEFECTS if name != hidden.defect)
+    press(page, f"guess-{wrong}")
+    assert f"The answer is **{DEFECTS[hidden.defect].title}**" in words(page)
+    assert "**Round 1 of 10** · 0 points" in words(page)
+
+
+def test_a_whole_game_and_its_challenge():
+    page = opened(seed="5", level="middle")
+    for at in range(1, ROUNDS + 1):
+        hidden = game.deal(5, "middle", at)
+        assert f"**Round {at} of 10**" in words(page)
+        if at == 4:
+            press(page, "open-tarp")
+        press(page, f"guess-{hidden.defect}")
+        if at < ROUNDS:
+            pressed(page, "Next round")
+    assert "990 points · 10 correct in a row" in words(page)
+    assert "Next round" not in [one.label for one in page.button]
+    (code,) = asked(page, "played")
+    assert game.total(game.read(code), 5, "middle") == 990
+
+    again = opened(**{name: asked(page, name) for name in page.query_params})
+    assert "**Round 10 of 10** · 990 points" in words(again)
+    assert again.table[0].value.equals(page.table[0].value)
+    assert asked(again, "played") == [code]
+
+    other = opened(seed="5", level="middle", against=code)
+    assert "**Round 1 of 10** · 0 points · beat 990 of 1000" in words(other)
+    assert set(other.table[0].value["Challenger"]) == {"answered"}
+    press(other, f"guess-{game.deal(5, 'middle', 1).defect}")
+    title = DEFECTS[game.deal(5, "middle", 1).defect].title
+    assert other.table[0].value["Challenger"][0] == f"100 ({title})"
+    assert "**You: 100. Challenger: 990.**" in words(other)
+    pressed(other, "New game")
+    assert "beat" not in words(other).split("\n")[0]
+    assert asked(other, "against") == []
+
+
+def test_the_link_restores_plots_that_were_opened():
+    page = opened(seed="9", round="4", plots=["tarp", "ecdf"])
+    assert len(page.get("plotly_chart")) == 3
+    assert "**Round 4 of 10**" in words(page)
+
+
+def test_changing_the_game_starts_it_anew():
+    page = opened(played="b1", plots="tarp")
+    page.number_input(key="seed").set_value(7).run()
+    assert not page.exception
+    assert set(page.query_params) == {"seed"}
+    assert asked(page, "seed") == ["7"]
+
+
+NAMES = ("seed", "level", "round", "played", "against", "plots", "x", "")
+TEXTS = (
+    "", " ", "-1", "0", "1", "7", "10", "11", "1e999", "nan", "easy", "HARD", "b1", "b9", "b0",
+    "--", "-", "b1" * 10, "b1" * 11, "b１", "B1", "b1\n", "tarp", "TARP", "draws", "<b>", "\x00",
+)  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    query=some.dictionaries(
+        some.sampled_from(NAMES),
+        some.lists(some.sampled_from(TEXTS) | some.text(max_size=8), min_size=1, max_size=3),
+        max_size=5,
+    )
+)
+def test_no_address_breaks_it(query):
+    page = opened(**query)
+    assert not page.exception, query
+    shown = page.session_state["address"].shown
+    linked = opened(**{name: list(texts) for name, texts in shown.items() if texts})
+    assert not linked.exception
+    assert linked.session_state["address"].shown == shown
+    assert "The link says" not in words(linked)
+    for name in ("played", "against"):
+        text = query.get(name, [""])[-1]
+        assert (f"The link says {name} =" in words(page)) == (game.read(text) is None)
