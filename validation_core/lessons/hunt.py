@@ -322,15 +322,15 @@ def lesson(seen: Hunted) -> Lesson:
             ),
             Stage(
                 title="Why",
-                words="The count in a ball chosen beforehand has a known law if q is correct, "
+                words="The count c in a ball chosen beforehand has a known law if q is correct, "
                 "whatever q is. A ball chosen for its count is the luckiest of many, so its "
                 "p-value counts only on true values that did not choose it.",
                 panels=[0],
                 sliders=["preset"],
                 at={"preset": 0, "place": int(chosen[0])},
                 formula=Formula(
-                    latex=r"\mathrm{count} \sim \mathrm{BetaBinomial}(\text{@n}, \text{@r}, "
-                    r"\text{@rest}), \quad p(\text{@count}) = \text{@p}",
+                    latex=r"\begin{matrix} c \sim \mathrm{BetaBin}(\text{@n}, \text{@r}, "
+                    r"\text{@rest}) \\ c = \text{@count}, \quad p = \text{@p} \end{matrix}",
                     values={
                         "n": str(N), "r": str(INSIDE), "rest": str(K + 1 - INSIDE),
                         "count": over(written(seen.inside, "{:.0f}".format), "preset", "place"),
