@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -217,7 +218,7 @@ def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
     total = np.cumsum(counts, axis=1)
     said = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")
     for f in range(FRESH):
-        said[:, f + 1] = written(total[:, f], lambda count, n=N * (f + 1): _share(count, n))
+        said[:, f + 1] = written(total[:, f], partial(_share, n=N * (f + 1)))
     return said
 
 
@@ -270,14 +271,15 @@ def lesson(seen: Hunted) -> Lesson:
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "{preset}: the ball holds {inside} true values. The best ball is the one "
-                    "that looks worst for q. With a correct q it is luck, and fresh data say so.",
+                    "What is wrong: {preset}. The ball holds {inside} true values. The best ball "
+                    "is the one with the smallest p-value. The bars: how often such a ball "
+                    "rejects on the data that chose it, and on fresh data.",
                     preset=preset, inside=inside,
                 ),
                 panels=[0, 2],
                 sliders=["preset"],
                 at={"preset": NOTHING, "place": int(chosen[NOTHING]), "fresh": 0},
-                beats=[Beat(seconds=5.0), Beat(at={"fresh": FRESH}, seconds=5.0)],
+                beats=[Beat(seconds=8.0)],
             ),
             Stage(
                 title="Break it: hunt",
@@ -300,7 +302,7 @@ def lesson(seen: Hunted) -> Lesson:
             Stage(
                 title="Break it: climb",
                 words=sentence(
-                    "{preset}. The ring climbs CoLT's objective at this one x, by its slope; "
+                    "{preset}. The ball climbs CoLT's objective at this one x, by its slope; "
                     "CoLT's network learns a centre for every x. After {steps} steps: {inside} "
                     "of the true values it climbed on, {fresh} of fresh ones.",
                     preset=preset,
@@ -320,15 +322,15 @@ def lesson(seen: Hunted) -> Lesson:
             ),
             Stage(
                 title="Why",
-                words="The count in a ball chosen beforehand has a known law if q is correct, "
+                words="The count c in a ball chosen beforehand has a known law if q is correct, "
                 "whatever q is. A ball chosen for its count is the luckiest of many, so its "
                 "p-value counts only on true values that did not choose it.",
                 panels=[0],
                 sliders=["preset"],
                 at={"preset": 0, "place": int(chosen[0])},
                 formula=Formula(
-                    latex=r"\mathrm{count} \sim \mathrm{BetaBinomial}(\text{@n}, \text{@r}, "
-                    r"\text{@rest}), \quad p(\text{@count}) = \text{@p}",
+                    latex=r"\begin{matrix} c \sim \mathrm{BetaBin}(\text{@n}, \text{@r}, "
+                    r"\text{@rest}) \\ c = \text{@count}, \quad p = \text{@p} \end{matrix}",
                     values={
                         "n": str(N), "r": str(INSIDE), "rest": str(K + 1 - INSIDE),
                         "count": over(written(seen.inside, "{:.0f}".format), "preset", "place"),
