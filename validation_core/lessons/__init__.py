@@ -12,7 +12,15 @@ from typing import Any
 
 from validation_core.figures import standalone
 from validation_core.figures.standalone import Scene
-from validation_core.lessons import bag_lottery, four_ways, rain, same_or_different, ten_more_steps
+from validation_core.lessons import (
+    bag_lottery,
+    could_you_have_seen_it,
+    four_ways,
+    number_with_units,
+    rain,
+    same_or_different,
+    ten_more_steps,
+)
 from validation_core.lessons.lesson import Lesson
 from validation_core.study import Study
 
@@ -38,6 +46,18 @@ KINDS = (
     Kind("bag-lottery", "A bag lottery", bag_lottery.BagLottery(), bag_lottery.lesson),
     Kind("rain", "A rain of p-values", rain.RainOfPvalues(), rain.lesson),
     Kind("four-ways", "Four ways to fool yourself", four_ways.FourWaysStudy(), four_ways.lesson),
+    Kind(
+        "number-with-units",
+        "A number with units",
+        number_with_units.NumberWithUnits(),
+        number_with_units.lesson,
+    ),
+    Kind(
+        "could-you-have-seen-it",
+        "Could you have seen it?",
+        could_you_have_seen_it.CouldYouHaveSeenIt(),
+        could_you_have_seen_it.lesson,
+    ),
 )
 
 

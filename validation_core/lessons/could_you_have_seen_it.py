@@ -1,0 +1,422 @@
+"""Lesson 9: power, built from rows of dots, and a budget of simulations to spend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import sampling, statistics
+from validation_core.benchmarks import Boundary
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    HLine,
+    Line,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.methods import C2ST, SBC, Uniform
+from validation_core.rng import common, stream
+from validation_core.scores import LinearBoundary
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array
+
+GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.5)
+BUDGETS = (50, 70, 100, 140, 200, 250, 300, 350, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700,
+           2000, 2500, 3000, 4000, 6000)  # fmt: skip
+"""Simulations that are spent: what each test makes of them differs."""
+TRIALS = 400
+ALPHA = 0.05
+POWER = 0.8
+_ACROSS = 50  # dots of a line
+_STEP = 20  # trials that the slider adds
+_SBC, _UNIFORM = (20, 4), (5, 20)  # draws of q at each x; calibration draws of each test point
+TESTS = (*(f"SBC, K = {k}" for k in _SBC), "C2ST", *(f"Uniform, m = {m}" for m in _UNIFORM))
+_COLORS = (*(SBC.style.color,) * 2, C2ST.style.color, *(Uniform.style.color,) * 2)
+
+
+class Rejections(NamedTuple):
+    """Whether a test at the 5% level rejects: bool (tests, G, N, TRIALS)."""
+
+    rejected: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CouldYouHaveSeenIt(Study[Rejections], spec="lesson_could_you_have_seen_it"):
+    """Each trial draws the largest budget once; a smaller one is the first part of it."""
+
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Lesson: could you have seen it?"
+
+    def compute(self, store: Store, report: Report) -> Rejections:
+        """Trials at different gammas share their random numbers, so that dots seldom flicker."""
+        rejected = np.empty((len(TESTS), len(GAMMAS), len(BUDGETS), TRIALS), dtype=bool)
+        for g, gamma in enumerate(GAMMAS):
+            for t in range(TRIALS):
+                ranks = [sbc_ranks(gamma, k, self.seed, t) for k in _SBC]
+                p, q = _sides(gamma, BUDGETS[-1], self.seed, t)
+                conformal = [_conformal(p, q, m, self.seed, t) for m in _UNIFORM]
+                for i, budget in enumerate(BUDGETS):
+                    n = rows_tested(budget)
+                    pvalues = [
+                        *(_ks(u[: n[test]]) for test, u in enumerate(ranks)),
+                        statistics.c2st(p[: n[2]], q[: n[2]]).pvalue,
+                        *(_ks(u[: n[3 + i]]) for i, u in enumerate(conformal)),
+                    ]
+                    rejected[:, g, i, t] = np.array(pvalues) <= ALPHA
+        return Rejections(rejected)
+
+
+def rows_tested(budget: int) -> tuple[int, ...]:
+    """Rows that each test has for its statistic from so many simulations.
+
+    SBC ranks every true value; C2ST compares one half with q's draws at the x of the other;
+    Uniform needs m simulations to calibrate each test point, and one whose x q is drawn at.
+    """
+    return (*(budget for _ in _SBC), budget // 2, *(budget // (m + 1) for m in _UNIFORM))
+
+
+def sbc_ranks(gamma: float, k: int, seed: int, trial: int) -> Array:
+    """Randomised ranks (n,) of true values among k draws of q at each x."""
+    rng = common(seed, "sbc", k, trial)
+    drawn = sampling.table(Boundary(), gamma, BUDGETS[-1], k, rng)
+    ties = stream(seed, "ties", k, trial)
+    return statistics.conformal_ranks(drawn.theta[:, 0], drawn.q[..., 0], ties)
+
+
+def _sides(gamma: float, n: int, seed: int, trial: int) -> tuple[Array, Array]:
+    """Scores (n,) of independent draws of p and of q by the boundary that is best at 1/2."""
+    score = LinearBoundary()
+    drawn = sampling.blocks(Boundary(), gamma, n, n, common(seed, "blocks", trial))
+    return score(drawn.p.theta, drawn.p.x), score(drawn.q.theta, drawn.q.x)
+
+
+def _conformal(p: Array, q: Array, m: int, seed: int, trial: int) -> Array:
+    """Ranks (n,) of scores of q, each among m of p's that no other uses."""
+    n = len(p) // (m + 1)
+    own = p[: n * m].reshape(n, m)
+    return statistics.conformal_ranks(q[:n], own, stream(seed, "conformal", m, trial))
+
+
+def _ks(u: Array) -> float:
+    """P-value of too few ranks for any test: 1."""
+    return float(statistics.ks(u).pvalue) if len(u) > 1 else 1.0
+
+
+def needed(rate: Array) -> Array:
+    """Simulations (...) from which the power (..., N) stays at POWER; NaN where none does.
+
+    Between two budgets the power is taken as straight over their logarithm.
+    """
+    enough = np.flip(np.logical_and.accumulate(np.flip(rate >= POWER, -1), -1), -1)
+    first = np.argmax(enough, -1)
+    at, before = np.log(np.array(BUDGETS)), np.maximum(first - 1, 0)
+    high = np.take_along_axis(rate, first[..., None], -1)[..., 0]
+    low = np.take_along_axis(rate, before[..., None], -1)[..., 0]
+    part = np.where(high > low, (POWER - low) / np.where(high > low, high - low, 1), 1.0)
+    n = np.exp(at[before] + np.clip(part, 0, 1) * (at[first] - at[before]))
+    return np.where(enough.any(-1), n, np.nan)
+
+
+def lesson(seen: Rejections) -> Lesson:
+    """What is drawn of it."""
+    rejected = seen.rejected.astype(bool)
+    hits = rejected.sum(-1)  # (tests, G, N)
+    rate = hits / TRIALS
+    enough = needed(rate)
+    asked = GAMMAS.index(0.2)
+    truth = float(enough[0, asked])
+    said = np.arange(10, 1001, 10)
+    by = ("test", "gamma", "n")
+    low, high = (written(end, "{:.0%}".format) for end in statistics.wilson(hits, TRIALS))
+    power, least, most = (
+        over(each, *by) for each in (written(rate, "{:.1%}".format), low, high)
+    )  # fmt: skip
+    gamma = over([f"{g:g}" for g in GAMMAS], "gamma")
+    test = over(TESTS, "test")
+    spent = over([f"{n:,}" for n in BUDGETS], "n")
+    grade, score = _graded(rate, enough)
+    rows = over(np.array([[f"{n:,}" for n in rows_tested(b)] for b in BUDGETS]).T, "test", "n")
+    return Lesson(
+        name="could-you-have-seen-it",
+        title="9. Could you have seen it?",
+        question="The test found nothing. Could it have found anything?",
+        minutes=7,
+        prediction=Prediction(
+            asked=[Bar(slider="guess", label=f"Simulations to find a bias of 0.2 sd with "
+                       f"{POWER:.0%} power", truth=truth)],
+            answer=sentence(
+                f"You said {{said}}; {TESTS[0]}, takes about {truth:.0f}. {{comment}}",
+                said=over([str(v) for v in said], "guess"),
+                comment=over(
+                    np.select(
+                        [said < 0.75 * truth, said > 1.33 * truth],
+                        ["With fewer it misses the bias too often.",
+                         "You would have spent more than you need."],
+                        "Well budgeted.",
+                    ),
+                    "guess",
+                ),
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words="q's mean is 0.2 posterior standard deviations off. A dot is one whole "
+                "check of q with new simulations: filled where SBC rejects at the 5% level. "
+                f"How many simulations does it take until {POWER:.0%} of the dots are filled?",
+                panels=[0],
+                at={"trials": TRIALS, "test": 0, "n": 100, "gamma": 0.2},
+                beats=[Beat(at={"trials": 0}, seconds=1.0),
+                       Beat(at={"trials": TRIALS}, seconds=7.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    f"{TESTS[0]}, {{n}} simulations: of {{trials}} checks of a q that is "
+                    "{gamma} sd off, {hits} reject. That share is the power: {share}, 95% "
+                    "interval {low} to {high}. More trials tell it better; more simulations "
+                    "raise it.",
+                    n=spent,
+                    gamma=gamma,
+                    trials=over([str(t) for t in _trials()], "trials"),
+                    **{
+                        name: over(text, "gamma", "n", "trials")
+                        for name, text in _so_far(rejected[0]).items()
+                    },
+                ),
+                panels=[0, 1],
+                sliders=["n", "gamma", "trials"],
+                at={"trials": TRIALS, "n": 100, "gamma": 0.2, "test": 0},
+                beats=[
+                    Beat(at={"trials": 0}, seconds=1.0),
+                    Beat(at={"trials": TRIALS}, seconds=7.0),
+                    Beat(at={"n": 1000}, seconds=8.0),
+                ],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "{test} turns {n} simulations into {rows} rows to test. A bias of {gamma} is "
+                    "found in {power} of checks ({low} to {high}); a correct q is rejected in "
+                    "{false}. Take fewer simulations, fewer draws or another test.",
+                    test=test, n=spent, rows=rows, gamma=gamma, power=power, low=least, high=most,
+                    false=over(written(rate[:, 0], "{:.1%}".format), "test", "n"),
+                ),
+                panels=[1, 0],
+                sliders=["test", "n", "gamma"],
+                at={"trials": TRIALS, "n": 600, "gamma": 0.2, "test": 0},
+                beats=[
+                    *(Beat(at={"test": i}, seconds=3.0) for i in range(1, len(TESTS))),
+                    Beat(at={"test": 2, "n": 50}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Spend",
+                words=sentence(
+                    f"Find a bias of {{gamma}} with {POWER:.0%} power, and spend no more than "
+                    "you must. You spend {n} on {test}: power {power} ({low} to {high}). {grade}",
+                    gamma=gamma, n=spent, test=test, power=power, low=least, high=most,
+                    grade=over(grade, *by),
+                ),
+                panels=[2, 1],
+                sliders=["gamma", "test", "n"],
+                at={"trials": TRIALS, "n": 100, "gamma": 0.3, "test": 0},
+                beats=[Beat(at={"n": 2000}, seconds=6.0), Beat(at={"n": 100}, seconds=3.0)],
+            ),
+            Stage(
+                title="Why",
+                words="Power is a chance, and a share of independent trials estimates it with an "
+                "error that shrinks as one over their root. The noise of a test shrinks as one "
+                "over the root of its simulations too, so half the bias takes about four times "
+                "as many.",
+                panels=[1],
+                sliders=["n", "gamma", "test"],
+                at={"trials": TRIALS, "test": 0, "gamma": 0.2, "n": 250},
+                formula=Formula(
+                    latex=r"\frac{\text{@hits}}{\text{@trials}} = \text{@power}, \quad "
+                    r"n_{80} = \text{@need}",
+                    values={
+                        "hits": over(written(hits, "{:.0f}".format), *by),
+                        "trials": str(TRIALS), "power": power,
+                        "need": over(written(enough, _about), "test", "gamma"),
+                    },
+                    source="Wilson (1927) for the interval; n80 is read off these trials",
+                ),
+                beats=[Beat(at={"gamma": 0.1}), Beat(at={"gamma": 0.3})],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="“Not rejected” says little until you know the power. And this power is "
+                "for a shift of one parameter, with the score that suits it: another error of "
+                "the same size may need many more simulations, or another test.",
+                panels=[0],
+                sliders=["n", "test"],
+                at={"trials": TRIALS, "n": 100},
+            ),
+        ],
+        sliders=[
+            Slider("guess", said, label="Prediction", names=[str(v) for v in said], start=500,
+                   hidden=True),
+            Slider("n", BUDGETS, label="Simulations, n", names=[f"{n:,}" for n in BUDGETS],
+                   start=100, play=True, rate=4),
+            Slider("gamma", GAMMAS, label="Bias, gamma", names=[f"{g:g} sd" for g in GAMMAS],
+                   start=0.2),
+            Slider("test", range(len(TESTS)), label="Test", names=TESTS),
+            Slider("trials", _trials(), label="Trials", names=[str(t) for t in _trials()],
+                   start=TRIALS, play=True, rate=10),
+        ],
+        panels=[_dots(rejected), _curves(rate, hits), _spent(score)],
+        papers=(SBC.paper, C2ST.paper, Uniform.paper),
+        onwards=Onwards(page="diagnose/page.py",
+                        label="What would be found with 80% power in my table?"),
+    )  # fmt: skip
+
+
+def _trials() -> range:
+    return range(0, TRIALS + 1, _STEP)
+
+
+def _about(n: float) -> str:
+    if not np.isfinite(n):
+        return f"> {BUDGETS[-1]:,}"
+    return f"{n:,.0f}" if n > BUDGETS[0] else f"≤ {n:,.0f}"
+
+
+def _so_far(rejected: NDArray[np.bool_]) -> dict[str, NDArray[np.str_]]:
+    """Words (G, N, trials) on rejections (G, N, TRIALS): hits, their share and its interval."""
+    hits = rejected.cumsum(-1)[..., _STEP - 1 :: _STEP]
+    trials = np.broadcast_to(np.array(_trials()[1:]), hits.shape)
+    low, high = statistics.wilson(hits, trials)
+    percents = {"share": (hits / trials, "–"), "low": (low, "0%"), "high": (high, "100%")}
+    texts = {
+        name: _after(none, written(values, "{:.0%}".format))
+        for name, (values, none) in percents.items()
+    }
+    return {"hits": _after("0", written(hits, "{:.0f}".format)), **texts}
+
+
+def _after(none: str, text: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Words (..., T) after those of no trial at all."""
+    return np.concatenate([np.full((*text.shape[:-1], 1), none), text], -1)
+
+
+def _graded(rate: Array, enough: Array) -> tuple[NDArray[np.str_], Array]:
+    """What is said of a budget, and simulations (missing, well spent, wasted): (3, ..., N)."""
+    spent, need = np.broadcast_arrays(np.array(BUDGETS, float), enough[..., None])
+    known = np.isfinite(need)
+    want = np.where(known, need, BUDGETS[-1])
+    missing, waste = np.maximum(want - spent, 0), np.maximum(spent - want, 0)
+    words = np.full(rate.shape, "", dtype="<U160")
+    for at in np.ndindex(*rate.shape):
+        if at[1] == 0:
+            words[at] = "There is no bias to find: what is rejected is a false alarm."
+        elif not known[at]:
+            words[at] = f"Too few: even {BUDGETS[-1]:,} are not enough for this test."
+        elif rate[at] < POWER:
+            words[at] = f"Too few: about {_about(float(need[at]))} reach {POWER:.0%}."
+        elif waste[at] > 0.25 * need[at]:
+            words[at] = (
+                f"Enough, but {waste[at]:,.0f} are wasted: {_about(float(need[at]))} would do."
+            )
+        else:
+            words[at] = f"Well spent: about {_about(float(need[at]))} are needed."
+    return words, np.stack([missing, np.minimum(spent, want), waste])
+
+
+def _dots(rejected: NDArray[np.bool_]) -> Panel:
+    """A row of TRIALS dots for each gamma, in lines of _ACROSS."""
+    lines = TRIALS // _ACROSS
+    t = np.arange(TRIALS)
+    x = np.tile(t % _ACROSS, len(GAMMAS)).astype(float)
+    y = np.concatenate([row * (lines + 1.5) + t // _ACROSS for row in range(len(GAMMAS))])
+    run = np.tile(t, len(GAMMAS)) < np.array(_trials())[:, None]
+    there = over(np.where(run, y, np.nan), "trials", coarse=True)
+    filled = rejected.transpose(0, 2, 1, 3).reshape(len(TESTS), len(BUDGETS), -1)
+    bottom = len(GAMMAS) * (lines + 1.5) - 1
+    return Panel(
+        [
+            Points(x, there, color=style.NULL, size=2.5, opacity=0.35),
+            Points(over(np.where(filled, x, np.nan), "test", "n", coarse=True), there,
+                   color=style.OBSERVED, size=4),
+        ],
+        title=f"{TRIALS} checks for each bias of q",
+        caption="The top row is a correct q: about 5% of its dots are filled, by chance.",
+        x=Axis((-1, _ACROSS), hidden=True),
+        y=Axis((bottom, -1.5), "bias, gamma",
+               ticks=[row * (lines + 1.5) + (lines - 1) / 2 for row in range(len(GAMMAS))],
+               names=[f"{g:g} sd" for g in GAMMAS]),
+        height=380,
+        legend=[("rejects q", style.OBSERVED, "circle"), ("does not", style.NULL, "circle")],
+    )  # fmt: skip
+
+
+def _curves(rate: Array, hits: Array) -> Panel:
+    at = np.log10(BUDGETS)
+    low, high = statistics.wilson(hits, TRIALS)
+    here = [over(each[..., None], "test", "gamma", "n", coarse=True) for each in (rate, low, high)]
+    ticks = (50, 200, 1000, 5000)
+    return Panel(
+        [
+            HLine(POWER, color=style.NULL),
+            *(
+                Line(at, over(rate[i], "gamma", coarse=True), color=_COLORS[i], width=1.5,
+                     dash="3 3" if i in (1, 4) else "")
+                for i in range(len(TESTS))
+            ),
+            VLine(over(at, "n"), width=1),
+            Points(over(at[:, None], "n"), here[0], low=here[1], high=here[2],
+                   color=style.OBSERVED, size=9),
+        ],
+        title=sentence("Share that rejects a bias of {gamma} sd",
+                       gamma=over([f"{g:g}" for g in GAMMAS], "gamma")),
+        caption=f"Broken lines: {TESTS[1]}; {TESTS[4]}. Dashed: {POWER:.0%}.",
+        x=Axis((at[0] - 0.03, at[-1] + 0.03), "simulations", ticks=np.log10(ticks),
+               names=[f"{n:,}" for n in ticks]),
+        y=Axis((0, 1.02), "power", percent=True),
+        height=320,
+        legend=[("SBC", _COLORS[0], "line"), ("C2ST", _COLORS[2], "line"),
+                ("Uniform", _COLORS[3], "line")],
+    )  # fmt: skip
+
+
+def _spent(score: Array) -> Panel:
+    """Simulations well spent, then wasted or missing, as one lying bar built from bands."""
+    missing, well, waste = score
+    ends = np.log10(np.stack([well, well + waste, well + waste + missing]))  # (3, ..., N)
+    left = np.log10(BUDGETS[0]) - 0.1
+    by = ("test", "gamma", "n")
+    edges = [np.full_like(ends[0], left), *ends]
+    colors = (style.P, style.Q, style.NULL)
+    marks = [
+        Line(
+            over(np.stack([a, b, b, a, a], -1), *by, coarse=True),
+            [0.3, 0.3, 0.7, 0.7, 0.3],
+            color=color, fill=0.7, width=1,
+        )
+        for a, b, color in zip(edges[:-1], edges[1:], colors, strict=True)
+    ]  # fmt: skip
+    ticks = (50, 200, 1000, 5000)
+    return Panel(
+        marks,
+        title="Your budget",
+        x=Axis((left, np.log10(BUDGETS[-1]) + 0.03), "simulations, logarithmic",
+               ticks=np.log10(ticks), names=[f"{n:,}" for n in ticks]),
+        y=Axis((0, 1), hidden=True),
+        height=170,
+        legend=[("well spent", style.P, "square"), ("wasted", style.Q, "square"),
+                ("missing", style.NULL, "square")],
+    )  # fmt: skip

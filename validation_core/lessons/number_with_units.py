@@ -1,0 +1,502 @@
+"""Lesson 8: the symmetric divergence, a mean over pairs of draws, counted in nats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from validation_core import sampling, statistics
+from validation_core.bayes import augmented
+from validation_core.benchmarks import Boundary, Gaussian
+from validation_core.benchmarks.boundary import GAMMA
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    HLine,
+    Line,
+    Panel,
+    Points,
+    Slider,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.methods import SKL
+from validation_core.rng import common, stream
+from validation_core.scores.ratio import Ratio
+from validation_core.statistics import divergence as nats
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array, Benchmark
+
+GAMMAS = tuple(round(0.1 * step, 1) for step in range(11))
+PAIRS = tuple(int(n) for n in np.unique(np.geomspace(2, 2000, 40).round()))
+KINDS = ("mean moved by gamma sd", "variance times 1 + gamma")
+MS = (1, 2, 3, 5, 10, 20, 50)
+"""Draws of q that are weighed."""
+WEIGHED = 20_000
+"""Pairs behind each of their bounds."""
+FREEDOMS = (20.0, 10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.5)
+"""Degrees of freedom of a q with heavy tails; the variance of d is infinite from 4 down."""
+REPEATS, EACH = 2000, 100
+"""Intervals, and pairs behind each of them, for every degree of freedom."""
+_SHOWN = 60  # of the intervals
+_BINS = np.linspace(-3, 3, 41)
+_GRID = np.linspace(-4, 4, 161)
+
+
+class Divergences(NamedTuple):
+    """Terms d of Algorithm 1 and 4, for 2 kinds of error, G gammas, V numbers of pairs."""
+
+    d: Array
+    """(2, G, N) of every pair, in nats."""
+    last: Array
+    """(2, G, V, 2) theta and theta' of the last pair, in sd of p about its mean."""
+    ratios: Array
+    """(2, G, _GRID) log p - log q there."""
+    weighed: Array
+    """(M, 3) bound, and its interval's ends."""
+    picked: Array
+    """(M, bins) of draws picked by weight, each less the posterior's mean."""
+    heavy: Array
+    """(F, REPEATS, 3) divergence and interval by EACH pairs."""
+
+
+def benchmark(kind: int) -> Benchmark:
+    """The family of an error of q."""
+    wide = Gaussian(perturbation="covariance_scaling", dim_x=1, dim_theta=1)
+    return (Boundary(), wide)[kind]
+
+
+def exact(kind: int, gamma: float) -> float:
+    """The symmetric divergence of two normals in nats, whatever x."""
+    return (gamma**2, gamma**2 / (2 * (1 + gamma)))[kind]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
+    """Pairs of draws at simulated x, of q as it is, improved by weights, and with heavy tails."""
+
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Lesson: a number with units"
+
+    def compute(self, store: Store, report: Report) -> Divergences:
+        """Draws at neighbouring gammas share their random numbers, so that means glide."""
+        n, at = PAIRS[-1], np.array(PAIRS) - 1
+        d = np.empty((len(KINDS), len(GAMMAS), n))
+        last = np.empty((len(KINDS), len(GAMMAS), len(PAIRS), 2))
+        ratios = np.empty((len(KINDS), len(GAMMAS), len(_GRID)))
+        for kind in range(len(KINDS)):
+            family = benchmark(kind)
+            for g, gamma in enumerate(GAMMAS):
+                rng = common(self.seed, "pairs", kind)
+                drawn = sampling.table(family, gamma, n, 1, rng)
+                ratio = Ratio(family, gamma)
+                d[kind, g] = _terms(ratio, drawn.theta, drawn.q[:, 0], drawn.x)
+                for side, theta in enumerate((drawn.theta, drawn.q[:, 0])):
+                    last[kind, g, :, side] = _standard(family, theta[at], drawn.x[at])
+                x = np.repeat(drawn.x[:1], len(_GRID), axis=0)
+                ratios[kind, g] = ratio(_placed(family, _GRID, x), x)
+        weighed, picked = _weighed(self.seed)
+        return Divergences(d, last, ratios, weighed, picked, _heavy(self.seed))
+
+
+def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
+    """d (n,) of one draw theta' of q for each theta of p, at the same x."""
+    return nats.weighted(ratio(truth, x), ratio(draw, x)[:, None], 1)
+
+
+def _standard(family: Benchmark, theta: Array, x: Array) -> Array:
+    if isinstance(family, Gaussian):
+        return family.whiten(theta - family.mean(x), x)[:, 0]
+    return theta[:, 0]
+
+
+def _placed(family: Benchmark, z: Array, x: Array) -> Array:
+    """theta (n, 1) that lie z sd of p from its mean."""
+    if isinstance(family, Gaussian):
+        sd = np.sqrt(family.scale(x)) * family.fixed.chol[0, 0]
+        return np.asarray(family.mean(x) + (z * sd)[:, None])
+    return z[:, None]
+
+
+def log_weight(away: Array) -> Array:
+    """log p - log q of draws less the posterior's mean: p and q of Domke's normal example."""
+    q = augmented.TwoStageNormal()
+    p_sd, q_sd = np.sqrt(augmented.POSTERIOR), np.sqrt(q.variance)
+    return np.asarray(norm.logpdf(away, 0, p_sd) - norm.logpdf(away, q.shift, q_sd))
+
+
+def _weighed(seed: int) -> tuple[Array, Array]:
+    """Bounds (M, 3) and histograms (M, bins) of q with M draws weighed: Algorithm 4."""
+    rng, q, most = stream(seed, "weighed"), augmented.TwoStageNormal(), MS[-1]
+    drawn = q.shift + np.sqrt(q.variance) * rng.standard_normal((2, WEIGHED, most))
+    drawn[0, :, 0] = np.sqrt(augmented.POSTERIOR) * rng.standard_normal(WEIGHED)
+    weights = log_weight(drawn)
+    bounds = nats.means(nats.importance_weighted(weights[0], weights[1], MS))
+    # The largest of log weights and standard Gumbels is at draw i with chance w_i / sum of w.
+    chance = weights[1] + rng.gumbel(size=weights[1].shape)
+    picked = np.empty((len(MS), len(_BINS) - 1))
+    for i, m in enumerate(MS):
+        best = chance[:, :m].argmax(-1)
+        picked[i] = np.histogram(drawn[1, np.arange(WEIGHED), best], _BINS)[0]
+    return np.stack(bounds, -1), picked
+
+
+def heavy_tailed() -> Gaussian:
+    """Whose q is Student's t with 1 / gamma degrees of freedom."""
+    return Gaussian(perturbation="heavy_tail", dim_x=1, dim_theta=1)
+
+
+def _heavy(seed: int) -> Array:
+    intervals = np.empty((len(FREEDOMS), REPEATS, 3))
+    for i, freedom in enumerate(FREEDOMS):
+        rng = common(seed, "heavy")
+        drawn = sampling.table(heavy_tailed(), 1 / freedom, REPEATS * EACH, 1, rng)
+        ratio = Ratio(heavy_tailed(), 1 / freedom)
+        d = _terms(ratio, drawn.theta, drawn.q[:, 0], drawn.x).reshape(REPEATS, EACH)
+        intervals[i] = np.stack(nats.means(d), -1)
+    return intervals
+
+
+def heavy_exact(freedom: float) -> float:
+    """The symmetric divergence of N(0, 1) and Student's t, by the trapezoidal rule, in nats."""
+    # theta = sinh v: the integrand falls exponentially in v, where the rule is all but exact.
+    v = np.linspace(-40.0, 40.0, 40_001)
+    theta = np.sinh(v)
+    p, q = norm.logpdf(theta), student.logpdf(theta, freedom)
+    return float(np.trapezoid((np.exp(p) - np.exp(q)) * (p - q) * np.cosh(v), v))
+
+
+def lesson(seen: Divergences) -> Lesson:
+    """What is drawn of it."""
+    means = prefixes(seen.d)
+    truth = exact(0, GAMMA)
+    said = np.round(np.linspace(0, 1, 101), 2)
+    estimate = over(written(means[0], "{:.2f}".format), "kind", "gamma", "pairs")
+    reach = over(written((means[2] - means[1]) / 2, "{:.2f}".format), "kind", "gamma", "pairs")
+    closed = over([[f"{exact(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma")
+    pairs = over([f"{n:,}" for n in PAIRS], "pairs")
+    ends = [over(written(each, "{:.4f}".format), "m") for each in seen.weighed.T]
+    tails = np.array([heavy_exact(freedom) for freedom in FREEDOMS])
+    missed = ~_covers(seen.heavy, tails)
+    share = 1 - missed.mean(-1)
+    low, high = statistics.wilson(REPEATS - missed.sum(-1), REPEATS)
+    below = (seen.heavy[..., 2] < tails[:, None]).sum(-1)
+    return Lesson(
+        name="number-with-units",
+        title="8. A number with units",
+        question="How wrong is q, as a number that means something?",
+        minutes=7,
+        prediction=Prediction(
+            asked=[Bar(slider="guess", label="Divergence of a shift by half a standard "
+                       "deviation, nats", truth=truth)],
+            answer=sentence(
+                f"You said {{said}} nats; it is {truth:.2f}. {{comment}}",
+                said=over(written(said, "{:.2f}".format), "guess"),
+                comment=over(
+                    np.where(
+                        abs(said - truth) > 0.05,
+                        "For a shift, the divergence is the square of the shift in standard "
+                        "deviations.",
+                        "Close: it is the square of the shift in standard deviations.",
+                    ),
+                    "guess",
+                ),
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words="The posterior p is blue; q, orange, is half a standard deviation off. "
+                "The divergence asks how differently p and q judge draws of each other: 0 nats if "
+                "q were correct, without an upper end. How many nats is this q away?",
+                panels=[0],
+                at={"gamma": GAMMA, "kind": 0, "pairs": PAIRS[10]},
+                beats=[Beat(at={"gamma": 1.0}), Beat(at={"gamma": GAMMA})],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "At each simulated x draw θ from p and θ′ from q, and take the difference d "
+                    "of log p − log q. The mean over {pairs} pairs is {mean} ± {reach} nats; the "
+                    "closed form says {closed}. More pairs, and the interval shrinks.",
+                    pairs=pairs, mean=estimate, reach=reach, closed=closed,
+                ),
+                panels=[1, 0],
+                sliders=["pairs", "gamma", "kind"],
+                at={"pairs": PAIRS[-1], "gamma": GAMMA, "kind": 0},
+                beats=[
+                    Beat(at={"pairs": PAIRS[0]}, seconds=1.0),
+                    Beat(at={"pairs": PAIRS[-1]}, seconds=9.0),
+                    Beat(at={"gamma": 1.0}, seconds=4.0),
+                    Beat(at={"kind": 1}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="What a nat means",
+                words=sentence(
+                    "Someone mixes up θ and θ′. Who knows p and q can bet which is p's: on "
+                    "average the log odds are {closed} nats, odds of {odds} to 1 (geometric "
+                    "mean). As much as a shift by {shift} posterior standard deviations.",
+                    closed=closed,
+                    odds=over(_written(np.exp), "kind", "gamma"),
+                    shift=over(_written(np.sqrt), "kind", "gamma"),
+                ),
+                panels=[2, 0],
+                sliders=["gamma", "kind"],
+                at={"gamma": 0.5, "kind": 0},
+                beats=[Beat(at={"gamma": 0.1}), Beat(at={"gamma": 1.0}, seconds=5.0)],
+            ),
+            Stage(
+                title="Improve q",
+                words=sentence(
+                    "Take M draws of q, weigh each by p / q, and pick one by its weight: a "
+                    "better q. q alone is "
+                    f"{augmented.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a bound on "
+                    "what is left is {bound} nats (95% interval {low} to {high}, from "
+                    f"{WEIGHED:,} pairs).",
+                    m=over([str(m) for m in MS], "m"),
+                    bound=ends[0], low=ends[1], high=ends[2],
+                ),
+                panels=[3, 4],
+                sliders=["m"],
+                at={"m": 1},
+                beats=[Beat(seconds=3.0), Beat(at={"m": MS[-1]}, seconds=8.0)],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "Now q is Student's t with {freedom} degrees of freedom: {variance}. "
+                    f"Intervals of {EACH} pairs should hold the divergence, {{truth}} nats, in "
+                    "95 of 100 repeats; they do in {share} ({low} to {high}). {below} of "
+                    f"{REPEATS:,} lie wholly below it.",
+                    freedom=over([f"{f:g}" for f in FREEDOMS], "freedom"),
+                    variance=over(
+                        np.where(np.array(FREEDOMS) > 4, "d has a variance",
+                                 "the variance of d is infinite"),
+                        "freedom",
+                    ),
+                    truth=over(written(tails, "{:.2g}".format), "freedom"),
+                    share=over(written(share, "{:.1%}".format), "freedom"),
+                    low=over(written(low, "{:.1%}".format), "freedom"),
+                    high=over(written(high, "{:.1%}".format), "freedom"),
+                    below=over(written(below, "{:,.0f}".format), "freedom"),
+                ),
+                panels=[5],
+                sliders=["freedom"],
+                at={"freedom": 0},
+                beats=[Beat(seconds=3.0), Beat(at={"freedom": len(FREEDOMS) - 1}, seconds=10.0)],
+            ),
+            Stage(
+                title="Why",
+                words="r = log p(θ, x) − log q(θ | x) differs from log p − log q of the posterior "
+                "by log p(x) alone, which is the same for θ and θ′ at one x and cancels. The mean "
+                "of what is left is KL(p‖q) + KL(q‖p), by the definition of each.",
+                panels=[0, 1],
+                sliders=["pairs", "gamma"],
+                at={"kind": 0, "gamma": GAMMA},
+                formula=Formula(
+                    latex=r"\frac{1}{\text{@n}} \sum [r(\theta) - r(\theta')] ="
+                    r"\text{@mean} \pm \text{@reach}",
+                    values={"n": pairs, "mean": estimate, "reach": reach},
+                    source="Domke (2021), Algorithm 1",
+                ),
+                beats=[
+                    Beat(at={"pairs": PAIRS[0]}, seconds=1.0),
+                    Beat(at={"pairs": PAIRS[-1]}, seconds=8.0),
+                ],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="It does not tell where q is wrong: a shift and a wrong width can have the "
+                "same nats. It needs the density of q, and q's tails decide how far its interval "
+                "can be trusted.",
+                panels=[2],
+                sliders=["gamma", "kind"],
+            ),
+        ],
+        sliders=[
+            Slider("guess", said, label="Prediction", start=0.5, hidden=True,
+                   names=[f"{v:.2f} nats" for v in said]),
+            Slider("pairs", PAIRS, label="Pairs of draws", names=[f"{n:,}" for n in PAIRS],
+                   start=PAIRS[10], play=True, rate=8),
+            Slider("gamma", GAMMAS, label="Strength, gamma", names=[f"{g:g}" for g in GAMMAS],
+                   start=GAMMA, ends=("q = p", "")),
+            Slider("kind", range(2), label="Error of q", names=KINDS),
+            Slider("m", MS, label="Draws weighed, M", names=[str(m) for m in MS], play=True,
+                   rate=2),
+            Slider("freedom", range(len(FREEDOMS)), label="Degrees of freedom of q",
+                   names=[f"{f:g}" for f in FREEDOMS], ends=("nearly normal", "heavy tails"),
+                   play=True, rate=2),
+        ],
+        panels=[_pair(seen), _mean(means), _equal(), _bound(seen), _picked(seen),
+                _intervals(seen.heavy, tails)],
+        papers=(SKL.paper,),
+        onwards=Onwards(page="divergence/page.py", label="Measure inference on real models"),
+    )  # fmt: skip
+
+
+def prefixes(d: Array) -> Array:
+    """Mean and interval of the first n of d (..., N), for each n of PAIRS: (3, ..., V)."""
+    return np.stack([np.stack(nats.means(d[..., :n])) for n in PAIRS], -1)
+
+
+def _covers(intervals: Array, truth: Array) -> NDArray[np.bool_]:
+    low, high = intervals[..., 1], intervals[..., 2]
+    return np.asarray((low <= truth[:, None]) & (truth[:, None] <= high))
+
+
+def _written(of: np.ufunc) -> list[list[str]]:
+    return [[f"{of(exact(k, g)):.2f}" for g in GAMMAS] for k in range(len(KINDS))]
+
+
+def _pair(seen: Divergences) -> Panel:
+    """p, q, their log ratio and the last pair on it: d is how far one point is above the other."""
+    at = np.arange(len(GAMMAS))[:, None]
+    heights = np.array([
+        np.stack([np.interp(seen.last[kind, at, np.arange(len(PAIRS)), side], _GRID,
+                            np.arange(len(_GRID))) for side in range(2)], -1)
+        for kind in range(len(KINDS))
+    ])  # fmt: skip
+    place = heights.round().astype(int)
+    ratio = np.take_along_axis(seen.ratios[:, :, None, :], place, -1)
+    q = np.exp(norm.logpdf(_GRID) - seen.ratios)
+    thin = slice(None, None, 4)
+    return Panel(
+        [
+            Line(_GRID[thin], 3 * norm.pdf(_GRID[thin]) - 3, color=style.P, fill=0.12),
+            Line(_GRID[thin], over(3 * q[..., thin] - 3, "kind", "gamma", coarse=True),
+                 color=style.Q, fill=0.12),
+            Line(_GRID[thin], over(seen.ratios[..., thin], "kind", "gamma", coarse=True),
+                 color=style.NULL),
+            *(
+                Points(over(seen.last[..., side, None], "kind", "gamma", "pairs", coarse=True),
+                       over(ratio[..., side, None], "kind", "gamma", "pairs", coarse=True),
+                       color=color, size=11, symbol=symbol)
+                for side, (color, symbol) in enumerate(
+                    ((style.P, "circle"), (style.Q, "diamond")))
+            ),
+        ],
+        title="The last pair on the line log p − log q",
+        caption="Below: the densities of p and q, scaled.",
+        x=Axis((-4, 4), "θ, in posterior standard deviations"),
+        y=Axis((-3.1, 3.6), "nats", ticks=[-2, 0, 2]),
+        height=300,
+        legend=[("θ from p", style.P, "circle"), ("θ′ from q", style.Q, "diamond"),
+                ("log p − log q", style.NULL, "line")],
+    )  # fmt: skip
+
+
+def _mean(means: Array) -> Panel:
+    at = np.log10(PAIRS)
+    so_far = np.where(np.arange(len(at)) <= np.arange(len(at))[:, None], at, np.nan)
+    mean, low, high = (over(each, "kind", "gamma", coarse=True) for each in means)
+    ends = [over(each[..., None], "kind", "gamma", "pairs", coarse=True) for each in means]
+    closed = [[exact(k, g) for g in GAMMAS] for k in range(len(KINDS))]
+    ticks = (2, 10, 100, 1000)
+    return Panel(
+        [
+            HLine(0, color=style.NULL, dash="", width=1),
+            Band(over(so_far, "pairs"), low, high, color=style.OBSERVED),
+            HLine(over(closed, "kind", "gamma")),
+            Line(over(so_far, "pairs"), mean, color=style.OBSERVED, width=1.5),
+            Points(over(at[:, None], "pairs"), ends[0], low=ends[1], high=ends[2],
+                   color=style.OBSERVED, size=8),
+        ],
+        title="Mean of d over the pairs so far",
+        x=Axis((at[0] - 0.05, at[-1] + 0.05), "pairs", ticks=np.log10(ticks),
+               names=[f"{n:,}" for n in ticks]),
+        y=Axis((-0.5, 2), "nats"),
+        height=300,
+        legend=[("mean and 95% interval", style.OBSERVED, "circle"),
+                ("closed form", "", "dash")],
+    )  # fmt: skip
+
+
+def _equal() -> Panel:
+    """Two normals as far apart, in nats, as p and q are."""
+    shift = np.sqrt([[exact(k, g) for g in GAMMAS] for k in range(len(KINDS))])
+    grid = _GRID[::2]
+    return Panel(
+        [
+            Line(grid, norm.pdf(grid), color=style.P, fill=0.15),
+            Line(grid, over(norm.pdf(grid - shift[..., None]), "kind", "gamma", coarse=True),
+                 color=style.NULL, fill=0.15),
+        ],
+        title="A shift of as many nats",
+        x=Axis((-4, 4), "θ, in posterior standard deviations"),
+        y=Axis((0, 0.45), "density"),
+        height=300,
+        legend=[("p", style.P, "line"), ("p, shifted by as many nats", style.NULL, "line")],
+    )  # fmt: skip
+
+
+def _bound(seen: Divergences) -> Panel:
+    at = np.arange(len(MS))
+    points = [over(each[:, None], "m") for each in seen.weighed.T]
+    return Panel(
+        [
+            HLine(augmented.TwoStageNormal().skl(), label="q, closed form"),
+            Line(at, seen.weighed[:, 0], color=style.Q, width=1.5),
+            Points(at, seen.weighed[:, 0], color=style.Q, size=5),
+            Points(over(at[:, None], "m"), points[0], low=points[1], high=points[2],
+                   color=style.OBSERVED, size=10),
+        ],
+        title="Divergence left at most",
+        x=Axis((-0.3, at[-1] + 0.3), "draws weighed, M", ticks=at, names=[str(m) for m in MS]),
+        y=Axis((0, 0.3), "nats"),
+        height=300,
+        margin=80,
+    )  # fmt: skip
+
+
+def _picked(seen: Divergences) -> Panel:
+    middle = (_BINS[1:] + _BINS[:-1]) / 2
+    scale = WEIGHED * (_BINS[1] - _BINS[0])
+    return Panel(
+        [
+            Bars(_BINS, over(seen.picked / scale, "m"), color=style.Q),
+            Line(middle, norm.pdf(middle, 0, np.sqrt(augmented.POSTERIOR)), color=style.P),
+        ],
+        title="Draws picked by their weight",
+        x=Axis((-3, 3), "θ less the posterior's mean"),
+        y=Axis((0, 0.65), "density"),
+        height=300,
+        legend=[("q, weighed", style.Q, "square"), ("posterior p", style.P, "line")],
+    )
+
+
+def _intervals(heavy: Array, truth: Array) -> Panel:
+    shown = heavy[:, :_SHOWN] / truth[:, None, None]
+    inside = _covers(heavy, truth)[:, :_SHOWN]
+    marks = []
+    for which, color in ((inside, style.NULL), (~inside, style.OBSERVED)):
+        middle, low, high = (
+            over(np.where(which, shown[..., i], np.nan), "freedom", coarse=True)
+            for i in range(3)
+        )  # fmt: skip
+        marks.append(
+            Points(np.arange(_SHOWN), middle, low=low, high=high, color=color, size=4)
+        )  # fmt: skip
+    return Panel(
+        [HLine(1, dash="", width=2), *marks],
+        title=f"The first {_SHOWN} of {REPEATS:,} intervals, {EACH} pairs each",
+        caption="Intervals higher than the panel are cut.",
+        x=Axis((-1, _SHOWN), "repeat"),
+        y=Axis((-0.6, 4), "divergence, as a multiple of the true one"),
+        height=300,
+        legend=[("holds the divergence", style.NULL, "circle"),
+                ("misses it", style.OBSERVED, "circle")],
+    )  # fmt: skip
