@@ -354,7 +354,8 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
                    color=style.OBSERVED, size=4),
         ],
         title=f"{TRIALS} checks for each bias of q",
-        caption="The top row is a correct q: about 5% of its dots are filled, by chance.",
+        caption="The top row is a correct q: about 5% of its dots are filled, by chance. A dot "
+        "shares its random numbers with those of the other rows.",
         x=Axis((-1, _ACROSS), hidden=True),
         y=Axis((bottom, -1.5), "bias, gamma",
                ticks=[row * (lines + 1.5) + (lines - 1) / 2 for row in range(len(GAMMAS))],
