@@ -42,6 +42,7 @@ _ROOMS = (
     "highdim.sphere_flow",
     "highdim.images",
     "highdim.digits",
+    "lessons",
     "engine.job",
 )
 """Imported in this order until a name is known: together they hold every specification."""

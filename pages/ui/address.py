@@ -90,6 +90,11 @@ def write() -> None:
     visit.changed = False
 
 
+def beside(name: str) -> str | None:
+    """What the address says under a name that is no setting of a page; None where it has none."""
+    return st.query_params.get(name)
+
+
 def leave() -> None:
     """The next run reads the address anew, even on the same page: a story's next scene."""
     visit = _visit()

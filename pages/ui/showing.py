@@ -39,7 +39,7 @@ _FRAME = """
 
 def presenting() -> bool:
     """Whether the address asks for present mode."""
-    return PRESENT in st.query_params
+    return address.beside(PRESENT) is not None
 
 
 def begin(pages: Mapping[str, StreamlitPage]) -> None:
@@ -72,7 +72,7 @@ def begin(pages: Mapping[str, StreamlitPage]) -> None:
 
 def end() -> None:
     """After a page has run: what it drew is its scene's picture."""
-    text = st.query_params.get(story.STORY)
+    text = address.beside(story.STORY)
     if text and presenting() and "story" in st.session_state:
         scenes, index = st.session_state["story"]
         if scenes:
@@ -81,7 +81,7 @@ def end() -> None:
 
 def _story(pages: list[str]) -> tuple[tuple[story.Scene, ...], int]:
     """The scenes that the address carries, and which of them is open; none where it has none."""
-    text = st.query_params.get(story.STORY)
+    text = address.beside(story.STORY)
     st.session_state["story"] = (), 0
     if not text:
         return (), 0
@@ -90,7 +90,7 @@ def _story(pages: list[str]) -> tuple[tuple[story.Scene, ...], int]:
     except ValueError as refusal:
         st.warning(str(refusal), icon=":material/link_off:")
         return (), 0
-    asked = address.number(st.query_params.get(story.SCENE, "0")) or 0.0
+    asked = address.number(address.beside(story.SCENE) or "0") or 0.0
     index = int(min(max(asked, 0), len(scenes) - 1))
     st.session_state["story"] = scenes, index
     return scenes, index

@@ -43,7 +43,7 @@ WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
 TRIALS = 200
 PICTURES = ((0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (1.0, 1.0))
 """Bias and width of q behind the four pictures that the student picks from."""
-_ALPHA = 0.05
+_BIAS, _WIDTH = np.array(BIASES)[:, None, None], np.array(WIDTHS)[:, None]
 
 
 class Bags(NamedTuple):
@@ -51,16 +51,24 @@ class Bags(NamedTuple):
 
     truth: Array
     """(T,) true values, standard normal: the posterior's mean is 0 and its sd 1 at every x."""
-    draws: Array
-    """(T, B, W, DRAWS) draws of q."""
-    chances: Array
-    """(T, B, W, BALLS) of being the true one, given the bag; the true value first."""
-    ranks: Array
+    noise: Array
+    """(T, DRAWS) standard normal: what all settings of q share."""
+    ranks: NDArray[np.int8]
     """(T, B, W) the truth's: draws of q below it, 0 to DRAWS."""
     weighted: Array
     """(T, B, W) its weighted rank in (0, 1)."""
     pvalues: Array
     """(2, B, W) of the exact KS test on all T: of ranks spread over their cells, of weighted."""
+
+    @property
+    def draws(self) -> Array:
+        """(T, B, W, DRAWS) draws of q."""
+        return np.asarray(_BIAS + _WIDTH * self.noise[:, None, None, :])
+
+    @property
+    def chances(self) -> Array:
+        """(T, B, W, BALLS) of being the true one, given the bag; the true value first."""
+        return _chances(self.truth, self.draws)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,18 +86,19 @@ class BagLottery(Study[Bags], spec="lesson_bag_lottery"):
         rng = stream(self.seed, "bags")
         truth, noise = rng.standard_normal(TRIALS), rng.standard_normal((TRIALS, DRAWS))
         xi = rng.random(TRIALS)[:, None, None]
-        bias, width = np.array(BIASES)[:, None, None], np.array(WIDTHS)[:, None]
-        draws = bias + width * noise[:, None, None, :]
-        balls = np.concatenate(
-            [np.broadcast_to(truth[:, None, None, None], (*draws.shape[:-1], 1)), draws], axis=-1
-        )
-        chances = weights(balls, bias, width)
+        draws = _BIAS + _WIDTH * noise[:, None, None, :]
+        chances = _chances(truth, draws)
         below = draws < truth[:, None, None, None]
         ranks = below.sum(-1)
         weighted = (chances[..., 1:] * below).sum(-1) + xi * chances[..., 0]
         spread = (ranks + xi) / BALLS
         pvalues = [statistics.ks(np.moveaxis(u, 0, -1)).pvalue for u in (spread, weighted)]
-        return Bags(truth, draws, chances, ranks, weighted, np.stack(pvalues))
+        return Bags(truth, noise, ranks.astype(np.int8), weighted, np.stack(pvalues))
+
+
+def _chances(truth: Array, draws: Array) -> Array:
+    true = np.broadcast_to(truth[:, None, None, None], (*draws.shape[:-1], 1))
+    return weights(np.concatenate([true, draws], axis=-1), _BIAS, _WIDTH)
 
 
 def weights(balls: Array, bias: Array, width: Array) -> Array:

@@ -68,9 +68,12 @@ class RainOfPvalues(Study[Rained], spec="lesson_rain"):
         return "Lesson: a rain of p-values"
 
     def compute(self, store: Store, report: Report) -> Rained:
-        """Every trial, those of the line-ups too, has draws of its own."""
+        """Every trial has draws of its own; of trials at other gammas the noise is the same."""
         u = np.stack(
-            [ranks(gamma, TRIALS, common(self.seed, "rain"), self.seed) for gamma in GAMMAS]
+            [
+                ranks(gamma, TRIALS, common(self.seed, "rain"), stream(self.seed, "ties"))
+                for gamma in GAMMAS
+            ]
         )
         report(0.5, {})
         rng = stream(self.seed, "line-up")
@@ -79,19 +82,19 @@ class RainOfPvalues(Study[Rained], spec="lesson_rain"):
         for i in range(LINEUPS):
             for j in range(SUSPECTS):
                 gamma = GUILTY if j == guilty[i] else 0.0
-                drawn = ranks(gamma, RAINED, stream(self.seed, "suspect", i, j), self.seed)
+                rng = stream(self.seed, "suspect", i, j)
+                drawn = ranks(gamma, RAINED, rng, rng)
                 suspects[i, j] = statistics.ks(drawn).pvalue
         bins = np.minimum((_RANKS * u).astype(int), _RANKS - 1)
         counts = (bins[..., None] == np.arange(_RANKS)).sum(-2)
         return Rained(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
 
 
-def ranks(gamma: float, trials: int, rng: np.random.Generator, seed: int) -> Array:
+def ranks(gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator) -> Array:
     """Conformal ranks (trials, N) of draws of q among M draws of p each, by the best boundary."""
     drawn = sampling.blocks(Boundary(), gamma, trials * N * M, trials * N, rng)
     score = LinearBoundary()
     p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
-    ties = stream(seed, "ties", trials)
     u = statistics.conformal_ranks(q.reshape(trials, N), p.reshape(trials, N, M), ties)
     return np.asarray(u)
 
