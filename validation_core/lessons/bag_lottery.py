@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -320,7 +320,7 @@ def _bag(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     )  # fmt: skip
 
 
-def _so_far(cells: Array, count: int) -> NDArray[np.int16]:
+def _so_far(cells: NDArray[np.integer[Any]], count: int) -> NDArray[np.int16]:
     """Counts (T + 1, B, W, count) of cells (T, B, W) after so many bags."""
     ones = cells[..., None] == np.arange(count)
     return np.concatenate([np.zeros((1, *ones.shape[1:])), np.cumsum(ones, axis=0)]).astype(
