@@ -136,20 +136,17 @@ def test_a_broken_story_is_said_and_the_page_is_there():
     assert _bar(page)["count"] == 0
 
 
-def test_a_story_is_saved_as_a_file_of_the_pictures_that_were_seen(monkeypatch):
+def test_a_story_is_saved_as_a_file_of_the_pictures_that_were_seen():
     payload = drawn("same-or-different").payload
     at = [slider[-1] for slider in payload.sliders]
     pictures = {SCENES[2]: story.Picture(payload, tuple(at))}
-    monkeypatch.setattr(story, "_pictures", lambda: pictures)
-    text = story.html(SCENES)
+    text = story.html(SCENES, pictures)
     (scenes,) = re.findall(r'id="scenes">(.*?)</script>', text, re.DOTALL)
     (scene,) = json.loads(scenes)
     assert (scene["title"], scene["at"]) == ("The null", at)
     assert "Without a live picture, and so not here: Rain, A tree." in text
-    assert story.has_pictures(SCENES)
-    assert not story.has_pictures(SCENES[:2])
     with pytest.raises(ValueError, match="at least one scene"):
-        story.html(SCENES[:2])
+        story.html(SCENES[:2], pictures)
 
 
 # ---- Present mode ----

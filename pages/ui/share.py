@@ -95,10 +95,11 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     root = _absolute("").rpartition("/")[0]
     with st.container(horizontal=True):
         st.link_button("Open story", f"{root}/{scenes[0].page}?{query}")
-        if story.has_pictures(scenes):
+        seen = {scene: story.pictures()[scene] for scene in scenes if scene in story.pictures()}
+        if seen:
             st.download_button(
                 "Save as a file",
-                data=jobs.undisturbed(lambda: story.html(scenes)),
+                data=jobs.undisturbed(lambda: story.html(tuple(scenes), seen)),
                 file_name="story.html",
                 mime="text/html",
                 on_click="ignore",

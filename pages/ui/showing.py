@@ -25,8 +25,10 @@ html { font-size: 25.6px; }
 .stMainBlockContainer { padding: 0.7rem 1.2rem 2.6rem !important; max-width: none !important; }
 .stMainBlockContainer h1 { font-size: 1.15rem !important; padding: 0 !important; }
 [data-testid="stCaptionContainer"], [class*="st-key-strip"], .st-key-lesson,
-.stMainBlockContainer:has(.st-key-lesson) h1, [data-testid="stDownloadButton"],
+[data-testid="stDownloadButton"],
 [data-testid="stPageLink"], [class*="st-key-copy-link"] { display: none !important; }
+.stMainBlockContainer:has(.st-key-lesson) h1 { position: absolute; width: 1px; height: 1px;
+  padding: 0; overflow: hidden; clip-path: inset(50%); }
 .stMainBlockContainer > [data-testid="stVerticalBlock"] { gap: 0.4rem; }
 .st-key-showing { position: fixed; right: 1rem; bottom: 0.5rem; width: auto; z-index: 99; }
 """

@@ -156,30 +156,27 @@ def keep(scene: Scene) -> None:
     """What the open page has drawn is this scene's picture."""
     picture: Picture | None = st.session_state.get("drawn")
     if picture is not None:
-        _pictures()[scene] = picture
+        pictures()[scene] = picture
 
 
-def html(story: Sequence[Scene]) -> str:
-    """A story as one file; scenes whose picture this session has not seen are left out.
+def html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
+    """A story as one file; scenes that have no picture are left out.
+
+    Args:
+        seen: pictures; a download is made where there is no session to ask.
 
     Raises:
         ValueError: when none of them has one.
     """
     shown = [
-        standalone.Scene(scene.title, picture.payload, picture.at)
+        standalone.Scene(scene.title, seen[scene].payload, seen[scene].at)
         for scene in story
-        if (picture := _pictures().get(scene)) is not None
+        if scene in seen
     ]
-    missing = [scene.title for scene in story if scene not in _pictures()]
     foot = "A story of NPT Lab."
-    if missing:
+    if missing := [scene.title for scene in story if scene not in seen]:
         foot += f" Without a live picture, and so not here: {', '.join(missing)}."
     return standalone.html("A story · NPT Lab", shown, foot)
-
-
-def has_pictures(story: Sequence[Scene]) -> bool:
-    """Whether a file of it would show anything."""
-    return any(scene in _pictures() for scene in story)
 
 
 def link(story: Sequence[Scene], index: int = 0) -> dict[str, str | list[str]]:
@@ -193,6 +190,7 @@ def query(story: Sequence[Scene], index: int = 0) -> str:
     return urlencode(link(story, index), doseq=True)
 
 
-def _pictures() -> dict[Scene, Picture]:
-    pictures: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
-    return pictures
+def pictures() -> dict[Scene, Picture]:
+    """What this session has seen of its scenes."""
+    seen: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
+    return seen

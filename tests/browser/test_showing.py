@@ -1,0 +1,172 @@
+"""Present mode in a room, a story by its keys, the theme, and a frame on another site's page."""
+
+import http.server
+import re
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from pages.ui import story
+from tests.browser.driving import serving, settled, until
+
+ROOMS = [{"width": 1280, "height": 720}, {"width": 1920, "height": 1080}]
+SCENES = (
+    story.Scene("lessons", "lesson=same-or-different&stage=1&samples=400", "The null"),
+    story.Scene("lessons", "lesson=bag-lottery&stage=2&width=2", "A bag"),
+    story.Scene("", "benchmark=tree", "A tree"),
+)
+
+
+def _within(page, locator):
+    box, size = locator.bounding_box(), page.viewport_size
+    assert box is not None
+    below = box["y"] + min(box["height"], 150) <= size["height"]
+    return box["y"] >= -1 and box["x"] >= -1 and below and box["x"] < size["width"]
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room["width"]))
+@pytest.mark.parametrize("lesson", ["same-or-different", "ten-more-steps", "rain", "hunt"])
+def test_a_room_sees_sliders_and_picture_on_one_screen(visit, room, lesson):
+    page = visit(
+        f"lessons?lesson={lesson}&stage=2&present", viewport=room, reduced_motion="reduce"
+    )
+    expect(page.locator(".lesson.present")).to_be_visible()
+    settled(page)
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    figures = page.locator(".lesson .panels > figure:visible")
+    expect(figures).to_have_count(1)
+    plot = figures.first.locator(".plot")
+    assert _within(page, plot)
+    assert plot.bounding_box()["height"] > 0.4 * room["height"]
+    rails = page.locator(".lesson .sliders input:visible")
+    assert rails.count()
+    assert all(_within(page, rail) for rail in rails.all())
+    size = page.evaluate("getComputedStyle(document.documentElement).fontSize")
+    assert float(size.removesuffix("px")) == pytest.approx(1.6 * 16)
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room["width"]))
+def test_the_playground_is_on_one_screen(visit, room):
+    page = visit("?present", viewport=room)
+    for name in ("Strength, gamma", "Degradation, beta"):
+        slider = page.get_by_role("slider", name=name)
+        expect(slider).to_be_visible()
+    settled(page)
+    assert all(
+        until(lambda name=name: _within(page, page.get_by_role("slider", name=name)))
+        for name in ("Strength, gamma", "Degradation, beta")
+    )
+    plot = page.locator(".live figure:visible .plot").first
+    box = plot.bounding_box()
+    assert box["y"] + box["height"] <= room["height"]
+
+
+def test_keys_turn_the_stages_of_a_lesson(visit):
+    page = visit("lessons?present", reduced_motion="reduce")
+    tabs = page.locator(".lesson .stages button:not(.watch)")
+    expect(tabs.first).to_be_visible()
+    settled(page)
+    for key, stage in (("ArrowRight", 1), ("PageDown", 2), ("ArrowLeft", 1), ("PageUp", 0)):
+        page.keyboard.press(key)
+        expect(tabs.nth(stage)).to_have_attribute("aria-current", "step")
+
+
+def test_a_story_is_stepped_through_by_its_keys(visit):
+    page = visit(f"{SCENES[0].page}?{story.query(SCENES)}", reduced_motion="reduce")
+    bar = page.locator(".bar[role=toolbar] span")
+    expect(bar).to_have_text("1 of 3 · The null")
+    expect(page.locator(".lesson .spoken")).to_contain_text("400 such pairs")
+    settled(page)
+    page.keyboard.press("PageDown")
+    expect(bar).to_have_text("2 of 3 · A bag")
+    expect(page.locator(".lesson .spoken")).to_contain_text("2 times the right width")
+    settled(page)
+    page.keyboard.press("ArrowRight")
+    expect(bar).to_have_text("3 of 3 · A tree")
+    expect(page.locator(".live .headline").first).to_be_visible()
+    assert "benchmark=tree" in page.evaluate("location.search")
+    settled(page)
+    page.get_by_role("button", name="Scene before").click()
+    expect(bar).to_have_text("2 of 3 · A bag")
+    expect(page.locator(".lesson .spoken")).to_contain_text("2 times the right width")
+
+
+def test_a_story_is_put_together_and_saved(visit):
+    page = visit("lessons?lesson=rain&stage=2&trials=50", reduced_motion="reduce")
+    expect(page.locator(".lesson")).to_be_visible()
+    settled(page)
+    page.get_by_role("button", name="Share or present").click()
+    page.get_by_role("button", name="Add scene").click()
+    expect(page.get_by_text("1. Lessons")).to_be_visible()
+    link = page.get_by_role("link", name="Open story")
+    expect(link).to_have_attribute("href", re.compile(r"lesson=rain.*&story="))
+    with page.expect_download() as waiting:
+        page.get_by_role("dialog").get_by_role("button", name="Save as a file").click()
+    text = waiting.value.path().read_text(encoding="utf-8")
+    assert '"title": "Lessons"' in text
+    expect(page.get_by_role("dialog").locator("img")).to_have_count(2)
+
+
+def test_the_theme_is_switched_and_present_mode_is_left(visit):
+    page = visit("lessons?present", color_scheme="light", reduced_motion="reduce")
+    expect(page.locator(".lesson")).to_be_visible()
+    settled(page)
+    paper = "getComputedStyle(document.querySelector('.stApp')).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_role("button", name="Dark", exact=True).click()
+    expect(page.get_by_role("button", name="Light", exact=True)).to_be_visible()
+    assert page.evaluate(paper) != light
+    settled(page)
+    page.get_by_role("button", name="Leave").click()
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    assert "present" not in page.evaluate("location.search")
+
+
+# ---- Another site's page ----
+
+
+@pytest.fixture(scope="module")
+def site():
+    """A page of another site, with the frame that its query names."""
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            target = self.path.partition("?")[2]
+            frame = f"<iframe src='{target}' width=900 height=700>"
+            body = f"<!doctype html><title>A course</title>{frame}"
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_course_page_that_is_allowed_shows_a_lesson(browser, site, tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTLAB_EMBED", f"http://127.0.0.1:{site}")
+    with serving(tmp_path / "cache") as server:
+        inside = server.url.replace("127.0.0.1", "localhost")  # another site to a browser
+        for allowed, origin in ((True, "127.0.0.1"), (False, "127.0.0.2")):
+            context = browser.new_context(reduced_motion="reduce")
+            page = context.new_page()
+            address = f"http://{origin}:{site}" if allowed else f"http://localhost:{site}"
+            target = inside if allowed else server.url
+            page.goto(f"{address}/?{target}/lessons?embed")
+            frame = page.frame_locator("iframe")
+            if allowed:
+                expect(frame.locator(".lesson h2")).to_be_visible()
+                expect(frame.get_by_test_id("stSidebar")).to_be_hidden()
+                frame.get_by_role("button", name="Show me").click()
+                expect(frame.locator(".lesson .spoken")).to_contain_text("Here it gets")
+            else:
+                page.wait_for_timeout(3000)
+                assert frame.locator(".lesson h2").count() == 0
+            context.close()
