@@ -91,7 +91,7 @@ visitors.visitor()  # whose session this is: the gate asks before it lets a file
 if not st.session_state.setdefault("framed", False):
     st.set_page_config(page_icon=str(ICON), layout="wide")
     st.session_state["framed"] = True
-page = st.navigation(PAGES)
+page = st.navigation(PAGES, expanded=True)  # all of it, above the button that shares
 st.set_page_config(page_title=f"{page.title} · NPT Lab")
 st.html(Path(__file__).with_name("ui") / "frame.css")
 address.arrive(page.url_path)

@@ -217,7 +217,9 @@ def check(page, query):
     words = notes(page)
     for name in query.keys() & said(page).keys():
         noted = f"The link says {name} = " in words
-        assert noted == left_out(page, name, query[name]), (name, query[name], words)
+        # Another slider may happen to stand where the link wanted this one.
+        chance = noted and name not in widgets(page)
+        assert chance or noted == left_out(page, name, query[name]), (name, query[name], words)
 
 
 def copied(page):

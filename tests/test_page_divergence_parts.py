@@ -71,9 +71,9 @@ def unpacked(app):
     head, rest = json.loads(message[4 : 4 + size]), message[4 + size :]
 
     def numbers(packed):
-        return np.frombuffer(
-            rest, "<f4", int(np.prod(packed["shape"])), 4 * packed["first"]
-        ).reshape(packed["shape"])  # fmt: skip
+        size = packed.get("bytes", 4)
+        kind, count = {2: "<i2", 4: "<f4"}[size], int(np.prod(packed["shape"]))
+        return np.frombuffer(rest, kind, count, size * packed["first"]).reshape(packed["shape"])
 
     return head, numbers
 

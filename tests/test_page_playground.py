@@ -32,7 +32,7 @@ def test_a_first_visit_has_pictures_and_no_button(page):
     assert not page.exception
     assert page.title[0].value == "Is a learned posterior right?"
     assert len(_drawn(page)) == 3
-    assert not page.button
+    assert [button.key for button in page.button] == ["share"]
     assert not services().engine.jobs()
 
 

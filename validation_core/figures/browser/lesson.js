@@ -37,6 +37,7 @@ const frameLesson = (chart, root) => {
   lesson.answered = html(chart.said, "p", "answer")
   lesson.spoken = html(chart.said, "p", "spoken")
   lesson.formula = html(side, "div", "formula")
+  Object.assign(lesson.formula, { tabIndex: 0, role: "group", ariaLabel: "Formula" }) // may scroll
   const asked = html(side, "div", "asked")
   const controls = html(side, "div", "sliders")
   const foot = html(side, "div", "turn")
