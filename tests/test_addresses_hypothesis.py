@@ -14,8 +14,9 @@ from pages.playground import strip
 from pages.ui import address, forms
 from pages.ui.services import services
 from tests.conftest import ROOT
-from validation_core import BENCHMARKS, METHODS, engine
+from validation_core import BENCHMARKS, METHODS, engine, game
 from validation_core.engine import Engine, Services
+from validation_core.lessons import LESSONS
 from validation_core.sweep.playground import named
 
 MAIN = str(ROOT / "pages" / "main.py")
@@ -28,6 +29,8 @@ KINDS = (
 # Addresses behind which each page has other settings.
 DOORS: dict[str, list[dict[str, list[str]]]] = {
     "playground/page.py": [{}, {"benchmark": ["tree"], "view": ["trials"]}],
+    "learn/page.py": [{"lesson": [lesson]} for lesson in LESSONS],
+    "game/page.py": [{}, {"played": ["b1"], "against": ["w2"]}, {"level": ["hard"]}],
     "weak/page.py": [{}],
     "glossary.py": [{}],
     "conformal/page.py": [{}, {"along": ["m"], "view": ["scores"]}],
@@ -208,6 +211,10 @@ def left_out(page, name, texts):
         return dropped(texts, widget)
     if name == strip.URL:
         return texts[-1] not in ("", *named())
+    if name in ("played", "against"):
+        return bool(texts[-1]) and game.read(texts[-1]) is None
+    if name == "plots":
+        return any(text and text.casefold() not in game.PLOTS for text in texts)
     return bool(texts[-1]) and not stands(page, texts[-1])
 
 

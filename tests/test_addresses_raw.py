@@ -8,7 +8,7 @@ import pytest
 from tests.benchmarks.client import Visitor
 from tests.benchmarks.servers import product
 
-PAGES = ("weak-classifiers", "conformal-c2st", "colt")
+PAGES = ("lessons", "name-that-defect", "weak-classifiers", "conformal-c2st", "colt")
 QUERIES = (
     "%", "%zz", "seed=%zz", "seed=%FF%FE", "%C3%28=1", "seed=%00", "seed=%ED%A0%80", "seed=\x00",
     "=5", "&&&=&=", "seed", "seed=1;level=2", "seed[]=1", "?seed=1", "#seed=1", "seed=1=2=3",

@@ -14,7 +14,7 @@ from validation_core.lessons.lesson import Lesson
 def _show(kind: Kind) -> None:
     lesson = _lesson(kind)
     payload = live.once(("lesson", kind.study.key), lambda: lesson.payload)
-    live.chart(payload, key=f"lesson-{kind.name}", url=lesson.url)
+    live.chart(payload, key=f"lesson-{kind.name}", default=lesson.entered, url=lesson.url)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         onwards = lesson.onwards
         st.page_link(

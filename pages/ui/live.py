@@ -52,7 +52,11 @@ def one_screen(title: float) -> None:
 
 
 def chart(
-    payload: Payload, *, key: str, default: Sequence[float] | None = None, url: Sequence[str] = ()
+    payload: Payload,
+    *,
+    key: str,
+    default: Sequence[float] | Callable[[Sequence[float]], Sequence[float]] | None = None,
+    url: Sequence[str] = (),
 ) -> tuple[float, ...]:
     """Draw it; the values at which the sliders were last released, nearest on the grid.
 
@@ -60,11 +64,18 @@ def chart(
     sliders stay where they stand.
 
     Args:
-        default: where the sliders stand first; the payload's own start otherwise.
-        url: names under which the address carries the values, so that a link shows the same.
+        default: where the sliders stand first, which may depend on their values as in a lesson,
+            whose stage says where the others go; the payload's own start otherwise.
+        url: names under which the address carries the values, so that a link shows the same: each
+            but those that stand where they stand first.
     """
+
+    def usual(values: Sequence[float]) -> tuple[float, ...]:
+        chosen = default(values) if callable(default) else default
+        return payload.nearest(payload.start if chosen is None else chosen)
+
     key = address.renewed(key)
-    first = payload.nearest(payload.start if default is None else default)
+    first = usual(_asked(url, payload.start))
     known: tuple[float, ...] | None = (st.session_state.get(key) or {}).get("value")
     fresh = known is None or len(known) != len(payload.sliders)
     linked = _asked(url, first)
@@ -83,7 +94,7 @@ def chart(
     )
     value = result.get("value") or chosen
     value = payload.nearest(value if len(value) == len(payload.sliders) else chosen)
-    _say(url, value, first, payload.nearest(linked))
+    _say(url, value, usual(value), payload.nearest(linked))
     story.drawn(payload, value)
     opened, words = st.session_state.get(f"{key}_off", (None, ""))
     if words and value == opened:

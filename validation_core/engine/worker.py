@@ -34,7 +34,7 @@ Send = Callable[[_Reply], None]
 
 _EVERY = 0.05  # seconds between progress lines
 _DYING = 2.0  # seconds that a server takes to end once its pipes have closed
-_NICE = 5  # the server that draws pages goes first
+_NICE = 15  # the server that draws pages goes first, even where it sleeps between two
 
 
 def _main() -> None:

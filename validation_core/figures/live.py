@@ -155,7 +155,7 @@ def payload(
     if lesson is not None:
         head["lesson"] = lesson(packer.pack)
     grids = tuple(slider.grid for slider in sliders)
-    start = tuple(_start(slider) for slider in sliders)
+    start = tuple(slider.first for slider in sliders)
     return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
 
 
@@ -164,10 +164,6 @@ def _look(style: MethodStyle) -> tuple[str, str, str]:
     symbol = _SHAPES.get(style.symbol, style.symbol)
     shape = symbol if symbol in SYMBOLS[:6] else "circle"
     return style.color, style.dash if style.dash in DASHES else "", shape
-
-
-def _start(slider: Slider) -> float:
-    return float(slider.grid[0] if slider.start is None else slider.start)
 
 
 def _slider(slider: Slider) -> dict[str, Any]:
@@ -181,7 +177,7 @@ def _slider(slider: Slider) -> dict[str, Any]:
         "button": slider.button,
         "hidden": slider.hidden,
         "shown": list(slider.names) if slider.names else [f"{v:.2f}" for v in slider.grid],
-        "start": _start(slider),
+        "start": slider.first,
     }
 
 

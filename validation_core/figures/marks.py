@@ -548,3 +548,8 @@ class Slider:
     def grid(self) -> tuple[float, ...]:
         """Its values as plain numbers."""
         return tuple(float(value) for value in np.asarray(self.values).ravel())
+
+    @property
+    def first(self) -> float:
+        """Where it stands first."""
+        return float(self.grid[0] if self.start is None else self.start)

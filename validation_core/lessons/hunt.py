@@ -304,7 +304,8 @@ def lesson(seen: Hunted) -> Lesson:
                 words=sentence(
                     "{preset}. The ball climbs CoLT's objective at this one x, by its slope; "
                     "CoLT's network learns a centre for every x. After {steps} steps: {inside} "
-                    "of the true values it climbed on, {fresh} of fresh ones.",
+                    "of the true values it climbed on, {fresh} of "
+                    f"{FRESH} fresh batches.",
                     preset=preset,
                     steps=over([str(s) for s in range(STEPS + 1)], "steps"),
                     inside=over(written(seen.path_inside, lambda c: _share(c, N)),

@@ -21,7 +21,7 @@ from validation_core.types import Paper
 
 _Pack = Callable[[Any], Any]
 
-_RATE = 24.0  # values a second that a lesson's sliders play at the least
+_RATE = 30.0  # values a second that a lesson's sliders play at the least
 
 STAGE = "stage"
 """The slider that says which stage is open."""
@@ -204,6 +204,17 @@ class Lesson:
     def url(self) -> tuple[str, ...]:
         """What the address calls the sliders."""
         return tuple(slider.name for slider in self.all_sliders)
+
+    def entered(self, values: Sequence[float]) -> tuple[float, ...]:
+        """Where all sliders stand once the stage in `values`, the first, has been gone to.
+
+        Those that no stage up to it moves stand at their start.
+        """
+        places = {slider.name: slider.first for slider in self.all_sliders}
+        last = int(min(max(values[0], 0), len(self.stages) - 1))
+        for stage in self.stages[: last + 1]:
+            places |= stage.at
+        return tuple((places | {STAGE: last}).values())
 
     @property
     def payload(self) -> live.Payload:

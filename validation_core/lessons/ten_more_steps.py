@@ -280,10 +280,11 @@ def lesson(seen: Trained) -> Lesson:
         stages=[
             Stage(
                 title="Predict",
-                words=f"Colour is the score of a small network with random weights: blue where "
-                f"it says p. It ranks {N} test points, each among {M} points from p, and Uniform "
-                "tests these ranks at the 5% level. First let q be correct. Then let q be half "
-                "a standard deviation off, and train. How often does the test reject?",
+                words="Colour is the score of a small network: blue where it says p. Its random "
+                "weights were chosen to rank no better than chance. It ranks "
+                f"{N} test points, each among {M} points from p, and Uniform tests these ranks "
+                "at the 5% level. First let q be correct. Then let q be half a standard deviation "
+                "off, and train. How often does the test reject?",
                 panels=[1],
                 at={"steps": 0, "score": 0, "source": 1},
                 beats=[Beat(seconds=6.0)],
