@@ -294,7 +294,7 @@ def test_no_address_breaks_a_page(pages, path, data):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("path", DOORS)
-@settings(max_examples=417, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=358, suppress_health_check=[HealthCheck.too_slow])
 @given(data=some.data())
 def test_no_address_of_thousands_breaks_a_page(pages, path, data):
     _tried(pages[path], DOORS[path], data)

@@ -137,6 +137,26 @@ def test_a_link_restores_every_slider(name):
     assert at == pytest.approx(asked)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_to_a_stage_opens_it_as_a_reader_does_who_turns_to_it(name):
+    lesson = drawn(name)
+    for i in range(len(lesson.stages)):
+        at = {slider.name: slider.first for slider in lesson.all_sliders} | {STAGE: i}
+        for stage in lesson.stages[: i + 1]:
+            at |= stage.at
+        page = opened({"lesson": name, STAGE: str(i)})
+        assert state(page)[1] == pytest.approx(at)
+        assert not any("The link says" in caption.value for caption in page.caption)
+
+
+def test_what_stands_as_its_stage_has_it_is_left_out_of_the_address():
+    lesson = made(stages=[Stage(title="A", words="", panels=[0], at={"x": 1}),
+                          Stage(title="B", words="", at={"guess": 3})])  # fmt: skip
+    assert lesson.entered([0, 2, 5]) == (0, 1, 5)
+    assert lesson.entered([1, 0, 0]) == (1, 1, 3)
+    assert lesson.entered([9, 0, 0]) == (1, 1, 3)
+
+
 def test_the_first_lesson_is_alive_without_a_button():
     name, at = state(opened({}))
     assert name == NAMES[0]
