@@ -149,6 +149,20 @@ def test_a_link_to_a_stage_opens_it_as_a_reader_does_who_turns_to_it(name):
         assert not any("The link says" in caption.value for caption in page.caption)
 
 
+def test_a_lesson_that_is_opened_without_a_link_tells_its_story(lesson):
+    """It begins where no slider has left its start (lesson_story.js)."""
+    payload = lesson.payload
+    start = payload.nearest(payload.start)
+    assert payload.nearest(lesson.entered(start)) == start
+
+
+def test_a_stage_between_two_is_the_nearest():
+    lesson = drawn("hunt")
+    page = opened({"lesson": "hunt", STAGE: "1.7"})
+    asked = lesson.payload.nearest(lesson.entered([2]))
+    assert tuple(state(page)[1].values()) == pytest.approx(asked)
+
+
 def test_what_stands_as_its_stage_has_it_is_left_out_of_the_address():
     lesson = made(stages=[Stage(title="A", words="", panels=[0], at={"x": 1}),
                           Stage(title="B", words="", at={"guess": 3})])  # fmt: skip

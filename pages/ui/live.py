@@ -71,7 +71,7 @@ def chart(
     """
 
     def usual(values: Sequence[float]) -> tuple[float, ...]:
-        chosen = default(values) if callable(default) else default
+        chosen = default(payload.nearest(values)) if callable(default) else default
         return payload.nearest(payload.start if chosen is None else chosen)
 
     key = address.renewed(key)

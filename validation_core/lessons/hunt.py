@@ -305,7 +305,7 @@ def lesson(seen: Hunted) -> Lesson:
                     "{preset}. The ball climbs CoLT's objective at this one x, by its slope; "
                     "CoLT's network learns a centre for every x. After {steps} steps: {inside} "
                     "of the true values it climbed on, {fresh} of "
-                    f"{FRESH} fresh batches.",
+                    f"those in {FRESH} fresh batches.",
                     preset=preset,
                     steps=over([str(s) for s in range(STEPS + 1)], "steps"),
                     inside=over(written(seen.path_inside, lambda c: _share(c, N)),

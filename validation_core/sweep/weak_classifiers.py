@@ -162,13 +162,14 @@ def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
     """(offsets, angles, trials) each; the shifts of one turn are tested as so many trials."""
     shape = (len(OFFSETS), len(ANGLES), trials)
     nominal, per_class = np.empty(shape), np.empty(shape)
+    test, unused = C2ST(), stream(0, "unused")
     for column, angle in enumerate(ANGLES):
         shifted = [_scores(blocks, angle, offset, trials) for offset in OFFSETS]
         scored = BlockScores(
             np.concatenate([scores.p for scores in shifted]),
             np.concatenate([scores.q for scores in shifted]),
         )
-        outcome = C2ST().test(scored, stream(0, "unused"))
+        outcome = test.test(scored, unused)
         nominal[:, column] = outcome.pvalue.reshape(-1, trials)
         per_class[:, column] = outcome.arrays["pvalue_per_class"].reshape(-1, trials)
     return nominal, per_class
