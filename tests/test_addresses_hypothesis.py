@@ -237,7 +237,8 @@ def copied(page):
 
 def shows(page):
     """What a visitor sees of the settings."""
-    return {name: held(widget) for name, widget in widgets(page).items()}, dict(said(page))
+    places = [sent[1] for key, sent in page.session_state.items() if key.endswith("_sent")]
+    return {name: held(widget) for name, widget in widgets(page).items()}, dict(said(page)), places
 
 
 CHANGES = {

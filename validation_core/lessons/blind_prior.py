@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import Gaussian
-from validation_core.diagnosis import equals
+from validation_core.diagnosis import pvalue_text
 from validation_core.figures import style
 from validation_core.figures.marks import (
     Axis,
@@ -412,25 +412,22 @@ def _histograms(seen: Blind) -> Panel:
     marks: list[Band | Bars | HLine | Note | VLine] = []
     for i, (counts, pvalues, sliders) in enumerate(both):
         parts = np.minimum(counts / sizes[:, None, None], _TOP)
+        texts = over(written(pvalues, pvalue_text), *sliders)
         marks += [
             Band([1.15 * i, 1.15 * i + 1], over(low, "n"), over(high, "n")),
             Bars(1.15 * i + _BINS, over(parts, *sliders, coarse=True), color=_COLORS[i]),
-            Note(1.15 * i + 0.5, 0.93 * 0.5, over(_pvalues(pvalues), *sliders), anchor="middle"),
+            Note(1.15 * i + 0.5, 0.93 * 0.5, texts, anchor="middle"),
         ]
     return Panel(
         [*marks, HLine(1 / width, color=style.NULL)],
         title="Ranks of one batch of simulations",
-        caption="Each histogram from 0 to 1; TARP by x: its references follow x. Grey: "
-        "each bar by itself, 95% of batches with a correct q. Bars higher than the panel are cut.",
+        caption="Each histogram from 0 to 1, its p-value above it; TARP by x: its references "
+        "follow x. Grey: each bar by itself, 95% of batches with a correct q. Bars higher than "
+        "the panel are cut.",
         x=Axis((-0.1, 4.55), ticks=1.15 * np.arange(_RANKED) + 0.5, names=_SHORT),
         y=Axis((0, 0.5), "share of ranks", percent=True, ticks=[0, 0.1, 0.2, 0.3, 0.4]),
         height=300,
     )  # fmt: skip
-
-
-def _pvalues(pvalues: Array) -> NDArray[np.str_]:
-    """In words that fit over a histogram."""
-    return written(pvalues, lambda p: f"p {equals(p)}")
 
 
 def _cloud(seen: Blind) -> Panel:

@@ -284,8 +284,8 @@ def lesson(seen: Hunted) -> Lesson:
             Stage(
                 title="Break it: hunt",
                 words=sentence(
-                    "{preset}. Drag the ball. It holds {inside} of the true values you see, and "
-                    "of fresh ones {fresh}. A find stays; luck goes back to "
+                    "What is wrong: {preset}. Drag the ball. It holds {inside} of the true values "
+                    "you see, and of fresh ones {fresh}. A find stays; luck goes back to "
                     f"{MASS:.0%}.",
                     preset=preset, inside=inside,
                     fresh=over(_pooled(seen.fresh_inside), "preset", "fresh", "place"),
@@ -302,10 +302,10 @@ def lesson(seen: Hunted) -> Lesson:
             Stage(
                 title="Break it: climb",
                 words=sentence(
-                    "{preset}. The ball climbs CoLT's objective at this one x, by its slope; "
-                    "CoLT's network learns a centre for every x. After {steps} steps: {inside} "
-                    "of the true values it climbed on, {fresh} of "
-                    f"those in {FRESH} fresh batches.",
+                    "What is wrong: {preset}. The ball climbs CoLT's objective at this one x, by "
+                    "its slope; CoLT's network learns a centre for every x. After {steps} steps: "
+                    "{inside} of the true values it climbed on, {fresh} of those in "
+                    f"{FRESH} fresh batches.",
                     preset=preset,
                     steps=over([str(s) for s in range(STEPS + 1)], "steps"),
                     inside=over(written(seen.path_inside, lambda c: _share(c, N)),

@@ -206,15 +206,16 @@ class Lesson:
         return tuple(slider.name for slider in self.all_sliders)
 
     def entered(self, values: Sequence[float]) -> tuple[float, ...]:
-        """Where all sliders stand once the stage in `values`, the first, has been gone to.
+        """Where sliders stand by themselves once the stage in `values`, the first, is gone to.
 
-        Those that no stage up to it moves stand at their start.
+        Those that no stage up to it moves stand at their start; so does the stage, which goes
+        nowhere by itself.
         """
         places = {slider.name: slider.first for slider in self.all_sliders}
         last = int(min(max(values[0], 0), len(self.stages) - 1))
         for stage in self.stages[: last + 1]:
             places |= stage.at
-        return tuple((places | {STAGE: last}).values())
+        return tuple(places.values())
 
     @property
     def payload(self) -> live.Payload:
