@@ -16,7 +16,7 @@ from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Answer, Defect,
 
 FIRST: Plot = "draws"
 EMPTY: Game = (None,) * ROUNDS
-WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Middle", "hard": "Hard"}
+WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
 
 
 def _read(name: str, texts: Sequence[str]) -> tuple[Game, str]:
