@@ -438,9 +438,13 @@ def test_needs_are_listed():
 
 
 def run(snippet, folder, **env):
-    """A snippet as a user runs it: beside the file, in a folder of its own."""
+    """A snippet as a user runs it: beside the file, in a folder of its own.
+
+    Seeded where it trains: in 3 of 49 unseeded runs sbi's flow left the first parameter unlearned.
+    """
     shutil.copy(export.__file__, folder)
-    (folder / "mine.py").write_text(export.SNIPPETS[snippet])
+    seed = "import torch\n\ntorch.manual_seed(0)\n" if snippet == "sbi" else ""
+    (folder / "mine.py").write_text(seed + export.SNIPPETS[snippet])
     done = subprocess.run(
         [sys.executable, "mine.py"], cwd=folder, capture_output=True, text=True, check=False,
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | env,
