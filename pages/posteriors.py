@@ -46,13 +46,14 @@ def _comparable(tables: Tables) -> Tables:
         [at for at, (_, other) in enumerate(tables) if posteriors.unlike(first, other) is None]
         for _, first in tables
     ]
-    kept = max(sets, key=len) or [0]  # two plain samples are like nothing, themselves included
-    label, first = tables[kept[0]]
+    # Two plain samples are like nothing, themselves included.
+    positions = max(sets, key=len) or [0]
+    label, first = tables[positions[0]]
     for other, upload in tables:
         reason = None if upload is first else posteriors.unlike(first, upload)
         if reason is not None:
             st.warning(plain(f"{other} cannot be compared with {label}. {reason}"))
-    return [tables[at] for at in kept]
+    return [tables[at] for at in positions]
 
 
 def _compare(tables: Tables, seed: int) -> None:
@@ -97,11 +98,13 @@ def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, worki
 
 def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:
     """Every measure, one press away: what is not opened is not drawn."""
-    every = st.expander("Every measure", key="every-measure", on_change="rerun", type="compact")
+    all_measures = st.expander(
+        "Every measure", key="every-measure", on_change="rerun", type="compact"
+    )
     order = st.expander("In the order given", key="in-order", on_change="rerun", type="compact")
     with st.expander("Method", type="compact"):
         st.markdown(_METHOD)
-    if not (every.open or order.open):
+    if not (all_measures.open or order.open):
         return
     labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
     known = _known(uploads, labels, seed)
@@ -109,8 +112,8 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
     def sound() -> bool:
         return _known(uploads, labels, seed) == known
 
-    if every.open:
-        with every:
+    if all_measures.open:
+        with all_measures:
             reference = st.selectbox(
                 "Compare with",
                 range(len(tables)),
@@ -118,13 +121,13 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
                 key="reference",
                 width=420,
             )
-            measures, drawn = once(
+            measures, details = once(
                 ("measures", known, reference),
                 lambda: _drawn(tables, scores, seed, reference),
                 sound,
             )
             _measures(measures, labels, reference)
-            charts.side_by_side("differences", drawn)
+            charts.side_by_side("differences", details)
     if order.open:
         with order:
             history = once(("history", known), lambda: _history(tables, scores, seed), sound)

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.ensemble import ExtraTreesClassifier
 
 from validation_core import game
-from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Answer, Round
+from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Guess, Round
 
 LEAST = {"easy": 0.95, "middle": 0.8, "hard": 0.5}
 """Of rounds that a classifier names; a guess names 1 in 8."""
@@ -94,16 +94,16 @@ def test_the_same_link_deals_the_same_rounds():
 def test_score():
     right = game.deal(0, "easy", 1).defect
     wrong = next(defect for defect in DEFECTS if defect != right)
-    assert game.points(Answer(right, 1), 0, "easy", 1) == 100
-    assert game.points(Answer(right, len(PLOTS)), 0, "easy", 1) == 30
-    assert game.points(Answer(wrong, 1), 0, "easy", 1) == 0
+    assert game.points(Guess(right, 1), 0, "easy", 1) == 100
+    assert game.points(Guess(right, len(PLOTS)), 0, "easy", 1) == 30
+    assert game.points(Guess(wrong, 1), 0, "easy", 1) == 0
     assert game.points(None, 0, "easy", 1) == 0
-    best = tuple(Answer(game.deal(0, "easy", i + 1).defect, 1 + i % 2) for i in range(ROUNDS))
+    best = tuple(Guess(game.deal(0, "easy", i + 1).defect, 1 + i % 2) for i in range(ROUNDS))
     assert game.total(best, 0, "easy") == 950
 
 
 ANSWERS = some.none() | some.builds(
-    Answer, some.sampled_from(list(DEFECTS)), some.integers(1, len(PLOTS))
+    Guess, some.sampled_from(list(DEFECTS)), some.integers(1, len(PLOTS))
 )
 
 

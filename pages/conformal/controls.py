@@ -70,9 +70,9 @@ def choose() -> ConformalChoice:
 
 
 def _presets() -> str:
-    one, each = RECIPES["interactive"], RECIPES["paper"]
+    small, full = RECIPES["interactive"], RECIPES["paper"]
     return (
-        f"Interactive: one network for all gammas, {one.train:,} + {one.train:,} draws, "
-        f"{one.epochs} epochs. Paper: one for each gamma, {each.train:,} + {each.train:,} draws, "
-        f"{each.epochs:,} epochs from learning rate {each.lr:g}."
+        f"Interactive: one network for all gammas, {small.train:,} + {small.train:,} draws, "
+        f"{small.epochs} epochs. Paper: one for each gamma, {full.train:,} + {full.train:,} "
+        f"draws, {full.epochs:,} epochs from learning rate {full.lr:g}."
     )

@@ -64,8 +64,8 @@ def ask(chosen: ConformalChoice, *, over_m: bool) -> JobState | None:
 
     The paper's preset waits for its button.
     """
-    asked = (chosen.study.key, over_m)
-    tasks = jobs.lacking("conformal", asked, lambda: _wanted(chosen, over_m))
+    request = (chosen.study.key, over_m)
+    tasks = jobs.lacking("conformal", request, lambda: _wanted(chosen, over_m))
     label = chosen.learned.benchmark.label
     if not chosen.learned.each:
         return jobs.only("conformal", tasks, f"Learn and test, {label}")
@@ -85,7 +85,7 @@ def _wanted(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
     results = [task for pair in pairs if not pair[1].done(store) for task in pair]
     if not results:
         return ()
-    return (*(TrainTask(trainings=(one,)) for one in chosen.learned.trainings), *results)
+    return (*(TrainTask(trainings=(training,)) for training in chosen.learned.trainings), *results)
 
 
 def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:

@@ -131,21 +131,21 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     known: dict[Hashable, _Reading] = st.session_state.setdefault("uploads", {})
     order = st.session_state.get(f"order-{stamp}")
     arrays: dict[str, str] = st.session_state.get(f"arrays-{stamp}", {})
-    asked = (stamp, order, *arrays.items())
-    if asked not in known:
+    request = (stamp, order, *arrays.items())
+    if request not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
-            known[asked] = _held(_whole(sent, order, arrays))
+            known[request] = _held(_whole(sent, order, arrays))
         except AmbiguousOrder as question:
             st.info(plain(str(question)))
-    reading = known.get(asked, _Reading([]))
+    reading = known.get(request, _Reading([]))
     for refusal in reading.refusals:
         st.error(plain(refusal), icon=":material/error:")
     if reading.unknown is not None:
         st.session_state[f"shapes-{stamp}"] = reading.unknown.shapes
     if shapes := st.session_state.get(f"shapes-{stamp}"):
         _ask_arrays(stamp, shapes, arrays)
-    if order is not None or asked not in known:
+    if order is not None or request not in known:
         st.radio(
             "Order of the axes of theta_q",
             list(_ORDERS),

@@ -112,17 +112,17 @@ def show(
         if question.long:  # what it has begun meanwhile may be there already
             own = known.answers([question])
         answer = own.get(question.name)
-        seen = None if answer is None else _seen(question, answer, known)
-        sentence, icon = _answer(question, diagnosis, seen, state)
-        spark = "" if seen is None else seen.spark
+        summary = None if answer is None else _seen(question, answer, known)
+        sentence, icon = _answer(question, diagnosis, summary, state)
+        spark = "" if summary is None else summary.spark
         with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
             if not line.open:
                 continue
             if question.name == "observation" and question.obstacle(diagnosis.upload) is None:
                 usual = None if answer is None else answer.result
                 observation.show(question.name, diagnosis, methods, usual, label)
-            elif answer is not None and seen is not None:
-                _opened(question, answer, known, seen, label)
+            elif answer is not None and summary is not None:
+                _opened(question, answer, known, summary, label)
             else:
                 st.caption(plain(sentence))
             if question.name == "in_theta":
@@ -142,8 +142,8 @@ class _Seen(NamedTuple):
 def _seen(question: AnyQuestion, answer: AnyAnswer, known: Known) -> _Seen:
     def make() -> _Seen:
         diagnosis = known.diagnosis
-        drawn = answer.figures(diagnosis)
-        return _Seen(answer.describe(diagnosis), answer.finds(diagnosis), drawn, _spark(drawn))
+        plots = answer.figures(diagnosis)
+        return _Seen(answer.describe(diagnosis), answer.finds(diagnosis), plots, _spark(plots))
 
     return known.once(f"row-{question.name}", make, [question])
 

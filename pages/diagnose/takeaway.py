@@ -130,9 +130,9 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
 
 def _link() -> None:
     """An address that restores the settings, as far as they are not the usual ones."""
-    said = address.settings()
-    names = (*SETTINGS, *(name for name in said if name.startswith("gamma-")))
-    settings = [(name, value) for name in names for value in said.get(name, ())]
+    query = address.settings()
+    names = (*SETTINGS, *(name for name in query if name.startswith("gamma-")))
+    settings = [(name, value) for name in names for value in query.get(name, ())]
     page = str(st.context.url or "").partition("?")[0]
     with st.popover("Link to these settings", type="tertiary", icon=":material/link:"):
         st.code(f"{page}?{urlencode(settings)}" if settings else page or "?", language=None)

@@ -12,7 +12,7 @@ from pages.ui import address, charts, share
 from pages.ui.forms import choice, number
 from pages.ui.once import once
 from validation_core import game
-from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Answer, Defect, Game, Level, Plot
+from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Defect, Game, Guess, Level, Plot
 
 FIRST: Plot = "draws"
 EMPTY: Game = (None,) * ROUNDS
@@ -37,8 +37,8 @@ def _game(name: str) -> Game:
 
 
 def _read_plots(texts: Sequence[str]) -> tuple[tuple[Plot, ...], str]:
-    asked = {text.casefold() for text in texts}
-    known = tuple(plot for plot in PLOTS if plot in asked and plot != FIRST)
+    names = {text.casefold() for text in texts}
+    known = tuple(plot for plot in PLOTS if plot in names and plot != FIRST)
     odd = [text for text in texts if text and text.casefold() not in {*known, FIRST}]
     return known, address.unknown("plots", odd[0]) if odd else ""
 
@@ -81,7 +81,7 @@ def _guess(defect: Defect, number: int, seed: int, level: Level) -> None:
     played: Game = st.session_state["played"]
     if played[number - 1] is not None:  # pressed twice
         return
-    answer = Answer(defect, 1 + len(st.session_state["plots"]))
+    answer = Guess(defect, 1 + len(st.session_state["plots"]))
     st.session_state["played"] = (*played[: number - 1], answer, *played[number:])
     streak = st.session_state.get("defect-streak", 0)
     right = game.correct(answer, seed, level, number)
@@ -156,7 +156,7 @@ def _plots(
             charts.captioned(column, about.title, picture, f"defect-{key}-{plot}-{open_}", words)
 
 
-def _reveal(round_: game.Round, answer: Answer) -> None:
+def _reveal(round_: game.Round, answer: Guess) -> None:
     title, of = DEFECTS[round_.defect].title, (round_.seed, round_.level, round_.number)
     if game.correct(answer, *of):
         won = game.points(answer, *of)
@@ -177,13 +177,13 @@ def _reveal(round_: game.Round, answer: Answer) -> None:
 
 
 def _board(seed: int, level: Level, played: Game, against: Game) -> None:
-    def cell(one: Answer | None, at: int) -> str:
-        if one is None:
+    def cell(answer: Guess | None, at: int) -> str:
+        if answer is None:
             return "not yet"
         # What was hidden in a round stays hidden until one's own answer.
         if played[at - 1] is None:
             return "answered"
-        return f"{game.points(one, seed, level, at)} ({DEFECTS[one.defect].title})"
+        return f"{game.points(answer, seed, level, at)} ({DEFECTS[answer.defect].title})"
 
     rows = range(1, ROUNDS + 1)
     columns: dict[str, list[str]] = {
@@ -194,7 +194,7 @@ def _board(seed: int, level: Level, played: Game, against: Game) -> None:
         columns["Challenger"] = [cell(against[at - 1], at) for at in rows]
     st.table(columns)
     if any(against):
-        yours, theirs = (game.total(one, seed, level) for one in (played, against))
+        yours, theirs = (game.total(each, seed, level) for each in (played, against))
         st.markdown(f"**You: {yours}. Challenger: {theirs}.**")
 
 

@@ -25,17 +25,17 @@ def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, 
     gamma, beta, trial = live.chart(
         payload, key=f"bricks-{name}-{method.name}", url=("gamma", "beta", "trial")
     )
-    one = PlaygroundTrialStudy(
+    trial_study = PlaygroundTrialStudy(
         of=study,
         method=method,
         gamma=min(study.gammas, key=lambda value: abs(value - gamma)),
         beta=min(betas, key=lambda value: abs(value - beta)),
         trial=int(trial),
     )
-    state = jobs.only("trial", [one], one.label)
+    state = jobs.only("trial", [trial_study], trial_study.label)
     jobs.panel(state)
     if state is None:
-        trial_data = one.load(services().store)
+        trial_data = trial_study.load(services().store)
         assert trial_data is not None, "its job is done"
         live.chart(figures.opened(trial_data, method), key="opened")
     return gamma, beta

@@ -16,12 +16,12 @@ VIEWS = {"pictures": "Pictures", "trials": "p-values over trials"}
 
 @address.fragment
 def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
-    seen = stored(study.key, study)
+    results = stored(study.key, study)
     if view == "trials":
-        gamma, beta = bricks.bricks(name, study, seen)
+        gamma, beta = bricks.bricks(name, study, results)
         _onwards(study.benchmark, gamma, beta)
         return
-    payload = live.once(("playground", study.key), lambda: figures.payload(study, seen))
+    payload = live.once(("playground", study.key), lambda: figures.payload(study, results))
     gamma, beta, *_ = live.chart(payload, key=f"playground-{name}", url=("gamma", "beta", "x"))
     _onwards(study.benchmark, gamma, beta)
 

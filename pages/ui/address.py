@@ -137,8 +137,8 @@ def setting(
         name: in the address, where it is not the key.
     """
     visit, name = _visit(), name or key
-    said = asked(name)
-    linked, note = read(said) if said else (usual, "")
+    linked_texts = asked(name)
+    linked, note = read(linked_texts) if linked_texts else (usual, "")
     visit.keys.add(key)
     if key not in st.session_state:
         st.session_state[key] = linked
@@ -184,8 +184,8 @@ def number(text: str) -> float | None:
 def unknown(name: str, text: str, instead: str = "") -> str:
     """What a page says of a link that asks for what it has not, in Markdown."""
     rest = f"it shows {plain(instead)} instead" if instead else "it is left out"
-    said = plain(_legible(text)) or "a blank"
-    return f"The link says {name} = {said}, which this page does not have; {rest}."
+    value = plain(_legible(text)) or "a blank"
+    return f"The link says {name} = {value}, which this page does not have; {rest}."
 
 
 def owned(name: str, owner: str) -> None:
@@ -218,8 +218,8 @@ def settings() -> dict[str, _Texts]:
 
 def _legible(text: str) -> str:
     """As much of a link's text as a line holds; what has no shape, or turns a line, is a sign."""
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[:_LINE])
-    return f"{shown}…" if len(text) > _LINE else shown
+    printable = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[:_LINE])
+    return f"{printable}…" if len(text) > _LINE else printable
 
 
 def _without_empty(settings: Mapping[str, _Texts]) -> dict[str, _Texts]:

@@ -144,8 +144,8 @@ def number(
             return kind(value), ""
         return first, address.unknown(key, texts[-1], f"{first:,}") if texts[-1] else ""
 
-    held = st.session_state.get(key)
-    if held is not None and not allowed(held):
+    current = st.session_state.get(key)
+    if current is not None and not allowed(current):
         del st.session_state[key]
     looks.setdefault("step", 1 if kind is int else 0.01)
     return address.setting(
@@ -251,14 +251,14 @@ def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: s
     key = f"gamma-{name}"
 
     def read(texts: Sequence[str]) -> tuple[float, str]:
-        asked = address.number(texts[-1])
-        if asked is None:
+        linked = address.number(texts[-1])
+        if linked is None:
             return first, address.unknown("gamma", texts[-1], f"{first:g}") if texts[-1] else ""
-        nearest = min(grid, key=lambda value: abs(value - asked))
+        nearest = min(grid, key=lambda value: abs(value - linked))
         words = (
-            f"The link says gamma = {asked:g}, which is not on the slider: this is {nearest:g}."
+            f"The link says gamma = {linked:g}, which is not on the slider: this is {nearest:g}."
         )
-        return nearest, words if abs(asked - nearest) > 1e-9 else ""
+        return nearest, words if abs(linked - nearest) > 1e-9 else ""
 
     return address.setting(
         key,

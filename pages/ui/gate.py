@@ -191,8 +191,8 @@ def _framed(origins: Sequence[str]) -> Mapping[str, str]:
         return HEADERS
     policy = HEADERS["Content-Security-Policy"]
     wider = policy.replace("frame-ancestors 'self'", f"frame-ancestors 'self' {' '.join(origins)}")
-    kept = {name: value for name, value in HEADERS.items() if name != "X-Frame-Options"}
-    return {**kept, "Content-Security-Policy": wider}
+    others = {name: value for name, value in HEADERS.items() if name != "X-Frame-Options"}
+    return {**others, "Content-Security-Policy": wider}
 
 
 def _embedded(scope: Scope, headers: Headers) -> Response | None:
@@ -230,7 +230,7 @@ def _own_session(scope: Scope, headers: Headers, name: str) -> Scope:
 
     The third of its protocols is a session that is to be taken up again.
     """
-    protocols = [one.strip() for one in headers.get("sec-websocket-protocol", "").split(",")]
+    protocols = [item.strip() for item in headers.get("sec-websocket-protocol", "").split(",")]
     if len(protocols) < 3 or visitors.owner(protocols[2]) in ("", name):
         return scope
     scope = _with(scope, {"sec-websocket-protocol": ", ".join(protocols[:2])})
@@ -239,9 +239,9 @@ def _own_session(scope: Scope, headers: Headers, name: str) -> Scope:
 
 def _with(scope: Scope, headers: Mapping[str, str | None]) -> Scope:
     """The request with other headers; None for one that it is not to have."""
-    kept = [pair for pair in scope["headers"] if pair[0].decode("latin-1") not in headers]
+    others = [pair for pair in scope["headers"] if pair[0].decode("latin-1") not in headers]
     new = [(k.encode(), v.encode("latin-1")) for k, v in headers.items() if v is not None]
-    return {**scope, "headers": [*kept, *new]}
+    return {**scope, "headers": [*others, *new]}
 
 
 def _is_document(scope: Scope, headers: Headers) -> bool:

@@ -154,7 +154,7 @@ def panel(
 
 def _poll(state: JobState) -> float:
     """Seconds between two looks at a job: forty pages that wait for long ones cost little."""
-    return next(every for age, every in _POLLS if state.seconds < age)
+    return next(interval for age, interval in _POLLS if state.seconds < age)
 
 
 def undisturbed(make: Callable[[], T]) -> Callable[[], T]:

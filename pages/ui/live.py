@@ -105,13 +105,13 @@ def chart(
 def _other(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]) -> str:
     """What a link asks for and the sliders have not, beside what is shown instead."""
     sentences = []
-    for name, asked, near in zip(names, linked, shown, strict=False):
+    for name, value, near in zip(names, linked, shown, strict=False):
         text = "".join(address.asked(name)[-1:])
         if text and address.number(text) is None:
             sentences.append(address.unknown(name, text, f"{near:g}"))
-        elif abs(asked - near) > 1e-6 * max(1.0, abs(asked)):
+        elif abs(value - near) > 1e-6 * max(1.0, abs(value)):
             sentences.append(
-                f"The link says {name} = {asked:g}, which is not on the slider: this is {near:g}."
+                f"The link says {name} = {value:g}, which is not on the slider: this is {near:g}."
             )
     return " ".join(sentences)
 
@@ -120,16 +120,16 @@ def _asked(names: Sequence[str], default: Sequence[float]) -> list[float]:
     """What the address says of each slider; what is no number is as good as absent."""
     values = list(default)
     for i, name in enumerate(names):
-        asked = address.number("".join(address.asked(name)[-1:]))
-        values[i] = values[i] if asked is None else asked
+        linked = address.number("".join(address.asked(name)[-1:]))
+        values[i] = values[i] if linked is None else linked
     return values
 
 
 def _say(
     names: Sequence[str], values: Sequence[float], usual: Sequence[float], linked: Sequence[float]
 ) -> None:
-    for name, value, first, asked in zip(names, values, usual, linked, strict=False):
-        address.say(name, () if value == first else (f"{value:.6g}",), same=value == asked)
+    for name, value, first, from_link in zip(names, values, usual, linked, strict=False):
+        address.say(name, () if value == first else (f"{value:.6g}",), same=value == from_link)
 
 
 def _noted() -> None:

@@ -95,11 +95,11 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     root = _absolute("").rpartition("/")[0]
     with st.container(horizontal=True):
         st.link_button("Open story", f"{root}/{scenes[0].page}?{query}")
-        seen = {scene: story.pictures()[scene] for scene in scenes if scene in story.pictures()}
-        if seen:
+        images = {scene: story.pictures()[scene] for scene in scenes if scene in story.pictures()}
+        if images:
             st.download_button(
                 "Save as a file",
-                data=jobs.undisturbed(lambda: story.html(tuple(scenes), seen)),
+                data=jobs.undisturbed(lambda: story.html(tuple(scenes), images)),
                 file_name="story.html",
                 mime="text/html",
                 on_click="ignore",

@@ -57,14 +57,14 @@ def begin(pages: Mapping[str, StreamlitPage]) -> None:
         return
     st.html(f"<style>{_ROOM}</style>")
     scenes, index = _story(list(pages))
-    shown = {
+    bar = {
         "count": len(scenes),
         "index": index,
         "title": scenes[index].title if scenes else "",
         "anew": story.query(scenes, index) if scenes else PRESENT,
     }
     with st.container(key="showing"):
-        result = _component()(key="showing-bar", data=shown, on_turn_change=_noted)
+        result = _component()(key="showing-bar", data=bar, on_turn_change=_noted)
     by = result.get("turn")
     if scenes and isinstance(by, int) and 0 <= index + by < len(scenes):
         address.leave()
@@ -92,8 +92,8 @@ def _story(pages: list[str]) -> tuple[tuple[story.Scene, ...], int]:
     except ValueError as refusal:
         st.warning(str(refusal), icon=":material/link_off:")
         return (), 0
-    asked = address.number(address.beside(story.SCENE) or "0") or 0.0
-    index = int(min(max(asked, 0), len(scenes) - 1))
+    position = address.number(address.beside(story.SCENE) or "0") or 0.0
+    index = int(min(max(position, 0), len(scenes) - 1))
     st.session_state["story"] = scenes, index
     return scenes, index
 

@@ -168,7 +168,7 @@ def html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
     Raises:
         ValueError: when none of them has one.
     """
-    shown = [
+    slides = [
         standalone.Scene(scene.title, seen[scene].payload, seen[scene].at)
         for scene in story
         if scene in seen
@@ -176,7 +176,7 @@ def html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
     foot = "A story of NPT Lab."
     if missing := [scene.title for scene in story if scene not in seen]:
         foot += f" Without a live picture, and so not here: {', '.join(missing)}."
-    return standalone.html("A story · NPT Lab", shown, foot)
+    return standalone.html("A story · NPT Lab", slides, foot)
 
 
 def link(story: Sequence[Scene], index: int = 0) -> dict[str, str | list[str]]:
@@ -192,5 +192,5 @@ def query(story: Sequence[Scene], index: int = 0) -> str:
 
 def pictures() -> dict[Scene, Picture]:
     """What this session has seen of its scenes."""
-    seen: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
-    return seen
+    by_scene: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
+    return by_scene

@@ -323,5 +323,5 @@ def _sent() -> dict[str, int]:
         storage = getattr(runtime.get_instance().uploaded_file_mgr, "file_storage", {})
         for session, files in list(storage.items()):
             name = _state.owners.get(session, "")
-            sizes[name] = sizes.get(name, 0) + sum(len(one.data) for one in list(files.values()))
+            sizes[name] = sizes.get(name, 0) + sum(len(file.data) for file in list(files.values()))
     return sizes

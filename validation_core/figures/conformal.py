@@ -407,7 +407,7 @@ def _on_null(
 # ---- Power ----
 
 
-class _Rates(NamedTuple):
+class _RateIntervals(NamedTuple):
     """Share of trials that reject (methods, BETAS, G), with its 95% Wilson interval."""
 
     rate: Array
@@ -415,12 +415,12 @@ class _Rates(NamedTuple):
     high: Array
 
 
-def _rates(counted: Counted, gammas: Sequence[float], alpha: float) -> _Rates:
+def _rates(counted: Counted, gammas: Sequence[float], alpha: float) -> _RateIntervals:
     """Counted at a few gammas and betas; between them, the straight line."""
     hits, trials = counted.trials.power(alpha)
     low, high = statistics.wilson(hits, np.full(hits.shape, trials))
     known = _place(counted.trials.gammas, gammas)
-    return _Rates(
+    return _RateIntervals(
         *(
             _between(_between(part, 1, counted.trials.betas, BETAS), 2, known, range(len(gammas)))
             for part in (hits / trials, np.asarray(low), np.asarray(high))
@@ -527,7 +527,7 @@ def _power_frame(
 
 
 def _power_marks(
-    look: Look, counted: Counted | None, rates: _Rates | None, x: Array, other: str
+    look: Look, counted: Counted | None, rates: _RateIntervals | None, x: Array, other: str
 ) -> list[Mark]:
     """A curve with its band for each test, along one slider and following the other."""
     marks = _level(look)

@@ -33,7 +33,7 @@ from validation_core.types import Array
 Plot = Literal["draws", "ranks", "ecdf", "coverage", "units", "over-x", "region", "tarp"]
 
 
-class _About(NamedTuple):
+class _PlotText(NamedTuple):
     """A plot's title, what its test asks, and how to read it."""
 
     title: str
@@ -41,52 +41,52 @@ class _About(NamedTuple):
     caption: str
 
 
-PLOTS: Mapping[Plot, _About] = {
-    "draws": _About(
+PLOTS: Mapping[Plot, _PlotText] = {
+    "draws": _PlotText(
         "q's draws at one x",
         "Rank of the true value at this x",
         "Bars: 100 draws of q at the first x. Line: the true value there. One true value tells "
         "little, but the shape of q is here. Draws beyond the axis are counted in the end bars.",
     ),
-    "ranks": _About(
+    "ranks": _PlotText(
         "SBC ranks",
         "Anderson-Darling test of the ranks",
         "Rank of the true value among q's draws, 500 simulations. If q were correct, all bars "
         "would stay in the grey band in 95 of 100 rounds.",
     ),
-    "ecdf": _About(
+    "ecdf": _PlotText(
         "ECDF difference",
         "Kolmogorov-Smirnov test of the ranks",
         "The share of ranks up to u, less u. If q were correct, the line would stay in the grey "
         "band as a whole in 95 of 100 rounds.",
     ),
-    "coverage": _About(
+    "coverage": _PlotText(
         "Coverage",
         "Kolmogorov-Smirnov test of coverage",
         "How often q's central interval of each level holds the true value. Below the grey band "
         "q is over-confident, above it under-confident.",
     ),
-    "units": _About(
+    "units": _PlotText(
         "In q's own units",
         "Rank of the distance from q's centre",
         "Blue: true values. Orange: q's draws. Both less the median at their x, over half of the "
         "middle 68% there. If q were correct, both would follow one law. Values beyond the axis "
         "are counted in the end bars.",
     ),
-    "over-x": _About(
+    "over-x": _PlotText(
         "Ranks against x",
         "Mean rank in six slices of x",
         "Mean rank in six slices of x, along the direction in which p's mean moves. If q were "
         "correct, all points would stay in the grey band in 95 of 100 rounds.",
     ),
-    "region": _About(
+    "region": _PlotText(
         "Region (as CoLT finds it, simplified)",
         "Kolmogorov-Smirnov test on the other half",
         "Half of the simulations choose a centre that is linear in x; the other half ranks the "
         "distances of true values from it. Simplified: CoLT trains a network to choose the "
         "centre.",
     ),
-    "tarp": _About(
+    "tarp": _PlotText(
         "TARP",
         "Kolmogorov-Smirnov test of TARP's coverage",
         "How often q's balls about random points hold the true value, less the level. If q were "

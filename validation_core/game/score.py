@@ -23,23 +23,23 @@ _LETTERS = {kind.letter: name for name, kind in DEFECTS.items()}
 _CODE = re.compile(f"(?:--|[{''.join(_LETTERS)}][1-{len(PLOTS)}]){{0,{ROUNDS}}}", re.ASCII)
 
 
-class Answer(NamedTuple):
+class Guess(NamedTuple):
     """What a player said of a round, after so many plots."""
 
     defect: Defect
     plots: int
 
 
-Game = tuple[Answer | None, ...]
+Game = tuple[Guess | None, ...]
 """Answers of the rounds of a game; None for one that is not answered."""
 
 
-def correct(answer: Answer, seed: int, level: Level, number: int) -> bool:
+def correct(answer: Guess, seed: int, level: Level, number: int) -> bool:
     """Whether it names the defect of that round."""
     return deal(seed, level, number).defect == answer.defect
 
 
-def points(answer: Answer | None, seed: int, level: Level, number: int) -> int:
+def points(answer: Guess | None, seed: int, level: Level, number: int) -> int:
     """FULL less COST for each plot after the first; 0 for a wrong answer or none."""
     if answer is None or not correct(answer, seed, level, number):
         return 0
@@ -64,5 +64,5 @@ def read(text: str) -> Game | None:
     if not _CODE.fullmatch(text):
         return None
     pairs = [text[i : i + 2] for i in range(0, len(text), 2)]
-    game = [Answer(_LETTERS[one[0]], int(one[1])) if one != "--" else None for one in pairs]
+    game = [Guess(_LETTERS[one[0]], int(one[1])) if one != "--" else None for one in pairs]
     return (*game, *[None] * (ROUNDS - len(game)))

@@ -67,7 +67,7 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> AucTest:
     Raises:
         ValueError: if either side has fewer than two scores, or one is NaN.
     """
-    sides = _Sides(p, q)
+    sides = _ScorePair(p, q)
     crossed = sides.cross()
     n_p, n_q = sides.sizes
     xi = np.take_along_axis(rng.random(crossed.q_order.shape), crossed.q_order, axis=-1)
@@ -88,10 +88,10 @@ def auc(p: ArrayLike, q: ArrayLike) -> Float:
     Raises:
         ValueError: if either side has fewer than two scores, or one is NaN.
     """
-    return _Sides(p, q).cross().auc
+    return _ScorePair(p, q).cross().auc
 
 
-class _Sides:
+class _ScorePair:
     """Both samples of scores with their leading axes broadcast."""
 
     def __init__(self, p: ArrayLike, q: ArrayLike) -> None:

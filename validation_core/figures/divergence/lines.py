@@ -41,7 +41,7 @@ _CROWDED = 0.09  # of the axis, between two ticks
 _TICKS = 7
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """Of a line."""
 
     color: str
@@ -107,7 +107,7 @@ class DrawnLine(NamedTuple):
     """What one line shows."""
 
     label: str
-    look: Look
+    look: LineStyle
     numbers: Summary
     """(..., X), leading axes over sliders."""
     gap: NDArray[np.bool_]

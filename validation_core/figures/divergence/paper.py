@@ -62,7 +62,7 @@ def _panel(subplot: Subplot, along: str) -> Panel:
             lines.beside(x, curve.x, j, len(curves)),
             lines.DrawnLine(
                 curve.label,
-                lines.Look(look.color, look.dash, look.symbol),
+                lines.LineStyle(look.color, look.dash, look.symbol),
                 curve.found,
                 curve.gap,
                 _hover(curve, along),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
-from validation_core.figures.divergence.lines import DrawnLine, Look, NatsAxis, along, beside
+from validation_core.figures.divergence.lines import DrawnLine, LineStyle, NatsAxis, along, beside
 from validation_core.figures.divergence.lines import marks as line_marks
 from validation_core.figures.divergence.nats import size
 from validation_core.figures.marks import HLine, Mark, Panel, Slider, over, sentence
@@ -25,7 +25,7 @@ class _SummaryCurve(NamedTuple):
     """One curve at every position of two sliders, A and P values, along X places."""
 
     label: str
-    look: Look
+    look: LineStyle
     numbers: Summary
     """Of shape (A, P, X), in nats; NaN where there is no run, or a data set without q."""
     lost: NDArray[np.int64]
@@ -59,10 +59,10 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
     return (*(k for k in PREFIXES if k < datasets), datasets)
 
 
-def _look(inference: Inference) -> Look:
+def _look(inference: Inference) -> LineStyle:
     """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    look = Look(*live._look(style._algorithm_style(name)))
+    look = LineStyle(*live._look(style._algorithm_style(name)))
     return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
 
 
@@ -117,7 +117,7 @@ def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panel
             [
                 _SummaryCurve(
                     label,
-                    Look(*live._look(style._algorithm_style(name))),
+                    LineStyle(*live._look(style._algorithm_style(name))),
                     *_by_iterations(*of),
                     ran,
                     first,

@@ -274,7 +274,7 @@ def _beyond_json(beyond: _Beyond | None) -> dict[str, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scan:
+class _FeatureScan:
     """Both tests of one set of features, and their worst places."""
 
     name: str
@@ -317,7 +317,7 @@ class _Scan:
 class _ErrorsOverX:
     """Where over x q fails: the scans that are done."""
 
-    parts: tuple[_Scan, ...]
+    parts: tuple[_FeatureScan, ...]
 
     def to_json(self) -> Json:
         """Every number."""
@@ -501,7 +501,7 @@ def _scanned(
     )
     m = upload.dims[1]
     kept_back = aside(upload.k, m)
-    part = _Scan(
+    part = _FeatureScan(
         name=inputs.name,
         families=families,
         rows=n,
