@@ -23,7 +23,7 @@ from validation_core.scores.slot_classifier_training import (
     _Objective,
     _to_vector,
 )
-from validation_core.scores.slots import Slots, _fit, ScoredSlots, _SlotFeatures
+from validation_core.scores.slots import ScoredSlots, Slots, _fit, _SlotFeatures
 from validation_core.statistics import slots
 from validation_core.types import Array, PosteriorTable, TableScores
 
