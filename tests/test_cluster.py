@@ -18,8 +18,8 @@ from validation_core.bayes.inference import Laplace, Variational
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli.options import _Counted
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.engine import DaskExecutor, Engine, SelfCheck, SerialExecutor
-from validation_core.engine.cluster import Unreachable, remote
+from validation_core.engine import Engine, SelfCheck, SerialExecutor
+from validation_core.engine.cluster import DaskExecutor, Unreachable, remote
 from validation_core.engine.cluster import executor as dask_executor
 from validation_core.engine.cluster.executor import _ClusterState, _RemoteFuture, _SchedulerLink
 from validation_core.engine.job import TaskError, perform

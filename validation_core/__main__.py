@@ -24,9 +24,11 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from pkgutil import resolve_name
+from typing import Any, NoReturn
 
 from validation_core.cli import ending
+from validation_core.cli.ending import tell
 
 
 def _program() -> str:
@@ -35,17 +37,43 @@ def _program() -> str:
 
 
 if __name__ == "__main__" or _program() == "nptlab":
-    ending.prepare()  # before the imports below, which take a second
+    ending.prepare()  # before a command's imports, which take a second
 
-from validation_core.benchmarks import BENCHMARKS  # noqa: E402
-from validation_core.cli import compare, diagnose, divergence, gallery, lessons, listing, power  # noqa: E402
-from validation_core.cli.options import json_option, tell  # noqa: E402
-from validation_core.methods import METHODS  # noqa: E402
+# name, what adds its arguments (in validation_core.cli), help text
+_COMMANDS = (
+    ("diagnose", "diagnose:add", "a verdict on a table of draws"),
+    ("compare", "compare:add", "several posteriors of the same simulations"),
+    ("power", "power:add", "how often methods reject on a benchmark"),
+    (
+        "divergence",
+        "divergence:add",
+        "symmetric divergence over simulations: the figures of its paper",
+    ),
+    ("methods", "listing:add_methods", "the methods, with options and papers"),
+    ("benchmarks", "listing:add_benchmarks", "the benchmarks, with options and papers"),
+    ("lessons", "lessons:add", "each as an HTML file that needs no server"),
+    ("gallery", "gallery:add", "what the package ships, and how it is made"),
+    ("store", "listing:add_store", "what is kept on disk"),
+)
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+class _Command(_Parser):
+    """A command: its module is imported, and its arguments are added, when it is parsed."""
+
+    def __init__(self, *, add: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._add: str | None = add
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._add is not None:
+            add, self._add = resolve_name(f"validation_core.cli.{self._add}"), None
+            add(self)
+        return super().parse_known_args(args, namespace)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,22 +111,9 @@ def parser() -> argparse.ArgumentParser:
         epilog=str(__doc__).partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = command_line.add_subparsers(required=True, metavar="COMMAND")
-    diagnose.add(commands.add_parser("diagnose", help="a verdict on a table of draws"))
-    compare.add(commands.add_parser("compare", help="several posteriors of the same simulations"))
-    power.add(commands.add_parser("power", help="how often methods reject on a benchmark"))
-    about = "symmetric divergence over simulations: the figures of its paper"
-    divergence.add(commands.add_parser("divergence", help=about))
-    for name, registry in (("methods", METHODS), ("benchmarks", BENCHMARKS)):
-        command = commands.add_parser(name, help=f"the {name}, with options and papers")
-        json_option(command)
-        command.set_defaults(run=listing.lister(registry))
-    lessons.add(commands.add_parser("lessons", help="each as an HTML file that needs no server"))
-    gallery.add(commands.add_parser("gallery", help="what the package ships, and how it is made"))
-    store = commands.add_parser("store", help="what is kept on disk")
-    store.add_argument("action", choices=("ls", "prune", "verify"))
-    json_option(store)
-    store.set_defaults(run=listing.store)
+    commands = command_line.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
+    for name, add, about in _COMMANDS:
+        commands.add_parser(name, add=add, help=about)
     return command_line
 
 

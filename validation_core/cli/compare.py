@@ -7,15 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from validation_core import ComparisonResult, Store
-from validation_core.cli.options import (
-    _Lines,
-    _put,
-    _table,
-    _writable,
-    json_option,
-    table_options,
-    tell,
-)
+from validation_core.cli.ending import tell
+from validation_core.cli.options import _Lines, _put, _table, _writable, json_option, table_options
 from validation_core.diagnosis.questions.posteriors import number
 from validation_core.front.compare import compared
 

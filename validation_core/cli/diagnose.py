@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from validation_core import Record, Store, diagnosis, report
+from validation_core import Record, Store, diagnosis
+from validation_core.cli.ending import tell
 from validation_core.cli.options import (
     _level,
     _Lines,
@@ -17,12 +18,12 @@ from validation_core.cli.options import (
     _writable,
     json_option,
     table_options,
-    tell,
 )
 from validation_core.diagnosis import Diagnosis, equals, findings
 from validation_core.diagnosis.card import card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
 from validation_core.diagnosis.tasks import DiagnoseTask
+from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
 from validation_core.front import diagnose as front
 from validation_core.front.choices import questions_of
@@ -177,7 +178,7 @@ def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
 
 
 def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[AnyQuestion]) -> None:
-    print(report.read_line(found))
+    print(read_line(found))
     for text in (*found.upload.warnings, *found.upload.notes):
         print(f"  {text}")
     verdict = card(found, answers)

@@ -64,3 +64,8 @@ def _stop(number: int, frame: FrameType | None) -> None:
         with suppress(Exception):
             store.end()
     os._exit(128 + number)
+
+
+def tell(text: str) -> None:
+    """Say something that is no result."""
+    print(text, file=sys.stderr)

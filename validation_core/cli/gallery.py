@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 from validation_core import Store, gallery
-from validation_core.cli.options import _Counted, tell
+from validation_core.cli.ending import tell
+from validation_core.cli.options import _Counted
 from validation_core.gallery import FOLDER, Part
 
 

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from validation_core import Store, lessons
-from validation_core.cli.options import _Counted, tell
+from validation_core.cli.ending import tell
+from validation_core.cli.options import _Counted
 from validation_core.front.work import run_on_engine
 from validation_core.lessons import LESSONS
 

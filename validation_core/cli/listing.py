@@ -4,26 +4,41 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from validation_core import Store
-from validation_core.cli.options import _write, _written
-from validation_core.methods.base import Method
+import validation_core as npt
+from validation_core.cli.options import _write, _written, json_option
 from validation_core.store import describe
-from validation_core.types import Benchmark
+
+if TYPE_CHECKING:
+    from validation_core.methods.base import Method
+    from validation_core.types import Benchmark
 
 
-def lister(
-    registry: Mapping[str, type[Method] | type[Benchmark]],
-) -> Callable[[argparse.Namespace], None]:
-    """The command that prints a registry, with options and papers."""
+def add_methods(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `methods`."""
+    json_option(parser)
+    parser.set_defaults(run=lambda chosen: _list(npt.METHODS, chosen.json))
 
-    def run(chosen: argparse.Namespace) -> None:
-        entries = [_describe(name, kind) for name, kind in registry.items()]
-        _write(entries, chosen.json, lambda: _print_entries(entries))
 
-    return run
+def add_benchmarks(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `benchmarks`."""
+    json_option(parser)
+    parser.set_defaults(run=lambda chosen: _list(npt.BENCHMARKS, chosen.json))
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `store`."""
+    parser.add_argument("action", choices=("ls", "prune", "verify"))
+    json_option(parser)
+    parser.set_defaults(run=store)
+
+
+def _list(registry: Mapping[str, type[Method] | type[Benchmark]], where: str | None) -> None:
+    """A registry, with options and papers."""
+    entries = [_describe(name, kind) for name, kind in registry.items()]
+    _write(entries, where, lambda: _print_entries(entries))
 
 
 def _describe(name: str, kind: type[Method] | type[Benchmark]) -> dict[str, Any]:
@@ -75,7 +90,7 @@ def store(chosen: argparse.Namespace) -> int:
     Returns:
         1 where something was damaged.
     """
-    storage, listed = Store.usual(), []
+    storage, listed = npt.Store.usual(), []
     problems: list[str] = []
     if chosen.action == "prune":
         summary: dict[str, object] = {

@@ -6,17 +6,18 @@ import argparse
 import dataclasses
 import json
 import math
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from validation_core import BENCHMARKS, METHODS, Store, Table, read
-from validation_core.engine import Task
-from validation_core.front.choices import entry
+import validation_core as npt
+from validation_core.cli.ending import tell
 from validation_core.keys import Specification
-from validation_core.methods.base import Method
-from validation_core.types import Benchmark
+
+if TYPE_CHECKING:
+    from validation_core.engine import Task
+    from validation_core.methods.base import Method
+    from validation_core.types import Benchmark
 
 S = TypeVar("S", bound=Specification)
 
@@ -52,14 +53,14 @@ def _pairs(text: str) -> dict[str, str]:
     return {role: name for role, _, name in pairs}
 
 
-def _table(path: Path, chosen: argparse.Namespace) -> Table:
+def _table(path: Path, chosen: argparse.Namespace) -> npt.Table:
     """The table in a file that a command names.
 
     Raises:
         ValueError: for one that cannot be read, whatever that makes its reader raise.
     """
     try:
-        return read(path, order=chosen.order, arrays=_mapped(chosen))
+        return npt.read(path, order=chosen.order, arrays=_mapped(chosen))
     except (ValueError, OSError, MemoryError):
         raise  # says what is wrong
     except Exception as error:
@@ -163,11 +164,13 @@ def _methods(texts: Sequence[str] | None) -> list[Method]:
     Raises:
         ValueError: for a name or an option that there is not, or two that are the same.
     """
+    from validation_core.front.choices import entry
+
     selected: list[Method] = []
     for text in texts or ():
         name, _, options = text.partition(":")
         selected.append(
-            _build(entry(METHODS, name, "method"), options.split(",") if options else [])
+            _build(entry(npt.METHODS, name, "method"), options.split(",") if options else [])
         )
     labels = [method.label for method in selected]
     if len(set(labels)) < len(labels):
@@ -181,7 +184,9 @@ def _benchmark(name: str, options: Sequence[str]) -> Benchmark:
     Raises:
         ValueError: for a name or an option that there is not.
     """
-    return _build(entry(BENCHMARKS, name, "benchmark"), options)
+    from validation_core.front.choices import entry
+
+    return _build(entry(npt.BENCHMARKS, name, "benchmark"), options)
 
 
 def _build(kind: type[S], options: Sequence[str]) -> S:
@@ -249,11 +254,6 @@ def _put(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) 
     aloud()
 
 
-def tell(text: str) -> None:
-    """Say something that is no result."""
-    print(text, file=sys.stderr)
-
-
 class _Lines:
     """Progress of a command on standard error: what a user should know, and nothing else."""
 
@@ -265,7 +265,7 @@ class _Lines:
 
     def begin(self, label: str) -> None: ...
     def progress(self, done: int, part: float, total: int, seconds: float) -> None: ...
-    def end(self, task: Task, seconds: float, store: Store) -> None: ...
+    def end(self, task: Task, seconds: float, store: npt.Store) -> None: ...
     def late(self, task: Task) -> None: ...
     def left_out(self, question: str) -> None: ...
 

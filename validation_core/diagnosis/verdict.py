@@ -219,6 +219,20 @@ def verdict(
     )
 
 
+def read_line(diagnosis: Diagnosis) -> str:
+    """What was read, in a line."""
+    upload = diagnosis.upload
+    dim_theta, dim_x = upload.dims
+    summary = (
+        f"{upload.n} rows with {upload.k} draw{'s' * (upload.k != 1)} of q at each, "
+        f"{dim_theta} parameter{'s' * (dim_theta != 1)}, {dim_x} data"
+        if upload.k
+        else f"Two samples, {upload.n} points in the smaller one, {dim_theta} quantities"
+    )
+    lost = "".join(f"; {count} rows left out ({why})" for why, count in upload.dropped.items())
+    return f"{summary}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
+
+
 def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
     for record in ran:
         if record.kind.decides:

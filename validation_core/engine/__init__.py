@@ -1,6 +1,5 @@
 """Where work runs: in this process or in worker processes, watched and cancelled from anywhere."""
 
-from .cluster import DaskExecutor
 from .job import (
     Interrupted,
     Job,
@@ -17,7 +16,6 @@ from .runner import Engine
 from .start import Services, local_pool, start
 
 __all__ = [
-    "DaskExecutor",
     "Engine",
     "Interrupted",
     "Job",

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from validation_core.engine.cluster import DaskExecutor, Unreachable
 from validation_core.engine.job import SerialExecutor
 from validation_core.engine.pool import WorkerPool
 from validation_core.engine.runner import Engine
@@ -43,6 +42,8 @@ def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> 
     Raises:
         ValueError: for what is no address.
     """
+    from validation_core.engine.cluster import DaskExecutor, Unreachable
+
     cluster = DaskExecutor(address)
     if here is None:
         return cluster
@@ -85,6 +86,8 @@ def executor(name: str | None, say: Say) -> Executor:
 
 def _connected(chosen: Executor) -> Executor:
     """A cluster that does not answer is told of before anything is asked of it."""
+    from validation_core.engine.cluster import DaskExecutor
+
     if isinstance(chosen, DaskExecutor):
         try:
             chosen.connect()

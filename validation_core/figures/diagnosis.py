@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from validation_core.diagnosis import Record
-from validation_core.diagnosis.questions.posteriors import Measure, Ranking
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Line, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method, kind_of
-from validation_core.sweep.plan import TrialDetail
 from validation_core.types import Array, Budget, Outcome
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.questions.posteriors import Measure, Ranking
+    from validation_core.sweep.plan import TrialDetail
 
 
 def pictures(

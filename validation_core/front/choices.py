@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import default_methods, further_methods, with_further
 from validation_core.diagnosis.questions import QUESTIONS, AnyQuestion, by_name
 from validation_core.methods import METHODS
@@ -73,6 +72,8 @@ def _benchmark_of(name: str | Benchmark, options: Mapping[str, object]) -> Bench
     """
     if not isinstance(name, str):
         return replace(name, **options) if options else name
+    from validation_core.benchmarks import BENCHMARKS
+
     kind = entry(BENCHMARKS, name, "benchmark")
     _known(kind, options)
     return kind(**options)

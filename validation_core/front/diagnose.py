@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from validation_core import report
 from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.card import card as card_of
@@ -42,15 +41,12 @@ from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import Parameter, verdict
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.job import perform
-from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.front.choices import ALIASES, _methods_of, _question_of, questions_of
 from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
 from validation_core.front.work import Watch, run_in_turn, watching
 from validation_core.methods.base import Method
-from validation_core.report import card as rendering
-from validation_core.report.numbers import dumps
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
@@ -107,6 +103,8 @@ class QuestionResult(Result):
         return self.answer.rows(self.diagnosis)
 
     def to_json(self) -> str:
+        from validation_core.report.numbers import dumps
+
         return dumps({"sentences": list(self.sentences), **self.answer.to_json()})
 
 
@@ -210,6 +208,8 @@ class DiagnosisResult(Result):
 
     def figures(self) -> tuple[Drawn, ...]:
         """The card's own, then of every test, then of every answer."""
+        from validation_core.figures.diagnosis import pictures
+
         found, names = self.diagnosis, self.diagnosis.upload.names
         picture = self.card.picture
         tests = [
@@ -238,15 +238,21 @@ class DiagnosisResult(Result):
 
     def to_json(self) -> str:
         """Every number, as the command line prints it."""
+        from validation_core import report
+
         return report.as_json(self.diagnosis, self.answers)
 
     def document(self) -> str:
         """The report: at most 5 MB of HTML, without the draws."""
+        from validation_core import report
+
         return report.html(self.diagnosis, self.answers, path=self.path)
 
     def image(self) -> bytes:
         """The card as PNG, 2,240 pixels across."""
-        return rendering.png(self.card, self.path)
+        from validation_core.report import card
+
+        return card.png(self.card, self.path)
 
     def datatree(self) -> bytes:
         """Ranks as ArviZ reads them: a netCDF file with the group `prior_sbc`.

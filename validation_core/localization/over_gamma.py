@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core import models, sampling, statistics
-from validation_core.benchmarks.over_gamma import OverGamma
 from validation_core.localization import maps as atlas
 from validation_core.localization.maps import MapPlaces, Maps, Spine
 from validation_core.localization.outline import bend, rims, stacked
@@ -25,6 +24,7 @@ from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
+    from validation_core.benchmarks.over_gamma import OverGamma
     from validation_core.scores.localizer_training import LocalizerDistance, TrainedLocalizer
     from validation_core.store import Store
 
@@ -148,6 +148,8 @@ class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
     @property
     def over(self) -> OverGamma:
         """What the localizer learns from."""
+        from validation_core.benchmarks.over_gamma import OverGamma
+
         return OverGamma(of=self.benchmark, grid=self.gammas)
 
     @property

@@ -19,12 +19,13 @@ import numpy as np
 
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
+from validation_core.diagnosis.verdict import read_line
 from validation_core.figures.outcome import Drawn
 from validation_core.narrow import narrow
 from validation_core.report import card, drawings, sections
 from validation_core.report import numbers as noted
 from validation_core.report.numbers import _text, as_json, dumps, library_versions
-from validation_core.report.sections import _FigurePlaces, _Section, _table, _Told, read_line, slug
+from validation_core.report.sections import _FigurePlaces, _Section, _table, _Told, slug
 from validation_core.types import Array
 
 __all__ = ["LIMIT", "html", "read_line"]

@@ -16,6 +16,7 @@ from validation_core.diagnosis import Diagnosis, Record, findings, further_metho
 from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion
+from validation_core.diagnosis.verdict import read_line
 from validation_core.figures.alt import described
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
@@ -188,20 +189,6 @@ def _headline(found: Diagnosis) -> str:
     """The verdict as a heading, firm or so far."""
     firm = found.verdict == "problem found" or not found.pending
     return found.verdict.capitalize() if firm else "Not all tests have answered"
-
-
-def read_line(diagnosis: Diagnosis) -> str:
-    """What was read, in a line."""
-    upload = diagnosis.upload
-    dim_theta, dim_x = upload.dims
-    summary = (
-        f"{upload.n} rows with {upload.k} draw{'s' * (upload.k != 1)} of q at each, "
-        f"{dim_theta} parameter{'s' * (dim_theta != 1)}, {dim_x} data"
-        if upload.k
-        else f"Two samples, {upload.n} points in the smaller one, {dim_theta} quantities"
-    )
-    lost = "".join(f"; {count} rows left out ({why})" for why, count in upload.dropped.items())
-    return f"{summary}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
 
 
 def _verdict(told: _Told) -> Iterator[str]:

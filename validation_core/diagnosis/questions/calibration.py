@@ -53,7 +53,6 @@ from validation_core.methods.base import Method
 from validation_core.methods.skl import nats_in_words
 from validation_core.rng import stream
 from validation_core.scores import ratio
-from validation_core.simulations import MS
 from validation_core.statistics import coverage, effects
 from validation_core.statistics import divergence as nats
 from validation_core.statistics.effects import WIDEST
@@ -580,6 +579,8 @@ def _by_densities(upload: Upload, seed: int) -> _DensityDivergence | None:
 
 def _weighted(truth: Array, draws: Array) -> tuple[_WeightedDivergence, ...]:
     """The divergence left with M > 1 draws of q weighed, for the M that the draws allow."""
+    from validation_core.simulations import MS
+
     most = (draws.shape[-1] + 1) // 2
     return tuple(
         _WeightedDivergence(m, *map(float, nats.means(nats.weighted(truth, draws, m))))
