@@ -44,6 +44,7 @@ def test_what_runs_unasked():
     ]  # fmt: skip
     further = diagnosis.further_methods()
     assert list(further) == ["dc", "automl", "lc2st", "mmd_fuse"]
+    assert all(kind.runs_unasked == (kind.further() is None) for kind in METHODS.values())
     with_further = diagnosis.with_further(list(further))
     assert {method.name for method in with_further} == set(METHODS)
     assert diagnosis.with_further(["lc2st", "unheard"])[-1] == further["lc2st"].method

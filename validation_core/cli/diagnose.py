@@ -63,7 +63,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("file", type=Path)
     usual = ", ".join(method.name for method in diagnosis.default_methods())
-    further = ", ".join(diagnosis.further_methods())
+    further = ", ".join(diagnosis.further_names())
     option(
         "--method",
         action="append",
@@ -156,7 +156,7 @@ def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
     A further method's bare name is that method with options that suit a table, as on the page.
     """
     specs = [text for text in texts or () if text != "all"]
-    further = diagnosis.further_methods()
+    further = diagnosis.further_methods() if texts else {}
     chosen_methods = [
         further[text].method if text in further else method
         for text, method in zip(specs, _methods(specs), strict=True)

@@ -4,6 +4,7 @@ from validation_core.diagnosis.choice import (
     WHY_NOT_ALL,
     default_methods,
     further_methods,
+    further_names,
     obstacle,
     with_further,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "equals",
     "findings",
     "further_methods",
+    "further_names",
     "obstacle",
     "pvalue_text",
     "recipe",

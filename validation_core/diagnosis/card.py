@@ -8,8 +8,9 @@ not claim.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -74,10 +75,14 @@ class Card:
     """How wrong, where, likely cause; or, beside silence, what could have been missed."""
     next_steps: tuple[str, ...]
     """Three, the most useful first."""
-    picture: Drawn | None
-    """None for two samples that nothing rejects."""
+    draw_picture: Callable[[], Drawn | None]
     loaded: str
     """What was read, in a line."""
+
+    @cached_property
+    def picture(self) -> Drawn | None:
+        """Drawn when it is looked at; None for two samples that nothing rejects."""
+        return self.draw_picture()
 
     def to_json(self) -> Json:
         """Its words; the picture by its title."""
@@ -96,12 +101,11 @@ def card(diagnosis: Diagnosis, answers: Answers) -> Card:
     state = _state(diagnosis)
     seen = _Seen(diagnosis, answers)
     if state == "problem":
-        facts, steps, picture = _wrong(seen)
+        facts, steps, draw_picture = _wrong(seen)
     else:
-        facts, steps, picture = _unseen(seen, state)
-    return Card(
-        state, _TITLES[state], _sure(diagnosis, state), facts, steps, picture, _loaded(diagnosis)
-    )
+        facts, steps, draw_picture = _unseen(seen, state)
+    sentence, loaded = _sure(diagnosis, state), _loaded(diagnosis)
+    return Card(state, _TITLES[state], sentence, facts, steps, draw_picture, loaded)
 
 
 def _state(diagnosis: Diagnosis) -> State:
@@ -258,17 +262,22 @@ def _shifted(errors: _ParameterErrors) -> bool:
     return half > 0 and half > 0.4 * max(rate.excess for rate in errors.coverage)
 
 
-def _wrong(seen: _Seen) -> tuple[tuple[Fact, ...], tuple[str, ...], Drawn | None]:
-    if not isinstance(seen.diagnosis.upload.data, PosteriorTable):
+_Content = tuple[tuple[Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
+"""Facts, next steps, and what draws the picture."""
+
+
+def _wrong(seen: _Seen) -> _Content:
+    data = seen.diagnosis.upload.data
+    if not isinstance(data, PosteriorTable):
         differ = Fact("What differs", "The two samples differ.")
-        return (differ,), _STEPS_OF_SAMPLES, draw.samples(seen.diagnosis.upload.data)
+        return (differ,), _STEPS_OF_SAMPLES, partial(draw.samples, data)
     size = _HOW_WRONG[seen.problem.kind](seen)
     facts = (
         Fact("How wrong", size),
         Fact("Where", _where(seen)),
         Fact("Likely cause", _cause(seen)),
     )
-    return facts, _steps(seen), _picture(seen)
+    return facts, _steps(seen), partial(_picture, seen)
 
 
 def _percent(share: float) -> str:
@@ -465,17 +474,17 @@ def _provisional(seen: _Seen) -> str:
     return "too_narrow" if ratio < 1 else "too_wide"
 
 
-def _unseen(seen: _Seen, state: State) -> tuple[tuple[Fact, ...], tuple[str, ...], Drawn | None]:
+def _unseen(seen: _Seen, state: State) -> _Content:
     """What silence is worth."""
     diagnosis = seen.diagnosis
     upload, shift = diagnosis.upload, diagnosis.shift
     quiet = _QUIET if upload.k else _QUIET_SAMPLES
     if state == "testing" and shift is None:
         labels = ("How wrong", "Where", "Likely cause")
-        return tuple(Fact(label, _WAITING) for label in labels), quiet, None
+        return tuple(Fact(label, _WAITING) for label in labels), quiet, _no_picture
     if shift is None:
         unknown = Fact("Could be missed", "What error these tests would find is not known.")
-        return (unknown,), quiet, None
+        return (unknown,), quiet, _no_picture
     size, rows, simulated = _smallest(seen)
     where = " in one parameter" if upload.k and upload.dims[0] > 1 else ""
     by = "" if simulated else "about "
@@ -502,8 +511,11 @@ def _unseen(seen: _Seen, state: State) -> tuple[tuple[Fact, ...], tuple[str, ...
             _at_observation(upload.observed is not None),
             *quiet,
         )
-    curve = _power_curve(seen, size)
-    return facts, steps[:3], curve
+    return facts, steps[:3], partial(_power_curve, seen, size)
+
+
+def _no_picture() -> None:
+    """None is drawn where nothing is known yet."""
 
 
 _QUIET = (

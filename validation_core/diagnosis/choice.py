@@ -26,13 +26,19 @@ def further_methods() -> dict[str, Further]:
     Enough relabelings that one of these tests can find a problem by itself, all corrections
     included: the smallest p-value of B relabelings is 1 / (B + 1).
     """
-    kinds = sorted(METHODS.items(), key=lambda named: named[1].turn)
+    kinds = ((name, METHODS[name]) for name in further_names())
     return {name: further for name, kind in kinds if (further := kind.further()) is not None}
+
+
+def further_names() -> tuple[str, ...]:
+    """Names of what runs when it is asked for, in the order of cost."""
+    asked_for = (name for name, kind in METHODS.items() if not kind.runs_unasked)
+    return tuple(sorted(asked_for, key=lambda name: METHODS[name].turn))
 
 
 def default_methods() -> tuple[Method, ...]:
     """What runs unasked, in the order of cost: what learns nothing comes first."""
-    unasked = (kind for kind in METHODS.values() if kind.further() is None)
+    unasked = (kind for kind in METHODS.values() if kind.runs_unasked)
     return tuple(kind() for kind in sorted(unasked, key=lambda kind: kind.turn))
 
 

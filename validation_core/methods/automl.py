@@ -52,6 +52,7 @@ class AutoML(Method):
     statistic: ClassVar[str] = "difference of the witness's means"
     style: ClassVar[MethodStyle] = MethodStyle("#B03A76", "longdashdot", "pentagon")
     turn: ClassVar[int] = 21
+    runs_unasked: ClassVar[bool] = False
     layout: ClassVar[Layout] = "blocks"
     score_kind: ClassVar[ScoreKind] = "recipe"
     version: ClassVar[int] = 2

@@ -91,6 +91,8 @@ class Method(Specification):
     """Its colour, dash and symbol in every figure."""
     turn: ClassVar[int] = 100
     """Its place among the tests that a diagnosis runs unasked: what learns nothing comes first."""
+    runs_unasked: ClassVar[bool] = True
+    """Whether a diagnosis runs it without being asked; else by name, as `further` says."""
     meaning: ClassVar[str] = ""
     """What a histogram of its ranks says where it is not flat, a sentence."""
     about: ClassVar[str] = "the centre"

@@ -63,6 +63,7 @@ class DC(Method):
     statistic: ClassVar[str] = "held-out divergence, in nats"
     style: ClassVar[MethodStyle] = MethodStyle("#A8791B", "dot", "hexagon")
     turn: ClassVar[int] = 20
+    runs_unasked: ClassVar[bool] = False
     score_kind: ClassVar[ScoreKind] = "recipe"
     kind: Kind = field(
         default="multiclass",

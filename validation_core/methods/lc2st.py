@@ -79,6 +79,7 @@ class LC2ST(Method):
     statistic: ClassVar[str] = "mean squared distance of d from 1/2 at the worst x_o"
     style: ClassVar[MethodStyle] = MethodStyle("#5B7FA6", "dashdot", "triangle-down")
     turn: ClassVar[int] = 22
+    runs_unasked: ClassVar[bool] = False
     score_kind: ClassVar[ScoreKind] = "trial"
     nulls: int = field(
         default=100,

@@ -81,6 +81,7 @@ class MMDFuse(Method):
     statistic: ClassVar[str] = "soft maximum of normalised MMD² over kernels"
     style: ClassVar[MethodStyle] = MethodStyle("#8C6D46", "longdash", "bowtie")
     turn: ClassVar[int] = 23
+    runs_unasked: ClassVar[bool] = False
     layout: ClassVar[Layout] = "blocks"
     pooled: ClassVar[bool] = False
     permutations: int = field(
