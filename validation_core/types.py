@@ -169,6 +169,8 @@ class Benchmark(Specification):
     paper: ClassVar[Paper]
     counts_iterations: ClassVar[bool] = False
     """Whether gamma is a number of iterations, by which q gets better, not worse."""
+    gamma_title: ClassVar[str] = "Strength, gamma"
+    """Gamma above a slider."""
 
     def __init_subclass__(cls, *, spec: str | None = None, **options: object) -> None:
         """Register the class under its name."""

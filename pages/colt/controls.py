@@ -174,9 +174,7 @@ def gamma(chosen: ColtChoice) -> float:
         owner(chosen.benchmark),
         chosen.gammas,
         chosen.start,
-        label="Reverse steps left out, gamma"
-        if chosen.benchmark.name == "spiral"
-        else "Strength, gamma",
+        label=chosen.benchmark.gamma_title,
         help="This view has a localizer of its own for each gamma.",
     )
 

@@ -41,7 +41,7 @@ _BLANK = '<svg xmlns="http://www.w3.org/2000/svg" width="108" height="38"/>'
 def wanted(upload: Upload, methods: Sequence[Method], seed: int) -> list[AnyStudy]:
     """What the questions that do not take long need worked out, the card's own first."""
     quick = [question for question in QUESTIONS if not question.long]
-    order = sorted(quick, key=lambda question: question.name == "observation")
+    order = sorted(quick, key=lambda question: question.picks_x)
     return studies(order, upload, methods, seed)
 
 
@@ -118,14 +118,14 @@ def show(
         with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
             if not line.open:
                 continue
-            if question.name == "observation" and question.obstacle(diagnosis.upload) is None:
+            if question.picks_x and question.obstacle(diagnosis.upload) is None:
                 usual = None if answer is None else answer.result
                 observation.show(question.name, diagnosis, methods, usual, label)
             elif answer is not None and summary is not None:
                 _opened(question, answer, known, summary, label)
             else:
                 st.caption(plain(sentence))
-            if question.name == "in_theta":
+            if question.mapped_by_localizers:
                 _ball(diagnosis, maps)
     return begun
 

@@ -135,7 +135,7 @@ def _more(names: list[str], algorithms: list[str]) -> _Seldom:
                 draw=st.select_slider,
                 help="Draws in its bound. It is tested with as many, or more.",
             )
-        if GLMBinomial.name in names:
+        if GLMBinomial in [MODELS[name] for name in names]:
             falcons = segmented("Years and pairs of falcons", FALCONS, "falcons")
         if any(name in designs.SHAPES for name in names):
             design = covariates()
@@ -158,4 +158,5 @@ def covariates() -> designs.Design:
 def _model(name: str, seldom: _Seldom) -> Model:
     if name in designs.SHAPES:
         return replace(MODELS[name](), design=seldom.design)
-    return GLMBinomial(data=seldom.falcons) if name == GLMBinomial.name else MODELS[name]()
+    kind = MODELS[name]
+    return GLMBinomial(data=seldom.falcons) if kind is GLMBinomial else kind()

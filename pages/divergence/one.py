@@ -19,7 +19,7 @@ _FIRST = 3000  # iterations
 def _choose(plan: Plan) -> InferenceRun:
     """The run that a reader picks from the plan."""
     names = {model.name: model for model in plan.models}
-    first = Hospitals.name if Hospitals.name in names else next(iter(names))
+    first = names.get(Hospitals.name, plan.models[0]).name
     left, middle, right = st.columns(3)
     with left:
         model = names[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class _FitProblem(NamedTuple):
 
 class Inference(Specification):
     """From data to q."""
+
+    is_exact: ClassVar[bool] = False
+    """Whether q is the posterior itself."""
 
     @property
     def name(self) -> str:
@@ -66,6 +69,8 @@ class Inference(Specification):
 @dataclass(frozen=True, kw_only=True)
 class _ExactPosterior(Inference, spec="exact"):
     """q = p: what the diagnostic says of an inference that is right."""
+
+    is_exact: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

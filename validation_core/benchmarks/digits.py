@@ -178,12 +178,13 @@ class Digits(Benchmark):
 
     @property
     def _generator(self) -> _TrainedDiffusion:
-        if self.name not in _LENT:
+        generator = _LENT.get(self.name)
+        if generator is None:
             raise ValueError(
                 "Generated digits come from a network; got none in this process. Let "
                 "models.ready fetch or train it."
             )
-        return _LENT[self.name]
+        return generator
 
     def _left_out(self, gamma: float) -> int:
         if gamma not in self.gammas:

@@ -58,6 +58,7 @@ class Spiral(Benchmark):
 
     name: ClassVar[str] = "spiral"
     title: ClassVar[str] = "Spiral"
+    gamma_title: ClassVar[str] = "Reverse steps left out, gamma"
     paper: ClassVar[Paper] = Paper(
         "Chen, Bansal, Scott", 2025, "Conditional localization test", "Appendix C.3"
     )

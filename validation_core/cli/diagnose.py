@@ -204,10 +204,10 @@ def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[AnyQuestion]
         for line in filter(None, more):
             print(f"{'':<17}{line}")
     for question in asked:
-        reason = question.obstacle(found.upload)
-        if question.name in answers:
+        reason, answer = question.obstacle(found.upload), answers.get(question.name)
+        if answer is not None:
             print(f"\n{question.title}")
-            for line in answers[question.name].describe(found):
+            for line in answer.describe(found):
                 print(f"  {line}")
         elif reason is not None:
             print(f"\n{question.title}\n  {reason}")

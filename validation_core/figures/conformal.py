@@ -563,7 +563,7 @@ def _legend(look: Look, counted: Counted | None) -> list[tuple[str, str, str]]:
     entries = []
     for method in counted.study.methods[:3]:
         color, dash, _ = live._look(style.method_style(method.name))
-        label = "Uniform(m)" if several and method.name == "uniform" else method.label
+        label = method.label_of_several if several else method.label
         symbol = "line" if dash == "solid" else "dash"
         entries.append((label, style.NULL if counted.old else color, symbol))
     return entries

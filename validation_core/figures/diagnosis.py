@@ -70,7 +70,7 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
     value, low, high = (np.array(part) for part in zip(*measure.values, strict=True))
     room = 0.08 * max(float(high.max() - low.min()), 1e-9)
     ends = (float(low.min()) - room, float(high.max()) + room)
-    if measure.name in ("colt", "within_x", "tarp", "sbc"):
+    if measure.from_uniform:
         ends = (0.0, ends[1])
     points = Points(
         at,
@@ -104,7 +104,7 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
         else ""
     )
     return Drawn(
-        measure.title.capitalize() if measure.name != "colt" else measure.title,
+        f"{measure.title[0].upper()}{measure.title[1:]}",
         panel,
         f"{measure.about[0].upper()}{measure.about[1:]}. {better}{zero}. Bars are 95% intervals "
         "of each table by itself.",

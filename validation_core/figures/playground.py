@@ -127,8 +127,8 @@ class _Rates(NamedTuple):
 
     def of(self, name: str) -> Array:
         """Of the method of that name: (BETAS, G)."""
-        (index,) = [i for i, method in enumerate(METHODS) if method.name == name]
-        return np.asarray(self.rate[index])
+        by_name = {method.name: i for i, method in enumerate(METHODS)}
+        return np.asarray(self.rate[by_name[name]])
 
 
 def _rates(seen: Playground) -> _Rates:

@@ -108,8 +108,8 @@ def questions_of(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
         if names in ("usual", "all"):
             return QUESTIONS
         names = () if names == "none" else (names,)
-    chosen = {_question_of(name).name for name in names}
-    return tuple(question for question in QUESTIONS if question.name in chosen)
+    chosen = [_question_of(name) for name in names]
+    return tuple(question for question in QUESTIONS if question in chosen)
 
 
 def _question_of(name: str) -> AnyQuestion:

@@ -27,14 +27,7 @@ from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import (
-    QUESTIONS,
-    Answer,
-    Answers,
-    AnyAnswer,
-    AnyQuestion,
-    Names,
-)
+from validation_core.diagnosis.questions import Answer, Answers, AnyAnswer, AnyQuestion, Names
 from validation_core.diagnosis.questions import answered as answers_to
 from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
@@ -118,7 +111,7 @@ class DiagnosisResult(Result):
 
     diagnosis: Diagnosis
     answers: Answers
-    """By the question's name."""
+    """By the question's name, in the order in which they are read."""
     path: str
     """The file that the table came from."""
     left_out: tuple[str, ...] = ()
@@ -172,7 +165,7 @@ class DiagnosisResult(Result):
     @property
     def questions(self) -> tuple[str, ...]:
         """Names of the questions that were answered, in the order in which they are read."""
-        return tuple(question.name for question in QUESTIONS if question.name in self.answers)
+        return tuple(self.answers)
 
     @property
     def card(self) -> Card:
@@ -195,10 +188,11 @@ class DiagnosisResult(Result):
             KeyError: for one that was not asked, or that this table cannot answer, with why.
         """
         wanted = _question_of(question)
-        if wanted.name not in self.answers:
+        answer = self.answers.get(wanted.name)
+        if answer is None:
             reason = wanted.obstacle(self.diagnosis.upload)
             raise KeyError(reason or f"{wanted.title}: not asked; ask by questions=[{question!r}]")
-        return QuestionResult(self.answers[wanted.name], self.diagnosis.upload, self.diagnosis)
+        return QuestionResult(answer, self.diagnosis.upload, self.diagnosis)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.questions)

@@ -131,6 +131,11 @@ class Method(Specification):
         return self.title
 
     @property
+    def label_of_several(self) -> str:
+        """The same beside others of its kind that count with other numbers of draws."""
+        return self.label
+
+    @property
     def stream(self) -> tuple[str, ...]:
         """Names of the random stream that breaks ties in a diagnosis."""
         return "diagnose", self.label

@@ -57,6 +57,10 @@ class Uniform(Method):
     def label(self) -> str:
         return f"Uniform({self.m})"
 
+    @property
+    def label_of_several(self) -> str:
+        return "Uniform(m)"
+
     def budget(self, n: int, k: int = 1) -> Budget:
         del k
         return Budget(self.m * n, n)

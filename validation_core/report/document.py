@@ -112,7 +112,7 @@ def _framed(
     Args:
         title: of the window.
         kind: what this is, above the contents.
-        written: one named `verdict` has no heading but its own.
+        written: in their order; one without a name is left out.
         own: the script.
         data: of the figures, as markup.
     """
@@ -128,10 +128,7 @@ def _framed(
         if section.title
     )
     body = "".join(
-        f'<section id="verdict">{section.body}</section>'
-        if section.name == "verdict"
-        else f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>'
-        f"{section.body}</section>"
+        f'<section id="{escape(section.name)}">{section.heading}{section.body}</section>'
         for section in written
         if section.name
     )
@@ -218,7 +215,7 @@ def sheet(
     """
     places = _FigurePlaces()
     first = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in lead)
-    written = [_Section("verdict", "", f"<h1>{escape(title)}</h1>{first}")]
+    written = [_Section("verdict", "", f"<h1>{escape(title)}</h1>{first}", headed=False)]
     for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
         written.append(_Section(slug(name), name, places.of(several)))
     written += [

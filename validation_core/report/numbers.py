@@ -23,7 +23,7 @@ import orjson
 from validation_core import __version__
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import card
-from validation_core.diagnosis.questions import QUESTIONS, Answers
+from validation_core.diagnosis.questions import Answers, unanswered
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -63,9 +63,8 @@ def as_json(found: Diagnosis, answers: Answers) -> str:
             },
             "left_out": {
                 question.name: reason
-                for question in QUESTIONS
-                if question.name not in answers
-                and (reason := question.obstacle(found.upload)) is not None
+                for question in unanswered(answers)
+                if (reason := question.obstacle(found.upload)) is not None
             },
             "versions": library_versions(),
         }

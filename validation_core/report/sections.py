@@ -120,6 +120,13 @@ class _Section(NamedTuple):
     name: str
     title: str
     body: str
+    headed: bool = True
+    """Whether its title stands above it: the verdict's body begins with a heading of its own."""
+
+    @property
+    def heading(self) -> str:
+        """Its title as markup, where it stands above it."""
+        return f"<h2>{escape(self.title)}</h2>" if self.headed else ""
 
 
 class _Written(NamedTuple):
@@ -162,7 +169,7 @@ class _FigurePlaces:
 def _written(told: _Told) -> _Written:
     """The card, notes, each question in turn; each test, what was read and methods folded."""
     places = _FigurePlaces()
-    sections = [_Section("verdict", "Verdict", "".join(_verdict(told)))]
+    sections = [_Section("verdict", "Verdict", "".join(_verdict(told)), headed=False)]
     if told.notes:
         lines = escape(told.notes).replace("\n", "<br>")
         sections.append(_Section("notes", "Notes", f'<p class="notes">{lines}</p>'))

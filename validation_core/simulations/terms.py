@@ -197,7 +197,7 @@ def density(run: InferenceRun, found: RunResult) -> Posterior | None:
     """q, where its density is known after the run: a normal, or the exact posterior."""
     if found.q is not None:
         return found.q
-    return run.model.exact(found.x) if run.inference.name == "exact" else None
+    return run.model.exact(found.x) if run.inference.is_exact else None
 
 
 class _PosteriorSample(NamedTuple):

@@ -638,9 +638,10 @@ class _ArviZTree:
         self._sizes = (posterior[0].sims or 0, posterior[0].draws or 0)
         self._check_sizes(posterior)
         self._truth = self._truths(posterior)
-        self._drawn = [v for v in posterior if v.name in self._truth]
+        by_name = {v.name: v for v in posterior}
+        self._drawn = [v for name, v in by_name.items() if name in self._truth]
         self._data = self._observations()
-        unread = [v.name for v in posterior if v.name not in self._truth]
+        unread = [name for name in by_name if name not in self._truth]
         self.notes = ((f"{source._listed(unread)}: left unread, without true values."),) * bool(
             unread
         )
@@ -677,10 +678,11 @@ class _ArviZTree:
         """The truth of each variable, from the first group that has any of them."""
         wanted = {v.name: v for v in drawn}
         for group in _TRUTHS:
+            members = {v.name: v for v in self._variables(group) if self._at_each(v)}
             truths = {
-                v.name: v
-                for v in self._variables(group)
-                if v.name in wanted and self._at_each(v) and v.own == wanted[v.name].own
+                name: v
+                for name, v in members.items()
+                if name in wanted and v.own == wanted[name].own
             }
             if truths:
                 return truths

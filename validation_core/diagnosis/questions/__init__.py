@@ -47,6 +47,7 @@ __all__ = [
     "answered",
     "by_name",
     "studies",
+    "unanswered",
 ]
 
 QUESTIONS: tuple[AnyQuestion, ...] = (
@@ -71,6 +72,11 @@ def by_name(name: str) -> AnyQuestion:
         names = ", ".join(known)
         raise ValueError(f"A panel is one of {names}; got {name!r}. Choose one of those.")
     return known[name]
+
+
+def unanswered(answers: Answers) -> tuple[AnyQuestion, ...]:
+    """The questions that these answers leave open, in their order."""
+    return tuple(question for question in QUESTIONS if answers.get(question.name) is None)
 
 
 def studies(

@@ -234,6 +234,10 @@ class Question(Generic[R]):
     """How to read its panel, and what it would look like if q were correct."""
     long: ClassVar[bool] = False
     """Whether it takes so long that all others come first."""
+    picks_x: ClassVar[bool] = False
+    """Whether it is about one x, which a reader picks."""
+    mapped_by_localizers: ClassVar[bool] = False
+    """Whether maps of a localizer's ball answer it as well."""
 
     @property
     def code(self) -> str:

@@ -48,6 +48,7 @@ class InTheta(Question["_MassInTheta"]):
 
     name = "in_theta"
     title = "Where in theta"
+    mapped_by_localizers = True
     reading_guide = (
         "A score learns, on other rows, how much more frequent true values are than q's draws "
         "at each theta and x. It is a classifier of theta and x, or trees and a network that "

@@ -71,6 +71,7 @@ class Observation(Question["AtObservation"]):
 
     name = "observation"
     title = "At my observation"
+    picks_x = True
     reading_guide = (
         "L-C2ST asks a classifier, trained on other rows, which of q's draws at this "
         "observation look like true values. Colours show the learned chance that a draw is "

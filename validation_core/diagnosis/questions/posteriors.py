@@ -106,6 +106,8 @@ class Measure(NamedTuple):
     differences: tuple[Interval, ...]
     """Each table less the reference; its interval is 95% for all of them together."""
     higher_is_better: bool = False
+    from_uniform: bool = False
+    """Whether it is a distance of ranks from uniform, of which a correct posterior has 0."""
 
     def closer(self, table: int) -> bool | None:
         """Whether this table is better than the reference; None if that cannot be told."""
@@ -296,6 +298,7 @@ def _distance(
         about,
         tuple(Interval(*map(float, distance)) for distance in zip(*values, strict=True)),
         _values(difference, reach),
+        from_uniform=True,
     )
 
 

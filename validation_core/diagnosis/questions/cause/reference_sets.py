@@ -54,6 +54,8 @@ class _Variant:
     """The strength at which nothing happens: 1 for factors."""
     least_dims: int = 1
     needs_x: bool = False
+    needs_blindness: bool = False
+    """Whether a q that follows x cannot have it."""
 
     def strengths(self, places: Array) -> Array:
         """Strengths at places of the logarithm of what they exceed `nothing` by; 0 to 1 inside."""
@@ -102,6 +104,7 @@ def _v(
     *,
     least: int = 1,
     x: bool = False,
+    blind: bool = False,
 ) -> _Variant:
     return _Variant(
         cause=cause,
@@ -112,6 +115,7 @@ def _v(
         unit=unit,
         least_dims=least,
         needs_x=x,
+        needs_blindness=blind,
         nothing=float(unit in ("times", "along", "across")),
     )
 
@@ -155,7 +159,7 @@ def _always() -> tuple[_Variant, ...]:
         _v("spurious_mode", "bridge", 0.05, 0.5, _bridge, "share of q"),
         _v("support_leak", "box", 0.003, 0.3, _box, "share of q"),
         _v("support_leak", "side", 0.01, 0.3, _one_sided, "share of q"),
-        _v("ignores_x", "follows", 0.1, 0.99, own["ignores_x"], "follows", x=True),
+        _v("ignores_x", "follows", 0.1, 0.99, own["ignores_x"], "follows", x=True, blind=True),
     )
 
 
@@ -706,7 +710,7 @@ def _classify(sets: _ReferenceSets, contraction: float) -> _Likeness:
 def _unlikely(sets: _ReferenceSets, v: int, z: Mapping[str, float], contraction: float) -> float:
     """What makes a table farther from a shape: that q cannot have it, or that it does not show."""
     shape = sets.variants[v]
-    if shape.cause == "ignores_x" and shape.name == "follows":
+    if shape.needs_blindness:
         return 1 + _PENALTY * min(max(contraction, 0.0) / _FOLLOWING, 1.0)
     shows = _SHOWS.get(shape.cause)
     return 1 + _PENALTY if shows and z[shows] < _SHOWN else 1.0
