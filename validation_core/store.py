@@ -191,9 +191,15 @@ _AGAIN = 5.0  # seconds until a folder that took nothing is tried again
 _IN_MEMORY = 512 * 2**20  # bytes kept in memory while the disk takes none
 # What the system says of itself, not of a file that it was to read.
 _NOT_THE_FILE = {
-    errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN,
-    errno.ETIMEDOUT, errno.ESTALE,
-}  # fmt: skip
+    errno.EACCES,
+    errno.EPERM,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.EAGAIN,
+    errno.ETIMEDOUT,
+    errno.ESTALE,
+}
 
 
 class StorePlace(TypedDict):

@@ -25,11 +25,17 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
         return
     payload = live.once(
         (
-            "conformal", look.study.key, look.view, look.alpha, look.over_m, look.oracle,
-            counted.study.key if counted else "", counted.old if counted else False,
+            "conformal",
+            look.study.key,
+            look.view,
+            look.alpha,
+            look.over_m,
+            look.oracle,
+            counted.study.key if counted else "",
+            counted.old if counted else False,
         ),
         lambda: figures.payload(look, views, counted),
-    )  # fmt: skip
+    )
     perturbation = chosen.learned.benchmark.perturbation
     address.owned("gamma", perturbation)
     gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))

@@ -91,9 +91,12 @@ def _wanted(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
 def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:
     learned = chosen.learned
     sweep = Sweep(
-        benchmark=learned.benchmark, methods=(C2ST(),), gammas=learned.gammas,
-        recipe=learned.recipe, seed=learned.seed,
-    )  # fmt: skip
+        benchmark=learned.benchmark,
+        methods=(C2ST(),),
+        gammas=learned.gammas,
+        recipe=learned.recipe,
+        seed=learned.seed,
+    )
     price = costs.about(costs.of(sweep, C2ST()).training)
     count = len(learned.gammas)
     st.button(

@@ -50,9 +50,13 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
 def _shape(label: str, numbers: int, key: str, suggestion: str) -> Shape | None:
     """The shape that was named; None for none, or for one that does not fit, which is said."""
     text = forms.text(
-        label, key, first=suggestion, placeholder="16 x 16", width=260,
+        label,
+        key,
+        first=suggestion,
+        placeholder="16 x 16",
+        width=260,
         help="Height x width, or height x width x 3 in colour. Maps over pixels are drawn then.",
-    )  # fmt: skip
+    )
     if not text.strip():
         return None
     try:

@@ -30,20 +30,22 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cross-Origin-Opener-Policy": "same-origin",
     # Streamlit's front end needs inline styles and modules made from text (components, charts).
-    "Content-Security-Policy": "; ".join([
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'self'",
-    ]),
-}  # fmt: skip
+    "Content-Security-Policy": "; ".join(
+        [
+            "default-src 'self'",
+            "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "connect-src 'self'",
+            "worker-src 'self' blob:",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            "frame-ancestors 'self'",
+        ]
+    ),
+}
 
 _CLOSED = re.compile(r"/_stcore/(metrics|agent/)")
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
@@ -120,9 +122,14 @@ class Gate:
             visitors.leave(name)
 
     async def _upload(
-        self, scope: Scope, receive: Receive, send: Send, headers: Headers, session: str,
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: Headers,
+        session: str,
         token: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A file, only from the browser whose session it goes to, and while there is room."""
         if visitors.owner(session) not in ("", visitors.name_of(token)):
             await PlainTextResponse("A file goes to a page of one's own.\n", 403)(

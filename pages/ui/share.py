@@ -77,13 +77,22 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.text(f"{i + 1}. {each.title}")
             st.button(
-                ":material/arrow_upward:", key=f"up-{i}", on_click=story.move, args=(i, -1),
-                disabled=i == 0, type="tertiary", help="Further up",
-            )  # fmt: skip
+                ":material/arrow_upward:",
+                key=f"up-{i}",
+                on_click=story.move,
+                args=(i, -1),
+                disabled=i == 0,
+                type="tertiary",
+                help="Further up",
+            )
             st.button(
-                ":material/close:", key=f"out-{i}", on_click=story.remove, args=(i,),
-                type="tertiary", help="Take it out",
-            )  # fmt: skip
+                ":material/close:",
+                key=f"out-{i}",
+                on_click=story.remove,
+                args=(i,),
+                type="tertiary",
+                help="Take it out",
+            )
     if not scenes:
         return
     try:

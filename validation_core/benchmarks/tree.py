@@ -100,10 +100,14 @@ def _blurred(classes: Classes, sd: float) -> _Blurred:
     log_peak = np.log(weight) - np.log(2 * np.pi) + np.log(np.linalg.det(inverse))
     quadratic = np.stack(
         [
-            -precision[:, 0, 0] / 2, -precision[:, 0, 1], -precision[:, 1, 1] / 2,
-            pull[:, 0], pull[:, 1], log_peak - (mean * pull).sum(-1) / 2,
+            -precision[:, 0, 0] / 2,
+            -precision[:, 0, 1],
+            -precision[:, 1, 1] / 2,
+            pull[:, 0],
+            pull[:, 1],
+            log_peak - (mean * pull).sum(-1) / 2,
         ]
-    )  # fmt: skip
+    )
     edges = np.cumsum(weight)
     edges[-1] = 1.0
     lower = np.stack([chol[:, 0, 0], chol[:, 1, 0], chol[:, 1, 1]], axis=1)

@@ -17,9 +17,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("--html", type=Path, required=True, metavar="FOLDER", help="where the files go")
     option(
-        "--only", action="append", choices=list(LESSONS), metavar="NAME",
+        "--only",
+        action="append",
+        choices=list(LESSONS),
+        metavar="NAME",
         help=f"one of {', '.join(LESSONS)}; may be given again",
-    )  # fmt: skip
+    )
     parser.set_defaults(run=_run)
 
 

@@ -97,8 +97,13 @@ def _axis(side: str, axis: Axis) -> str:
 
 
 _KINDS: Mapping[type[Mark], str] = {
-    Line: "line", Band: "band", HBand: "band", Bars: "bars", Points: "points", Heat: "map",
-}  # fmt: skip
+    Line: "line",
+    Band: "band",
+    HBand: "band",
+    Bars: "bars",
+    Points: "points",
+    Heat: "map",
+}
 
 
 def _name(mark: Mark, panel: Panel) -> str:

@@ -159,10 +159,14 @@ def coverage(ranks: Array, name: str, where: str = "") -> Drawn:
     half = float(share[len(_GRID) // 2])
     note = f"50% intervals hold {half:.0%}"
     return _diagonal(
-        share, len(ranks), f"nominal intervals of {name}", "share of true values inside", note,
+        share,
+        len(ranks),
+        f"nominal intervals of {name}",
+        "share of true values inside",
+        note,
         f"How often q's intervals of {name} hold the true value{where}",
         "Below the dashed line q is too narrow, above it too wide.",
-    )  # fmt: skip
+    )
 
 
 def quantiles(ranks: Array, name: str, where: str = "") -> Drawn:
@@ -176,10 +180,14 @@ def quantiles(ranks: Array, name: str, where: str = "") -> Drawn:
     share = np.searchsorted(np.sort(ranks), _GRID, side="right") / len(ranks)
     note = f"{share[len(_GRID) // 2]:.0%} lie below q's median"
     return _diagonal(
-        share, len(ranks), f"quantile of q for {name}", "share of true values below", note,
+        share,
+        len(ranks),
+        f"quantile of q for {name}",
+        "share of true values below",
+        note,
         f"True values below each quantile of q{where}",
         "Above the dashed line q sits too high, below it too low.",
-    )  # fmt: skip
+    )
 
 
 def _diagonal(

@@ -362,14 +362,24 @@ def _others(look: Look, seen: Conformal) -> list[Panel]:
     )
     return [
         _on_null(
-            seen, "Multiple: the mean rank, standardised", "T", seen.multiple, (0, 1), critical,
+            seen,
+            "Multiple: the mean rank, standardised",
+            "T",
+            seen.multiple,
+            (0, 1),
+            critical,
             multiple,
         ),
         _on_null(
-            seen, "C2ST: held-out accuracy", "accuracy", seen.accuracy, (0.5, sd),
-            0.5 + critical * sd, c2st,
+            seen,
+            "C2ST: held-out accuracy",
+            "accuracy",
+            seen.accuracy,
+            (0.5, sd),
+            0.5 + critical * sd,
+            c2st,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _on_null(
@@ -538,8 +548,10 @@ def _power_marks(
         rate, low, high = (over(part[i], other, coarse=True) for part in turned)
         look_of = style.method_style(method.name)
         color = style.NULL if counted.old else look_of.color
-        marks += [Band(x, low, high, color=color, opacity=0.13),
-                  _curve(method, counted.old, x, rate)]  # fmt: skip
+        marks += [
+            Band(x, low, high, color=color, opacity=0.13),
+            _curve(method, counted.old, x, rate),
+        ]
     return marks
 
 

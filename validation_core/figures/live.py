@@ -45,9 +45,14 @@ from validation_core.types import MethodStyle
 
 _BROWSER = Path(__file__).parent / "browser"
 _SCRIPTS = (
-    "live_marks.js", "live_rain.js", "live_alt.js", "live_controls.js", "lesson_story.js",
-    "lesson.js", "live.js",
-)  # fmt: skip
+    "live_marks.js",
+    "live_rain.js",
+    "live_alt.js",
+    "live_controls.js",
+    "lesson_story.js",
+    "lesson.js",
+    "live.js",
+)
 _STYLES = ("live.css", "lesson.css")
 
 

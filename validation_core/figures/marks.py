@@ -476,8 +476,9 @@ def _along(name: str, parts: Sequence[Any]) -> Any:
         return _Text(first.template, words)
     if is_dataclass(first) and not isinstance(first, _Over):
         _alike({type(part) for part in parts}, "marks")
-        own = {f.name: _along(name, [getattr(part, f.name) for part in parts])
-               for f in fields(first)}  # fmt: skip
+        own = {
+            f.name: _along(name, [getattr(part, f.name) for part in parts]) for f in fields(first)
+        }
         if isinstance(first, Shades):
             own["limit"] = max(part.limit for part in parts)
         return replace(first, **own)  # type: ignore[type-var]

@@ -156,11 +156,13 @@ def _headline(seen: Playground, rates: _Rates) -> Any:
         share=over(written(seen.where.inside_at, "{:.0%}".format), "gamma", "x"),
         ranks=over(
             np.where(seen.ranks.pvalues <= LEVEL, "unevenly", "as evenly as chance allows"),
-            "sample", "gamma", "beta",
+            "sample",
+            "gamma",
+            "beta",
         ),
         p=over(written(seen.ranks.pvalues, equals), "sample", "gamma", "beta"),
         power=over(written(alarms.T, "{:.0%}".format), "gamma", "beta"),
-    )  # fmt: skip
+    )
 
 
 # ---- Where ----
@@ -211,14 +213,13 @@ def _theta(where: Where) -> Panel:
                     size=4,
                     opacity=0.75,
                 )
-                for cloud, names, color in (
-                    (q, ("gamma", "x"), style.Q), (p, by, style.P))
+                for cloud, names, color in ((q, ("gamma", "x"), style.Q), (p, by, style.P))
             ),
         ],
         x=Axis(limits[0], f"θ₁{moved}"),
         y=Axis(limits[1], f"θ₂{moved}"),
         **common,
-    )  # fmt: skip
+    )
 
 
 def _everywhere(p: Array) -> Points:
@@ -303,15 +304,14 @@ def _map(where: Where) -> Panel:
             Heat(
                 across,
                 up,
-                Shades(
-                    over(where.difference, "gamma"),
-                    limit=reach,
-                    label="truth less q",
-                ),
+                Shades(over(where.difference, "gamma"), limit=reach, label="truth less q"),
             ),
             Points(
-                over(where.x_at[:, :1], "x"), over(where.x_at[:, 1:], "x"),
-                color="", size=12, symbol="ring",
+                over(where.x_at[:, :1], "x"),
+                over(where.x_at[:, 1:], "x"),
+                color="",
+                size=12,
+                symbol="ring",
             ),
         ],
         x=Axis((float(across[0]), float(across[-1])), "x₁"),
@@ -321,7 +321,7 @@ def _map(where: Where) -> Panel:
         height=_HEIGHT,
         click="x",
         at=where.x_at,
-    )  # fmt: skip
+    )
 
 
 # ---- Conformal p-values ----
@@ -439,10 +439,13 @@ def _curve(method: Method, x: Array, y: Any) -> Line:
 
 def _legend() -> list[tuple[str, str, str]]:
     return [
-        (method.title.removeprefix("Conformal C2ST, "), style.method_style(method.name).color,
-         "line" if style.method_style(method.name).dash == "solid" else "dash")
+        (
+            method.title.removeprefix("Conformal C2ST, "),
+            style.method_style(method.name).color,
+            "line" if style.method_style(method.name).dash == "solid" else "dash",
+        )
         for method in METHODS
-    ]  # fmt: skip
+    ]
 
 
 # ---- The strip ----
@@ -470,8 +473,13 @@ def thumbnail(name: str, benchmark: Benchmark) -> dict[str, Any]:
         np.round(3 + np.clip((side - low) / (high - low), 0, 1) * (_WIDE - 6, _HIGH - 6), 1)
         for side in sides
     )
-    return {"name": name, "label": _short(benchmark), "about": benchmark.summary,
-            "p": p.tolist(), "q": q.tolist()}  # fmt: skip
+    return {
+        "name": name,
+        "label": _short(benchmark),
+        "about": benchmark.summary,
+        "p": p.tolist(),
+        "q": q.tolist(),
+    }
 
 
 def _short(benchmark: Benchmark) -> str:
@@ -518,7 +526,10 @@ def bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Pay
             _gamma_slider(seen),
             _beta_slider(betas),
             Slider(
-                "trial", numbers, names=[str(i + 1) for i in numbers], label="Opened trial",
+                "trial",
+                numbers,
+                names=[str(i + 1) for i in numbers],
+                label="Opened trial",
                 ends=("or press a brick", ""),
             ),
         ],
@@ -548,7 +559,7 @@ def bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Pay
             share=over(shares, *by),
         ),
         columns=1,
-    )  # fmt: skip
+    )
 
 
 def _piled(pvalues: Array) -> tuple[Array, Array]:
@@ -607,8 +618,10 @@ def opened(trial: PlaygroundTrial, method: Method) -> live.Payload:
 
 
 def _drawn(trial: PlaygroundTrial) -> Panel:
-    sides = [side if side.shape[1] > 1 else np.c_[side, np.arange(len(side)) / len(side)]
-             for side in (trial.q, trial.p)]  # fmt: skip
+    sides = [
+        side if side.shape[1] > 1 else np.c_[side, np.arange(len(side)) / len(side)]
+        for side in (trial.q, trial.p)
+    ]
     limits = [_frame(sides, axis) for axis in range(2)]
     flat = trial.p.shape[1] == 1
     return Panel(

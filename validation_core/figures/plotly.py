@@ -38,8 +38,12 @@ from validation_core.types import Array
 
 _Json = dict[str, Any]
 
-_SYMBOLS = {"ring": "circle-open", "cross": "x-thin-open", "triangle": "triangle-up",
-            "band": "square"}  # fmt: skip
+_SYMBOLS = {
+    "ring": "circle-open",
+    "cross": "x-thin-open",
+    "triangle": "triangle-up",
+    "band": "square",
+}
 _STROKED = ("ring", "cross")
 _STROKES = {"line": "solid", "dash": "dash"}
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
@@ -145,8 +149,10 @@ class _Sheet:
         (left, _), (_, top) = (
             axes[own[side].replace(side[0], side)]["domain"] for side in ("xaxis", "yaxis")
         )
-        colors = [trace if trace["type"] == "heatmap" else trace.get("marker", {})
-                  for trace in self.traces]  # fmt: skip
+        colors = [
+            trace if trace["type"] == "heatmap" else trace.get("marker", {})
+            for trace in self.traces
+        ]
         for i, color in enumerate(color for color in colors if "colorbar" in color):
             up = top + (_top(self.panel) + _ROW / 2) / inside
             color["colorbar"] |= {"x": left, "y": up}
@@ -435,8 +441,7 @@ def _key(words: str, color: str, symbol: str) -> _Json:
     stroke = {"color": _color(color), "width": 1.6 * (symbol in _STROKED)}
     marker = {"color": _color(color), "symbol": _symbol(symbol), "size": 8, "line": stroke}
     faint = {"opacity": 0.35, "size": 11} if symbol == "band" else {}
-    return {"type": "scatter", "mode": "markers", "marker": {**marker, **faint},
-            **_axes(0), **own}  # fmt: skip
+    return {"type": "scatter", "mode": "markers", "marker": {**marker, **faint}, **_axes(0), **own}
 
 
 def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int], _Json]:
@@ -479,8 +484,10 @@ def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int],
 
 def _scales(panel: Panel) -> list[Shades]:
     """Those of its marks, each that a scale explains."""
-    colors = [mark.shades if isinstance(mark, Heat) else getattr(mark, "color", "")
-              for mark in panel.marks]  # fmt: skip
+    colors = [
+        mark.shades if isinstance(mark, Heat) else getattr(mark, "color", "")
+        for mark in panel.marks
+    ]
     return [color for color in colors if isinstance(color, Shades)]
 
 

@@ -152,9 +152,15 @@ def seen(round_: Round) -> Seen:
     ends = _UNITS[0] + 1e-9, _UNITS[-1] - 1e-9
     units = [np.histogram(np.clip(z, *ends), _UNITS)[0] / z.size for z in (z_true, z_q)]
     ranks: dict[Plot, Array] = {
-        "draws": u[:1], "ranks": u, "ecdf": u, "coverage": central, "units": far, "over-x": u,
-        "region": inside, "tarp": ball,
-    }  # fmt: skip
+        "draws": u[:1],
+        "ranks": u,
+        "ecdf": u,
+        "coverage": central,
+        "units": far,
+        "over-x": u,
+        "region": inside,
+        "tarp": ball,
+    }
     curves: tuple[Plot, ...] = ("ecdf", "coverage", "region", "tarp")
     return Seen(
         numbers={

@@ -231,10 +231,7 @@ def lesson(seen: Bags) -> Lesson:
                     latex=r"P_i = \frac{r_i}{\sum_{j=0}^{\text{@last}} r_j}, \quad "
                     r"r_i = \frac{p(\theta_i | x)}{q(\theta_i | x)}, \quad "
                     r"P_0 = \text{@chance}",
-                    values={
-                        "last": str(DRAWS),
-                        "chance": over(chance, "trials", "bias", "width"),
-                    },
+                    values={"last": str(DRAWS), "chance": over(chance, "trials", "bias", "width")},
                     source="Talts et al. (2018), Theorem 1, for q = p; the weights by Bayes' rule",
                 ),
                 beats=[
@@ -255,16 +252,29 @@ def lesson(seen: Bags) -> Lesson:
         sliders=[
             Slider("guess", range(len(PICTURES) + 1), label="Your picture", hidden=True),
             Slider(
-                "trials", range(TRIALS + 1), names=[str(t) for t in range(TRIALS + 1)], start=1,
-                label="Bags", play=True, rate=30,
+                "trials",
+                range(TRIALS + 1),
+                names=[str(t) for t in range(TRIALS + 1)],
+                start=1,
+                label="Bags",
+                play=True,
+                rate=30,
             ),
             Slider(
-                "bias", BIASES, names=[f"{b:g} sd" for b in BIASES], start=0,
-                label="Bias of q", ends=("low", "high"),
+                "bias",
+                BIASES,
+                names=[f"{b:g} sd" for b in BIASES],
+                start=0,
+                label="Bias of q",
+                ends=("low", "high"),
             ),
             Slider(
-                "width", WIDTHS, names=[f"{w:g}" for w in WIDTHS], start=1,
-                label="Width of q", ends=("too narrow", "too wide"),
+                "width",
+                WIDTHS,
+                names=[f"{w:g}" for w in WIDTHS],
+                start=1,
+                label="Width of q",
+                ends=("too narrow", "too wide"),
             ),
         ],
         panels=[
@@ -276,7 +286,7 @@ def lesson(seen: Bags) -> Lesson:
         ],
         papers=(SBC.paper,),
         onwards=Onwards(page="diagnose/page.py", label="Ranks of my own table"),
-    )  # fmt: skip
+    )
 
 
 _EDGES = np.arange(BALLS + 1) - 0.5
@@ -300,12 +310,12 @@ def _limits(seen: Bags) -> tuple[float, float]:
 def _bag(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     return Panel(
         [
+            Points(draws, np.zeros(DRAWS), color=style.Q, size=13, opacity=0.8),
             Points(
-                draws,
-                np.zeros(DRAWS), color=style.Q, size=13, opacity=0.8,
-            ),
-            Points(
-                over(seen.truth[last][:, None], "trials"), [0], color=style.P, size=15,
+                over(seen.truth[last][:, None], "trials"),
+                [0],
+                color=style.P,
+                size=15,
                 symbol="diamond",
             ),
         ],
@@ -317,7 +327,7 @@ def _bag(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
         y=Axis((-1, 1), hidden=True),
         height=150,
         legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
-    )  # fmt: skip
+    )
 
 
 def _so_far(cells: NDArray[np.integer[Any]], count: int) -> NDArray[np.int16]:
@@ -361,13 +371,15 @@ def _tickets(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     return Panel(
         [
             HLine(1 / BALLS, label="equal chances"),
+            Points(draws, drawn, low=floor, high=drawn, color=style.Q, size=11, opacity=0.85),
             Points(
-                draws, drawn,
-                low=floor, high=drawn, color=style.Q, size=11, opacity=0.85,
-            ),
-            Points(
-                over(seen.truth[last][:, None], "trials"), truth,
-                low=[0], high=truth, color=style.P, size=13, symbol="diamond",
+                over(seen.truth[last][:, None], "trials"),
+                truth,
+                low=[0],
+                high=truth,
+                color=style.P,
+                size=13,
+                symbol="diamond",
             ),
         ],
         title="Each ball's chance of being the true one",
@@ -375,7 +387,7 @@ def _tickets(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
         y=Axis((0, 1), "weight p / q, normalised", percent=True),
         height=260,
         legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
-    )  # fmt: skip
+    )
 
 
 def _weighted(seen: Bags) -> Panel:
@@ -396,4 +408,4 @@ def _weighted(seen: Bags) -> Panel:
         ),
         y=Axis((0, 0.4 * TRIALS), "bags"),
         height=260,
-    )  # fmt: skip
+    )

@@ -219,8 +219,11 @@ def rates(seen: Blind) -> NDArray[np.float64]:
     """Shares of batches rejected, (tests, FOLLOWS, M, A, N): TESTS in their order."""
     follows, mixes = len(FOLLOWS), len(MIXES)
     shape = (follows, mixes, len(ALPHAS), len(SIZES))
-    parts = [*(np.broadcast_to(hits, shape) for hits in seen.ranked.hits), seen.colt.hits,
-             np.broadcast_to(seen.c2st_hits, shape)]  # fmt: skip
+    parts = [
+        *(np.broadcast_to(hits, shape) for hits in seen.ranked.hits),
+        seen.colt.hits,
+        np.broadcast_to(seen.c2st_hits, shape),
+    ]
     return np.stack(parts) / TRIALS
 
 
@@ -280,8 +283,11 @@ def lesson(seen: Blind) -> Lesson:
                 panels=[1],
                 at={"alpha": 1.0, "mix": 0, "n": _N, "follow": 1.0},
                 beats=[
-                    Beat(at={"alpha": 0.0}, seconds=2.0,
-                         words="A q that is correct follows x, as the true values do."),
+                    Beat(
+                        at={"alpha": 0.0},
+                        seconds=2.0,
+                        words="A q that is correct follows x, as the true values do.",
+                    ),
                     Beat(at={"alpha": 1.0}, seconds=5.0),
                 ],
             ),
@@ -291,7 +297,8 @@ def lesson(seen: Blind) -> Lesson:
                     "q is blind {mix}, alpha = {alpha}. At n = {n} SBC rejects {sbc} of batches, "
                     "TARP with random references {tarp}, with references that follow x "
                     "{followed}, CoLT {colt}, C2ST {c2st}. If q were correct: 5%, for C2ST less.",
-                    **now, **at,
+                    **now,
+                    **at,
                 ),
                 panels=[0, 2, 1],
                 sliders=["alpha", "n", "sample"],
@@ -310,7 +317,8 @@ def lesson(seen: Blind) -> Lesson:
                     "half of the draws, q is too wide at every x: with many simulations "
                     "SBC begins to see it. Blind in all of them, it passes again. "
                     "Blind at half of all x, it passes too.",
-                    **now, **at,
+                    **now,
+                    **at,
                 ),
                 panels=[0, 2],
                 sliders=["alpha", "mix", "n"],
@@ -328,7 +336,8 @@ def lesson(seen: Blind) -> Lesson:
                     "Its centre is {follow} of the way from the prior's mean to E[θ | x]: CoLT "
                     "rejects {colt}. A centre that does not move with x asks the question of SBC "
                     "and TARP. CoLT must learn to move it; here E[θ | x] is a closed form.",
-                    follow=over([f"{f:.0%}" for f in FOLLOWS], "follow"), **now,
+                    follow=over([f"{f:.0%}" for f in FOLLOWS], "follow"),
+                    **now,
                 ),
                 panels=[1, 0],
                 sliders=["follow", "n"],
@@ -376,23 +385,48 @@ def lesson(seen: Blind) -> Lesson:
         ],
         sliders=[
             *(
-                Slider(f"guess_{name}", said, label="Prediction", names=[f"{v}%" for v in said],
-                       start=50, hidden=True)
+                Slider(
+                    f"guess_{name}",
+                    said,
+                    label="Prediction",
+                    names=[f"{v}%" for v in said],
+                    start=50,
+                    hidden=True,
+                )
                 for name in asked
             ),
-            Slider("alpha", ALPHAS, label="How blind, alpha", names=[f"{a:g}" for a in ALPHAS],
-                   start=1.0, ends=("q = p", "q = prior"), play=True, rate=3),
+            Slider(
+                "alpha",
+                ALPHAS,
+                label="How blind, alpha",
+                names=[f"{a:g}" for a in ALPHAS],
+                start=1.0,
+                ends=("q = p", "q = prior"),
+                play=True,
+                rate=3,
+            ),
             Slider("mix", range(len(MIXES)), label="q ignores x", names=MIXES),
-            Slider("follow", FOLLOWS, label="CoLT's centre", names=[f"{f:g}" for f in FOLLOWS],
-                   start=1.0, ends=("stands still", "follows x")),
+            Slider(
+                "follow",
+                FOLLOWS,
+                label="CoLT's centre",
+                names=[f"{f:g}" for f in FOLLOWS],
+                start=1.0,
+                ends=("stands still", "follows x"),
+            ),
             Slider("n", SIZES, label="Simulations, n", names=[str(n) for n in SIZES], start=_N),
-            Slider("sample", range(SAMPLES), label="Batch", button="Draw another batch",
-                   names=[str(s + 1) for s in range(SAMPLES)]),
+            Slider(
+                "sample",
+                range(SAMPLES),
+                label="Batch",
+                button="Draw another batch",
+                names=[str(s + 1) for s in range(SAMPLES)],
+            ),
         ],
         panels=[_histograms(seen), _cloud(seen), _power(share)],
         papers=(Gaussian.paper, SBC.paper, TARP.paper),
         onwards=Onwards(page="diagnose/page.py", label="Ask it of my own table"),
-    )  # fmt: skip
+    )
 
 
 _COLORS = tuple(style.method_style(name).color for name in ("sbc", "tarp", "tarp", "colt", "c2st"))
@@ -427,7 +461,7 @@ def _histograms(seen: Blind) -> Panel:
         x=Axis((-0.1, 4.55), ticks=1.15 * np.arange(_RANKED) + 0.5, names=_SHORT),
         y=Axis((0, 0.5), "share of ranks", percent=True, ticks=[0, 0.1, 0.2, 0.3, 0.4]),
         height=300,
-    )  # fmt: skip
+    )
 
 
 def _cloud(seen: Blind) -> Panel:
@@ -435,9 +469,14 @@ def _cloud(seen: Blind) -> Panel:
     lines = np.stack([centre(at[:, None], f)[:, 0] for f in FOLLOWS])
     return Panel(
         [
-            Points(over(seen.q[..., 0], "alpha", coarse=True),
-                   over(seen.q[..., 1], "alpha", coarse=True),
-                   color=style.Q, symbol="diamond", opacity=0.7, size=4),
+            Points(
+                over(seen.q[..., 0], "alpha", coarse=True),
+                over(seen.q[..., 1], "alpha", coarse=True),
+                color=style.Q,
+                symbol="diamond",
+                opacity=0.7,
+                size=4,
+            ),
             Points(seen.p[:, 0], seen.p[:, 1], color=style.P, opacity=0.8, size=4),
             Line(at, over(lines, "follow"), color=style.method_style("colt").color),
         ],
@@ -451,7 +490,7 @@ def _cloud(seen: Blind) -> Panel:
             ("q's draws", style.Q, "diamond"),
             ("CoLT's centre", style.method_style("colt").color, "line"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _power(share: NDArray[np.float64]) -> Panel:
@@ -477,6 +516,8 @@ def _power(share: NDArray[np.float64]) -> Panel:
         x=Axis((0, 1), "how blind q is, alpha"),
         y=Axis((0, 1), percent=True),
         height=300,
-        legend=[(name, color, "dash" if i == 2 else "line")
-                for i, (name, color) in enumerate(zip(TESTS, _COLORS, strict=True))],
-    )  # fmt: skip
+        legend=[
+            (name, color, "dash" if i == 2 else "line")
+            for i, (name, color) in enumerate(zip(TESTS, _COLORS, strict=True))
+        ],
+    )

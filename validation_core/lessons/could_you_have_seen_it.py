@@ -32,8 +32,10 @@ from validation_core.study import Report, Study
 from validation_core.types import Array
 
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.5)
-BUDGETS = (50, 70, 100, 140, 200, 250, 300, 350, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700,
-           2000, 2500, 3000, 4000, 6000)  # fmt: skip
+BUDGETS = (
+    50, 70, 100, 140, 200, 250, 300, 350, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700, 2000,
+    2500, 3000, 4000, 6000,
+)  # fmt: skip
 """Simulations that are spent: what each test makes of them differs."""
 TRIALS = 400
 ALPHA = 0.05
@@ -142,9 +144,7 @@ def lesson(seen: Rejections) -> Lesson:
     said = np.arange(10, 1001, 10)
     by = ("test", "gamma", "n")
     low, high = (written(end, "{:.0%}".format) for end in statistics.wilson(hits, TRIALS))
-    power, least, most = (
-        over(each, *by) for each in (written(rate, "{:.1%}".format), low, high)
-    )  # fmt: skip
+    power, least, most = (over(each, *by) for each in (written(rate, "{:.1%}".format), low, high))
     gamma = over([f"{g:g}" for g in GAMMAS], "gamma")
     test = over(TESTS, "test")
     spent = over([f"{n:,}" for n in BUDGETS], "n")
@@ -156,16 +156,23 @@ def lesson(seen: Rejections) -> Lesson:
         question="The test found nothing. Could it have found anything?",
         minutes=7,
         prediction=Prediction(
-            asked=[Bar(slider="guess", label=f"Simulations to find a bias of 0.2 sd with "
-                       f"{POWER:.0%} power", truth=truth)],
+            asked=[
+                Bar(
+                    slider="guess",
+                    label=f"Simulations to find a bias of 0.2 sd with {POWER:.0%} power",
+                    truth=truth,
+                )
+            ],
             answer=sentence(
                 f"You said {{said}}; {TESTS[0]}, takes about {truth:.0f}. {{comment}}",
                 said=over([str(v) for v in said], "guess"),
                 comment=over(
                     np.select(
                         [said < 0.75 * truth, said > 1.33 * truth],
-                        ["With fewer it misses the bias too often.",
-                         "You would have spent more than you need."],
+                        [
+                            "With fewer it misses the bias too often.",
+                            "You would have spent more than you need.",
+                        ],
                         "Well budgeted.",
                     ),
                     "guess",
@@ -180,8 +187,10 @@ def lesson(seen: Rejections) -> Lesson:
                 f"How many simulations does it take until {POWER:.0%} of the dots are filled?",
                 panels=[0],
                 at={"trials": TRIALS, "test": 0, "n": 100, "gamma": 0.2},
-                beats=[Beat(at={"trials": 0}, seconds=1.0),
-                       Beat(at={"trials": TRIALS}, seconds=7.0)],
+                beats=[
+                    Beat(at={"trials": 0}, seconds=1.0),
+                    Beat(at={"trials": TRIALS}, seconds=7.0),
+                ],
             ),
             Stage(
                 title="Reveal",
@@ -213,7 +222,13 @@ def lesson(seen: Rejections) -> Lesson:
                     "{test} turns {n} simulations into {rows} rows to test. A bias of {gamma} is "
                     "found in {power} of checks ({low} to {high}); a correct q is rejected in "
                     "{false}. Take fewer simulations, fewer draws or another test.",
-                    test=test, n=spent, rows=rows, gamma=gamma, power=power, low=least, high=most,
+                    test=test,
+                    n=spent,
+                    rows=rows,
+                    gamma=gamma,
+                    power=power,
+                    low=least,
+                    high=most,
                     false=over(written(rate[:, 0], "{:.1%}".format), "test", "n"),
                 ),
                 panels=[1, 0],
@@ -229,7 +244,12 @@ def lesson(seen: Rejections) -> Lesson:
                 words=sentence(
                     f"Find a bias of {{gamma}} with {POWER:.0%} power, and spend no more than "
                     "you must. You spend {n} on {test}: power {power} ({low} to {high}). {grade}",
-                    gamma=gamma, n=spent, test=test, power=power, low=least, high=most,
+                    gamma=gamma,
+                    n=spent,
+                    test=test,
+                    power=power,
+                    low=least,
+                    high=most,
                     grade=over(grade, *by),
                 ),
                 panels=[2, 1],
@@ -251,7 +271,8 @@ def lesson(seen: Rejections) -> Lesson:
                     r"n_{80} = \text{@need}",
                     values={
                         "hits": over(written(hits, "{:.0f}".format), *by),
-                        "trials": str(TRIALS), "power": power,
+                        "trials": str(TRIALS),
+                        "power": power,
                         "need": over(written(enough, _about), "test", "gamma"),
                     },
                     source="Wilson (1927) for the interval; n80 is read off these trials",
@@ -269,21 +290,47 @@ def lesson(seen: Rejections) -> Lesson:
             ),
         ],
         sliders=[
-            Slider("guess", said, label="Prediction", names=[str(v) for v in said], start=500,
-                   hidden=True),
-            Slider("n", BUDGETS, label="Simulations, n", names=[f"{n:,}" for n in BUDGETS],
-                   start=100, play=True, rate=4),
-            Slider("gamma", GAMMAS, label="Bias, gamma", names=[f"{g:g} sd" for g in GAMMAS],
-                   start=0.2),
+            Slider(
+                "guess",
+                said,
+                label="Prediction",
+                names=[str(v) for v in said],
+                start=500,
+                hidden=True,
+            ),
+            Slider(
+                "n",
+                BUDGETS,
+                label="Simulations, n",
+                names=[f"{n:,}" for n in BUDGETS],
+                start=100,
+                play=True,
+                rate=4,
+            ),
+            Slider(
+                "gamma",
+                GAMMAS,
+                label="Bias, gamma",
+                names=[f"{g:g} sd" for g in GAMMAS],
+                start=0.2,
+            ),
             Slider("test", range(len(TESTS)), label="Test", names=TESTS),
-            Slider("trials", _trials(), label="Trials", names=[str(t) for t in _trials()],
-                   start=TRIALS, play=True, rate=10),
+            Slider(
+                "trials",
+                _trials(),
+                label="Trials",
+                names=[str(t) for t in _trials()],
+                start=TRIALS,
+                play=True,
+                rate=10,
+            ),
         ],
         panels=[_dots(rejected), _curves(rate, hits), _spent(score)],
         papers=(SBC.paper, C2ST.paper, Uniform.paper),
-        onwards=Onwards(page="diagnose/page.py",
-                        label="What would be found with 80% power in my table?"),
-    )  # fmt: skip
+        onwards=Onwards(
+            page="diagnose/page.py", label="What would be found with 80% power in my table?"
+        ),
+    )
 
 
 def _trials() -> range:
@@ -350,19 +397,26 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
     return Panel(
         [
             Points(x, there, color=style.NULL, size=2.5, opacity=0.35),
-            Points(over(np.where(filled, x, np.nan), "test", "n", coarse=True), there,
-                   color=style.OBSERVED, size=4),
+            Points(
+                over(np.where(filled, x, np.nan), "test", "n", coarse=True),
+                there,
+                color=style.OBSERVED,
+                size=4,
+            ),
         ],
         title=f"{TRIALS} checks for each bias of q",
         caption="The top row is a correct q: about 5% of its dots are filled, by chance. A dot "
         "shares its random numbers with those of the other rows.",
         x=Axis((-1, _ACROSS), hidden=True),
-        y=Axis((bottom, -1.5), "bias, gamma",
-               ticks=[row * (lines + 1.5) + (lines - 1) / 2 for row in range(len(GAMMAS))],
-               names=[f"{g:g} sd" for g in GAMMAS]),
+        y=Axis(
+            (bottom, -1.5),
+            "bias, gamma",
+            ticks=[row * (lines + 1.5) + (lines - 1) / 2 for row in range(len(GAMMAS))],
+            names=[f"{g:g} sd" for g in GAMMAS],
+        ),
         height=380,
         legend=[("rejects q", style.OBSERVED, "circle"), ("does not", style.NULL, "circle")],
-    )  # fmt: skip
+    )
 
 
 def _curves(rate: Array, hits: Array) -> Panel:
@@ -374,24 +428,44 @@ def _curves(rate: Array, hits: Array) -> Panel:
         [
             HLine(POWER, color=style.NULL),
             *(
-                Line(at, over(rate[i], "gamma", coarse=True), color=_COLORS[i], width=1.5,
-                     dash="3 3" if i in (1, 4) else "")
+                Line(
+                    at,
+                    over(rate[i], "gamma", coarse=True),
+                    color=_COLORS[i],
+                    width=1.5,
+                    dash="3 3" if i in (1, 4) else "",
+                )
                 for i in range(len(TESTS))
             ),
             VLine(over(at, "n"), width=1),
-            Points(over(at[:, None], "n"), here[0], low=here[1], high=here[2],
-                   color=style.OBSERVED, size=9),
+            Points(
+                over(at[:, None], "n"),
+                here[0],
+                low=here[1],
+                high=here[2],
+                color=style.OBSERVED,
+                size=9,
+            ),
         ],
-        title=sentence("Share that rejects a bias of {gamma} sd",
-                       gamma=over([f"{g:g}" for g in GAMMAS], "gamma")),
+        title=sentence(
+            "Share that rejects a bias of {gamma} sd",
+            gamma=over([f"{g:g}" for g in GAMMAS], "gamma"),
+        ),
         caption=f"Broken lines: {TESTS[1]}; {TESTS[4]}. Dashed: {POWER:.0%}.",
-        x=Axis((at[0] - 0.03, at[-1] + 0.03), "simulations", ticks=np.log10(ticks),
-               names=[f"{n:,}" for n in ticks]),
+        x=Axis(
+            (at[0] - 0.03, at[-1] + 0.03),
+            "simulations",
+            ticks=np.log10(ticks),
+            names=[f"{n:,}" for n in ticks],
+        ),
         y=Axis((0, 1.02), "power", percent=True),
         height=320,
-        legend=[("SBC", _COLORS[0], "line"), ("C2ST", _COLORS[2], "line"),
-                ("Uniform", _COLORS[3], "line")],
-    )  # fmt: skip
+        legend=[
+            ("SBC", _COLORS[0], "line"),
+            ("C2ST", _COLORS[2], "line"),
+            ("Uniform", _COLORS[3], "line"),
+        ],
+    )
 
 
 def _spent(score: Array) -> Panel:
@@ -406,18 +480,27 @@ def _spent(score: Array) -> Panel:
         Line(
             over(np.stack([a, b, b, a, a], -1), *by, coarse=True),
             [0.3, 0.3, 0.7, 0.7, 0.3],
-            color=color, fill=0.7, width=1,
+            color=color,
+            fill=0.7,
+            width=1,
         )
         for a, b, color in zip(edges[:-1], edges[1:], colors, strict=True)
-    ]  # fmt: skip
+    ]
     ticks = (50, 200, 1000, 5000)
     return Panel(
         marks,
         title="Your budget",
-        x=Axis((left, np.log10(BUDGETS[-1]) + 0.03), "simulations, logarithmic",
-               ticks=np.log10(ticks), names=[f"{n:,}" for n in ticks]),
+        x=Axis(
+            (left, np.log10(BUDGETS[-1]) + 0.03),
+            "simulations, logarithmic",
+            ticks=np.log10(ticks),
+            names=[f"{n:,}" for n in ticks],
+        ),
         y=Axis((0, 1), hidden=True),
         height=170,
-        legend=[("well spent", style.P, "square"), ("wasted", style.Q, "square"),
-                ("missing", style.NULL, "square")],
-    )  # fmt: skip
+        legend=[
+            ("well spent", style.P, "square"),
+            ("wasted", style.Q, "square"),
+            ("missing", style.NULL, "square"),
+        ],
+    )

@@ -109,9 +109,11 @@ def _same_x(rng: np.random.Generator) -> tuple[Array, Array]:
         p, shared, fresh = (
             score(theta, x).reshape(TRIALS, _N)
             for theta, x in (
-                (drawn.p.theta, drawn.p.x), (drawn.q.theta, drawn.p.x), (drawn.q.theta, drawn.q.x)
+                (drawn.p.theta, drawn.p.x),
+                (drawn.q.theta, drawn.p.x),
+                (drawn.q.theta, drawn.q.x),
             )
-        )  # fmt: skip
+        )
         wrong, right = (statistics.multiple(p, q, rng) for q in (shared, fresh))
         out[:, i] = wrong.pvalue, right.pvalue
         spread[i] = wrong.statistic.std()
@@ -343,10 +345,7 @@ def lesson(seen: FourWays) -> Lesson:
                     source="normal limit of C2ST: Lopez-Paz, Oquab (2017), Section 3; of "
                     "Multiple: Bansal, Chen, Scott (2025), Section 4",
                 ),
-                beats=[
-                    Beat(at={"sigma": 0.35}),
-                    Beat(at={"sigma": 1.3}, seconds=5.0),
-                ],
+                beats=[Beat(at={"sigma": 0.35}), Beat(at={"sigma": 1.3}, seconds=5.0)],
             ),
             Stage(
                 title="What it does not tell",
@@ -360,19 +359,38 @@ def lesson(seen: FourWays) -> Lesson:
         ],
         sliders=[
             *(
-                Slider(name, said, label="Prediction", names=[f"{v}%" for v in said], start=5,
-                       hidden=True)
+                Slider(
+                    name,
+                    said,
+                    label="Prediction",
+                    names=[f"{v}%" for v in said],
+                    start=5,
+                    hidden=True,
+                )
                 for name in _GUESSES
             ),
-            Slider("trials", SEEN, label="Trials", names=[str(t) for t in SEEN], play=True,
-                   rate=10),
+            Slider(
+                "trials", SEEN, label="Trials", names=[str(t) for t in SEEN], play=True, rate=10
+            ),
             *(
-                Slider(way.slider, way.settings, label=way.label, start=way.start,
-                       names=[f"{v:g}" for v in way.settings])
+                Slider(
+                    way.slider,
+                    way.settings,
+                    label=way.label,
+                    start=way.start,
+                    names=[f"{v:g}" for v in way.settings],
+                )
                 for way in WAYS
             ),
-            Slider("sigma", _SIGMAS, label="True sd of the null, in assumed ones", start=1.0,
-                   names=[f"{v:.2f}" for v in _SIGMAS], ends=("narrower", "wider"), play=True),
+            Slider(
+                "sigma",
+                _SIGMAS,
+                label="True sd of the null, in assumed ones",
+                start=1.0,
+                names=[f"{v:.2f}" for v in _SIGMAS],
+                ends=("narrower", "wider"),
+                play=True,
+            ),
         ],
         panels=[
             _overview(counts),
@@ -381,11 +399,12 @@ def lesson(seen: FourWays) -> Lesson:
                 for w, way in enumerate(WAYS)
                 for panel in (_pvalues(seen.pvalues[w], way), _rates(counts[w], way))
             ),
-            _curves(), _spreads(seen, counts),
+            _curves(),
+            _spreads(seen, counts),
         ],
         papers=(C2ST.paper,),
         onwards=Onwards(page="diagnose/page.py", label="Valid tests of my own table"),
-    )  # fmt: skip
+    )
 
 
 def size(sigma: Array) -> Array:
@@ -454,7 +473,7 @@ def _overview(counts: Array) -> Panel:
         y=Axis((0, 0.6), "share of trials", percent=True),
         height=330,
         legend=_KEYS,
-    )  # fmt: skip
+    )
 
 
 def _pvalues(pvalues: Array, way: Way) -> Panel:
@@ -469,11 +488,19 @@ def _pvalues(pvalues: Array, way: Way) -> Panel:
     middle = (_BINS[1:] + _BINS[:-1]) / 2
     return Panel(
         [
-            Bars(_BINS, over(np.minimum(counts[0], int(top)), way.slider, "trials"),
-                 color=style.OBSERVED),
+            Bars(
+                _BINS,
+                over(np.minimum(counts[0], int(top)), way.slider, "trials"),
+                color=style.OBSERVED,
+            ),
             Points(middle, over(counts[1], way.slider, "trials"), color=style.P, size=5),
-            Line([0, 1], over(np.repeat(np.array(SEEN)[:, None] / len(middle), 2, 1), "trials"),
-                 color=style.NULL, dash="4 3", width=1.5),
+            Line(
+                [0, 1],
+                over(np.repeat(np.array(SEEN)[:, None] / len(middle), 2, 1), "trials"),
+                color=style.NULL,
+                dash="4 3",
+                width=1.5,
+            ),
         ],
         title="p-values so far",
         caption="Flat if the test is valid. The first bar is what a 5% test rejects; "
@@ -482,7 +509,7 @@ def _pvalues(pvalues: Array, way: Way) -> Panel:
         y=Axis((0, top), "trials"),
         height=260,
         legend=((way.wrong, style.OBSERVED, "square"), (way.right, style.P, "circle")),
-    )  # fmt: skip
+    )
 
 
 def _rates(counts: Array, way: Way) -> Panel:
@@ -502,7 +529,7 @@ def _rates(counts: Array, way: Way) -> Panel:
         y=Axis((0, max(0.15, 1.1 * float(counts[0, :, -1].max() / TRIALS))), percent=True),
         height=240,
         legend=_KEYS,
-    )  # fmt: skip
+    )
 
 
 def _curves() -> Panel:
@@ -521,7 +548,7 @@ def _curves() -> Panel:
         y=Axis((0, 1.0), hidden=True),
         height=250,
         legend=[("assumed", style.NULL, "dash"), ("true", style.OBSERVED, "line")],
-    )  # fmt: skip
+    )
 
 
 def _spreads(seen: FourWays, counts: Array) -> Panel:
@@ -543,7 +570,5 @@ def _spreads(seen: FourWays, counts: Array) -> Panel:
         x=Axis((0.2, 2.0), "sd of the true null, in assumed ones"),
         y=Axis((0, 0.22), percent=True),
         height=240,
-        legend=[
-            ("same x twice", style.P, "circle"), ("dependent folds", style.Q, "diamond"),
-        ],
-    )  # fmt: skip
+        legend=[("same x twice", style.P, "circle"), ("dependent folds", style.Q, "diamond")],
+    )

@@ -136,13 +136,19 @@ class Hunt(Study[Hunted], spec="lesson_hunt"):
         path, distance = climb(truth, draws)
         radius, path_radius = radii(CENTRES, draws), radii(path, draws)
         return Hunted(
-            draws[:_SHOWN], truth, fresh,
-            radius, held(CENTRES, radius, truth),
+            draws[:_SHOWN],
+            truth,
+            fresh,
+            radius,
+            held(CENTRES, radius, truth),
             np.stack([held(CENTRES, radius, batch) for batch in fresh]),
-            path, path_radius, held(path, path_radius, truth),
+            path,
+            path_radius,
+            held(path, path_radius, truth),
             np.stack([held(path, path_radius, batch) for batch in fresh]),
-            distance, self._rejected(place, preset),
-        )  # fmt: skip
+            distance,
+            self._rejected(place, preset),
+        )
 
     def _rejected(self, place: _Place, preset: str) -> NDArray[np.int64]:
         rejected = np.zeros(2, int)
@@ -245,8 +251,11 @@ def lesson(seen: Hunted) -> Lesson:
         minutes=8,
         prediction=Prediction(
             asked=[
-                Bar(slider="guess_same", truth=same,
-                    label="q correct: the best ball rejects on the data that chose it"),
+                Bar(
+                    slider="guess_same",
+                    truth=same,
+                    label="q correct: the best ball rejects on the data that chose it",
+                ),
                 Bar(slider="guess_fresh", truth=again, label="the same ball on fresh data"),
             ],
             answer=sentence(
@@ -274,7 +283,8 @@ def lesson(seen: Hunted) -> Lesson:
                     "What is wrong: {preset}. The ball holds {inside} true values. The best ball "
                     "is the one with the smallest p-value. The bars: how often such a ball "
                     "rejects on the data that chose it, and on fresh data.",
-                    preset=preset, inside=inside,
+                    preset=preset,
+                    inside=inside,
                 ),
                 panels=[0, 2],
                 sliders=["preset"],
@@ -287,7 +297,8 @@ def lesson(seen: Hunted) -> Lesson:
                     "What is wrong: {preset}. Drag the ball. It holds {inside} of the true values "
                     "you see, and of fresh ones {fresh}. A find stays; luck goes back to "
                     f"{MASS:.0%}.",
-                    preset=preset, inside=inside,
+                    preset=preset,
+                    inside=inside,
                     fresh=over(_pooled(seen.fresh_inside), "preset", "fresh", "place"),
                 ),
                 panels=[0, 1],
@@ -308,8 +319,9 @@ def lesson(seen: Hunted) -> Lesson:
                     f"{FRESH} fresh batches.",
                     preset=preset,
                     steps=over([str(s) for s in range(STEPS + 1)], "steps"),
-                    inside=over(written(seen.path_inside, lambda c: _share(c, N)),
-                                "preset", "steps"),
+                    inside=over(
+                        written(seen.path_inside, lambda c: _share(c, N)), "preset", "steps"
+                    ),
                     fresh=over(_pooled(seen.path_fresh)[:, -1], "preset", "steps"),
                 ),
                 panels=[3, 0],
@@ -333,7 +345,9 @@ def lesson(seen: Hunted) -> Lesson:
                     latex=r"\begin{matrix} c \sim \mathrm{BetaBin}(\text{@n}, \text{@r}, "
                     r"\text{@rest}) \\ c = \text{@count}, \quad p = \text{@p} \end{matrix}",
                     values={
-                        "n": str(N), "r": str(INSIDE), "rest": str(K + 1 - INSIDE),
+                        "n": str(N),
+                        "r": str(INSIDE),
+                        "rest": str(K + 1 - INSIDE),
                         "count": over(written(seen.inside, "{:.0f}".format), "preset", "place"),
                         "p": over(written(law[seen.inside], pvalue_text), "preset", "place"),
                     },
@@ -353,20 +367,42 @@ def lesson(seen: Hunted) -> Lesson:
             ),
         ],
         sliders=[
-            *(Slider(name, said, label="Prediction", names=[f"{v}%" for v in said], start=50,
-                     hidden=True) for name in ("guess_same", "guess_fresh")),
-            Slider("preset", range(len(PRESETS)), label="What is wrong", names=PRESETS,
-                   start=NOTHING),
+            *(
+                Slider(
+                    name,
+                    said,
+                    label="Prediction",
+                    names=[f"{v}%" for v in said],
+                    start=50,
+                    hidden=True,
+                )
+                for name in ("guess_same", "guess_fresh")
+            ),
+            Slider(
+                "preset", range(len(PRESETS)), label="What is wrong", names=PRESETS, start=NOTHING
+            ),
             Slider("place", range(len(CENTRES)), label="Ball", start=112, hidden=True),
-            Slider("fresh", range(FRESH + 1), label=f"Fresh batches of {N} true values",
-                   names=[str(f) for f in range(FRESH + 1)], play=True, rate=3),
-            Slider("steps", range(STEPS + 1), label="Steps uphill",
-                   names=[str(s) for s in range(STEPS + 1)], play=True, rate=6),
+            Slider(
+                "fresh",
+                range(FRESH + 1),
+                label=f"Fresh batches of {N} true values",
+                names=[str(f) for f in range(FRESH + 1)],
+                play=True,
+                rate=3,
+            ),
+            Slider(
+                "steps",
+                range(STEPS + 1),
+                label="Steps uphill",
+                names=[str(s) for s in range(STEPS + 1)],
+                play=True,
+                rate=6,
+            ),
         ],
         panels=[_hand(seen), _shares(seen), _rates(seen), _climbed(seen)],
         papers=(CoLT.paper,),
         onwards=Onwards(page="colt/page.py", label="CoLT's ball at every x"),
-    )  # fmt: skip
+    )
 
 
 def _cloud(seen: Hunted) -> list[Points]:
@@ -401,13 +437,22 @@ def _hand(seen: Hunted) -> Panel:
     return Panel(
         [
             *_cloud(seen),
-            Line(over(edge[0], "preset", "place", coarse=True),
-                 over(edge[1], "preset", "place", coarse=True), color=style.OBSERVED, fill=0.15),
+            Line(
+                over(edge[0], "preset", "place", coarse=True),
+                over(edge[1], "preset", "place", coarse=True),
+                color=style.OBSERVED,
+                fill=0.15,
+            ),
         ],
         title="Drag the ball: one x, many true values",
         caption=f"{_SHOWN} of q's {K} draws are drawn; the radius is from all of them.",
-        x=x, y=y, square=True, click="place", at=CENTRES, legend=_LEGEND,
-    )  # fmt: skip
+        x=x,
+        y=y,
+        square=True,
+        click="place",
+        at=CENTRES,
+        legend=_LEGEND,
+    )
 
 
 def _climbed(seen: Hunted) -> Panel:
@@ -421,14 +466,23 @@ def _climbed(seen: Hunted) -> Panel:
     return Panel(
         [
             *_cloud(seen),
-            Line(*(over(e, "preset", "steps", coarse=True) for e in edge),
-                 color=style.OBSERVED, fill=0.15),
-            Line(*(over(t, "preset", "steps", coarse=True) for t in trail),
-                 color=style.OBSERVED, width=2.5),
+            Line(
+                *(over(e, "preset", "steps", coarse=True) for e in edge),
+                color=style.OBSERVED,
+                fill=0.15,
+            ),
+            Line(
+                *(over(t, "preset", "steps", coarse=True) for t in trail),
+                color=style.OBSERVED,
+                width=2.5,
+            ),
         ],
         title="Uphill from q's mean",
-        x=x, y=y, square=True, legend=_LEGEND,
-    )  # fmt: skip
+        x=x,
+        y=y,
+        square=True,
+        legend=_LEGEND,
+    )
 
 
 def _shares(seen: Hunted) -> Panel:
@@ -439,16 +493,25 @@ def _shares(seen: Hunted) -> Panel:
     return Panel(
         [
             HLine(MASS, label="if q = p"),
-            Points([0], over(seen.inside[..., None] / N, "preset", "place"),
-                   color=style.OBSERVED, symbol="diamond", size=11),
-            Points(np.arange(1, FRESH + 1), over(shown, "preset", "fresh", "place", coarse=True),
-                   color=style.P, size=8),
+            Points(
+                [0],
+                over(seen.inside[..., None] / N, "preset", "place"),
+                color=style.OBSERVED,
+                symbol="diamond",
+                size=11,
+            ),
+            Points(
+                np.arange(1, FRESH + 1),
+                over(shown, "preset", "fresh", "place", coarse=True),
+                color=style.P,
+                size=8,
+            ),
         ],
         title="Share of true values in the ball",
         x=Axis((-0.6, FRESH + 0.6), "0: seen; then fresh batches"),
         y=Axis((0, 1), percent=True),
         height=280,
-    )  # fmt: skip
+    )
 
 
 def _rates(seen: Hunted) -> Panel:

@@ -115,10 +115,15 @@ class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
         weighed, picked = _weighed(self.seed)
         intervals, tails = heavy(self.seed), _tails()
         return Divergences(
-            prefixes(d), last, ratios, weighed, picked, intervals[:, :_SHOWN],
+            prefixes(d),
+            last,
+            ratios,
+            weighed,
+            picked,
+            intervals[:, :_SHOWN],
             _covers(intervals, tails).sum(-1),
             (intervals[..., 2] < tails[:, None]).sum(-1),
-        )  # fmt: skip
+        )
 
 
 def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
@@ -211,8 +216,13 @@ def lesson(seen: Divergences) -> Lesson:
         question="How wrong is q, as a number that means something?",
         minutes=7,
         prediction=Prediction(
-            asked=[Bar(slider="guess", label="Divergence of a shift by half a standard "
-                       "deviation, nats", truth=truth)],
+            asked=[
+                Bar(
+                    slider="guess",
+                    label="Divergence of a shift by half a standard deviation, nats",
+                    truth=truth,
+                )
+            ],
             answer=sentence(
                 f"You said {{said}} nats; it is {truth:.2f}. {{comment}}",
                 said=over(written(said, "{:.2f}".format), "guess"),
@@ -243,7 +253,10 @@ def lesson(seen: Divergences) -> Lesson:
                     "At each simulated x draw θ from p and θ′ from q, and take the difference d "
                     "of log p − log q. The mean over {pairs} pairs is {mean} ± {reach} nats; the "
                     "closed form says {closed}. More pairs, and the interval shrinks.",
-                    pairs=pairs, mean=estimate, reach=reach, closed=closed,
+                    pairs=pairs,
+                    mean=estimate,
+                    reach=reach,
+                    closed=closed,
                 ),
                 panels=[1, 0],
                 sliders=["pairs", "gamma", "kind"],
@@ -279,7 +292,9 @@ def lesson(seen: Divergences) -> Lesson:
                     "what is left is {bound} nats (95% interval {low} to {high}, from "
                     f"{WEIGHED:,} pairs).",
                     m=over([str(m) for m in MS], "m"),
-                    bound=ends[0], low=ends[1], high=ends[2],
+                    bound=ends[0],
+                    low=ends[1],
+                    high=ends[2],
                 ),
                 panels=[3, 4],
                 sliders=["m"],
@@ -295,8 +310,11 @@ def lesson(seen: Divergences) -> Lesson:
                     f"{REPEATS:,} lie wholly below it.",
                     freedom=over([f"{f:g}" for f in FREEDOMS], "freedom"),
                     variance=over(
-                        np.where(np.array(FREEDOMS) > 4, "d has a variance",
-                                 "the variance of d is infinite"),
+                        np.where(
+                            np.array(FREEDOMS) > 4,
+                            "d has a variance",
+                            "the variance of d is infinite",
+                        ),
                         "freedom",
                     ),
                     truth=over(written(tails, "{:.2g}".format), "freedom"),
@@ -339,24 +357,56 @@ def lesson(seen: Divergences) -> Lesson:
             ),
         ],
         sliders=[
-            Slider("guess", said, label="Prediction", start=0.5, hidden=True,
-                   names=[f"{v:.2f} nats" for v in said]),
-            Slider("pairs", PAIRS, label="Pairs of draws", names=[f"{n:,}" for n in PAIRS],
-                   start=PAIRS[10], play=True, rate=8),
-            Slider("gamma", GAMMAS, label="Strength, gamma", names=[f"{g:g}" for g in GAMMAS],
-                   start=GAMMA, ends=("q = p", "")),
+            Slider(
+                "guess",
+                said,
+                label="Prediction",
+                start=0.5,
+                hidden=True,
+                names=[f"{v:.2f} nats" for v in said],
+            ),
+            Slider(
+                "pairs",
+                PAIRS,
+                label="Pairs of draws",
+                names=[f"{n:,}" for n in PAIRS],
+                start=PAIRS[10],
+                play=True,
+                rate=8,
+            ),
+            Slider(
+                "gamma",
+                GAMMAS,
+                label="Strength, gamma",
+                names=[f"{g:g}" for g in GAMMAS],
+                start=GAMMA,
+                ends=("q = p", ""),
+            ),
             Slider("kind", range(2), label="Error of q", names=KINDS),
-            Slider("m", MS, label="Draws weighed, M", names=[str(m) for m in MS], play=True,
-                   rate=2),
-            Slider("freedom", range(len(FREEDOMS)), label="Degrees of freedom of q",
-                   names=[f"{f:g}" for f in FREEDOMS], ends=("nearly normal", "heavy tails"),
-                   play=True, rate=2),
+            Slider(
+                "m", MS, label="Draws weighed, M", names=[str(m) for m in MS], play=True, rate=2
+            ),
+            Slider(
+                "freedom",
+                range(len(FREEDOMS)),
+                label="Degrees of freedom of q",
+                names=[f"{f:g}" for f in FREEDOMS],
+                ends=("nearly normal", "heavy tails"),
+                play=True,
+                rate=2,
+            ),
         ],
-        panels=[_pair(seen), _mean(means), _equal(), _bound(seen), _picked(seen),
-                _intervals(seen.heavy, tails)],
+        panels=[
+            _pair(seen),
+            _mean(means),
+            _equal(),
+            _bound(seen),
+            _picked(seen),
+            _intervals(seen.heavy, tails),
+        ],
         papers=(SKL.paper,),
         onwards=Onwards(page="divergence/page.py", label="Measure inference on real models"),
-    )  # fmt: skip
+    )
 
 
 def prefixes(d: Array) -> Array:
@@ -375,12 +425,7 @@ def _written(of: np.ufunc) -> list[list[str]]:
 
 def _pair(seen: Divergences) -> Panel:
     """p, q, their log ratio and the last pair on it: d is how far one point is above the other."""
-    at = np.arange(len(GAMMAS))[:, None]
-    heights = np.array([
-        np.stack([np.interp(seen.last[kind, at, np.arange(len(PAIRS)), side], _GRID,
-                            np.arange(len(_GRID))) for side in range(2)], -1)
-        for kind in range(len(KINDS))
-    ])  # fmt: skip
+    heights = np.interp(seen.last, _GRID, np.arange(len(_GRID)))
     place = heights.round().astype(int)
     ratio = np.take_along_axis(seen.ratios[:, :, None, :], place, -1)
     q = np.exp(norm.logpdf(_GRID) - seen.ratios)
@@ -388,16 +433,26 @@ def _pair(seen: Divergences) -> Panel:
     return Panel(
         [
             Line(_GRID[thin], 3 * norm.pdf(_GRID[thin]) - 3, color=style.P, fill=0.12),
-            Line(_GRID[thin], over(3 * q[..., thin] - 3, "kind", "gamma", coarse=True),
-                 color=style.Q, fill=0.12),
-            Line(_GRID[thin], over(seen.ratios[..., thin], "kind", "gamma", coarse=True),
-                 color=style.NULL),
+            Line(
+                _GRID[thin],
+                over(3 * q[..., thin] - 3, "kind", "gamma", coarse=True),
+                color=style.Q,
+                fill=0.12,
+            ),
+            Line(
+                _GRID[thin],
+                over(seen.ratios[..., thin], "kind", "gamma", coarse=True),
+                color=style.NULL,
+            ),
             *(
-                Points(over(seen.last[..., side, None], "kind", "gamma", "pairs", coarse=True),
-                       over(ratio[..., side, None], "kind", "gamma", "pairs", coarse=True),
-                       color=color, size=11, symbol=symbol)
-                for side, (color, symbol) in enumerate(
-                    ((style.P, "circle"), (style.Q, "diamond")))
+                Points(
+                    over(seen.last[..., side, None], "kind", "gamma", "pairs", coarse=True),
+                    over(ratio[..., side, None], "kind", "gamma", "pairs", coarse=True),
+                    color=color,
+                    size=11,
+                    symbol=symbol,
+                )
+                for side, (color, symbol) in enumerate(((style.P, "circle"), (style.Q, "diamond")))
             ),
         ],
         title="The last pair on the line log p − log q",
@@ -405,9 +460,12 @@ def _pair(seen: Divergences) -> Panel:
         x=Axis((-4, 4), "θ, in posterior standard deviations"),
         y=Axis((-3.1, 3.6), "nats", ticks=[-2, 0, 2]),
         height=300,
-        legend=[("θ from p", style.P, "circle"), ("θ′ from q", style.Q, "diamond"),
-                ("log p − log q", style.NULL, "line")],
-    )  # fmt: skip
+        legend=[
+            ("θ from p", style.P, "circle"),
+            ("θ′ from q", style.Q, "diamond"),
+            ("log p − log q", style.NULL, "line"),
+        ],
+    )
 
 
 def _mean(means: Array) -> Panel:
@@ -423,17 +481,26 @@ def _mean(means: Array) -> Panel:
             Band(over(so_far, "pairs"), low, high, color=style.OBSERVED),
             HLine(over(closed, "kind", "gamma")),
             Line(over(so_far, "pairs"), mean, color=style.OBSERVED, width=1.5),
-            Points(over(at[:, None], "pairs"), ends[0], low=ends[1], high=ends[2],
-                   color=style.OBSERVED, size=8),
+            Points(
+                over(at[:, None], "pairs"),
+                ends[0],
+                low=ends[1],
+                high=ends[2],
+                color=style.OBSERVED,
+                size=8,
+            ),
         ],
         title="Mean of d over the pairs so far",
-        x=Axis((at[0] - 0.05, at[-1] + 0.05), "pairs", ticks=np.log10(ticks),
-               names=[f"{n:,}" for n in ticks]),
+        x=Axis(
+            (at[0] - 0.05, at[-1] + 0.05),
+            "pairs",
+            ticks=np.log10(ticks),
+            names=[f"{n:,}" for n in ticks],
+        ),
         y=Axis((-0.5, 2), "nats"),
         height=300,
-        legend=[("mean and 95% interval", style.OBSERVED, "circle"),
-                ("closed form", "", "dash")],
-    )  # fmt: skip
+        legend=[("mean and 95% interval", style.OBSERVED, "circle"), ("closed form", "", "dash")],
+    )
 
 
 def _equal() -> Panel:
@@ -443,15 +510,19 @@ def _equal() -> Panel:
     return Panel(
         [
             Line(grid, norm.pdf(grid), color=style.P, fill=0.15),
-            Line(grid, over(norm.pdf(grid - shift[..., None]), "kind", "gamma", coarse=True),
-                 color=style.NULL, fill=0.15),
+            Line(
+                grid,
+                over(norm.pdf(grid - shift[..., None]), "kind", "gamma", coarse=True),
+                color=style.NULL,
+                fill=0.15,
+            ),
         ],
         title="A shift of as many nats",
         x=Axis((-4, 4), "θ, in posterior standard deviations"),
         y=Axis((0, 0.45), "density"),
         height=300,
         legend=[("p", style.P, "line"), ("p, shifted by as many nats", style.NULL, "line")],
-    )  # fmt: skip
+    )
 
 
 def _bound(seen: Divergences) -> Panel:
@@ -462,15 +533,21 @@ def _bound(seen: Divergences) -> Panel:
             HLine(augmented.TwoStageNormal().skl(), label="q, closed form"),
             Line(at, seen.weighed[:, 0], color=style.Q, width=1.5),
             Points(at, seen.weighed[:, 0], color=style.Q, size=5),
-            Points(over(at[:, None], "m"), points[0], low=points[1], high=points[2],
-                   color=style.OBSERVED, size=10),
+            Points(
+                over(at[:, None], "m"),
+                points[0],
+                low=points[1],
+                high=points[2],
+                color=style.OBSERVED,
+                size=10,
+            ),
         ],
         title="Divergence left at most",
         x=Axis((-0.3, at[-1] + 0.3), "draws weighed, M", ticks=at, names=[str(m) for m in MS]),
         y=Axis((0, 0.3), "nats"),
         height=300,
         margin=80,
-    )  # fmt: skip
+    )
 
 
 def _picked(seen: Divergences) -> Panel:
@@ -494,12 +571,9 @@ def _intervals(first: Array, truth: Array) -> Panel:
     marks = []
     for which, color in ((inside, style.NULL), (~inside, style.OBSERVED)):
         middle, low, high = (
-            over(np.where(which, shown[..., i], np.nan), "freedom", coarse=True)
-            for i in range(3)
-        )  # fmt: skip
-        marks.append(
-            Points(np.arange(_SHOWN), middle, low=low, high=high, color=color, size=4)
-        )  # fmt: skip
+            over(np.where(which, shown[..., i], np.nan), "freedom", coarse=True) for i in range(3)
+        )
+        marks.append(Points(np.arange(_SHOWN), middle, low=low, high=high, color=color, size=4))
     return Panel(
         [HLine(1, dash="", width=2), *marks],
         title=f"The first {_SHOWN} of {REPEATS:,} intervals, {EACH} pairs each",
@@ -507,6 +581,8 @@ def _intervals(first: Array, truth: Array) -> Panel:
         x=Axis((-1, _SHOWN), "repeat"),
         y=Axis((-0.6, 4), "divergence, as a multiple of the true one"),
         height=300,
-        legend=[("holds the divergence", style.NULL, "circle"),
-                ("misses it", style.OBSERVED, "circle")],
-    )  # fmt: skip
+        legend=[
+            ("holds the divergence", style.NULL, "circle"),
+            ("misses it", style.OBSERVED, "circle"),
+        ],
+    )

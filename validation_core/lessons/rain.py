@@ -115,20 +115,21 @@ def lesson(seen: Rained) -> Lesson:
         question="Twenty rains of p-values. In one of them q is wrong: which?",
         minutes=7,
         prediction=Prediction(
-            asked=Pick(
-                slider="guess", panels=range(SUSPECTS), right=over(seen.guilty, "lineup")
-            ),
+            asked=Pick(slider="guess", panels=range(SUSPECTS), right=over(seen.guilty, "lineup")),
             answer=sentence(
                 "{verdict} Rain {guilty} is the one with gamma "
                 f"{GUILTY:g}: a KS test on its {RAINED} p-values gives {{p}}. The others are "
                 "nulls, lumpy as they look.",
                 verdict=over(
                     [
-                        ["Right." if g == guilty else f"Rain {g} is a null." if g else ""
-                         for g in range(SUSPECTS + 1)]
+                        [
+                            "Right." if g == guilty else f"Rain {g} is a null." if g else ""
+                            for g in range(SUSPECTS + 1)
+                        ]
                         for guilty in seen.guilty
                     ],
-                    "lineup", "guess",
+                    "lineup",
+                    "guess",
                 ),
                 guilty=over([str(g) for g in seen.guilty], "lineup"),
                 p=over(written(theirs, equals), "lineup"),
@@ -211,11 +212,18 @@ def lesson(seen: Rained) -> Lesson:
             Slider("guess", range(SUSPECTS + 1), label="Your rain", hidden=True),
             Slider("lineup", range(LINEUPS), label="Line-up", button="New line-up"),
             Slider(
-                "trials", range(TRIALS + 1), names=[str(t) for t in range(TRIALS + 1)],
-                label="Trials", play=True, rate=30,
+                "trials",
+                range(TRIALS + 1),
+                names=[str(t) for t in range(TRIALS + 1)],
+                label="Trials",
+                play=True,
+                rate=30,
             ),
             Slider(
-                "gamma", GAMMAS, names=[f"{g:g}" for g in GAMMAS], label="Strength, gamma",
+                "gamma",
+                GAMMAS,
+                names=[f"{g:g}" for g in GAMMAS],
+                label="Strength, gamma",
                 ends=("q = p", "0.6 sd off"),
             ),
             Slider("open", range(TRIALS), label="Opened trial", hidden=True),
@@ -224,7 +232,7 @@ def lesson(seen: Rained) -> Lesson:
         panels=[*(_suspect(seen, j) for j in range(SUSPECTS)), _rain(seen), _opened(seen)],
         papers=(Uniform.paper,),
         onwards=Onwards(page="diagnose/page.py", label="The p-values of my own table"),
-    )  # fmt: skip
+    )
 
 
 def _suspect(seen: Rained, which: int) -> Panel:
@@ -244,8 +252,12 @@ def _rain(seen: Rained) -> Panel:
     low, high = (over(np.repeat(side[:, None], 2, axis=1), "trials") for side in bands.T)
     bricks = Rain(
         seen.pvalues,
-        bins=_BINS, follows="gamma", clock="trials", opens=("open", "at"), color=style.Q,
-    )  # fmt: skip
+        bins=_BINS,
+        follows="gamma",
+        clock="trials",
+        opens=("open", "at"),
+        color=style.Q,
+    )
     return Panel(
         [
             Band([0, 1], low, high),
@@ -274,7 +286,8 @@ def _opened(seen: Rained) -> Panel:
             Band([0, 1], [low, low], [high, high]),
             Bars(
                 np.linspace(0, 1, _RANKS + 1),
-                over(seen.ranks.swapaxes(0, 1), "open", "at"), color=style.Q,
+                over(seen.ranks.swapaxes(0, 1), "open", "at"),
+                color=style.Q,
             ),
             HLine(N / _RANKS, label="if q = p"),
         ],
@@ -288,4 +301,4 @@ def _opened(seen: Rained) -> Panel:
         y=Axis((0, 30), "draws of q"),
         caption=f"The {N} ranks that this p-value comes from.",
         height=240,
-    )  # fmt: skip
+    )

@@ -219,25 +219,38 @@ def lesson(seen: Accuracies) -> Lesson:
         ],
         sliders=[
             Slider(
-                "guess", said, label="Prediction", names=[f"{v:.0f}%" for v in said],
-                start=90, hidden=True,
+                "guess",
+                said,
+                label="Prediction",
+                names=[f"{v:.0f}%" for v in said],
+                start=90,
+                hidden=True,
             ),
             Slider(
-                "samples", range(SAMPLES + 1), names=[str(t) for t in range(SAMPLES + 1)],
-                label="Null samples", play=True, rate=40,
+                "samples",
+                range(SAMPLES + 1),
+                names=[str(t) for t in range(SAMPLES + 1)],
+                label="Null samples",
+                play=True,
+                rate=40,
             ),
             Slider(
                 "n", SIZES, names=[str(n) for n in SIZES], start=100, label="Points a sample, n"
             ),
             Slider(
-                "gamma", GAMMAS, start=GAMMA, names=[f"{g:g}" for g in GAMMAS],
-                label="Strength, gamma", ends=("q = p", "1 sd off"), play=True,
+                "gamma",
+                GAMMAS,
+                start=GAMMA,
+                names=[f"{g:g}" for g in GAMMAS],
+                label="Strength, gamma",
+                ends=("q = p", "1 sd off"),
+                play=True,
             ),
         ],
         panels=[_scatter(seen), _null(seen, counts, edges)],
         papers=(C2ST.paper,),
         onwards=Onwards(page="diagnose/page.py", label="Ask it of my own table"),
-    )  # fmt: skip
+    )
 
 
 def _z(seen: Accuracies) -> Array:
@@ -266,7 +279,9 @@ def _scatter(seen: Accuracies) -> Panel:
             Points(
                 over(seen.q[..., 0], "gamma", coarse=True),
                 over(seen.q[..., 1], "gamma", coarse=True),
-                color=style.Q, symbol="diamond", opacity=0.8,
+                color=style.Q,
+                symbol="diamond",
+                opacity=0.8,
             ),
             Points(seen.p[:, 0], seen.p[:, 1], color=style.P, opacity=0.8),
             VLine(0.25, label="boundary", width=2),
@@ -276,18 +291,22 @@ def _scatter(seen: Accuracies) -> Panel:
         y=Axis((-3.2, 3.2), "x"),
         height=330,
         legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "diamond")],
-    )  # fmt: skip
+    )
 
 
 def _null(seen: Accuracies, counts: NDArray[np.int16], edges: Array) -> Panel:
     return Panel(
         [
             Bars(edges, over(counts, "samples", "n"), color=style.NULL),
-            VLine(over(seen.observed, "n", "gamma"), color=style.OBSERVED, width=2.5,
-                  label="observed"),
+            VLine(
+                over(seen.observed, "n", "gamma"),
+                color=style.OBSERVED,
+                width=2.5,
+                label="observed",
+            ),
         ],
         title="Accuracy where both samples are from p",
         x=Axis((0.25, 0.85), "share of points called right", percent=True),
         y=Axis((0, 1.05 * float(counts[-1, _N:].max())), "pairs of samples"),
         height=330,
-    )  # fmt: skip
+    )

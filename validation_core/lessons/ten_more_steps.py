@@ -365,28 +365,55 @@ def lesson(seen: Trained) -> Lesson:
         ],
         sliders=[
             *(
-                Slider(name, said, label="Prediction", names=[f"{v}%" for v in said], start=50,
-                       hidden=True)
+                Slider(
+                    name,
+                    said,
+                    label="Prediction",
+                    names=[f"{v}%" for v in said],
+                    start=50,
+                    hidden=True,
+                )
                 for name in ("guess_false", "guess_true")
             ),
-            Slider("steps", STEPS, label="Training steps", names=[str(s) for s in STEPS],
-                   play=True, rate=5, ends=("random", "trained")),
+            Slider(
+                "steps",
+                STEPS,
+                label="Training steps",
+                names=[str(s) for s in STEPS],
+                play=True,
+                rate=5,
+                ends=("random", "trained"),
+            ),
             Slider("score", range(len(SCORES)), label="Score", names=SCORES),
-            Slider("source", range(2), label="Test points from", names=SOURCES, start=1,
-                   ends=("q, which is wrong", "p: q correct")),
-            Slider("place", _places(), label="Score of the test point",
-                   names=[f"{v:.1f}" for v in _places()], start=-0.3, hidden=True),
+            Slider(
+                "source",
+                range(2),
+                label="Test points from",
+                names=SOURCES,
+                start=1,
+                ends=("q, which is wrong", "p: q correct"),
+            ),
+            Slider(
+                "place",
+                _places(),
+                label="Score of the test point",
+                names=[f"{v:.1f}" for v in _places()],
+                start=-0.3,
+                hidden=True,
+            ),
             Slider("xi", range(len(seen.xi)), label="Chance", button="Draw ξ again"),
         ],
         panels=[
-            _ordered(looks), _plane(seen), _rates(looks), _null(looks), _line(seen),
+            _ordered(looks),
+            _plane(seen),
+            _rates(looks),
+            _null(looks),
+            _line(seen),
             _places_of(seen),
         ],
         papers=(Uniform.paper,),
-        onwards=Onwards(
-            page="conformal/page.py", label="Train a classifier, and weaken it"
-        ),
-    )  # fmt: skip
+        onwards=Onwards(page="conformal/page.py", label="Train a classifier, and weaken it"),
+    )
 
 
 def null_sd(null: Array) -> Array:
@@ -432,33 +459,38 @@ def _ordered(looks: Look) -> Panel:
     return Panel(
         [
             Bars(
-                _BINS,
-                over(counts.astype(np.int16), "score", "steps", "source"),
-                color=style.NULL,
+                _BINS, over(counts.astype(np.int16), "score", "steps", "source"), color=style.NULL
             ),
             HLine(N / len(middle), color=style.NULL),
             Points(
                 middle,
                 over(looks.counts / TRIALS, "score", "steps", "source"),
-                color=style.OBSERVED, symbol="ring", size=6,
+                color=style.OBSERVED,
+                symbol="ring",
+                size=6,
             ),
             Line([0, 1], [top, 2 * top], color=style.NULL, dash="4 3", width=1),
             Points(
                 over(np.sort(looks.ranks, -1), "score", "steps", "source", coarse=True),
                 top * (1 + (np.arange(N) + 0.5) / N),
-                size=2.5, color="",
+                size=2.5,
+                color="",
             ),
         ],
         title=f"{N} test points by their p-value; how many in each tenth",
         x=Axis((0, 1), "conformal p-value of a test point"),
-        y=Axis((0, 2.04 * top), "test points", ticks=np.arange(0, top, 10),
-               names=[f"{v:.0f}" for v in np.arange(0, top, 10)]),
+        y=Axis(
+            (0, 2.04 * top),
+            "test points",
+            ticks=np.arange(0, top, 10),
+            names=[f"{v:.0f}" for v in np.arange(0, top, 10)],
+        ),
         height=240,
         legend=[
             ("this batch", style.NULL, "square"),
             (f"mean of {TRIALS}", style.OBSERVED, "ring"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _plane(seen: Trained) -> Panel:
@@ -467,11 +499,19 @@ def _plane(seen: Trained) -> Panel:
     return Panel(
         [
             Heat(_SIDE, _SIDE, Shades(over(looks.heat, "score", "steps"), limit=4.0)),
-            Points(over(seen.points[..., 0], "source"), over(seen.points[..., 1], "source"),
-                   color="", size=3.5),
-            Points(over(seen.points[..., 0], "source"),
-                   over(lowest, "score", "steps", "source", coarse=True),
-                   color=style.OBSERVED, symbol="ring", size=8),
+            Points(
+                over(seen.points[..., 0], "source"),
+                over(seen.points[..., 1], "source"),
+                color="",
+                size=3.5,
+            ),
+            Points(
+                over(seen.points[..., 0], "source"),
+                over(lowest, "score", "steps", "source", coarse=True),
+                color=style.OBSERVED,
+                symbol="ring",
+                size=8,
+            ),
         ],
         title="The score, and the test points",
         x=Axis((-3.2, 3.2), "θ"),
@@ -482,7 +522,7 @@ def _plane(seen: Trained) -> Panel:
             ("like q", style.Q, "square"),
             ("p-value in the first tenth", style.OBSERVED, "ring"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _rates(looks: Look) -> Panel:
@@ -492,8 +532,12 @@ def _rates(looks: Look) -> Panel:
         [
             HLine(ALPHA, color=style.NULL),
             *(
-                Line(STEPS, over(hits[name][..., i] / TRIALS, "score"), color=color,
-                     dash="" if i == 0 else "2 3")
+                Line(
+                    STEPS,
+                    over(hits[name][..., i] / TRIALS, "score"),
+                    color=color,
+                    dash="" if i == 0 else "2 3",
+                )
                 for name, color in colors.items()
                 for i in range(2)
             ),
@@ -508,7 +552,7 @@ def _rates(looks: Look) -> Panel:
             ("C2ST, q wrong", colors["c2st"], "line"),
             ("q correct", style.NULL, "dash"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _null(looks: Look) -> Panel:
@@ -521,10 +565,16 @@ def _null(looks: Look) -> Panel:
     shown = np.minimum(pairs[..., kept], top).astype(np.int16)
     return Panel(
         [
-            Bars(np.append(edges[:-1][kept], edges[1:][kept][-1]),
-                 over(shown, "score", "steps"), color=style.NULL),
-            Line(middle[kept], TRIALS * norm.pdf(middle[kept], 0.5, sd) / N,
-                 color=style.method_style("c2st").color),
+            Bars(
+                np.append(edges[:-1][kept], edges[1:][kept][-1]),
+                over(shown, "score", "steps"),
+                color=style.NULL,
+            ),
+            Line(
+                middle[kept],
+                TRIALS * norm.pdf(middle[kept], 0.5, sd) / N,
+                color=style.method_style("c2st").color,
+            ),
             VLine(0.5 + ndtri(1 - ALPHA) * sd, dash="4 3", label="rejects from here"),
         ],
         title="C2ST: accuracy if q were correct",
@@ -536,7 +586,7 @@ def _null(looks: Look) -> Panel:
             ("measured", style.NULL, "square"),
             ("assumed", style.method_style("c2st").color, "line"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _line(seen: Trained) -> Panel:
@@ -546,8 +596,13 @@ def _line(seen: Trained) -> Panel:
     return Panel(
         [
             Points(beads, height, color=style.P, size=11),
-            Points(over(_places()[:, None], "place"), over(equal[:, None], "place"),
-                   color=style.OBSERVED, symbol="diamond", size=12),
+            Points(
+                over(_places()[:, None], "place"),
+                over(equal[:, None], "place"),
+                color=style.OBSERVED,
+                symbol="diamond",
+                size=12,
+            ),
             VLine(over(_places(), "place"), color=style.OBSERVED),
         ],
         title="The line of scores: drag the test point",
@@ -561,7 +616,7 @@ def _line(seen: Trained) -> Panel:
             ("calibration point, from p", style.P, "circle"),
             ("test point", style.OBSERVED, "diamond"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _places_of(seen: Trained) -> Panel:
@@ -569,8 +624,11 @@ def _places_of(seen: Trained) -> Panel:
     return Panel(
         [
             *(VLine(k / (BEADS + 1), color=style.NULL, width=1) for k in range(BEADS + 2)),
-            Bars(over(np.stack([below, below + 1 + equal], -1) / (BEADS + 1), "place"), [1],
-                 color=style.OBSERVED),
+            Bars(
+                over(np.stack([below, below + 1 + equal], -1) / (BEADS + 1), "place"),
+                [1],
+                color=style.OBSERVED,
+            ),
             VLine(over(u, "xi", "place"), color=style.OBSERVED, width=2.5, label="U"),
         ],
         title=f"{BEADS + 1} places, all equally likely if q is correct",
@@ -578,4 +636,4 @@ def _places_of(seen: Trained) -> Panel:
         x=Axis((0, 1), "p-value U"),
         y=Axis((0, 1), hidden=True),
         height=150,
-    )  # fmt: skip
+    )

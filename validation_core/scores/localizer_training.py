@@ -298,11 +298,13 @@ class TrainedLocalizer(StoredNetwork):
         kept = slice(self.kept % self.checks, self.kept % self.checks + 1)
         return replace(
             self,
-            history={name: array[kept] if len(array) == self.checks else array
-                     for name, array in self.history.items()},
+            history={
+                name: array[kept] if len(array) == self.checks else array
+                for name, array in self.history.items()
+            },
             checkpoints={name: array[kept] for name, array in self.checkpoints.items()},
             kept=0,
-        )  # fmt: skip
+        )
 
     def at_checkpoint(self, index: int) -> LocalizerDistance:
         """The distance at one check of the training; in half precision, for pictures."""

@@ -51,8 +51,13 @@ _PIECE = 2**18
 
 _PACKAGE = Path(__file__).parents[1]
 _IDLE = 120.0  # seconds that a child without work is kept
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS",
-               "ARROW_IO_THREADS")  # fmt: skip
+_ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "ARROW_NUM_THREADS",
+    "ARROW_IO_THREADS",
+)
 # Arrow's other pools set a GB of addresses aside, which would count as memory.
 _SETTINGS = dict.fromkeys(_ONE_THREAD, "1") | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 

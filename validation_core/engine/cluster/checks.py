@@ -61,9 +61,15 @@ def answer_of(sent: object) -> _Answer:
     if not isinstance(sent, dict) or not isinstance(sent.get("worker"), str):
         raise Garbage(f"it sent no answer but {type(sent).__name__}")
     kinds: Mapping[str, type] = {
-        "sources": str, "device": str, "refused": str, "error": str, "stopped": bool,
-        "lacks": list, "entries": list, "notices": list,
-    }  # fmt: skip
+        "sources": str,
+        "device": str,
+        "refused": str,
+        "error": str,
+        "stopped": bool,
+        "lacks": list,
+        "entries": list,
+        "notices": list,
+    }
     for name, value in sent.items():
         if name != "worker" and not isinstance(value, kinds.get(name, ())):
             raise Garbage(f"its answer holds {str(name)!r} of type {type(value).__name__}")

@@ -89,8 +89,9 @@ def _span(grid: Array, points: Limits) -> Limits:
 
 def _most(q: Array, truth: Array) -> tuple[Limits, Limits]:
     """Limits that hold all but the farthest points of either side, however few it has."""
-    ends = np.array([np.quantile(side.reshape(-1, 2), [0.003, 0.997], axis=0)
-                     for side in (q, truth)])  # fmt: skip
+    ends = np.array(
+        [np.quantile(side.reshape(-1, 2), [0.003, 0.997], axis=0) for side in (q, truth)]
+    )
     low, high = ends[:, 0].min(0), ends[:, 1].max(0)
     room = 0.08 * np.maximum(high - low, 1e-9)
     (left, below), (right, above) = (low - room).tolist(), (high + room).tolist()

@@ -128,8 +128,13 @@ def _where(seen: Generated) -> Panel:
     limit = float(np.abs(grid).max()) or 1.0
     label = "change of the logit"
     return Panel(
-        [Heat(edges, edges, Shades(over(grid, "gamma"), limit=limit, low=style.Q, high=style.P,
-                                   label=label))],
+        [
+            Heat(
+                edges,
+                edges,
+                Shades(over(grid, "gamma"), limit=limit, low=style.Q, high=style.P, label=label),
+            )
+        ],
         x=Axis((0, _SIDE), hidden=True),
         y=Axis((0, _SIDE), hidden=True),
         title="Where it looks",
@@ -137,7 +142,7 @@ def _where(seen: Generated) -> Panel:
         "black. Blue: without them a digit looks more like p.",
         equal=True,
         height=210,
-    )  # fmt: skip
+    )
 
 
 def _power(study: DigitsStudy, seen: Generated) -> Panel:
@@ -153,15 +158,19 @@ def _power(study: DigitsStudy, seen: Generated) -> Panel:
     )
     return Panel(
         [*marks, *lines],
-        x=Axis(padded(seen.gammas, 0.04), "steps left out, gamma", ticks=seen.gammas,
-               names=[f"{gamma:g}" for gamma in seen.gammas]),
+        x=Axis(
+            padded(seen.gammas, 0.04),
+            "steps left out, gamma",
+            ticks=seen.gammas,
+            names=[f"{gamma:g}" for gamma in seen.gammas],
+        ),
         y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
         title="Power",
         height=260,
         legend=legend,
         caption=f"{seen.trials} trials of n = {seen.n} digits of each side, one network a gamma, "
         f"95% Wilson intervals. {level}",
-    )  # fmt: skip
+    )
 
 
 def rows(cells: Sequence[PowerCell]) -> list[dict[str, str]]:

@@ -144,8 +144,9 @@ class _ContactSheet:
         """Words (G, K) under the row above."""
         for k in range(self.columns):
             middle = _PITCH * k + SIDE / 2
-            note = Note(middle, self.down - 7, over(words[:, k], "gamma"), color=color,
-                        anchor="middle")  # fmt: skip
+            note = Note(
+                middle, self.down - 7, over(words[:, k], "gamma"), color=color, anchor="middle"
+            )
             self.marks.append(note)
 
     def heat(self, values: Array) -> None:

@@ -52,8 +52,15 @@ def curves(
         line = over((rates if lines is None else lines)[i], slider)
         marks += [
             Line(grid, line, color=color, dash=dash, width=1.6),
-            Points(grid, over(rates[i], slider), color=color, symbol=symbol, size=7,
-                   low=over(low[i], slider), high=over(high[i], slider)),
-        ]  # fmt: skip
+            Points(
+                grid,
+                over(rates[i], slider),
+                color=color,
+                symbol=symbol,
+                size=7,
+                low=over(low[i], slider),
+                high=over(high[i], slider),
+            ),
+        ]
         legend.append((method.label, color, symbol))
     return marks, legend

@@ -155,10 +155,14 @@ def _scores(sphere: Sphere) -> Panel:
     marks: list[Mark] = []
     for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
         marks += [
-            Bars(EDGES, over(_density(counts), "gamma", "beta", coarse=True), color=color,
-                 opacity=0.3),
+            Bars(
+                EDGES,
+                over(_density(counts), "gamma", "beta", coarse=True),
+                color=color,
+                opacity=0.3,
+            ),
             Line(_FINE, over(norm.pdf(_FINE - mean), "gamma", "beta", coarse=True), color=color),
-        ]  # fmt: skip
+        ]
     marks.append(VLine(0.0, color=NULL, dash="4 3", label="C2ST's threshold"))
     return Panel(
         marks,
