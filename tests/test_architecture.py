@@ -41,6 +41,20 @@ LAYERS = (
 HEAVY = {"torch", "streamlit"}
 LIGHT = (
     (
+        "help on the command line", {*HEAVY, "numpy"},
+        "from validation_core.__main__ import parser\n"
+        "parser().format_help()",
+    ),
+    (
+        "the command diagnose before its file is read",
+        {*HEAVY, "plotly", *(f"validation_core.{room}" for room in (
+            "bayes", "benchmarks", "cli.power", "gallery", "highdim", "lessons", "report",
+            "simulations", "sweep",
+        ))},
+        "from validation_core.__main__ import parser\n"
+        "parser().parse_args(['diagnose', 'table.npz'])",
+    ),
+    (
         "listing and simulating Bayesian models", {*HEAVY, "pandas"},
         "import numpy; from validation_core.bayes import MODELS\n"
         "for kind in MODELS.values(): kind().simulate(1, numpy.random.default_rng(0))",
