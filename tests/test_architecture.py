@@ -13,19 +13,18 @@ from tests.conftest import ROOT
 CORE = ROOT / "validation_core"
 # Each layer may import itself and the layers above it in this list.
 LAYERS = (
-    {"types", "keys", "rng", "hashing", "narrow", "codec", "scratch"},
-    {"statistics", "learn", "store"},
+    {"types", "keys", "rng", "scratch"},
+    {"statistics", "learn", "store", "study"},
     {"sampling", "omnibus", "tables", "figures.style", "figures.marks",
-     "figures.plotly", "figures.outcome",
+     "figures.plotly", "figures.outcome", "figures.live",
      "diagnosis.claims"},
     {"scores", "benchmarks.diffusion", "bayes"},
     {"benchmarks", "methods", "diagnosis.records"},
-    {"study"},
     {"models", "sweep"},
     {"tasks", "diagnosis", "localization", "simulations"},
     {"sweep.plan"},
-    {"sweep.advice", "sweep.presets", "sweep.costs", "export"},
-    {"engine", "figures", "sweep.published", "sweep.conformal_explorer",
+    {"sweep.presets", "sweep.costs", "export"},
+    {"engine", "figures", "sweep.conformal_explorer",
      "sweep.weak_classifiers", "sweep.playground", "diagnosis.questions", "diagnosis.card",
      "glossary", "report", "highdim"},
     {"engine.worker", "front"},
@@ -61,8 +60,8 @@ LIGHT = (
     ),
     (
         "listing algorithms of inference", HEAVY,
-        "import validation_core.bayes.inference, validation_core.bayes.hmc,"
-        " validation_core.bayes.augmented",
+        "import validation_core.bayes.inference, validation_core.bayes.posterior,"
+        " validation_core.bayes.models",
     ),
     (
         "reading a table, listing methods and drawing figures", {*HEAVY, "plotly"},

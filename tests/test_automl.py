@@ -15,8 +15,8 @@ from validation_core.methods.automl import AutoML
 from validation_core.rng import stream
 from validation_core.scores import witness, witness_training
 from validation_core.scores.witness import Witness, _MemberFit
-from validation_core.statistics import permutation
-from validation_core.statistics.permutation import share_beyond
+from validation_core.statistics import laws
+from validation_core.statistics.laws import share_beyond
 from validation_core.store import Store
 from validation_core.types import BlockScores, Joint, TwoSamples
 
@@ -48,7 +48,7 @@ def test_level(kind):
 def test_level_of_few_scores_is_that_of_all_relabellings():
     """Two against two: 6 relabellings, each as likely; the smallest p-value is near 1/6."""
     p, q = stream(2, "p").standard_normal((TRIALS, 2)), stream(2, "q").standard_normal((TRIALS, 2))
-    found = permutation.permuted(p, q, 199, stream(3))
+    found = laws.permuted(p, q, 199, stream(3))
     first = (p[:, :, None] > q[:, None, :]).all(axis=(1, 2))  # the one that ranks first of 6
     low, high = statistics.binomial_bounds(199, 1 / 6, 0.99999)
     share = found.pvalue[first] * 200 - 1
@@ -60,16 +60,14 @@ def test_level_of_few_scores_is_that_of_all_relabellings():
 def test_trials_meet_relabellings_of_their_own():
     """One label set for all trials would give equal scores equal nulls."""
     row = stream(4).standard_normal(40)
-    found = permutation.permuted(
-        np.tile(row[:20], (50, 1)), np.tile(row[20:], (50, 1)), 99, stream(5)
-    )
+    found = laws.permuted(np.tile(row[:20], (50, 1)), np.tile(row[20:], (50, 1)), 99, stream(5))
     assert np.ptp(found.statistic) == 0
     assert len(np.unique(found.null[:, 0])) == 50
 
 
 def test_relabelling_is_uniform():
     """Every label set of 2 of 4 as often as any other."""
-    found = permutation.permuted([1.0, 2.0], [4.0, 8.0], 6000, stream(6))
+    found = laws.permuted([1.0, 2.0], [4.0, 8.0], 6000, stream(6))
     expected = [np.mean(one) - (15 - sum(one)) / 2
                 for one in itertools.combinations((1.0, 2.0, 4.0, 8.0), 2)]  # fmt: skip
     values, counts = np.unique(np.round(found.null, 9), return_counts=True)
@@ -81,9 +79,9 @@ def test_relabelling_is_uniform():
 
 def test_pieces_of_memory_do_not_matter(monkeypatch):
     p, q = stream(7).standard_normal((2, 3, 30))
-    whole = permutation.permuted(p, q, 150, stream(8))
-    monkeypatch.setattr(permutation, "_NUMBERS", 500)
-    parts = permutation.permuted(p, q, 150, stream(8))
+    whole = laws.permuted(p, q, 150, stream(8))
+    monkeypatch.setattr(laws, "_NUMBERS", 500)
+    parts = laws.permuted(p, q, 150, stream(8))
     np.testing.assert_allclose(parts.null, whole.null, atol=1e-14)
     np.testing.assert_array_equal(parts.pvalue, whole.pvalue)
 
@@ -96,18 +94,18 @@ def test_reference(reference, name):
     said = case["outputs"]
     predictions, labels = arrays["predictions"], arrays["labels"] == 1
     p, q = predictions[labels], predictions[~labels]
-    found = permutation.permuted(p, q, 9, stream(9))
+    found = laws.permuted(p, q, 9, stream(9))
     assert found.statistic == pytest.approx(said["tau"], rel=1e-11, abs=1e-13)
 
     # predictions[perm] meets the labels: place perm[i] is p's where labels[i] is.
     is_p = np.zeros(arrays["permutations"].shape, dtype=bool)
     np.put_along_axis(is_p, arrays["permutations"].astype(int), labels[None], axis=1)
-    null = permutation.relabelled(predictions, is_p)
-    shares = share_beyond(found.statistic, null, permutation._slack(predictions))
+    null = laws.relabelled(predictions, is_p)
+    shares = share_beyond(found.statistic, null, laws._slack(predictions))
     assert float(shares) == pytest.approx(said["permutation_p"], abs=1e-15)
 
     peers = np.array(said["package_p_10000_permutations_5_seeds"])
-    own = float(permutation.permuted(p, q, 10_000, stream(10)).pvalue)
+    own = float(laws.permuted(p, q, 10_000, stream(10)).pvalue)
     error = np.sqrt(max(own * (1 - own), 1e-4) / 10_000)
     assert abs(own - peers.mean()) < 5 * error
     np.testing.assert_allclose(
@@ -167,7 +165,7 @@ def test_identical_and_separated_samples():
 )
 def test_scores_that_are_refused(p, q, rule):
     with pytest.raises(ValueError, match=rule):
-        permutation.permuted(p, q, 9, stream(0))
+        laws.permuted(p, q, 9, stream(0))
 
 
 def test_options_that_are_refused():
@@ -175,7 +173,7 @@ def test_options_that_are_refused():
         with pytest.raises(ValueError, match=next(iter(bad))):
             AutoML(**bad)
     with pytest.raises(ValueError, match="at least one permutation"):
-        permutation.permuted([0.0, 1.0], [0.0, 1.0], 0, stream(0))
+        laws.permuted([0.0, 1.0], [0.0, 1.0], 0, stream(0))
 
 
 def test_describes_itself():

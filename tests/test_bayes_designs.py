@@ -8,7 +8,8 @@ import pytest
 
 from tests.conftest import ROOT
 from validation_core import keys
-from validation_core.bayes import MODELS, Concrete, Ionosphere, designs
+from validation_core.bayes import MODELS, Concrete, Ionosphere
+from validation_core.bayes import model as designs
 from validation_core.benchmarks.bayes_model import BayesModel
 
 KINDS = {"ionosphere": Ionosphere, "concrete": Concrete}

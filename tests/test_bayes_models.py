@@ -13,8 +13,8 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from validation_core import keys
-from validation_core.bayes import MODELS, GLMBinomial, HeartTransplants, binomials, designs
-from validation_core.bayes import heart_transplants as heart
+from validation_core.bayes import MODELS, GLMBinomial, HeartTransplants, models
+from validation_core.bayes import model as designs
 from validation_core.bayes.model import _gradient, _hessian, log_joint
 from validation_core.bayes.posterior import _to_interval
 
@@ -66,7 +66,7 @@ def hospitals_density(model, theta, y):
     prior = stats.uniform.logpdf(omega, 0.25, 0.75) + stats.uniform.logpdf(mu, -3, 6)
     # log odds are normal, so that the chances are logit-normal
     around = stats.norm.logpdf(logit(chance), mu, omega) - np.log(chance * (1 - chance))
-    return prior + around.sum() + stats.binom.logpmf(y, binomials.OPERATIONS, chance).sum()
+    return prior + around.sum() + stats.binom.logpmf(y, models.OPERATIONS, chance).sum()
 
 
 def ionosphere_density(model, theta, y):
@@ -179,8 +179,8 @@ def total(model, axes, data, weight=1.0):
 
 def test_glm_binomial_sums_to_one(monkeypatch):
     """Two years of few pairs."""
-    few = binomials._Counts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
-    monkeypatch.setattr(binomials, "PEREGRINES", few)
+    few = models._Counts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
+    monkeypatch.setattr(models, "PEREGRINES", few)
     counts = [np.array(y, float) for y in itertools.product(range(4), range(3))]
     axis = np.arange(-65.0, 65.1, 3)
     assert total(GLMBinomial(), [axis] * 3, counts) == pytest.approx(1, abs=1e-6)
@@ -188,10 +188,10 @@ def test_glm_binomial_sums_to_one(monkeypatch):
 
 def test_hospitals_sum_to_one(monkeypatch):
     """One unit with three operations."""
-    monkeypatch.setattr(binomials, "OPERATIONS", np.array([3.0]))
-    monkeypatch.setattr(binomials, "UNITS", 1)
+    monkeypatch.setattr(models, "OPERATIONS", np.array([3.0]))
+    monkeypatch.setattr(models, "UNITS", 1)
     axes = np.arange(-18.0, 18.1, 0.75), np.arange(-18.0, 18.1, 0.75), np.arange(-9, 9.1, 0.125)
-    result = total(binomials.Hospitals(), axes, [np.array([y], float) for y in range(4)])
+    result = total(models.Hospitals(), axes, [np.array([y], float) for y in range(4)])
     assert result == pytest.approx(1, abs=1e-6)
 
 
@@ -297,9 +297,9 @@ def test_counts_have_their_chances(name):
     model = MODELS[name]()
     z, y = simulated(model, 3000, 1)
     n, eta = {
-        "glm_binomial": lambda: (binomials.PEREGRINES.n, z @ np.vander(
-            binomials.PEREGRINES.t, 3, increasing=True).T),
-        "hospitals": lambda: (binomials.OPERATIONS, z[:, 2:]),
+        "glm_binomial": lambda: (models.PEREGRINES.n, z @ np.vander(
+            models.PEREGRINES.t, 3, increasing=True).T),
+        "hospitals": lambda: (models.OPERATIONS, z[:, 2:]),
         "ionosphere": lambda: (1.0, z @ model.covariates.T),
     }[name]()  # fmt: skip
     assert (y == np.round(y)).all()
@@ -308,7 +308,7 @@ def test_counts_have_their_chances(name):
 
 
 def test_hospitals_spread_by_a_standard_deviation():
-    z, _ = simulated(binomials.Hospitals(), 4000, 0)
+    z, _ = simulated(models.Hospitals(), 4000, 0)
     omega, mu = _to_interval(z[:, 0], 0.25, 1), _to_interval(z[:, 1], -3, 3)
     standard = (z[:, 2:] - mu[:, None]) / omega[:, None]
     assert stats.kstest(standard.ravel(), stats.norm.cdf).pvalue > 1e-3
@@ -384,14 +384,14 @@ def test_heart_s_posterior_is_exact():
     result = log_joint(model, z, pairs.x[:, None]) - exact.log_density(z)
     rate = 1 / 3 + pairs.x[:, 1:].sum(1)
     # p(y) = 1 / 11, and lives integrate to b^a Gamma(a + 8) / (Gamma(a) (b + S)^(a + 8))
-    a, gamma = 1 / 3, heart.gammaln
+    a, gamma = 1 / 3, models.gammaln
     message = -np.log(11) + a * np.log(a) + gamma(a + 8) - gamma(a) - (a + 8) * np.log(rate)
     np.testing.assert_allclose(result, np.repeat(message[:, None], 50, 1), rtol=1e-11)
 
 
 def test_heart_s_posterior_integrates_to_one_and_draws_have_its_moments():
     data = np.stack(
-        [heart.OBSERVED, np.append(0.0, np.full(8, 30.0)), np.append(10.0, np.ones(8))]
+        [models.OBSERVED_DEATHS, np.append(0.0, np.full(8, 30.0)), np.append(10.0, np.ones(8))]
     )
     exact = HeartTransplants().exact(data)
     assert exact.ok.all()
@@ -452,15 +452,15 @@ def test_only_two_have_a_closed_form(model):
 
 
 def test_the_real_counts_are_there():
-    t, n, y = binomials.PEREGRINES
+    t, n, y = models.PEREGRINES
     assert (t[0], t[-1], len(t), len(n), len(y)) == (-1, 1, 40, 40, 40)
     assert (n.sum(), y.sum(), (y <= n).all()) == (3537, 2191, True)
-    t, n, y = binomials.BOOK
+    t, n, y = models.BOOK
     assert (t[0], t[-1], len(n), n[0], n[-1]) == (-0.95, 1, 40, 43, 39)
     assert (n.sum(), y.sum(), (y <= n).all()) == (2604, 1747, True)
-    assert binomials.OPERATIONS.sum() == 3319
-    assert (binomials.OBSERVED <= binomials.OPERATIONS).all()
-    assert heart.OBSERVED[0] == len(heart.OBSERVED[1:]) == 8
+    assert models.OPERATIONS.sum() == 3319
+    assert (models.OBSERVED <= models.OPERATIONS).all()
+    assert models.OBSERVED_DEATHS[0] == len(models.OBSERVED_DEATHS[1:]) == 8
 
 
 def test_an_unknown_choice_is_refused():

@@ -12,12 +12,12 @@ from tests.conftest import ROOT
 from validation_core import diagnosis
 from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.diagnosis import choice, learning
+from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
-from validation_core.tables import local
+from validation_core.tables import source
 
-SAMPLE = str(local.sample_path("sample_undertrained"))
+SAMPLE = str(source.sample_path("sample_undertrained"))
 pytestmark = pytest.mark.usefixtures("_few_trials")
 
 
@@ -116,7 +116,7 @@ def cheap(monkeypatch):
     built = (DC(m=3, permutations=39), LC2ST(nulls=19), MMDFuse(points=30, permutations=39))
     fields |= {method.name: fields[method.name]._replace(method=method) for method in built}
     del fields["automl"]
-    for where in (diagnosis, choice):
+    for where in (diagnosis, learning):
         monkeypatch.setattr(where, "further_methods", lambda: fields)
     return fields
 

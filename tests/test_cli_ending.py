@@ -18,13 +18,13 @@ from validation_core import keys
 from validation_core.__main__ import main
 from validation_core.engine import SelfCheck
 from validation_core.store import Store
-from validation_core.tables import local
+from validation_core.tables import source
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and shells of POSIX")
 COMMAND = [sys.executable, "-m", "validation_core"]
 POWER = ["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0,0.3",
          "--trials", "200", "--n", "50", "--k", "10"]  # fmt: skip
-SAMPLE = str(local.sample_path("sample_undertrained"))
+SAMPLE = str(source.sample_path("sample_undertrained"))
 SLOW = {
     "on workers": [*POWER, "--engine", "local"],
     "in this process": [*POWER, "--engine", "serial"],

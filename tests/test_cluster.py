@@ -19,7 +19,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli.options import _Counted
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import Engine, SelfCheck, SerialExecutor
-from validation_core.engine.cluster import DaskExecutor, Unreachable, remote
+from validation_core.engine.cluster import DaskExecutor, Unreachable, checks
 from validation_core.engine.cluster import executor as dask_executor
 from validation_core.engine.cluster.executor import _ClusterState, _RemoteFuture, _SchedulerLink
 from validation_core.engine.job import TaskError, perform
@@ -263,7 +263,7 @@ def test_only_tasks_are_sent(executor, store):
 
 
 def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
-    monkeypatch.setattr(dask_executor, "_wanted", lambda: {**remote._versions(), "numpy": "0.1"})
+    monkeypatch.setattr(dask_executor, "_wanted", lambda: {**checks._versions(), "numpy": "0.1"})
     own = DaskExecutor(cluster.address)
     future = own.submit(perform, SelfCheck(rounds=1), store, print)
     with pytest.raises(TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):

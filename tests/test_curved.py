@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from validation_core import keys, sampling
-from validation_core.benchmarks.gaussian import HIDDEN, Gaussian, _bend
-from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.gaussian import HIDDEN, PERTURBATIONS, Gaussian, _bend
 from validation_core.rng import stream
 
 

@@ -16,7 +16,7 @@ from validation_core.scores.slot_classifier_training import (
     _to_vector,
 )
 from validation_core.statistics import slots
-from validation_core.statistics.permutation import share_beyond
+from validation_core.statistics.laws import share_beyond
 from validation_core.store import Store
 from validation_core.types import Budget, PosteriorTable, TableScores
 

@@ -18,7 +18,7 @@ from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Un
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.tables import Upload, local
+from validation_core.tables import Upload, source
 from validation_core.types import TableScores
 
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
@@ -124,7 +124,7 @@ def test_undertrained_estimators_are_found(name, shared, store):
     [("sample_well_trained", "no problem found"), ("sample_undertrained", "problem found")],
 )
 def test_samples(name, verdict, store):
-    upload = tables.read(local.sample_path(name))
+    upload = tables.read(source.sample_path(name))
     assert run(upload, store, how=shorter).verdict == verdict
 
 

@@ -13,7 +13,7 @@ from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores import features
 from validation_core.scores.feature_classifier import PRESETS, FeatureClassifier
-from validation_core.scores.features import bank, pretrained
+from validation_core.scores.features import pretrained
 from validation_core.store import Store
 from validation_core.types import BlockScores, Joint
 
@@ -43,8 +43,8 @@ def test_an_energy_is_that_of_the_filtered_image(scale, orientation):
     """Parseval against a convolution, pixel by pixel, on the torus."""
     (image,) = _images(1, shape=(16, 16, 1))
     plane = image[..., 0] - image.mean()
-    plane = plane * bank.hann(16, 16)
-    kernel = np.fft.ifft2(bank.wavelet(16, 16, scale, orientation))
+    plane = plane * features.hann(16, 16)
+    kernel = np.fft.ifft2(features.wavelet(16, 16, scale, orientation))
     assert np.abs(kernel.imag).max() < 1e-12
     kernel = kernel.real
     filtered = np.zeros((16, 16))
@@ -52,7 +52,7 @@ def test_an_energy_is_that_of_the_filtered_image(scale, orientation):
         for j in range(16):
             filtered += kernel[i, j] * np.roll(plane, (i, j), axis=(0, 1))
     expected = 0.5 * np.log((filtered**2).mean() + 1e-8)
-    own = features.extract("filters", image[None])[0, scale * bank.ORIENTATIONS + orientation]
+    own = features.extract("filters", image[None])[0, scale * features.ORIENTATIONS + orientation]
     assert own == pytest.approx(expected, abs=1e-4)
 
 
@@ -63,7 +63,7 @@ def test_a_wavelet_hears_the_grating_that_runs_its_way():
         features.extract("filters", grating[None, ..., None].astype(np.float32))[0, :30].argmax()
         for grating in (across, across.T)
     ]
-    scales, turns = np.divmod(loudest, bank.ORIENTATIONS)
+    scales, turns = np.divmod(loudest, features.ORIENTATIONS)
     assert scales[0] == scales[1] == 1  # 0.25 cycles a pixel lies nearest to 0.5 / 2^0.75
     assert turns.tolist() == [0, 3]
 

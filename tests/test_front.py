@@ -21,7 +21,7 @@ from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.engine import start
 from validation_core.front import work
-from validation_core.front.choices import ALIASES
+from validation_core.front.table import ALIASES
 from validation_core.models import TrainTask
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
@@ -203,7 +203,7 @@ def test_results_show_themselves_and_are_saved(found, table, store, tmp_path):
 
 def test_the_same_question_again_runs_nothing(table, store, monkeypatch):
     first = npt.diagnose(table, ["sbc", "c2st"], "none", store=store)
-    monkeypatch.setattr("validation_core.diagnosis.run.run_method", None)
+    monkeypatch.setattr("validation_core.diagnosis.tasks.run_method", None)
     again = npt.diagnose(table.arrays(), ["sbc", "c2st"], "none", store=store)
     assert again.pvalues == first.pvalues
     assert again.questions == ()

@@ -19,7 +19,7 @@ from validation_core.study import Study
 from validation_core.sweep import conformal_explorer
 from validation_core.sweep import plan as sweeps
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep import published as papers
+from validation_core.sweep import presets as papers
 from validation_core.sweep.conformal_explorer import ConformalPower
 
 GALLERY = gallery.FOLDER
@@ -112,7 +112,7 @@ def test_the_readme_has_the_shipped_divergences(tmp_path):
 def test_the_colt_page_opens_with_maps_at_every_gamma(store):
     """Right posteriors are left alone, the far ones found, and the ball has one size."""
     false, shown = 0, 0
-    for study in papers.shipped():
+    for study in papers.shipped_maps():
         seen = study.load(store)
         assert seen.q.shape[0] == len(study.gammas) == len(seen.rates)
         if study.gammas[0] == 0:

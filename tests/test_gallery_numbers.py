@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from validation_core import gallery, models, simulations, statistics
-from validation_core.codec import dump
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import example
 from validation_core.highdim import digits, images, lensing, sphere_flow
 from validation_core.rng import stream
 from validation_core.simulations import RunTermsStudy
 from validation_core.store import Store
-from validation_core.sweep import conformal_explorer, playground, published, trials
+from validation_core.study import dump
+from validation_core.sweep import conformal_explorer, playground, presets, trials
 from validation_core.sweep.conformal_explorer import ConformalPower, ConformalStudy
 from validation_core.sweep.playground import METHODS, POWER_BETAS
 
@@ -239,7 +239,7 @@ def test_a_cell_of_a_compared_curve(case, shipped, fresh, agree, decide):
     agree(tally.statistics, kept.statistics[: len(tally.pvalues)])
 
 
-@cases("maps", [(s,) for s in published.shipped() if not models.network_behind(s.benchmark)], 2)
+@cases("maps", [(s,) for s in presets.shipped_maps() if not models.network_behind(s.benchmark)], 2)
 def test_a_map_of_colt(case, shipped, fresh, agree, decide):
     (study,) = case
     study.run(fresh, silent)

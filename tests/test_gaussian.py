@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from validation_core import sampling
-from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, _geometry
-from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.gaussian import DIMENSIONS, PERTURBATIONS, Gaussian, _geometry
 from validation_core.rng import stream
 
 PERTURBED = [name for name in PERTURBATIONS if name != "blind_prior"]

@@ -7,8 +7,8 @@ from scipy.ndimage import gaussian_filter
 from skimage.transform import swirl
 
 from validation_core import sampling
-from validation_core.benchmarks.images import Images, sources
-from validation_core.benchmarks.images.corruptions import RADIUS, corrupt
+from validation_core.benchmarks import images as sources
+from validation_core.benchmarks.images import RADIUS, Images, corrupt
 from validation_core.highdim.images import ImagesStudy, pictures
 from validation_core.rng import common, stream
 

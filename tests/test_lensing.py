@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from validation_core import keys, sampling, statistics
-from validation_core.benchmarks import galaxies as images
+from validation_core.benchmarks import lensing as images
 from validation_core.benchmarks import lensing as module
 from validation_core.benchmarks.lensing import NOISE, PIXELS, RIDGE, Lensing
 from validation_core.highdim.lensing import LensingStudy, sweeps

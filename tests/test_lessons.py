@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import ROOT
 from validation_core import lessons
 from validation_core.__main__ import main
-from validation_core.figures import live, standalone
+from validation_core.figures import live
 from validation_core.figures.marks import Axis, Line, Panel, Slider, over
 from validation_core.lessons import LESSONS
 from validation_core.lessons.lesson import (
@@ -114,7 +114,7 @@ def test_numbers_are_computed_and_none_is_missing(lesson):
 
 def test_a_lesson_is_a_file_of_at_most_a_megabyte_that_asks_for_nothing(lesson):
     text = lessons.html(lesson)
-    assert len(text.encode()) <= standalone.LIMIT
+    assert len(text.encode()) <= live.LIMIT
     assert "default-src 'none'" in text
     assert not re.search(r"""(src|href)=["']?https?:|url\((?!#)|@import|fetch\(|import\(""", text)
 
@@ -255,19 +255,19 @@ def test_values_of_a_formula_have_their_places():
 
 def test_a_file_without_a_scene_is_refused():
     with pytest.raises(ValueError, match="at least one scene"):
-        standalone.html("nothing", [])
+        live.html("nothing", [])
 
 
 def test_names_in_a_file_are_escaped():
-    scene = standalone.Scene("</script><b>", made().payload)
-    text = standalone.html("<b>", [scene, scene], "<i>")
+    scene = live.Scene("</script><b>", made().payload)
+    text = live.html("<b>", [scene, scene], "<i>")
     assert "<b>" not in text
     assert "<i>" not in text
 
 
 def test_a_file_has_the_colours_of_the_pages():
     theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
-    text = standalone.html("", [standalone.Scene("", made().payload)])
+    text = live.html("", [live.Scene("", made().payload)])
     for side in ("light", "dark"):
         for name in ("primary", "background", "text"):
             assert f"--st-{name}-color: {theme[side][f'{name}Color']};" in text

@@ -8,14 +8,13 @@ import pytest
 from validation_core import diagnosis
 from validation_core.diagnosis import Record, learning, obstacle, questions, tasks
 from validation_core.methods import DC, LC2ST, SBC, TARP, AutoML, CoLT, MMDFuse, WithinX
-from validation_core.narrow import narrow, narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier, TrainedClassifier
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.types import Joint
+from validation_core.types import Joint, narrow, narrowed
 
 MOVES = {"gps": (1126259462.0, 0.02), "julian day": (2460000.5, 1e-3), "tiny": (5e-46, 1e-46)}
 METHODS = diagnosis.with_further(tuple(diagnosis.further_methods()))

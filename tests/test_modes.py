@@ -5,8 +5,7 @@ import pytest
 
 from validation_core import statistics
 from validation_core.diagnosis.questions.cause.findings import _PreparedTable
-from validation_core.diagnosis.questions.cause.modes import LEVEL, missed_mode
-from validation_core.statistics.modes import modality
+from validation_core.diagnosis.questions.cause.reference_sets import LEVEL, missed_mode, modality
 from validation_core.types import PosteriorTable
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import codec, diagnosis, keys, statistics, tables
+from validation_core import diagnosis, keys, statistics, study, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
@@ -260,7 +260,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m, k, store):
     fields = QUESTION.to_json(found)
     json.dumps(fields, allow_nan=False)
     assert set(fields) == {"place", "local", "near", "ball"}
-    assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
+    assert sum(array.size for array in study.dump(found)[0].values()) < 200_000
     figures = QUESTION.figures(found, Names(NAMES))
     assert len(figures) == 4
     for one in figures:

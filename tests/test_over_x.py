@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import codec, diagnosis, statistics, tables
-from validation_core.diagnosis import run
+from validation_core import diagnosis, statistics, study, tables
 from validation_core.diagnosis import tasks as diagnoses
+from validation_core.diagnosis import tasks as run
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
 from validation_core.diagnosis.questions.over_x import _over_x, scan
@@ -279,7 +279,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m):
     table = normals(n=80, k=4, d=d, m=m)
     found = _over_x(upload_of(table), 0, nulls=39)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
-    assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
+    assert sum(array.size for array in study.dump(found)[0].values()) < 200_000
     figures = QUESTION.figures(found, Names(NAMES))
     assert 1 <= len(figures) <= 6
     for one in figures:

@@ -16,8 +16,8 @@ from tests.conftest import ROOT
 from tests.test_page_models import Held
 from validation_core import models
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.figures.colt import film, theta, where
 from validation_core.figures.colt import power as power_figures
+from validation_core.figures.colt import theta, where
 from validation_core.figures.marks import _Over, along
 from validation_core.figures.power import curves
 from validation_core.localization import GammaMaps, GammaMapsStudy, Maps, MapTask, maps, over_gamma
@@ -26,7 +26,7 @@ from validation_core.models import Simulated, Training
 from validation_core.scores import localizer
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
-from validation_core.sweep import published as papers
+from validation_core.sweep import presets
 from validation_core.sweep.plan import missing
 
 PAGE, MAIN = str(ROOT / "pages" / "colt/page.py"), str(ROOT / "pages" / "main.py")
@@ -55,16 +55,16 @@ def _few(**settings):
 def _small(monkeypatch):
     monkeypatch.setattr(CoLT, "recipe", _recipe)
     monkeypatch.setattr(controls, "MapTask", partial(MapTask, **SMALL))
-    monkeypatch.setattr(papers, "MapTask", partial(MapTask, **SMALL))
-    monkeypatch.setattr(papers, "FINE", {})
-    monkeypatch.setattr(papers, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2))
+    monkeypatch.setattr(presets, "MapTask", partial(MapTask, **SMALL))
+    monkeypatch.setattr(presets, "FINE", {})
+    monkeypatch.setattr(presets, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2))
     monkeypatch.setattr(maps, "SHOWN", 30)
     monkeypatch.setattr(maps, "TRUTHS", 25)
     monkeypatch.setattr(maps, "MEASURED", 60)
     monkeypatch.setattr(where, "_PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "_PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
-    monkeypatch.setattr(papers, "GammaMapsStudy", _few)
+    monkeypatch.setattr(presets, "GammaMapsStudy", _few)
     services.clear()
     yield
     engine = services().engine
@@ -79,9 +79,9 @@ def page():
 
 
 def _task(benchmark=CASES["plane"], gamma=0.15, embedding="fourier"):
-    n, k = papers.SIZES[benchmark.name]
+    n, k = presets.SIZES[benchmark.name]
     source = Simulated(benchmark=benchmark, gamma=gamma)
-    training = papers.localizer(source, CoLT(embedding=embedding), n, k)
+    training = presets.localizer(source, CoLT(embedding=embedding), n, k)
     return MapTask(training=training, **SMALL)
 
 
@@ -93,8 +93,8 @@ def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
 
 def _learned(benchmark=CASES["plane"]) -> GammaMaps:
     """What the page opens with."""
-    n, k = papers.SIZES[benchmark.name]
-    study = papers.gamma_maps(benchmark, CoLT(), n, k)
+    n, k = presets.SIZES[benchmark.name]
+    study = presets.gamma_maps(benchmark, CoLT(), n, k)
     study.run(services().store, lambda fraction, live: None)
     return study.load(services().store)
 
@@ -267,7 +267,7 @@ def _payloads(page):
 def test_power_of_all_who_compete(page, monkeypatch):
     monkeypatch.setattr(power, "TRIALS", 5)
     monkeypatch.setattr(controls, "N", (100,))
-    monkeypatch.setattr(papers, "SIZES", {"gaussian": (100, 50)})
+    monkeypatch.setattr(presets, "SIZES", {"gaussian": (100, 50)})
     page.query_params["perturbation"] = "Blind prior"  # one gamma
     page.query_params["view"] = "Power"
     page.session_state["colt-numbers"] = True
@@ -278,7 +278,7 @@ def test_power_of_all_who_compete(page, monkeypatch):
     assert not page.exception
     assert len(_charts(page)) == 1
     table = page.dataframe[0].value
-    wanted = {power_figures.UNTRAINED, "SBC", "C2ST", *(f"CoLT {e}" for e in papers.EMBEDDINGS)}
+    wanted = {power_figures.UNTRAINED, "SBC", "C2ST", *(f"CoLT {e}" for e in presets.EMBEDDINGS)}
     assert wanted <= set(table["Test"])
     assert set(table["Trials"]) == {5}
     assert not [button for button in page.button if button.key == "run-power"]
@@ -286,10 +286,12 @@ def test_power_of_all_who_compete(page, monkeypatch):
 
 @pytest.mark.slow
 def test_the_tables_stand_beside_what_was_published(page, monkeypatch):
-    monkeypatch.setattr(papers, "TRIALS", 3)
+    monkeypatch.setattr(presets, "TRIALS", 3)
     monkeypatch.setattr(controls, "N", (10, 12))
     monkeypatch.setattr(controls, "K", (5,))
-    monkeypatch.setattr(papers, "SIZES", {"gaussian": (10, 5), "tree": (12, 5), "spiral": (12, 5)})
+    monkeypatch.setattr(
+        presets, "SIZES", {"gaussian": (10, 5), "tree": (12, 5), "spiral": (12, 5)}
+    )
     page.query_params["view"] = "Papers"
     page.run()
     assert not page.exception
@@ -371,7 +373,7 @@ def test_a_first_visit_finds_what_is_shipped(page, monkeypatch):
     )
     page.run()
     assert not page.exception
-    assert papers.shipped()[0].key in requests
+    assert presets.shipped_maps()[0].key in requests
 
 
 class Kept(dict):
@@ -461,17 +463,17 @@ def test_outlines_that_the_grid_cannot_resolve_are_left_out():
 def test_the_film_says_which_step_was_kept():
     result = _mapped()
     tried = result._replace(starts=np.array([0.2, 0.1, 0.3]))
-    assert film._kept(tried, 0) == (
+    assert where._kept(tried, 0) == (
         "Training found no better centre than the start, a centre at the origin."
     )
     later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
-    assert "an embedding that tells" in film._kept(later, 2)  # the second stage's start
-    assert film._kept(later, 3) == "Step 80 was kept."
+    assert "an embedding that tells" in where._kept(later, 2)  # the second stage's start
+    assert where._kept(later, 3) == "Step 80 was kept."
 
 
 def test_untrained_cells_have_a_curve_of_their_own():
     design = controls.TrialDesign(trials=2, n=20, k=5)
-    floor, *rest = papers.contest(Gaussian(), [0.1], CoLT(), design, embeddings=("identity",))
+    floor, *rest = presets.contest(Gaussian(), [0.1], CoLT(), design, embeddings=("identity",))
     for sweep in (floor, *rest):
         for task in missing(sweep, services().store):
             task.run(services().store, lambda fraction, live: None)
@@ -486,7 +488,7 @@ def test_untrained_cells_have_a_curve_of_their_own():
 
 
 def test_a_table_of_nothing_shows_what_was_published():
-    frame = colt_papers.table(papers.type_one_tasks())
+    frame = colt_papers.table(presets.type_one_tasks())
     assert isinstance(frame, pd.DataFrame)
     assert list(frame.columns) == ["(3, 3)", "(10, 10)", "(50, 10)", "(100, 100)"]
     assert frame.loc["C2ST"].tolist() == ["– (0.077)", "– (0.043)", "– (0.02)", "– (0.023)"]

@@ -12,10 +12,10 @@ from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core import diagnosis
-from validation_core.diagnosis import choice, learning, questions
+from validation_core.diagnosis import learning, questions
 from validation_core.methods import DC, MMDFuse
 from validation_core.scores.classifier import Classifier
-from validation_core.tables import local
+from validation_core.tables import source as local
 
 PAGE = str(ROOT / "pages" / "diagnose/page.py")
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
@@ -332,7 +332,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     cheap = dict(diagnosis.further_methods())
     cheap["dc"] = cheap["dc"]._replace(method=DC(m=3, permutations=39))
     cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
-    monkeypatch.setattr(choice, "further_methods", lambda: cheap)
+    monkeypatch.setattr(learning, "further_methods", lambda: cheap)
     upload(page, **table())
     told = texts(page).replace("\\", "")
     for one in cheap.values():
@@ -353,7 +353,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
 def test_more_tests_stand_in_the_address(monkeypatch):
     cheap = dict(diagnosis.further_methods())
     cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
-    monkeypatch.setattr(choice, "further_methods", lambda: cheap)
+    monkeypatch.setattr(learning, "further_methods", lambda: cheap)
     at = fresh()
     at.query_params["more"] = ["MMD-FUSE"]
     upload(at.run(), **table())

@@ -11,9 +11,8 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.services import services
 from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
-from validation_core.figures.divergence import nats as words
 from validation_core.models import TrainTask
-from validation_core.simulations import MS, InferenceRun
+from validation_core.simulations import MS, InferenceRun, curves
 from validation_core.simulations import terms as dataset_terms
 from validation_core.simulations.learned import ClassifierDivergence
 from validation_core.store import Store
@@ -92,7 +91,7 @@ def sentences(head, numbers, value):
                           (np.nan, "unknown"), (np.inf, "infinitely many")],
 )  # fmt: skip
 def test_sizes_in_words(nats, written):
-    assert words.size(nats).replace("\u00a0", " ") == written
+    assert curves.size(nats).replace("\u00a0", " ") == written
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_sizes_in_words(nats, written):
     [(0, "0"), (0.01, "0.01"), (-100, "−100"), (1e6, "10⁶"), (-1e10, "−10¹⁰"), (1e-5, "10⁻⁵")],
 )
 def test_powers_of_ten_in_words(nats, written):
-    assert words._tick(nats) == written
+    assert curves._tick(nats) == written
 
 
 # The terms

@@ -11,7 +11,7 @@ from pages.highdim import images as view
 from pages.ui.services import services
 from validation_core.benchmarks.images import Images
 from validation_core.engine import Engine
-from validation_core.figures.highdim import images as figures
+from validation_core.highdim import images as figures
 from validation_core.highdim import images as highdim
 from validation_core.highdim.images import ImagesStudy, pictures
 from validation_core.store import Store

@@ -11,7 +11,7 @@ from pages.highdim import lensing as view
 from pages.ui.services import services
 from tests.test_lensing import SMALL, _Few
 from validation_core.engine import Engine
-from validation_core.figures.highdim import lensing as figures
+from validation_core.highdim import lensing as figures
 from validation_core.highdim import lensing as highdim
 from validation_core.methods import SBC, TARP
 from validation_core.store import Store

@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from validation_core.figures import live
-from validation_core.figures import weak as chart
 from validation_core.figures.marks import Axis, Line, Panel, Slider, VLine, over
 from validation_core.store import SHIPPED, Store
+from validation_core.sweep import weak_classifiers as chart
 from validation_core.sweep import weak_classifiers as toy
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"

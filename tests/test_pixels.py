@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from validation_core.diagnosis import pixels as figures
 from validation_core.diagnosis.pixels import pixel_maps, shape_of
-from validation_core.figures import pixels as figures
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 

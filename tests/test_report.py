@@ -23,7 +23,8 @@ from validation_core import diagnosis, report, statistics
 from validation_core.diagnosis import Record
 from validation_core.figures import plotly
 from validation_core.methods import SBC, MMDFuse
-from validation_core.report import datatree, drawings, numbers
+from validation_core.report import document as drawings
+from validation_core.report import numbers
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -362,7 +363,7 @@ def opened(content):
 def test_a_datatree_opens_again_with_the_ranks_that_were_tested():
     upload = table(names=["mass", "spin"])
     result = diagnosed(upload, seed=3)
-    with opened(datatree.datatree(result, upload)) as tree:
+    with opened(numbers.datatree(result, upload)) as tree:
         group = tree["prior_sbc"]
         assert list(group.data_vars) == ["mass", "spin"]
         assert group["mass"].dims == ("chain", "draw")
@@ -379,16 +380,16 @@ def test_a_datatree_opens_again_with_the_ranks_that_were_tested():
 def test_ranks_without_sbc_are_ranks_too():
     upload = table(n=2000)
     result = diagnosed(upload, (QUICK,))
-    u = datatree._pit(result, upload)
+    u = numbers._pit(result, upload)
     assert u.shape == (2, 2000)
     assert ((u >= 0) & (u <= 1)).all()
     assert min(statistics.ks(item).pvalue for item in u) > 1e-4
-    assert datatree.datatree(result, upload) == datatree.datatree(result, upload)
+    assert numbers.datatree(result, upload) == numbers.datatree(result, upload)
 
 
 def test_odd_names_are_made_safe():
     upload = table(d=len(HOSTILE), names=HOSTILE)
-    with opened(datatree.datatree(diagnosed(upload), upload)) as tree:
+    with opened(numbers.datatree(diagnosed(upload), upload)) as tree:
         names = list(tree["prior_sbc"].data_vars)
         assert len(set(names)) == len(HOSTILE)
         assert all(re.fullmatch(r"\w+", name) for name in names)
@@ -400,7 +401,7 @@ def test_odd_names_are_made_safe():
 def test_many_parameters_are_one_variable():
     upload = table(n=30, k=4, d=201)
     result = diagnosed(upload)
-    with opened(datatree.datatree(result, upload)) as tree:
+    with opened(numbers.datatree(result, upload)) as tree:
         group = tree["prior_sbc"]
         assert dict(group.sizes) == {"chain": 1, "draw": 30, "parameter": 201}
         value = group["theta"].sel(parameter="theta_7").values[0]
@@ -410,7 +411,7 @@ def test_many_parameters_are_one_variable():
 @given(st.lists(st.text(max_size=90), min_size=1, max_size=6))
 @settings(max_examples=300, deadline=None)
 def test_every_variable_has_a_name_of_its_own(names):
-    variables = datatree._variables(names)
+    variables = numbers._variables(names)
     assert len(set(variables)) == len(names)
     assert all(re.fullmatch(r"\w{1,90}", name) for name in variables)
 
@@ -419,7 +420,7 @@ def test_two_samples_have_no_ranks():
     rng = np.random.default_rng(0)
     upload = Upload.of({"p": rng.random((50, 2)), "q": rng.random((60, 2))})
     with pytest.raises(ValueError, match="two samples"):
-        datatree.datatree(diagnosis.verdict([], upload), upload)
+        numbers.datatree(diagnosis.verdict([], upload), upload)
 
 
 # Notes

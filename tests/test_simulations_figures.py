@@ -6,11 +6,15 @@ import pytest
 
 from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace
-from validation_core.figures import divergence, style
-from validation_core.figures.divergence import Subplot, against_iterations
-from validation_core.figures.divergence.lines import SCALE
+from validation_core.figures import style
 from validation_core.simulations import MS, Plan, Summary, Terms
-from validation_core.simulations.curves import DivergenceCurve
+from validation_core.simulations import curves as divergence
+from validation_core.simulations.curves import (
+    SCALE,
+    DivergenceCurve,
+    Subplot,
+    against_iterations_figure,
+)
 
 X = np.array([10.0, 100, 1000])
 NAN = np.nan
@@ -28,7 +32,7 @@ def curve(median, low=None, high=None, mean=None, name="laplace", label="Laplace
 
 
 def drawn(*curves, title="Heart"):
-    return against_iterations([Subplot(title, curves)])
+    return against_iterations_figure([Subplot(title, curves)])
 
 
 def nats(places):
@@ -187,7 +191,7 @@ def test_five_panels_have_axes_of_their_own_and_one_legend():
         Subplot(f"Model {i}", [curve([10.0**i, 20, 4]), curve([5, 5, 5], name="vi", label="VI")])
         for i in range(5)
     ]
-    figure = against_iterations(panels).figure
+    figure = against_iterations_figure(panels).figure
     go.Figure(figure.to_dict())
     axes = {trace.xaxis for trace in figure.data}
     assert axes == {"x", "x2", "x3", "x4", "x5"}
@@ -207,10 +211,10 @@ def test_five_panels_have_axes_of_their_own_and_one_legend():
 
 
 def test_algorithms_differ_in_more_than_colour():
-    looks = [style._algorithm_style(name) for name in ALGORITHMS]
+    looks = [style.algorithm_style(name) for name in ALGORITHMS]
     for cue in ("color", "dash", "symbol"):
         assert len({getattr(look, cue) for look in looks}) == len(ALGORITHMS)
-    unknown = style._algorithm_style("another")
+    unknown = style.algorithm_style("another")
     assert unknown.color == style.NULL
 
 
@@ -223,7 +227,7 @@ def luminance(color):
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("background", ["#FFFFFF", "#14171C"])
 def test_algorithms_stand_out_on_light_and_dark(name, background):
-    color = style._algorithm_style(name).color
+    color = style.algorithm_style(name).color
     low, high = sorted([luminance(color), luminance(background)])
     assert (high + 0.05) / (low + 0.05) >= 3.0
 

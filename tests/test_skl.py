@@ -13,7 +13,7 @@ from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.methods import SBC, SKL
 from validation_core.rng import stream
-from validation_core.scores import ratio as ratios
+from validation_core.scores import quantities
 from validation_core.statistics import divergence as nats
 from validation_core.store import Store
 from validation_core.sweep import trials
@@ -41,7 +41,7 @@ def arrays(n=200, k=20, shift=SHIFT, variance=VARIANCE, seed=0):
 
 
 def given(**more):
-    found = ratios.of_densities(arrays(**more))
+    found = quantities.of_densities(arrays(**more))
     assert found is not None
     return found
 
@@ -210,7 +210,7 @@ def test_without_densities_it_says_what_is_missing_and_holm_does_not_count_it(st
     assert list(found.adjusted) == ["SBC"]
 
 
-@pytest.mark.parametrize("name", ratios.NAMES)
+@pytest.mark.parametrize("name", quantities.NAMES)
 def test_an_array_of_the_wrong_shape_is_said_in_one_line(name, store):
     whole = arrays()
     upload = Upload.of({**whole, name: whole[name][:7]})
@@ -224,7 +224,7 @@ def test_an_array_of_the_wrong_shape_is_said_in_one_line(name, store):
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf])
-@pytest.mark.parametrize("name", ratios.NAMES)
+@pytest.mark.parametrize("name", quantities.NAMES)
 def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, store):
     whole = arrays()
     for rows, status in ((20, "ran"), (21, "not run")):
@@ -235,7 +235,7 @@ def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, st
         if status == "ran":
             assert record.effect.numbers["infinite"] == rows
             assert record.effect.numbers["k"] == 180
-            d = nats._differences(*(whole[one][rows:] for one in ratios.NAMES))
+            d = nats._differences(*(whole[one][rows:] for one in quantities.NAMES))
             assert record.statistic == pytest.approx(d.mean())
             assert any("In 20 of 200 rows" in one for one in diagnosis.findings(record))
         else:
@@ -292,7 +292,7 @@ def test_a_heavy_tail_is_warned_of(reference, store):
     table = {"theta": rng.standard_normal((n, 1)), "x": rng.standard_normal((n, 1)),
              "theta_q": rng.standard_normal((n, 1, 1))}  # fmt: skip
     logs = {name: found[name][:, :1] if name.endswith("draws") else found[name]
-            for name in ratios.NAMES}  # fmt: skip
+            for name in quantities.NAMES}  # fmt: skip
     (record,) = run(Upload.of({**table, **logs}), [SKL()], store=store).records
     assert record.effect.numbers["heavy"]
     assert record.effect.numbers["tail"] > nats.HEAVY

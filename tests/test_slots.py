@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis, keys, models, sampling, scores, statistics
-from validation_core.diagnosis import choice, learning, tasks
+from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.in_theta import _HeldNats
 from validation_core.methods import DC
@@ -343,10 +343,10 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
     sides = (Joint(rng.standard_normal((90, 2)), np.zeros((90, 0))) for _ in range(2))
     two = Upload.of({name: side.theta for name, side in zip("pq", sides, strict=True)})
     assert isinstance(two.data, TwoSamples)
-    assert "two samples p and q have no x" in choice._within(two)
-    assert "needs at least 50; got 49" in choice._within(_upload(n=49))
-    assert "at least 8 others at its x; got 7" in choice._within(_upload(k=7))
-    assert choice._within(_upload(n=50, k=8)) is None
+    assert "two samples p and q have no x" in learning._within(two)
+    assert "needs at least 50; got 49" in learning._within(_upload(n=49))
+    assert "at least 8 others at its x; got 7" in learning._within(_upload(k=7))
+    assert learning._within(_upload(n=50, k=8)) is None
     learnt = models.trained(Store(tmp_path), _trained(_upload(n=50, k=8)))
     assert np.isfinite(learnt.summary["divergence"])
 

@@ -7,7 +7,7 @@ from scipy.stats import binom, genpareto, norm
 from validation_core import statistics
 from validation_core.statistics import divergence as nats
 from validation_core.statistics import slots
-from validation_core.statistics.permutation import share_beyond
+from validation_core.statistics.laws import share_beyond
 
 SHIFT, VARIANCE = 0.3, 0.8
 EXACT = 0.25875

@@ -9,7 +9,8 @@ import pytest
 
 from tests.benchmarks import samples
 from validation_core import tables
-from validation_core.tables import AmbiguousOrder, Upload, local
+from validation_core.tables import AmbiguousOrder, Upload
+from validation_core.tables import source as local
 from validation_core.types import PosteriorTable, TwoSamples
 
 N, K, D, M = 60, 12, 2, 3

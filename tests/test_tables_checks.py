@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from validation_core import tables
-from validation_core.tables import Upload, checks, local, repeats
+from validation_core.tables import Upload, checks, repeats, source
 from validation_core.types import PosteriorTable
 
 N, K = 300, 40
@@ -42,9 +42,9 @@ def test_nothing_is_said_of_an_exact_table(n, k, d, seed):
     assert warnings_of(exact(n, k, d, seed)) == ()
 
 
-@pytest.mark.parametrize("name", local.SAMPLES)
+@pytest.mark.parametrize("name", source.SAMPLES)
 def test_nothing_is_said_of_the_samples(name):
-    assert tables.read(local.sample_path(name)).warnings == ()
+    assert tables.read(source.sample_path(name)).warnings == ()
 
 
 @pytest.mark.parametrize("quality", ["well_trained", "undertrained"])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
-from validation_core.tables import AmbiguousOrder, local
+from validation_core.tables import AmbiguousOrder, source
 from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -159,9 +159,9 @@ def shelf(tmp_path):
 
 
 def test_files_within_the_folder(shelf):
-    assert tables.read(local.within(shelf, "a.npz")).n == N
-    assert local.within(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
-    assert local.within(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
+    assert tables.read(source.within(shelf, "a.npz")).n == N
+    assert source.within(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
+    assert source.within(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_files_within_the_folder(shelf):
 )  # fmt: skip
 def test_nothing_outside_the_folder_is_named(shelf, text):
     with pytest.raises(ValueError, match="; got") as caught:
-        local.within(shelf, text)
+        source.within(shelf, text)
     assert "\n" not in str(caught.value)
 
 
@@ -181,33 +181,33 @@ def test_links_do_not_lead_out(shelf):
     (shelf / "inside.npz").symlink_to(shelf / "a.npz")
     for text in ("link.npz", "folder/secret.npz"):
         with pytest.raises(ValueError, match="folder that this server allows"):
-            local.within(shelf, text)
-    assert local.within(shelf, "inside.npz") == (shelf / "a.npz").resolve()
-    assert local.listing(shelf).files == ("a.npz", "deep/b.CSV")
+            source.within(shelf, text)
+    assert source.within(shelf, "inside.npz") == (shelf / "a.npz").resolve()
+    assert source.listing(shelf).files == ("a.npz", "deep/b.CSV")
 
 
 def test_what_is_no_regular_file_is_refused(shelf):
     os.mkfifo(shelf / "pipe.npz")
     with pytest.raises(ValueError, match="must name a file"):
-        local.within(shelf, "pipe.npz")
-    assert "pipe.npz" not in local.listing(shelf).files
+        source.within(shelf, "pipe.npz")
+    assert "pipe.npz" not in source.listing(shelf).files
 
 
 def test_a_long_list_is_cut_and_says_so(shelf, monkeypatch):
-    assert local.listing(shelf).cut is None
+    assert source.listing(shelf).cut is None
     for i in range(10):
         (shelf / f"run{i}.npz").touch()
-    monkeypatch.setattr(local, "_SHOWN", 5)
-    shown = local.listing(shelf)
+    monkeypatch.setattr(source, "_SHOWN", 5)
+    shown = source.listing(shelf)
     assert len(shown.files) == 5
     assert "first 5 files" in shown.cut
 
 
 def test_the_folder_is_off_until_it_is_named(shelf, monkeypatch):
-    monkeypatch.delenv(local.VARIABLE, raising=False)
-    assert local.folder() is None
-    monkeypatch.setenv(local.VARIABLE, str(shelf))
-    assert local.folder() == shelf.resolve()
-    monkeypatch.setenv(local.VARIABLE, str(shelf / "a.npz"))
+    monkeypatch.delenv(source.VARIABLE, raising=False)
+    assert source.folder() is None
+    monkeypatch.setenv(source.VARIABLE, str(shelf))
+    assert source.folder() == shelf.resolve()
+    monkeypatch.setenv(source.VARIABLE, str(shelf / "a.npz"))
     with pytest.raises(ValueError, match="must name a folder"):
-        local.folder()
+        source.folder()

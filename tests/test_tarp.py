@@ -10,10 +10,9 @@ from scipy.stats import ks_2samp
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.figures import plotly
-from validation_core.hashing import again, hashed, occurrences, uniforms
 from validation_core.methods import tarp
 from validation_core.methods.tarp import TARP
-from validation_core.rng import stream
+from validation_core.rng import again, hashed, occurrences, stream, uniforms
 from validation_core.scores import reference as regression
 from validation_core.scores.reference import ROWS, References, _distances, _fit
 from validation_core.statistics import coverage
@@ -395,7 +394,7 @@ def test_pieces_of_memory_do_not_matter(monkeypatch):
     score = learn(TARP(reference="x"), Joint(draws.theta, draws.x)).at()
     whole = scores.apply(score, draws)
     monkeypatch.setattr("validation_core.scores.reference._NUMBERS", 60)
-    monkeypatch.setattr("validation_core.hashing._NUMBERS", 7)
+    monkeypatch.setattr("validation_core.rng._NUMBERS", 7)
     parts = scores.apply(score, draws)
     np.testing.assert_array_equal(parts.truth, whole.truth)
     np.testing.assert_array_equal(parts.draws, whole.draws)

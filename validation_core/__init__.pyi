@@ -20,12 +20,12 @@ from .front.divergence import DivergenceResult as DivergenceResult
 from .front.divergence import divergence as divergence
 from .front.power import PowerResult as PowerResult
 from .front.power import power as power
-from .front.result import Result as Result
 from .front.run import MethodResult as MethodResult
 from .front.run import run as run
 from .front.table import AmbiguousOrder as AmbiguousOrder
 from .front.table import Table as Table
 from .front.table import read as read
+from .front.work import Result as Result
 from .methods import C2ST as C2ST
 from .methods import DC as DC
 from .methods import LC2ST as LC2ST

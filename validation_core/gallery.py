@@ -30,14 +30,7 @@ from validation_core.methods import CoLT
 from validation_core.models import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
 from validation_core.study import Study
-from validation_core.sweep import (
-    conformal_explorer,
-    plan,
-    playground,
-    presets,
-    published,
-    weak_classifiers,
-)
+from validation_core.sweep import conformal_explorer, plan, playground, presets, weak_classifiers
 from validation_core.sweep.plan import Sweep
 from validation_core.tables import Upload
 from validation_core.types import Benchmark
@@ -134,7 +127,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "colt",
             "CoLT",
-            studies=published.shipped(),
+            studies=presets.shipped_maps(),
             sweeps=tuple(_colt()),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
@@ -198,7 +191,7 @@ def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
 
 def _colt() -> Iterator[Sweep]:
     """Table 3 of CoLT's paper, but for the wide embedding, whose tests take minutes."""
-    for sweep in dict.fromkeys(place.sweep for place in published.blind_prior_tasks()):
+    for sweep in dict.fromkeys(place.sweep for place in presets.blind_prior_tasks()):
         if CoLT(embedding="mlp") not in sweep.methods:
             yield sweep
 

@@ -32,7 +32,7 @@ _ROOMS = (
     "simulations",
     "diagnosis.questions",
     "diagnosis.questions.posteriors",
-    "diagnosis.questions.epidemic",
+    "diagnosis.questions.example",
     "simulations.learned",
     "simulations.terms",
     "sweep.conformal_explorer",

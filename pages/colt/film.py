@@ -7,7 +7,7 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core import keys
 from validation_core.engine import JobState
-from validation_core.figures.colt import film
+from validation_core.figures.colt import where
 from validation_core.figures.colt.theta import Sight
 from validation_core.localization import Maps
 
@@ -17,7 +17,7 @@ def training(chosen: ColtChoice, gamma: float, maps: Maps, sight: Sight) -> None
     task = chosen.map(gamma)
     watched = _watched(chosen)
     payload = live.once(
-        ("film", task.key, sight, watched), lambda: film.payload(maps, sight, watched)
+        ("film", task.key, sight, watched), lambda: where.film(maps, sight, watched)
     )
     live.chart(payload, key="film")
     st.caption(
@@ -48,4 +48,4 @@ def _spent(chosen: ColtChoice, gamma: float, steps: int) -> None:
 def course(state: JobState) -> None:
     """Both curves of the training that reported last."""
     if state.history.get("step"):
-        live.chart(film.course(state.history), key="course")
+        live.chart(where.course(state.history), key="course")

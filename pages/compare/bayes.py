@@ -6,7 +6,8 @@ from typing import get_args
 from pages.divergence.controls import FALCONS, INFERENCES, covariates
 from pages.ui import forms
 from validation_core import ALGORITHMS, MODELS, BayesModel
-from validation_core.bayes import closed, designs
+from validation_core.bayes import closed
+from validation_core.bayes import model as designs
 from validation_core.benchmarks.bayes_model import InferenceName, ModelName
 
 

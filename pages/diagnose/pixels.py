@@ -7,6 +7,7 @@ import streamlit as st
 from pages.ui import forms, live
 from pages.ui.jobs import plain
 from pages.ui.services import services, stored
+from validation_core.diagnosis import pixels as figures
 from validation_core.diagnosis.pixels import (
     FEWEST,
     PixelMaps,
@@ -15,7 +16,6 @@ from validation_core.diagnosis.pixels import (
     pixel_maps,
     shape_of,
 )
-from validation_core.figures import pixels as figures
 from validation_core.localization import MapTask
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable

@@ -7,7 +7,7 @@ from pages.diagnose.files import Tables
 from pages.ui import folder, forms, recent
 from pages.ui.jobs import plain
 from validation_core import Gaussian, sampling
-from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
+from validation_core.benchmarks.gaussian import PERTURBATIONS, Perturbation
 from validation_core.diagnosis.questions import example
 from validation_core.rng import stream
 from validation_core.tables import Upload

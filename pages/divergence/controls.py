@@ -11,7 +11,7 @@ from pages.ui import forms
 from pages.ui.forms import segmented
 from pages.ui.once import same
 from validation_core import ALGORITHMS, MODELS
-from validation_core.bayes import GLMBinomial, Model, designs
+from validation_core.bayes import GLMBinomial, Model, model
 from validation_core.bayes.inference import Inference, Variational
 from validation_core.simulations import FOUR, GRID, MOST, Plan, figure
 
@@ -22,7 +22,7 @@ Falcons = Literal["peregrine", "book"]
 FALCONS: dict[Falcons, str] = {"peregrine": "Real counts", "book": "The book's simulation"}
 
 
-DESIGNS: dict[designs.Design, str] = {"real": "Real", "stand-in": "Stand-in"}
+DESIGNS: dict[model.Design, str] = {"real": "Real", "stand-in": "Stand-in"}
 INFERENCES = (
     "Laplace: a normal about the posterior's mode. Adjusted Laplace: one Newton step on from "
     "where the search for it stopped. VI: the normal with the smallest KL(q‖p). IWVI, "
@@ -120,7 +120,7 @@ class _Seldom(NamedTuple):
     m: int
     seed: int
     falcons: Falcons
-    design: designs.Design
+    design: model.Design
 
 
 def _more(names: list[str], algorithms: list[str]) -> _Seldom:
@@ -137,13 +137,13 @@ def _more(names: list[str], algorithms: list[str]) -> _Seldom:
             )
         if GLMBinomial in [MODELS[name] for name in names]:
             falcons = segmented("Years and pairs of falcons", FALCONS, "falcons")
-        if any(name in designs.SHAPES for name in names):
+        if any(name in model.SHAPES for name in names):
             design = covariates()
         seed = forms.seed()
     return _Seldom(m, seed, falcons, design)
 
 
-def covariates() -> designs.Design:
+def covariates() -> model.Design:
     """Which covariates the two regressions have."""
     return segmented(
         "Covariates of the regressions",
@@ -156,7 +156,7 @@ def covariates() -> designs.Design:
 
 
 def _model(name: str, seldom: _Seldom) -> Model:
-    if name in designs.SHAPES:
+    if name in model.SHAPES:
         return replace(MODELS[name](), design=seldom.design)
     kind = MODELS[name]
     return GLMBinomial(data=seldom.falcons) if kind is GLMBinomial else kind()

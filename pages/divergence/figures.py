@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from pages.ui import live
 from validation_core import keys
-from validation_core.figures.divergence import views as figures
-from validation_core.figures.divergence.lines import MARKS
 from validation_core.figures.live import Payload
-from validation_core.simulations import Plan, Terms
+from validation_core.simulations import Plan, Terms, views
+from validation_core.simulations.curves import MARKS
 
 VIEWS = {"iterations": "Iterations", "weighted": "Importance sampling", "trained": "IWVI"}
 
@@ -36,5 +35,5 @@ ADDRESS = {"iterations": "weigh", "weighted": "after", "trained": "after"}
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Payload:
     """A view of what has run, made once."""
-    key = ("divergence", view, keys.key(plan), figures.there(terms))
-    return live.once(key, lambda: figures.payload(view, plan, terms))
+    key = ("divergence", view, keys.key(plan), views.there(terms))
+    return live.once(key, lambda: views.payload(view, plan, terms))

@@ -4,9 +4,8 @@ import streamlit as st
 
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.figures.divergence import examples as figures
-from validation_core.figures.divergence.nats import size
-from validation_core.simulations import InferenceRun
+from validation_core.simulations import InferenceRun, learned
+from validation_core.simulations.curves import size
 from validation_core.simulations.learned import (
     DRAWS,
     TESTED,
@@ -50,8 +49,8 @@ def show(run: InferenceRun) -> None:
 
 def _figures(key: str, comparison: DivergenceComparison) -> None:
     st.markdown(
-        f"The classifier's **estimate** is {figures.in_words(comparison.estimate)}; the exact "
-        f"densities give {figures.in_words(comparison.exact)}. Its AUC is "
+        f"The classifier's **estimate** is {learned.in_words(comparison.estimate)}; the exact "
+        f"densities give {learned.in_words(comparison.exact)}. Its AUC is "
         f"{comparison.auc.estimate:.3f}, of at most {comparison.auc_exact.estimate:.3f} that the "
         "log ratio itself has."
     )
@@ -67,7 +66,7 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
             f"{size(comparison.exact.largest)} nats."
         )
     live.chart(
-        live.once(("learned", key), lambda: figures.learned_payload(comparison)), key="learned"
+        live.once(("learned", key), lambda: learned.learned_payload(comparison)), key="learned"
     )
     st.caption(
         "Intervals are 95%. Term by term, each point is one simulation: on the dotted line "

@@ -5,9 +5,8 @@ from math import isfinite, sqrt
 import streamlit as st
 
 from pages.ui import live
-from validation_core.figures.divergence import examples as figures
-from validation_core.figures.divergence.nats import size
-from validation_core.simulations import terms
+from validation_core.simulations import learned, terms
+from validation_core.simulations.curves import size
 from validation_core.simulations.terms import NATS
 
 
@@ -19,7 +18,7 @@ def show(nats: float) -> None:
         "The symmetric divergence is KL(p‖q) + KL(q‖p): 0 only where q is p, and how well draws "
         f"of the two can be told apart grows with it.{_from(nats)}"
     )
-    payload = live.once(("meaning",), figures.meaning_payload)
+    payload = live.once(("meaning",), learned.meaning_payload)
     live.chart(payload, key=f"meaning-{start}", default=(float(NATS[start]),))
     st.caption(
         "Blue is p, orange a q this far from it, both scaled to the same height. If q were "

@@ -8,8 +8,7 @@ from pages.ui import address, jobs, live
 from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.engine import JobState
-from validation_core.figures.divergence import run as figures
-from validation_core.simulations import InferenceRun, RunResult, terms
+from validation_core.simulations import InferenceRun, RunResult, one_run, terms
 from validation_core.simulations.terms import DatasetTerms, PosteriorDraws
 from validation_core.types import Array
 
@@ -37,13 +36,13 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     live.chart(
         live.once(
             ("opened", run.key, pair, parts),
-            lambda: figures.datasets_payload(run, result, numbers, posterior, pair),
+            lambda: one_run.datasets_payload(run, result, numbers, posterior, pair),
         ),
         key=f"opened-{_jumped()}",
         default=(len(numbers.places) // 2,),
         url=("data-set",),
     )
-    st.caption(figures.how_to_read(run, result, len(numbers.places)))
+    st.caption(one_run.how_to_read(run, result, len(numbers.places)))
     jobs.panel(state, follow=True)
 
 
@@ -95,14 +94,14 @@ def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | Non
     """The job of what is missing; draws (V, draws, D) at each place, NaN where it is still at
     it; and a name for these."""
     wanted = terms.tasks(run, numbers.places)
-    if figures.closed(run):
+    if one_run.closed(run):
         parts = [(task, _exact(task.key, task)) for task in wanted]
-        return None, figures.gathered(numbers, parts, run), "exact"
+        return None, one_run.gathered(numbers, parts, run), "exact"
     state = jobs.ensure(wanted, f"Posterior draws of {run.model.label}", start=True)
     store = services().store
     there = [(task, _load(task.key, task)) for task in wanted if task.done(store)]
     there = [(task, z) for task, z in there if z is not None]
-    return state, figures.gathered(numbers, there, run), ",".join(task.key for task, _ in there)
+    return state, one_run.gathered(numbers, there, run), ",".join(task.key for task, _ in there)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from pages.ui import address, live
-from validation_core.figures.divergence import run as figures
-from validation_core.simulations import InferenceRun, RunResult, tested
+from validation_core.simulations import InferenceRun, RunResult, one_run, tested
 from validation_core.simulations.terms import FLIPS, TermSpread, spread
 
 
@@ -26,7 +25,7 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     if terms is None:
         return
     live.chart(
-        live.once(("terms", run.key), lambda: figures.terms_payload(terms)),
+        live.once(("terms", run.key), lambda: one_run.terms_payload(terms)),
         key="terms",
         default=(float(tested(run.inference)),),
         url=("weighed",),

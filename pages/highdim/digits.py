@@ -7,7 +7,7 @@ from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.digits import Truth
 from validation_core.engine import Task
-from validation_core.figures.highdim import digits as figures
+from validation_core.highdim import digits
 from validation_core.highdim.digits import DigitsStudy, sweeps
 from validation_core.models import TrainTask
 from validation_core.sweep.plan import collect
@@ -33,7 +33,7 @@ def show() -> None:
         return
     jobs.only("highdim", [], "")
     payload = live.once(
-        ("digits", study.key), lambda: figures.payload(study, stored(study.key, study))
+        ("digits", study.key), lambda: digits.payload(study, stored(study.key, study))
     )
     live.chart(payload, key="digits-live", url=("gamma", "beta"))
     st.caption(
@@ -50,7 +50,7 @@ def _further() -> None:
     if not cells:
         return
     with st.expander("CoLT and discriminative calibration", type="compact"):
-        st.table(figures.rows(cells))
+        st.table(digits.rows(cells))
         design = sweeps()[0].design
         st.caption(
             f"p draws with all steps. {design.trials} trials, each a table of {design.n} "

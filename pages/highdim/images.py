@@ -6,10 +6,9 @@ import streamlit as st
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
-from validation_core.benchmarks.images import Images, sources
-from validation_core.benchmarks.images.corruptions import Corruption
-from validation_core.benchmarks.images.sources import Source
-from validation_core.figures.highdim import images as figures
+from validation_core.benchmarks import images as sources
+from validation_core.benchmarks.images import Corruption, Images, Source
+from validation_core.highdim import images
 from validation_core.highdim.images import ImagesStudy, pictures
 from validation_core.scores import features
 
@@ -61,17 +60,17 @@ def _pictures(study: ImagesStudy, conditional: bool) -> None:
     scored = stored(study.key, study)
     payload = live.once(
         ("images", study.key, conditional),
-        lambda: figures.payload(study, scored, conditional=conditional),
+        lambda: images.payload(study, scored, conditional=conditional),
     )
     live.chart(payload, key=f"images-{study.benchmark.corruption}", url=("gamma",))
     numbers = st.expander("The numbers", key="images-numbers", on_change="rerun")
     if numbers.open:
-        numbers.dataframe(pd.DataFrame(figures.numbers(scored)), hide_index=True)
+        numbers.dataframe(pd.DataFrame(images.numbers(scored)), hide_index=True)
 
 
 def _meanwhile(study: ImagesStudy) -> None:
     payload = live.once(
-        ("images", "meanwhile", study.key), lambda: figures.meanwhile(study, pictures(study))
+        ("images", "meanwhile", study.key), lambda: images.meanwhile(study, pictures(study))
     )
     live.chart(payload, key=f"images-first-{study.benchmark.corruption}", url=("gamma",))
 

@@ -5,8 +5,8 @@ import streamlit as st
 from pages.ui import jobs, live
 from pages.ui.services import services, stored
 from validation_core.engine import JobState, Task
-from validation_core.figures.highdim import lensing as figures
 from validation_core.figures.live import Payload
+from validation_core.highdim import lensing
 from validation_core.highdim.lensing import LensingStudy, shipped, sweeps
 from validation_core.models import TrainTask
 from validation_core.sweep.plan import Memory, Progress, Sweep, collect, missing
@@ -42,9 +42,9 @@ def _pictures(study: LensingStudy) -> float | None:
         jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
         return None
     jobs.only("highdim", [], "")
-    payload = live.once(("lensing", study.key), lambda: figures.payload(stored(study.key, study)))
+    payload = live.once(("lensing", study.key), lambda: lensing.payload(stored(study.key, study)))
     gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
-    st.caption(figures.how_to_read(study))
+    st.caption(lensing.how_to_read(study))
     return gamma
 
 
@@ -54,18 +54,18 @@ def _power(gamma: float | None) -> None:
     halves = sweeps()
     progress = [collect(sweep, services().store, _memory(), beside=halves) for sweep in halves]
     if any(each.cells for each in progress):
-        st.markdown(figures.answer(progress[0]))
+        st.markdown(lensing.answer(progress[0]))
         live.chart(_rates(halves, progress, gamma), key="lensing-rates")
         with st.expander("The numbers, beside the paper's"):
-            st.dataframe(figures.table(halves, progress), hide_index=True)
-            st.caption(figures.ABOUT_TABLE)
+            st.dataframe(lensing.table(halves, progress), hide_index=True)
+            st.caption(lensing.ABOUT_TABLE)
     _missing(halves)
 
 
 def _rates(halves: tuple[Sweep, ...], progress: list[Progress], gamma: float | None) -> Payload:
     counts = tuple(tuple(each.done.items()) for each in progress)
     key = ("lensing rates", tuple(sweep.key for sweep in halves), counts, gamma)
-    return live.once(key, lambda: figures.rates(halves, progress, gamma))
+    return live.once(key, lambda: lensing.rates(halves, progress, gamma))
 
 
 def _missing(halves: tuple[Sweep, ...]) -> None:

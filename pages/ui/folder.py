@@ -8,13 +8,13 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.jobs import plain
-from validation_core.tables import local
+from validation_core.tables import source
 
 
 def allowed() -> bool:
     """Whether files on the server may be read; says so when its operator named no folder."""
     try:
-        return local.folder() is not None
+        return source.folder() is not None
     except ValueError as refusal:
         st.warning(plain(str(refusal)))
         return False
@@ -22,9 +22,9 @@ def allowed() -> bool:
 
 def pick(label: str, key: str) -> tuple[Path, str] | None:
     """The file that is chosen, with a stamp that changes when it does; None without one."""
-    folder = local.folder()
+    folder = source.folder()
     assert folder is not None
-    known = local.listing(folder)
+    known = source.listing(folder)
     text = st.selectbox(
         label,
         known.files,
@@ -38,7 +38,7 @@ def pick(label: str, key: str) -> tuple[Path, str] | None:
     if not text:
         return None
     try:
-        path = local.within(folder, text)
+        path = source.within(folder, text)
     except ValueError as refusal:
         st.error(plain(str(refusal)), icon=":material/error:")
         return None

@@ -5,8 +5,8 @@ import streamlit as st
 
 from pages.ui import address, forms, jobs, live
 from pages.ui.services import services, stored
-from validation_core.figures import weak as figures
 from validation_core.figures.live import Payload
+from validation_core.sweep import weak_classifiers as figures
 from validation_core.sweep import weak_classifiers as toy
 
 READING = (

@@ -16,10 +16,10 @@ import numpy as np
 
 from pages.divergence.controls import MOST
 from tests.conftest import ROOT
-from validation_core.figures.divergence.nats import size
 from validation_core.front.divergence import TITLE, DivergenceResult
 from validation_core.report.document import sheet
 from validation_core.simulations import GRID, MS, collect, figure, summary, tested
+from validation_core.simulations.curves import size
 from validation_core.store import Store
 
 LAST = MOST[-1]

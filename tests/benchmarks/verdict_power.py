@@ -24,7 +24,7 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.nulls import NULLS, Given
 from validation_core import omnibus
-from validation_core.diagnosis import learning, run
+from validation_core.diagnosis import learning, tasks
 from validation_core.methods import Omnibus
 from validation_core.omnibus import RELABELINGS
 from validation_core.rng import stream
@@ -57,9 +57,9 @@ def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
     trained = {
         name: recipe.learn_all([learning.training_set(upload, recipe, seed)], [seed])[0]
-        for name, recipe in run._learned_recipes(upload).items()
+        for name, recipe in tasks._learned_recipes(upload).items()
     }
-    answer = run._run_relabelling(upload, Omnibus(), seed, trained)
+    answer = tasks._run_relabelling(upload, Omnibus(), seed, trained)
     return 1.0 if answer.pvalue is None else answer.pvalue
 
 

@@ -4,10 +4,14 @@ from functools import cache
 
 import numpy as np
 
-from validation_core.bayes.binomials import GLMBinomial, Hospitals
-from validation_core.bayes.heart_transplants import HeartTransplants
 from validation_core.bayes.model import Model
-from validation_core.bayes.regressions import Concrete, Ionosphere
+from validation_core.bayes.models import (
+    Concrete,
+    GLMBinomial,
+    HeartTransplants,
+    Hospitals,
+    Ionosphere,
+)
 
 __all__ = [
     "MODELS",

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.bayes import MODELS, Model, closed, designs
+from validation_core.bayes import MODELS, Model, closed
+from validation_core.bayes import model as designs
 from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import FullGaussian, Posterior

@@ -26,7 +26,7 @@ from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
 from validation_core.front import diagnose as front
-from validation_core.front.choices import questions_of
+from validation_core.front.table import questions_of
 from validation_core.methods.base import Method
 from validation_core.types import TwoSamples
 

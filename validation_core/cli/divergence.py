@@ -22,9 +22,9 @@ from validation_core.cli.options import (
     _writable,
     json_option,
 )
-from validation_core.front.choices import entry
 from validation_core.front.divergence import FIGURES, TITLE, estimate, plans
-from validation_core.front.result import Rows
+from validation_core.front.table import entry
+from validation_core.front.work import Rows
 from validation_core.report.document import sheet
 from validation_core.simulations import GRID, MS
 from validation_core.simulations.curves import Row

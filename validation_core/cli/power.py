@@ -17,8 +17,8 @@ from validation_core.cli.options import (
     _writable,
     json_option,
 )
-from validation_core.front.choices import entry
 from validation_core.front.power import count, published
+from validation_core.front.table import entry
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign

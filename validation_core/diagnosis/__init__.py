@@ -1,14 +1,16 @@
 """From an upload to a verdict: each method's record, Holm over those that ran, and words."""
 
-from validation_core.diagnosis.choice import (
+from validation_core.diagnosis.learning import (
+    RECIPE,
     WHY_NOT_ALL,
     default_methods,
     further_methods,
     further_names,
     obstacle,
+    recipe,
+    training_set,
     with_further,
 )
-from validation_core.diagnosis.learning import RECIPE, recipe, training_set
 from validation_core.diagnosis.records import (
     SMALLEST,
     Record,
@@ -18,7 +20,7 @@ from validation_core.diagnosis.records import (
     pvalue_text,
     remark,
 )
-from validation_core.diagnosis.run import run_method
+from validation_core.diagnosis.tasks import run_method
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
 
 __all__ = [

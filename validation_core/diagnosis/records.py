@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from validation_core.codec import dump, load
 from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
+from validation_core.study import dump, load
 from validation_core.types import Array, Outcome
 
 SMALLEST = 1e-300

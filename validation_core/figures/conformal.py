@@ -564,7 +564,7 @@ def _awaited(x: float) -> Note:
 
 
 def _curve(method: Method, old: bool, x: Array, y: Any) -> Line:
-    color, dash, _ = live._look(style.method_style(method.name))
+    color, dash, _ = live.look(style.method_style(method.name))
     return Line(x, y, color=style.NULL if old else color, dash=dash)
 
 
@@ -574,7 +574,7 @@ def _legend(look: Look, counted: Counted | None) -> list[tuple[str, str, str]]:
     several = len(counted.study.ms) > 1
     entries = []
     for method in counted.study.methods[:3]:
-        color, dash, _ = live._look(style.method_style(method.name))
+        color, dash, _ = live.look(style.method_style(method.name))
         label = method.label_of_several if several else method.label
         symbol = "line" if dash == "solid" else "dash"
         entries.append((label, style.NULL if counted.old else color, symbol))

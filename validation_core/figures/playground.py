@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
 from validation_core.figures.colt.theta import _region

@@ -33,8 +33,7 @@ from validation_core.figures.marks import (
     VLine,
     standing,
 )
-from validation_core.narrow import narrow
-from validation_core.types import Array
+from validation_core.types import Array, narrow
 
 _Json = dict[str, Any]
 

@@ -126,7 +126,7 @@ def _power_panel(
 
 
 def _curve_marks(curve: _PowerCurve, x: Array) -> list[Mark]:
-    color, dash, symbol = live._look(style.method_style(curve.method))
+    color, dash, symbol = live.look(style.method_style(curve.method))
     low, high = curve.interval
     return [
         Band(x, low, high, color=color, opacity=0.16),

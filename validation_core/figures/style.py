@@ -63,7 +63,7 @@ ALGORITHM_STYLES: Mapping[str, MethodStyle] = {
 """Ways to infer a posterior: colours stay apart in every common colour blindness."""
 
 
-def _algorithm_style(name: str) -> MethodStyle:
+def algorithm_style(name: str) -> MethodStyle:
     """The look of an inference; grey for one that has none yet."""
     return ALGORITHM_STYLES.get(name, MethodStyle(NULL, "solid", "star"))
 

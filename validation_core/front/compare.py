@@ -15,9 +15,8 @@ from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, Ranking
 from validation_core.figures import diagnosis as draw
 from validation_core.figures.outcome import Drawn
-from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
-from validation_core.front.work import Watch, run_in_turn, watching
+from validation_core.front.work import Result, Rows, Watch, run_in_turn, watching
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.tables.reading import File

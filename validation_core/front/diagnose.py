@@ -35,10 +35,15 @@ from validation_core.diagnosis.verdict import Parameter, verdict
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.job import perform
 from validation_core.figures.outcome import Drawn
-from validation_core.front.choices import ALIASES, _methods_of, _question_of, questions_of
-from validation_core.front.result import Result, Rows
-from validation_core.front.table import Table, table_of
-from validation_core.front.work import Watch, run_in_turn, watching
+from validation_core.front.table import (
+    ALIASES,
+    Table,
+    _methods_of,
+    _question_of,
+    questions_of,
+    table_of,
+)
+from validation_core.front.work import Result, Rows, Watch, run_in_turn, watching
 from validation_core.methods.base import Method
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -254,7 +259,7 @@ class DiagnosisResult(Result):
         Raises:
             ValueError: for two samples, which have no x.
         """
-        from validation_core.report.datatree import datatree
+        from validation_core.report.numbers import datatree
 
         if isinstance(self.diagnosis.upload.data, TwoSamples):
             raise ValueError(

@@ -22,14 +22,12 @@ from typing import TypeVar
 
 from validation_core.bayes import MODELS, Model, closed
 from validation_core.bayes.inference import ALGORITHMS, Inference, possible
-from validation_core.figures.divergence import drawn
 from validation_core.figures.outcome import Drawn
-from validation_core.front.choices import entry
-from validation_core.front.result import Result, Rows
-from validation_core.front.work import Watch, run_on_engine, watching
+from validation_core.front.table import entry
+from validation_core.front.work import Result, Rows, Watch, run_on_engine, watching
 from validation_core.report.numbers import dumps, library_versions
 from validation_core.simulations import GRID, MS, Plan, Terms, collect, figure, missing
-from validation_core.simulations.curves import figure_rows
+from validation_core.simulations.curves import drawn, figure_rows
 from validation_core.simulations.runs import trained
 from validation_core.store import Store
 

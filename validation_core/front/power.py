@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from validation_core import models
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.power import Along, curves, power_figure
-from validation_core.front.choices import _benchmark_of, _method_of, entry
-from validation_core.front.result import Result, Rows
-from validation_core.front.work import Watch, run_on_engine, watching
+from validation_core.front.table import _benchmark_of, _method_of, entry
+from validation_core.front.work import Result, Rows, Watch, run_on_engine, watching
 from validation_core.methods.base import Method
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store

@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike
 
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import Record, equals, findings, tasks
-from validation_core.diagnosis.choice import obstacle
+from validation_core.diagnosis.learning import obstacle
 from validation_core.diagnosis.records import Effects
 from validation_core.figures.diagnosis import learned, pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.front.choices import _benchmark_of, _method_of
-from validation_core.front.result import Result, Rows
-from validation_core.front.table import Table, table_of
-from validation_core.front.work import Watch, run_in_turn, watching
+from validation_core.front.table import Table, _benchmark_of, _method_of, table_of
+from validation_core.front.work import Result, Rows, Watch, run_in_turn, watching
 from validation_core.keys import JSON
 from validation_core.methods.base import Method
 from validation_core.report.numbers import dumps

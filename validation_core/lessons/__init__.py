@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from validation_core.figures import standalone
-from validation_core.figures.standalone import Scene
+from validation_core.figures import live
+from validation_core.figures.live import Scene
 from validation_core.lessons import (
     bag_lottery,
     blind_prior,
@@ -71,9 +71,7 @@ def html(lesson: Lesson) -> str:
     """A lesson as one HTML file that runs without a server or a network."""
     papers = "; ".join(str(paper) for paper in lesson.papers)
     foot = f"NPT Lab. {papers}. In NPT Lab the same is asked of your own table."
-    return standalone.html(
-        f"{lesson.title} · NPT Lab", [Scene(lesson.title, lesson.payload)], foot
-    )
+    return live.html(f"{lesson.title} · NPT Lab", [Scene(lesson.title, lesson.payload)], foot)
 
 
 LESSONS: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from validation_core import sampling, statistics
-from validation_core.bayes import augmented
+from validation_core.bayes import models
 from validation_core.benchmarks import Boundary, Gaussian
 from validation_core.benchmarks.boundary import GAMMA
 from validation_core.figures import style
@@ -31,7 +31,7 @@ from validation_core.figures.marks import (
 from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
 from validation_core.methods import SKL
 from validation_core.rng import common, stream
-from validation_core.scores.ratio import Ratio
+from validation_core.scores.quantities import Ratio
 from validation_core.statistics import divergence as nats
 from validation_core.store import Store
 from validation_core.study import Report, Study
@@ -147,16 +147,16 @@ def _placed(family: Benchmark, z: Array, x: Array) -> Array:
 
 def log_weight(away: Array) -> Array:
     """log p - log q of draws less the posterior's mean: p and q of Domke's normal example."""
-    q = augmented.TwoStageNormal()
-    p_sd, q_sd = np.sqrt(augmented.POSTERIOR), np.sqrt(q.variance)
+    q = models.TwoStageNormal()
+    p_sd, q_sd = np.sqrt(models.POSTERIOR), np.sqrt(q.variance)
     return np.asarray(norm.logpdf(away, 0, p_sd) - norm.logpdf(away, q.shift, q_sd))
 
 
 def _weighed(seed: int) -> tuple[Array, Array]:
     """Bounds (M, 3) and histograms (M, bins) of q with M draws weighed: Algorithm 4."""
-    rng, q, most = stream(seed, "weighed"), augmented.TwoStageNormal(), MS[-1]
+    rng, q, most = stream(seed, "weighed"), models.TwoStageNormal(), MS[-1]
     drawn = q.shift + np.sqrt(q.variance) * rng.standard_normal((2, WEIGHED, most))
-    drawn[0, :, 0] = np.sqrt(augmented.POSTERIOR) * rng.standard_normal(WEIGHED)
+    drawn[0, :, 0] = np.sqrt(models.POSTERIOR) * rng.standard_normal(WEIGHED)
     weights = log_weight(drawn)
     bounds = nats.means(nats.importance_weighted(weights[0], weights[1], MS))
     # The largest of log weights and standard Gumbels is at draw i with chance w_i / sum of w.
@@ -288,7 +288,7 @@ def lesson(seen: Divergences) -> Lesson:
                 words=sentence(
                     "Take M draws of q, weigh each by p / q, and pick one by its weight: a "
                     "better q. q alone is "
-                    f"{augmented.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a bound on "
+                    f"{models.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a bound on "
                     "what is left is {bound} nats (95% interval {low} to {high}, from "
                     f"{WEIGHED:,} pairs).",
                     m=over([str(m) for m in MS], "m"),
@@ -530,7 +530,7 @@ def _bound(seen: Divergences) -> Panel:
     points = [over(each[:, None], "m") for each in seen.weighed.T]
     return Panel(
         [
-            HLine(augmented.TwoStageNormal().skl(), label="q, closed form"),
+            HLine(models.TwoStageNormal().skl(), label="q, closed form"),
             Line(at, seen.weighed[:, 0], color=style.Q, width=1.5),
             Points(at, seen.weighed[:, 0], color=style.Q, size=5),
             Points(
@@ -556,7 +556,7 @@ def _picked(seen: Divergences) -> Panel:
     return Panel(
         [
             Bars(_BINS, over(seen.picked / scale, "m"), color=style.Q),
-            Line(middle, norm.pdf(middle, 0, np.sqrt(augmented.POSTERIOR)), color=style.P),
+            Line(middle, norm.pdf(middle, 0, np.sqrt(models.POSTERIOR)), color=style.P),
         ],
         title="Draws picked by their weight",
         x=Axis((-3, 3), "θ less the posterior's mean"),

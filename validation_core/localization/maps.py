@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from validation_core import keys, models, statistics
 from validation_core.models import Simulated, Training, trace
-from validation_core.narrow import narrow
 from validation_core.rng import common, stream
 from validation_core.scores.localizer import STARTS
 from validation_core.study import Report, Study
-from validation_core.types import Array, Benchmark, Pairs, PosteriorTable
+from validation_core.types import Array, Benchmark, Pairs, PosteriorTable, narrow
 
 if TYPE_CHECKING:
     from validation_core.scores.localizer_training import LocalizerDistance, TrainedLocalizer

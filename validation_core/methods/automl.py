@@ -14,7 +14,7 @@ from validation_core.figures.outcome import Drawn, on_relabellings
 from validation_core.methods.base import Further, Layout, Method, ScoreKind, _signed
 from validation_core.scores import witness
 from validation_core.scores.witness import Engine, Witness
-from validation_core.statistics.permutation import permuted
+from validation_core.statistics.laws import permuted
 from validation_core.types import (
     Array,
     Benchmark,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from validation_core.diagnosis.records import Effect, Record
     from validation_core.statistics import Uniformity
     from validation_core.tables import Upload
-    from validation_core.tables.floats import Range
+    from validation_core.tables.repeats import Range
 
 
 LEARN_ROWS = 50

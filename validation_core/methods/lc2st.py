@@ -29,7 +29,7 @@ from validation_core.figures.marks import (
 from validation_core.figures.outcome import Drawn, beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
-from validation_core.statistics.local import distance_of_logits, least_pvalue, local
+from validation_core.statistics.localization import distance_of_logits, least_pvalue, local
 from validation_core.types import (
     Array,
     Budget,

@@ -39,7 +39,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.diagnosis.records import Record
     from validation_core.tables import Upload
-    from validation_core.tables.floats import Range
+    from validation_core.tables.repeats import Range
 
 _SHOWN = 6
 """Quantities that are drawn; a table has them all."""

@@ -22,8 +22,8 @@ from validation_core.figures.marks import (
 )
 from validation_core.figures.outcome import Drawn, null_histogram
 from validation_core.methods.base import RANK_ROWS, Method, _interval
-from validation_core.scores import ratio
-from validation_core.scores.ratio import Ratio
+from validation_core.scores import quantities
+from validation_core.scores.quantities import Ratio
 from validation_core.statistics import divergence as nats
 from validation_core.types import (
     Array,
@@ -38,7 +38,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.diagnosis.records import Record
     from validation_core.tables import Upload
-    from validation_core.tables.floats import Range
+    from validation_core.tables.repeats import Range
 
 _SURE = 2.0  # half widths of a 95% interval, beyond which chance does not reach
 _SOME = 1e-3  # nats: float32 rounds to less
@@ -121,14 +121,14 @@ class SKL(Method):
         return Ratio(benchmark, gamma)
 
     def known_scores(self, upload: Upload) -> TableScores | None:
-        return ratio.of_densities(upload.densities)
+        return quantities.of_densities(upload.densities)
 
     def least_rows(self, upload: Upload) -> tuple[int, str]:
         del upload
         return RANK_ROWS, "averages over rows"
 
     def obstacle(self, upload: Upload) -> str | None:
-        return ratio.obstacle(upload)
+        return quantities.obstacle(upload)
 
     def squared(self, upload: Upload) -> Sequence[Range]:
         del upload

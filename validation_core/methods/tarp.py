@@ -30,7 +30,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.diagnosis.records import Effect, Record
     from validation_core.tables import Upload
-    from validation_core.tables.floats import Range
+    from validation_core.tables.repeats import Range
 
 _HEIGHT = 340
 _FEWEST = 2  # ranks that make a curve

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, ndtri_exp
 
-from validation_core.omnibus import battery, slots
+from validation_core.omnibus import battery
+from validation_core.omnibus import places as slots
 from validation_core.omnibus.battery import (
     LEARNED,
     Battery,
@@ -31,11 +32,11 @@ from validation_core.omnibus.battery import (
 from validation_core.omnibus.places import (
     XCoordinates,
     _affordable,
+    _Pools,
     _XFunctions,
     coordinates,
     places,
 )
-from validation_core.omnibus.slots import _Pools
 from validation_core.rng import stream
 from validation_core.types import Array, PosteriorTable
 

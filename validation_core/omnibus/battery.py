@@ -32,8 +32,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from validation_core.omnibus.places import _ContrastWeights, _XFunctions
-from validation_core.omnibus.slots import SlotRanks, Slots, _normal, _Pools
+from validation_core.omnibus.places import (
+    SlotRanks,
+    Slots,
+    _ContrastWeights,
+    _normal,
+    _Pools,
+    _XFunctions,
+)
 from validation_core.types import Array
 
 Kind = Literal["mean", "width", "shape", "pair", "score"]

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.keys import Arrays
-from validation_core.learn.standardizer import Standardizer, robust
-from validation_core.learn.stored import StoredNetwork
-from validation_core.narrow import narrowed
+from validation_core.learn.standardizer import Standardizer, StoredNetwork, robust
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe, _share_ties
-from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores
+from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores, narrowed
 
 if TYPE_CHECKING:
     from validation_core.learn.training import Problem, Report

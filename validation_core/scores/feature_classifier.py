@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.keys import Arrays
-from validation_core.learn.standardizer import moments
-from validation_core.learn.stored import GIVEN, StoredNetwork
+from validation_core.learn.standardizer import GIVEN, StoredNetwork, moments
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from validation_core.keys import Specification
 from validation_core.learn.standardizer import robust
-from validation_core.narrow import narrowed
 from validation_core.scores.classifier import _scaled
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, PosteriorTable, narrowed
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,8 +18,14 @@ from validation_core.keys import part
 from validation_core.learn import nets
 from validation_core.learn.nets import Parameters, Tensors
 from validation_core.learn.optim import Adam
-from validation_core.learn.standardizer import Standardizer, moments, robust, whitener
-from validation_core.learn.stored import GIVEN, StoredNetwork
+from validation_core.learn.standardizer import (
+    GIVEN,
+    Standardizer,
+    StoredNetwork,
+    moments,
+    robust,
+    whitener,
+)
 from validation_core.learn.training import Report, descend
 from validation_core.rng import stream
 from validation_core.scores import _share_ties

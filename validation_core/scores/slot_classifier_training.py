@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from validation_core.learn.nets import Parameters
-from validation_core.learn.stored import StoredNetwork
+from validation_core.learn.standardizer import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores import _share_ties
 from validation_core.scores.slot_classifier import SlotClassifier, _Inputs

@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist, pdist
 from validation_core.keys import Arrays
 from validation_core.learn import nets, training
 from validation_core.learn.optim import Adam
-from validation_core.learn.stored import StoredNetwork
+from validation_core.learn.standardizer import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,

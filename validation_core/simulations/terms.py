@@ -226,7 +226,7 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
 
     def compute(self, store: Store, report: Report) -> _PosteriorSample:
         """Chains from the truths; the last `draws` states of each data set."""
-        from validation_core.bayes import hmc
+        from validation_core.bayes import posterior as hmc
 
         pairs = _simulated(self.model, self.seed, self.which)
         streams = _streams(self)

@@ -3,10 +3,9 @@
 Nothing here knows what a score is or where it came from.
 """
 
-from validation_core.statistics.accuracy import AccuracyTest, c2st
 from validation_core.statistics.coverage import Atc, atc, bootstrap_band
 from validation_core.statistics.curves import bins, histogram, histogram_band
-from validation_core.statistics.differences import AucTest, auc, multiple
+from validation_core.statistics.differences import AccuracyTest, AucTest, auc, c2st, multiple
 from validation_core.statistics.intervals import (
     binomial_bounds,
     clopper_pearson,

@@ -20,7 +20,7 @@ from scipy.special import expit, ndtri
 
 from validation_core.statistics import slots
 from validation_core.statistics.intervals import binomial_bounds
-from validation_core.statistics.permutation import share_beyond
+from validation_core.statistics.laws import share_beyond
 
 HEAVY = 0.5
 """Shape of the tail from which on a variance is infinite, so that intervals say too little."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp, ndtri, xlogy
 
-from validation_core.statistics.permutation import share_beyond
+from validation_core.statistics.laws import share_beyond
 from validation_core.statistics.ranks import require_numbers
 
 Float = NDArray[np.float64]

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import methods, models, sampling, statistics
-from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, Perturbation
 from validation_core.benchmarks.over_gamma import OverGamma, finer
-from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from validation_core import models, sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
-from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.gaussian import Gaussian, Perturbation
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, finer
-from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
 from validation_core.localization.outline import rims, stacked

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import floats, repeats
+from validation_core.tables import repeats
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 FEW_ROWS = 50
@@ -78,9 +78,9 @@ def _table(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
     yield from _constant(data.theta, "theta", names)
     numbered = [f"column {i + 1}" for i in range(data.x.shape[1])]
     yield from _constant(data.x, "x", numbered)
-    yield from floats._coarse(data.theta, "theta", names)
-    yield from floats._coarse(data.q.reshape(-1, data.q.shape[-1]), "theta_q", names)
-    yield from floats._coarse(data.x, "x", numbered)
+    yield from repeats._coarse(data.theta, "theta", names)
+    yield from repeats._coarse(data.q.reshape(-1, data.q.shape[-1]), "theta_q", names)
+    yield from repeats._coarse(data.x, "x", numbered)
     yield from _content_warnings(data, names)
 
 
@@ -93,8 +93,8 @@ def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
         )
     yield from _constant(data.p.theta, "p", names)
     yield from _constant(data.q.theta, "q", names)
-    yield from floats._coarse(data.p.theta, "p", names)
-    yield from floats._coarse(data.q.theta, "q", names)
+    yield from repeats._coarse(data.p.theta, "p", names)
+    yield from repeats._coarse(data.q.theta, "q", names)
 
 
 def _constant(array: Array, name: str, columns: Sequence[str]) -> Iterator[str]:

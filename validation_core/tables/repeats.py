@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy  # its parts load at first use: a child that reads files needs none
 from numpy.typing import NDArray
 
-from validation_core.hashing import hashed
+from validation_core.rng import hashed
 from validation_core.types import Array, PosteriorTable
 
 Fault = Literal["chain", "repeated draws", "repeated simulations", "truth among draws"]
@@ -289,3 +289,220 @@ def _chances(q: Array) -> NDArray[np.float64]:
     each = counts * np.log(counts / k) - scipy.special.gammaln(counts + 1)
     log = scipy.special.gammaln(k + 1.0) + np.bincount(starts // k, weights=each, minlength=g)
     return np.minimum(np.exp(log), 1.0)
+
+
+# ---- One float type for truths and draws: 0.1 in float64 is not 0.1 in float32 ----
+#
+# Numbers that lie on a grid, or at a bound, tie between a truth and the draws of a right q. Saved
+# in two float types they no longer do, and a right q is rejected. What is rounded alike on both
+# sides stays exchangeable, so that all are rounded to the narrowest type present.
+
+
+_BLOCK = 2**20  # numbers looked at together
+_EXACT = 2.0**24  # whole numbers up to here are float32's, whoever saved them
+_NAMES = {2: "float16", 4: "float32", 8: "float64"}
+_TYPES: dict[int, np.dtype[np.floating]] = {size: np.dtype(name) for size, name in _NAMES.items()}
+
+Sizes = NDArray[np.int64]
+
+
+class _Alike(NamedTuple):
+    """Arrays brought to one type, and what a user is told of it."""
+
+    arrays: dict[str, Array]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def _alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[np.generic]]) -> _Alike:
+    """The sides (..., D) of one quantity, column by column in the narrowest type of any of them.
+
+    A type is what a file declares. float64 that holds nothing but float32's numbers, as after a
+    conversion, counts as float32; whole numbers are of no type and stay as they are, unless
+    another side is in a type too narrow for them: q's draws were then rounded, and the truths
+    are rounded as they were. Where rounding would make a finite number infinite nothing is
+    rounded, and a warning says so.
+
+    Args:
+        sides: arrays by name, with equally many columns; float32 or float64.
+        declared: the type each had in its file; without one, the array's own.
+    """
+    arrays = dict(sides)
+    kinds = {name: declared.get(name, array.dtype) for name, array in arrays.items()}
+    if len(set(kinds.values())) == 1 and next(iter(kinds.values())) in (_TYPES[2], _TYPES[4]):
+        return _Alike(arrays)
+    sizes = {name: _sizes(array, kinds[name]) for name, array in arrays.items()}
+    target: Sizes = np.min(list(sizes.values()), axis=0)  # (D,)
+    _coarse = {
+        name: np.flatnonzero((size > target) & (arrays[name].itemsize > target))
+        for name, size in sizes.items()
+    }
+    if beyond := [name for name, js in _coarse.items() if _overflow(arrays[name], js, target)]:
+        wide: dict[str, Array] = {
+            name: array.astype(np.float64, copy=False) for name, array in arrays.items()
+        }
+        return _Alike(wide, warnings=(_kept(beyond, kinds, target),))
+    container = _container(arrays, target)
+    rounded = {
+        name: _rounded(array, _coarse[name], target, container) for name, array in arrays.items()
+    }
+    changed = [name for name, js in _coarse.items() if len(js)]
+    return _Alike(rounded, notes=(_told(changed, kinds, target),) * bool(changed))
+
+
+def _sizes(array: Array, kind: np.dtype[np.generic]) -> Sizes:
+    """(D,): bytes of the narrowest float that each column can be said to be in."""
+    d = array.shape[-1]
+    if kind.kind == "f" and kind.itemsize < 8:
+        return np.full(d, kind.itemsize)
+    fits, fraction = np.full(d, kind.kind == "f"), np.zeros(d, dtype=bool)
+    for block in _blocks(array):
+        if not fits.any():
+            break
+        with np.errstate(all="ignore"):  # log densities may be infinite or NaN
+            fits &= ((block.astype(np.float32) == block) | ~np.isfinite(block)).all(axis=0)
+            if not fraction.all():
+                fraction |= ((np.abs(block) > _EXACT) | (block % 1 != 0)).any(axis=0)
+    return np.where(fits & fraction, 4, 8)
+
+
+def _blocks(array: Array) -> Sequence[Array]:
+    """The rows (..., D) of an array, a bounded number at a time."""
+    step = max(1, _BLOCK // max(1, array[:1].size))
+    d = array.shape[-1]
+    return [array[i : i + step].reshape(-1, d) for i in range(0, len(array), step)]
+
+
+def _overflow(array: Array, columns: NDArray[np.intp], target: Sizes) -> bool:
+    """Whether one of these columns would become infinite in its target type."""
+    for j in columns:
+        size = np.abs(array[..., j])
+        if ((size > np.finfo(_TYPES[int(target[j])]).max) & np.isfinite(size)).any():
+            return True
+    return False
+
+
+def _container(arrays: Mapping[str, Array], target: Sizes) -> np.dtype[np.floating]:
+    """The type of the arrays themselves: float32 where one has it and it holds all of them."""
+    has = {array.itemsize for array in arrays.values()}
+    return _TYPES[4 if has == {4} or (4 in has and target.max() <= 4) else 8]
+
+
+def _rounded(
+    array: Array, columns: NDArray[np.intp], target: Sizes, container: np.dtype[np.floating]
+) -> Array:
+    if container.itemsize == 4 and (target == 4).all():
+        with np.errstate(under="ignore"):
+            return array.astype(container, copy=False)
+    whole = array.astype(container, copy=len(columns) > 0)
+    for j in columns:
+        with np.errstate(under="ignore"):
+            whole[..., j] = array[..., j].astype(_TYPES[int(target[j])])
+    return whole
+
+
+def _types(kinds: Mapping[str, np.dtype[np.generic]]) -> str:
+    return ", ".join(f"{name} in {kind}" for name, kind in kinds.items())
+
+
+def _told(changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
+    return (
+        f"True values and draws were saved in more than one float type ({_types(kinds)}): "
+        f"{' and '.join(changed)} rounded to {_NAMES[int(target.min())]}, so that equal "
+        "numbers are equal."
+    )
+
+
+def _kept(beyond: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
+    return (
+        f"True values and draws must be saved in one float type; got {_types(kinds)}, with "
+        f"numbers in {' and '.join(beyond)} too large for {_NAMES[int(target.min())]}. Nothing "
+        "was rounded: numbers on a grid or at a bound may differ by their type alone, and a "
+        "correct q be rejected. Save all of them as float64 from the start."
+    )
+
+
+# ---- How far numbers reach: columns that floats hold but cannot square, or have lost ----
+
+
+_LARGEST, _SMALLEST = 1e150, 1e-150  # whose squares a double holds
+_WIDEST = 1e307  # of which a sum of a few is finite
+_STEPS = 100  # that a column's float type has within its range: fewer have lost it
+_FAR = 2.0**20  # a level at which a constant may be a number that lost its digits
+
+
+class Range(NamedTuple):
+    """A column that cannot be squared: its name, largest size and width."""
+
+    name: str
+    largest: float
+    width: float
+
+    @property
+    def infinite(self) -> bool:
+        """Whether not even its width is a number to work with."""
+        return not self.width < _WIDEST or self.largest > _WIDEST
+
+    def __str__(self) -> str:
+        return f"{self.name} of size {self.largest:.3g} and range {self.width:.3g}"
+
+
+def _extreme(
+    data: PosteriorTable, names: Sequence[str], x_names: Sequence[str]
+) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+    """Columns of theta (with q's draws) and of x whose squares a double cannot hold."""
+    theta = [_ends(data.theta), _ends(data.q.reshape(-1, data.q.shape[-1]))]
+    low = np.minimum(theta[0][0], theta[1][0])
+    high = np.maximum(theta[0][1], theta[1][1])
+    return tuple(_beyond(low, high, names)), tuple(_beyond(*_ends(data.x), x_names))
+
+
+def _beyond(low: Array, high: Array, names: Sequence[str]) -> Iterator[Range]:
+    with np.errstate(over="ignore"):
+        width = high - low
+    size = np.maximum(np.abs(low), np.abs(high))
+    for j in map(int, np.flatnonzero((size > _LARGEST) | ((width > 0) & (width < _SMALLEST)))):
+        name = names[j] if j < len(names) else f"column {j + 1}"
+        yield Range(name, float(size[j]), float(width[j]))
+
+
+def _ends(rows: Array) -> tuple[Array, Array]:
+    """The smallest and the largest number of each column of rows (n, C), in float64."""
+    c = rows.shape[1]
+    low, high = np.full(c, np.inf), np.full(c, -np.inf)
+    step = max(1, _BLOCK // max(1, c))
+    for first in range(0, len(rows), step):
+        block = rows[first : first + step]
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+    return low, high
+
+
+def _coarse(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
+    """Columns whose float type has few numbers within their range: their digits are lost."""
+    if len(rows) < 2:
+        return
+    low, high = _ends(rows)
+    level = np.maximum(np.abs(low), np.abs(high))
+    for j in range(rows.shape[1]):
+        kind = _kind(rows[:, j], float(level[j]), float(high[j] / 2 - low[j] / 2))
+        with np.errstate(over="ignore", under="ignore"):
+            step = float(np.spacing(level[j].astype(kind)))
+        flat = high[j] == low[j]
+        if level[j] < _FAR if flat else not step * _STEPS > high[j] - low[j]:
+            continue
+        count = len(np.unique(rows[:, j]))
+        yield (
+            f"{name} holds only {count:,} different value{'s' * (count > 1)} in {columns[j]}: it "
+            f"lies near {level[j]:.10g}, where {kind} has steps of {step:.2g}, so that digits may "
+            f"be lost. Subtract the offset (or change the unit) before saving, or save it as "
+            f"float64."
+        )
+
+
+def _kind(column: Array, level: float, half: float) -> np.dtype[np.floating]:
+    """float32 for a column that holds nothing but its numbers, where these are few."""
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.float32(level)
+        few = bool(np.isfinite(near)) and float(np.spacing(near)) * _STEPS > 2 * half
+        narrow = few and bool((column.astype(np.float32) == column).all())
+    return np.dtype(np.float32) if narrow else column.dtype

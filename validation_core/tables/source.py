@@ -7,12 +7,14 @@ headers; sizes are added up from these, and nothing is unpacked before they have
 from __future__ import annotations
 
 import math
+import os
 import re
 import struct
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -430,3 +432,114 @@ def _short_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
     codes = np.ascontiguousarray(array).view(order).reshape(len(array), -1)
     native = np.ascontiguousarray(codes[:, : short.itemsize // 4], np.uint32)
     return np.where(native > _LAST_CODE, _REPLACEMENT, native).astype(np.uint32).view(short)[:, 0]
+
+
+# ---- Files that are on the server's own machine: samples, and what its operator allows ----
+#
+# That is off unless NPTLAB_FILES names a folder. A path is followed to where it really leads
+# before it is compared with the folder, so that neither `..` nor a link leads out of it.
+
+
+VARIABLE = "NPTLAB_FILES"
+ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".h5", ".hdf5", ".nc", ".netcdf")
+
+_SHOWN = 200
+_VISITED = 20_000
+_DEPTH = 6
+
+
+class _Listing(NamedTuple):
+    """Files that can be read, as texts that `within` takes, and what is said when some are not
+    listed."""
+
+    files: tuple[str, ...]
+    cut: str | None
+
+
+def folder() -> Path | None:
+    """The folder whose files may be read; None where the operator allows none.
+
+    Raises:
+        ValueError: when it is set to something that is no folder.
+    """
+    setting = os.environ.get(VARIABLE, "")
+    if not setting:
+        return None
+    try:
+        root = Path(setting).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        root = None
+    if root is None or not root.is_dir():
+        raise ValueError(f"{VARIABLE} must name a folder; got {setting!r}. Correct or unset it.")
+    return root
+
+
+def within(folder: Path, text: str) -> Path:
+    """The file that a user's text names, if it lies in the folder.
+
+    Args:
+        folder: the folder that the operator allows.
+        text: a path relative to it, or a whole path that leads into it.
+
+    Raises:
+        ValueError: for anything else; the words do not tell whether a file outside exists.
+    """
+    name = label(text)
+    try:
+        root = folder.resolve(strict=True)
+        path = (root / text).resolve(strict=True)
+        inside = path.is_relative_to(root) and path.is_file()
+    except (OSError, RuntimeError, ValueError):
+        inside = False
+    if not text.strip() or not inside:
+        raise ValueError(
+            f"A path must name a file in the folder that this server allows; got {name!r}. "
+            f"Choose one from its list."
+        )
+    return path
+
+
+def listing(folder: Path) -> _Listing:
+    """The files below a folder that can be read, by name; links are left out."""
+    files: list[str] = []
+    cut = None
+    for visited, path in enumerate(_walk(folder, _DEPTH)):
+        if visited >= _VISITED or len(files) >= _SHOWN:
+            cut = f"Only the first {len(files)} files are listed; name another by its path."
+            break
+        if path.suffix.lower() in ENDINGS:
+            files.append(path.relative_to(folder).as_posix())
+    return _Listing(tuple(files), cut)
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    """Everything below a folder that is no link: files first, then the folders within."""
+    try:
+        with os.scandir(folder) as entries:
+            here = sorted((e for e in entries if not e.is_symlink()), key=lambda e: e.name)
+    except OSError:
+        return
+    yield from (Path(entry.path) for entry in here if entry.is_file())
+    for entry in here:
+        if entry.is_dir() and depth and not entry.name.startswith("."):
+            yield from _walk(Path(entry.path), depth - 1)
+
+
+# ---- Two small tables to try a diagnosis on, of a posterior that is known exactly ----
+
+SAMPLES: Mapping[str, str] = {
+    "sample_well_trained": (
+        "draws of the exact posterior of a straight line seen at five places: what a perfectly "
+        "trained estimator would give (400 rows, 50 draws at each)"
+    ),
+    "sample_undertrained": (
+        "the same line with draws from a posterior 30% too narrow, its slope 0.3 posterior sd too "
+        "high: what an undertrained estimator often gives (400 rows, 50 draws at each)"
+    ),
+}
+"""What each sample is, in a sentence for the page that offers it."""
+
+
+def sample_path(name: str) -> Path:
+    """Where a sample lies."""
+    return Path(__file__).parents[1] / "data" / f"{name}.npz"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.tables import checks, floats, repeats, source
+from validation_core.tables import checks, repeats, source
 from validation_core.tables.densities import (
     _offset_sentences,
     _read_densities,
@@ -18,7 +18,7 @@ from validation_core.tables.densities import (
     _unfinished_densities,
     _unused_extras,
 )
-from validation_core.tables.floats import Range
+from validation_core.tables.repeats import Range
 from validation_core.tables.source import AmbiguousOrder, Order
 from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
@@ -49,9 +49,9 @@ class Upload:
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float holds; two samples have no x."""
         if isinstance(self.data, PosteriorTable):
-            return floats._extreme(self.data, self.names, self.x_names)
+            return repeats._extreme(self.data, self.names, self.x_names)
         both = PosteriorTable(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
-        return floats._extreme(both, self.names, ())
+        return repeats._extreme(both, self.names, ())
 
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
@@ -174,7 +174,7 @@ def _table(
         densities = {name: array[keep] for name, array in densities.items()}
     observed, told_observed = _read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
-    same = floats._alike({"theta": theta, "theta_q": q, **observed_draws}, declared)
+    same = repeats._alike({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
@@ -230,7 +230,7 @@ def _one_log_q(
     if len(both) < 2:
         return densities, ()
     # Columns are what `floats` rounds: log q is one, whatever the shape.
-    same = floats._alike({name: array[..., None] for name, array in both.items()}, declared)
+    same = repeats._alike({name: array[..., None] for name, array in both.items()}, declared)
     return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
 
 
@@ -247,7 +247,7 @@ def _samples(
         )
     (keep_p, dropped_p), (keep_q, dropped_q) = checks._finite({"p": p}), checks._finite({"q": q})
     p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
-    same = floats._alike({"p": p, "q": q}, declared)
+    same = repeats._alike({"p": p, "q": q}, declared)
     p, q = same.arrays["p"], same.arrays["q"]
     whole = Upload(
         data=TwoSamples(_unconditional(p), _unconditional(q)),

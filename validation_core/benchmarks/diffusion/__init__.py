@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn.standardizer import moments
-from validation_core.learn.stored import StoredNetwork
+from validation_core.learn.standardizer import StoredNetwork, moments
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint

@@ -15,10 +15,9 @@ import numpy as np
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis.choice import _unusable
-from validation_core.diagnosis.choice import obstacle as hinders
 from validation_core.diagnosis.claims import Claims, _called
-from validation_core.diagnosis.learning import _held_back
+from validation_core.diagnosis.learning import _held_back, _unusable
+from validation_core.diagnosis.learning import obstacle as hinders
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -52,7 +51,7 @@ from validation_core.methods import SBC, SKL, skl
 from validation_core.methods.base import Method
 from validation_core.methods.skl import nats_in_words
 from validation_core.rng import stream
-from validation_core.scores import ratio
+from validation_core.scores import quantities
 from validation_core.statistics import coverage, effects
 from validation_core.statistics import divergence as nats
 from validation_core.statistics.effects import WIDEST
@@ -534,13 +533,13 @@ def _by_densities(upload: Upload, seed: int) -> _DensityDivergence | None:
     Where they are, the numbers are those of the record of `methods.SKL`, p-value included; then
     what is left of it when M draws of q are weighed by p / q.
     """
-    log_ratios = ratio.of_densities(upload.densities)
-    if log_ratios is None or ratio.obstacle(upload) is not None:
+    log_ratios = quantities.of_densities(upload.densities)
+    if log_ratios is None or quantities.obstacle(upload) is not None:
         return None
     method = SKL()
     outcome = method.test(log_ratios, stream(seed, "diagnose", method.label))
     truth, draws = log_ratios.truth[0], log_ratios.draws[0]
-    finite = ratio.finite(log_ratios)
+    finite = quantities.finite(log_ratios)
     with np.errstate(invalid="ignore"):
         d = truth - draws.mean(-1)
     bars, beyond = _bars(d[finite])

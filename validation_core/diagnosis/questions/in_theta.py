@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
-from validation_core.diagnosis import choice, learning
+from validation_core.diagnosis import learning
 from validation_core.diagnosis.claims import Claims, _called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -30,12 +30,11 @@ from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
-from validation_core.narrow import narrow
 from validation_core.rng import stream
 from validation_core.statistics import PooledLaw, slots
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples
+from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples, narrow
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -65,7 +64,7 @@ class InTheta(Question["_MassInTheta"]):
                 "A map over theta compares true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
             )
-        return choice.obstacle(WithinX(), upload) or choice._unusable(upload)
+        return learning.obstacle(WithinX(), upload) or learning._unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -78,7 +77,7 @@ class InTheta(Question["_MassInTheta"]):
         network = training(upload, WithinX(), seed)
         assert network is not None
         both = [network]
-        if choice._within(upload) is None:
+        if learning._within(upload) is None:
             both.append(_slot_training(upload, seed))
         return (_InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from validation_core import scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.choice import _unusable, obstacle
+from validation_core.diagnosis.learning import _unusable, obstacle
 from validation_core.methods.base import Method
 from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
 from validation_core.omnibus import LearnedScore, TableStatistics, statistics_of
 from validation_core.omnibus.battery import RATIOS, ROUNDING, Battery, EvidenceScale, scale
-from validation_core.omnibus.slots import SlotRanks, Slots, log_ratios, norms
+from validation_core.omnibus.places import SlotRanks, Slots, log_ratios, norms
 from validation_core.rng import stream
-from validation_core.statistics.permutation import share_beyond
+from validation_core.statistics.laws import share_beyond
 from validation_core.statistics.ranks import count, require_numbers
 from validation_core.tables import Upload
 from validation_core.types import Array, BlockScores, PosteriorTable, Score, Scores, TableScores

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from validation_core import keys, sampling
-from validation_core.diagnosis import choice, learning, tasks
+from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.claims import Claims, _called, _column
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
@@ -34,22 +34,21 @@ from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import Arrays, Specification
-from validation_core.learn.stored import StoredNetwork
+from validation_core.learn.standardizer import StoredNetwork
 from validation_core.localization import maps
 from validation_core.localization import over_x as smoothing
 from validation_core.localization.over_x import Reduced, reduced
 from validation_core.methods import lc2st
 from validation_core.methods.base import Method
 from validation_core.models import Training
-from validation_core.narrow import narrow
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.statistics import ball as ball_of
-from validation_core.statistics.local import distance_of_logits, local
+from validation_core.statistics.localization import distance_of_logits, local
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import Array, Benchmark, PosteriorTable, TwoSamples
+from validation_core.types import Array, Benchmark, PosteriorTable, TwoSamples, narrow
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -96,7 +95,7 @@ class Observation(Question["AtObservation"]):
                 f"A local test learns on half of the rows and needs at least {FEWEST} rows; got "
                 f"{upload.n}. Upload more rows."
             )
-        return choice._unusable(upload)
+        return learning._unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int, where: Where = None
@@ -115,7 +114,7 @@ class Observation(Question["AtObservation"]):
         network = Training(source=source, recipe=_LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
-            if method.localizes and choice.obstacle(method, upload) is None:
+            if method.localizes and learning.obstacle(method, upload) is None:
                 localizer = training(upload, method, seed)
                 assert localizer is not None
                 studies.append(at.study(upload, seed, localizer, "ball"))

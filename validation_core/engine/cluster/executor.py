@@ -25,9 +25,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.cluster import checks, remote
-from validation_core.engine.cluster.checks import Garbage
-from validation_core.engine.cluster.remote import Name, _Answer, _Message, _SentEntry
+from validation_core.engine.cluster import checks
+from validation_core.engine.cluster.checks import Garbage, Name, _Answer, _Message, _SentEntry
 from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
 from validation_core.store import Store
 
@@ -120,7 +119,7 @@ class _SchedulerLink:
         """Who these workers are: what each answers, by address; those that are gone do not."""
         message: _Message = {"versions": _wanted()}
         options = {"workers": sorted(workers), "on_error": "ignore"}
-        answers: dict[str, object] = self.client().run(remote.call, message, **options)
+        answers: dict[str, object] = self.client().run(checks.call, message, **options)
         return answers
 
     def close(self) -> None:
@@ -176,7 +175,7 @@ def _knock(address: str) -> None:
 
 def _wanted() -> dict[str, str]:
     """Versions that a worker must have: those here, and one thread."""
-    return {**remote._versions(), "OMP_NUM_THREADS": "1"}
+    return {**checks._versions(), "OMP_NUM_THREADS": "1"}
 
 
 def _cause(error: Exception) -> str:
@@ -331,7 +330,7 @@ class _RemoteFuture(Future[None]):
 
     def message(self) -> _Message:
         """The task, what the store has of what it names, and what a worker has asked for."""
-        entries = remote._find_entries(self.store, sorted(self.asked))
+        entries = checks._find_entries(self.store, sorted(self.asked))
         absent = self.asked - {entry.name for entry in entries}
         rest = self._named - self.asked
         present = {name for name in rest if self.store.has(*name)}
@@ -464,7 +463,7 @@ class DaskExecutor(Executor):
             message: _Message = {**sent.message(), "topic": self._topic, "versions": _wanted()}
             options = {"key": f"nptlab-{uuid.uuid4().hex}", "pure": False}
             sent.remote = client.submit(
-                remote.call, message, **options, **self._where(sent, worker)
+                checks.call, message, **options, **self._where(sent, worker)
             )
             sent.remote.add_done_callback(lambda ended: self._back(sent, ended))
         except Exception as error:
@@ -502,7 +501,7 @@ class DaskExecutor(Executor):
             return
         if self._members.is_refused(worker):
             raise Garbage("what it sent before was not right")
-        if answer["sources"] != remote._sources():
+        if answer["sources"] != checks._sources():
             self._members.mark_suspect(worker)
         entries = checks.entries_of(answer, sent.plain_task, sent.store)
         for notice in answer.get("notices", ()):
@@ -523,7 +522,7 @@ class DaskExecutor(Executor):
             sent.settle(_readable(error))
 
     def _keep(self, sent: _RemoteFuture, answer: _Answer, entries: list[_SentEntry]) -> None:
-        remote._put_entries(sent.store, entries)
+        checks._put_entries(sent.store, entries)
         if "lacks" in answer:
             self._lend(sent, {(kind, key) for kind, key in answer["lacks"]}, answer["worker"])
         elif "error" in answer:

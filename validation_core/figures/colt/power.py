@@ -109,7 +109,7 @@ def _look(curve: _PowerCurve) -> tuple[str, str, str]:
         return style.NULL, "2 3", "cross"
     if curve.method == "colt":
         return _EMBEDDINGS[curve.label.split()[1]]
-    return live._look(style.method_style(curve.method))
+    return live.look(style.method_style(curve.method))
 
 
 def _marks(curve: _PowerCurve) -> list[Mark]:

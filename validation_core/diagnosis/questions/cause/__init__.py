@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.choice import _unusable
 from validation_core.diagnosis.claims import Claims, _called
+from validation_core.diagnosis.learning import _unusable
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -34,7 +34,6 @@ from validation_core.diagnosis.questions.cause.findings import (
     _PreparedTable,
     _subsample,
 )
-from validation_core.diagnosis.questions.cause.modes import missed_mode
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
     _classify,
@@ -42,6 +41,7 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
     _null_pvalue,
     _reference_sets,
     _refined,
+    missed_mode,
 )
 from validation_core.diagnosis.records import equals
 from validation_core.figures import style

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import scores as scoring
-from validation_core.diagnosis import choice, learning
+from validation_core.diagnosis import learning
 from validation_core.diagnosis.claims import Claims, _called, _column
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -40,7 +40,6 @@ from validation_core.figures.outcome import Drawn
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
-from validation_core.narrow import narrow
 from validation_core.omnibus.places import (
     CHOSEN,
     COLUMNS,
@@ -53,7 +52,7 @@ from validation_core.omnibus.places import (
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable, TwoSamples
+from validation_core.types import Array, PosteriorTable, TwoSamples, narrow
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -88,7 +87,7 @@ class OverX(Question["_ErrorsOverX"]):
                 f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
                 f"rows; got {upload.n}. Upload more rows."
             )
-        return choice._unusable(upload)
+        return learning._unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -98,7 +97,7 @@ class OverX(Question["_ErrorsOverX"]):
             return ()
         network = None
         for method in methods:
-            if method.reads_classifier and choice.obstacle(WithinX(), upload) is None:
+            if method.reads_classifier and learning.obstacle(WithinX(), upload) is None:
                 network = training(upload, method, seed)
                 break
         if network is None:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.diagnosis.choice import obstacle as cannot
 from validation_core.diagnosis.claims import _called
+from validation_core.diagnosis.learning import obstacle as cannot
 from validation_core.diagnosis.questions.base import (
     Interval,
     Json,

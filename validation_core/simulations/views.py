@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
-from validation_core.figures.divergence.lines import DrawnLine, LineStyle, NatsAxis, along, beside
-from validation_core.figures.divergence.lines import marks as line_marks
-from validation_core.figures.divergence.nats import size
 from validation_core.figures.marks import HLine, Mark, Panel, Slider, over, sentence
 from validation_core.simulations import MS, Plan, Summary, Terms, summary, tested
+from validation_core.simulations.curves import DrawnLine, LineStyle, NatsAxis, along, beside, size
+from validation_core.simulations.curves import marks as line_marks
 from validation_core.types import Array
 
 PREFIXES = (10, 25, 50, 100, 200)
@@ -62,7 +61,7 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
 def _look(inference: Inference) -> LineStyle:
     """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    look = LineStyle(*live._look(style._algorithm_style(name)))
+    look = LineStyle(*live.look(style.algorithm_style(name)))
     return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
 
 
@@ -117,7 +116,7 @@ def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panel
             [
                 _SummaryCurve(
                     label,
-                    LineStyle(*live._look(style._algorithm_style(name))),
+                    LineStyle(*live.look(style.algorithm_style(name))),
                     *_by_iterations(*of),
                     ran,
                     first,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from validation_core.diagnosis import equals
 from validation_core.figures import live
-from validation_core.figures.divergence.nats import _tick, size
 from validation_core.figures.marks import (
     Anchor,
     Axis,
@@ -31,6 +30,7 @@ from validation_core.figures.marks import (
 from validation_core.figures.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
 from validation_core.simulations import MS, InferenceRun, RunResult, terms
+from validation_core.simulations.curves import _tick, size
 from validation_core.simulations.terms import (
     FLIPS,
     DatasetTerms,
