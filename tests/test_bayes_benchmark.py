@@ -301,7 +301,7 @@ def test_ranks_far_out_stay_numbers():
 
 def test_a_map_shows_the_truth_of_each_place():
     source = Simulated(benchmark=HEART, gamma=100.0)
-    places = maps.simulated(source, HEART.x(50, stream(22)), 7, stream(23))
+    places = maps._simulated(source, HEART.x(50, stream(22)), 7, stream(23))
     assert places.truth.shape == (7, 1, 2)
     assert places.q.shape == (7, maps.SHOWN, 2)
     drawn = HEART.pairs(7, 100.0, stream(23))

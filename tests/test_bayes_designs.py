@@ -8,11 +8,11 @@ import pytest
 
 from tests.conftest import ROOT
 from validation_core import keys
-from validation_core.bayes import MODELS, Concrete, Ionosphere
+from validation_core.bayes import MODELS, _Concrete, _Ionosphere
 from validation_core.bayes import model as designs
 from validation_core.benchmarks.bayes_model import BayesModel
 
-KINDS = {"ionosphere": Ionosphere, "concrete": Concrete}
+KINDS = {"ionosphere": _Ionosphere, "concrete": _Concrete}
 DIGESTS = {
     "ionosphere": "9d86319bae0bd5e1a4259207c3742783",
     "concrete": "705badbb318e202101b5b49f7c8697bb",

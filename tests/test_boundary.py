@@ -84,7 +84,7 @@ def test_closed_forms_agree_with_trials(offset, degrees):
 
 
 def test_uniform_power_of_the_digest():
-    _, uniform = toy.rank_trials(100, 10, 400, seed=3)
+    _, uniform = toy._rank_trials(100, 10, 400, seed=3)
     assert uniform[0] / 400 == pytest.approx(0.99, abs=0.02)
     assert 4 <= uniform[-1] <= 38  # 5% of 400, four sd
 
@@ -126,8 +126,8 @@ def test_score_means():
 
 
 def test_what_the_page_reads_at_one_place():
-    exact = toy.closed_forms(50)
-    counts = toy.Rates(*(np.arange(a.size).reshape(a.shape) for a in exact))
+    exact = toy._closed_forms(50)
+    counts = toy._RejectionRates(*(np.arange(a.size).reshape(a.shape) for a in exact))
     pairs = toy.at(exact, counts, 1.01, 44.0)
     row, column = 20, 9
     assert pairs[0] == (exact.c2st[row, column], row * 19 + column)

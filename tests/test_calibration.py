@@ -16,11 +16,11 @@ from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.calibration import (
     SHOWN,
     Interval,
-    LearnedDivergenceStudy,
-    RowErrorStudy,
     _CalibrationErrors,
     _LearnedDivergence,
+    _LearnedDivergenceStudy,
     _marginals,
+    _RowErrorStudy,
 )
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
@@ -62,7 +62,7 @@ def gaussian(n=400, k=100, d=1, shift=0.0, width=1.0, seed=0, dtype=np.float64, 
 def answered(upload, seed=0):
     """What ranks, moments and densities say, without a network."""
     tasks.hold(upload)
-    task = RowErrorStudy(digest=upload.digest, seed=seed)
+    task = _RowErrorStudy(digest=upload.digest, seed=seed)
     found = task.answer(upload, None, lambda fraction, live: None)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     return found
@@ -400,7 +400,7 @@ def test_densities_bring_regions_and_the_divergence(golden):
     upload = with_densities()
     task, estimate = QUESTION.studies(upload, diagnosis.default_methods(), 0)
     assert task.densities
-    assert isinstance(estimate, LearnedDivergenceStudy)
+    assert isinstance(estimate, _LearnedDivergenceStudy)
     found = answered(upload)
     variance = 0.8**2
     known = 0.5 * (1 / variance + variance - 2) + 0.3**2 / 2 * (1 + 1 / variance)
@@ -484,7 +484,7 @@ def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
     tasks.hold(upload)
     store = Store(tmp_path)
     planned = QUESTION.studies(upload, diagnosis.default_methods(), 0)
-    assert [type(task) for task in planned] == [RowErrorStudy, LearnedDivergenceStudy]
+    assert [type(task) for task in planned] == [_RowErrorStudy, _LearnedDivergenceStudy]
     assert planned[1].needs == {keys.key(planned[1].trainings[0])}
     founds = []
     for task in planned:
@@ -503,7 +503,7 @@ def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
 
 
 def test_without_a_classifier_among_the_methods_there_is_no_estimate():
-    assert [type(task) for task in QUESTION.studies(gaussian(), [SBC()], 0)] == [RowErrorStudy]
+    assert [type(task) for task in QUESTION.studies(gaussian(), [SBC()], 0)] == [_RowErrorStudy]
 
 
 def test_obstacles_say_the_rule():

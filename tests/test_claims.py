@@ -6,7 +6,7 @@ import pytest
 from validation_core import diagnosis, tables
 from validation_core.diagnosis import questions, tasks
 from validation_core.diagnosis.claims import TITLES
-from validation_core.diagnosis.questions.calibration import RowErrorStudy
+from validation_core.diagnosis.questions.calibration import _RowErrorStudy
 from validation_core.diagnosis.questions.over_x import _over_x
 from validation_core.methods import SBC, Omnibus
 from validation_core.omnibus.battery import SHARES
@@ -31,11 +31,11 @@ def made(seed, n=60, k=20, shift=0.0):
 def answered(upload, seed):
     """A verdict without learned scores, and what two panels say under it."""
     tasks.hold(upload)
-    sbc = diagnosis.run_method(upload, SBC(), seed, network=lambda: None)
+    sbc = diagnosis._run_method(upload, SBC(), seed, network=lambda: None)
     found = diagnosis.verdict(
         [tasks._run_relabelling(upload, QUICK, seed, {}), sbc], upload, seed=seed
     )
-    sizes = RowErrorStudy(digest=upload.digest, seed=seed)
+    sizes = _RowErrorStudy(digest=upload.digest, seed=seed)
     results = {
         "size": sizes.answer(upload, None, lambda done, live: None),
         "over_x": _over_x(upload, seed, nulls=99),

@@ -13,16 +13,16 @@ from tests.cluster import Cluster
 from tests.test_engine import LONG, LONG_WAIT, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.__main__ import main
-from validation_core.bayes import Concrete, Hospitals
+from validation_core.bayes import Hospitals, _Concrete
 from validation_core.bayes.inference import Laplace, Variational
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli.options import _Counted
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.engine import Engine, SelfCheck, SerialExecutor
-from validation_core.engine.cluster import DaskExecutor, Unreachable, checks
+from validation_core.engine import Engine, SelfCheck, _SerialExecutor
+from validation_core.engine.cluster import _DaskExecutor, _Unreachable, checks
 from validation_core.engine.cluster import executor as dask_executor
 from validation_core.engine.cluster.executor import _ClusterState, _RemoteFuture, _SchedulerLink
-from validation_core.engine.job import TaskError, perform
+from validation_core.engine.job import _TaskError, perform
 from validation_core.front.work import run_on_engine
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
 from validation_core.models import Simulated, Training, TrainTask
@@ -71,7 +71,7 @@ def cluster(both):
 
 @pytest.fixture(scope="module")
 def connection(both):
-    executor = DaskExecutor(both.address)
+    executor = _DaskExecutor(both.address)
     yield executor
     executor.shutdown()
 
@@ -100,7 +100,7 @@ def there(executor, store):
 @pytest.fixture
 def here(tmp_path):
     """A store, and an engine that fills it in this process."""
-    engine = Engine(Store(tmp_path / "here"), SerialExecutor())
+    engine = Engine(Store(tmp_path / "here"), _SerialExecutor())
     yield engine
     engine.close()
 
@@ -198,7 +198,7 @@ def test_a_worker_asks_for_the_table_of_an_upload(there, here):
 
 def test_workers_infer_with_the_same_covariates(there, here):
     few = {"iterations": 20, "datasets": 3}
-    both = [InferenceRun(model=Concrete(), inference=Laplace(adjusted=one), **few)
+    both = [InferenceRun(model=_Concrete(), inference=Laplace(adjusted=one), **few)
             for one in (False, True)]  # fmt: skip
     tasks = [*both, InferenceRun(model=Hospitals(), inference=Variational(), **few)]
     job = there.submit(tasks, "me")
@@ -237,7 +237,7 @@ def test_progress_arrives_and_cancelling_stops(there, executor):
 
 
 def test_a_task_whose_program_has_gone_stops(cluster, there, executor, store):
-    own = DaskExecutor(cluster.address)
+    own = _DaskExecutor(cluster.address)
     reports = []
     own.submit(perform, SelfCheck(seed=70, rounds=LONG), store, lambda f, live: reports.append(f))
     eventually(lambda: reports)
@@ -264,9 +264,9 @@ def test_only_tasks_are_sent(executor, store):
 
 def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
     monkeypatch.setattr(dask_executor, "_wanted", lambda: {**checks._versions(), "numpy": "0.1"})
-    own = DaskExecutor(cluster.address)
+    own = _DaskExecutor(cluster.address)
     future = own.submit(perform, SelfCheck(rounds=1), store, print)
-    with pytest.raises(TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
+    with pytest.raises(_TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
         future.result(LONG_WAIT)
     own.shutdown()
 
@@ -407,7 +407,7 @@ def broken(mixed, monkeypatch):
     def connect(how, recheck):
         way.write_text(how)
         monkeypatch.setenv("NPTLAB_RECHECK", str(recheck))
-        opened.append(DaskExecutor(cluster.address))
+        opened.append(_DaskExecutor(cluster.address))
         eventually(lambda: opened[-1].slots == 2 and opened[-1].device == "cpu")
         return opened[-1]
 
@@ -485,7 +485,7 @@ def test_one_that_sends_garbage_one_that_dies_and_one_that_comes_late(mixed, bro
 def test_how_many_answers_are_checked_is_a_whole_number(monkeypatch):
     monkeypatch.setenv("NPTLAB_RECHECK", "often")
     with pytest.raises(ValueError, match="whole number, 0 for none; got 'often'"):
-        DaskExecutor(NOBODY)
+        _DaskExecutor(NOBODY)
 
 
 # ---- without the two workers ----
@@ -502,7 +502,7 @@ def restrictions(executor):
 
 def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, tmp_path):
     with Cluster(tmp_path, workers=0) as empty:
-        own = DaskExecutor(empty.address)
+        own = _DaskExecutor(empty.address)
         engine = Engine(store, own)
         job = engine.submit([SelfCheck(rounds=1)], "me")
         eventually(lambda: store.notices)
@@ -517,7 +517,7 @@ def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, tmp
 
 def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store, tmp_path):
     with Cluster(tmp_path, workers=0) as declared:
-        own = DaskExecutor(declared.address)
+        own = _DaskExecutor(declared.address)
         for amount in (1, 2):
             declared.start_worker("--resources", f"GPU={amount}")
         eventually(lambda: (own.slots, own.gpus) == (2, 3))
@@ -538,7 +538,7 @@ def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store, tmp_path):
     ],
 )
 def test_room_for_tasks_that_run_networks(gpus, device, room, impatient):
-    own = DaskExecutor(NOBODY)
+    own = _DaskExecutor(NOBODY)
     own._members._cluster = _ClusterState({"a": 1, "b": 2}, gpus)
     own._members.device = device
     assert (own.slots, own.gpus) == (3, room)
@@ -582,10 +582,10 @@ def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient)
     monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
     monkeypatch.setenv("NPTLAB_FALLBACK", "local")
     monkeypatch.setattr(
-        sys.modules["validation_core.engine.start"], "WorkerPool", lambda size: SerialExecutor()
+        sys.modules["validation_core.engine.start"], "WorkerPool", lambda size: _SerialExecutor()
     )
     services = engine.start(store)
-    assert isinstance(services.engine.executor, SerialExecutor)
+    assert isinstance(services.engine.executor, _SerialExecutor)
     assert "runs on this machine instead" in store.notices[0]
     assert NOBODY in store.notices[0]
     services.engine.close()
@@ -600,7 +600,7 @@ def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient)
 
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(Unreachable, match=r"pip install '\.\[dask\]'"):
+    with pytest.raises(_Unreachable, match=r"pip install '\.\[dask\]'"):
         _SchedulerLink(NOBODY, "topic", print).client()
 
 
@@ -614,7 +614,7 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
     for words in (NOBODY, "dask scheduler", "`,local`"):
         assert words in said
     module = sys.modules["validation_core.engine.start"]  # `engine.start` is its function
-    monkeypatch.setattr(module, "local_pool", SerialExecutor)
+    monkeypatch.setattr(module, "local_pool", _SerialExecutor)
     assert main([*command, "--engine", f"dask:{NOBODY},local"]) == 0
     heard = capsys.readouterr()
     assert "runs on this machine instead" in heard.err

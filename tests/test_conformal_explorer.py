@@ -10,7 +10,7 @@ from validation_core import keys, models, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma
-from validation_core.engine import Engine, SerialExecutor, WorkerPool
+from validation_core.engine import Engine, WorkerPool, _SerialExecutor
 from validation_core.figures import conformal as figures
 from validation_core.figures.conformal import Counted, Look
 from validation_core.methods import C2ST, Multiple, Uniform
@@ -252,7 +252,7 @@ def test_one_network_for_all_who_ask(store, monkeypatch):
     def never(*args):
         pytest.fail("trained again")
 
-    monkeypatch.setattr(models, "train", never)
+    monkeypatch.setattr(models, "_train", never)
     assert store.has("models", keys.key(TRAINING))
     _run(SWEEP, store)
     assert TrainTask(trainings=(TRAINING,)).done(store)
@@ -307,7 +307,7 @@ def test_serial_and_workers_agree_to_the_bit_and_cold_with_warm(tmp_path):
     tasks = [task for task in wanted.tasks if not isinstance(task, TrainTask)]
     parts = [part for task in tasks for part in task.parts]
     found = {}
-    for name, executor in (("serial", SerialExecutor()), ("workers", WorkerPool(2))):
+    for name, executor in (("serial", _SerialExecutor()), ("workers", WorkerPool(2))):
         engine = Engine(Store(tmp_path / name), executor)
         for who in ("cold", "warm"):
             if who == "warm":

@@ -12,7 +12,7 @@ from validation_core import diagnosis, keys, tables
 from validation_core.diagnosis import Record, learning, tasks
 from validation_core.diagnosis.learning import _held_back
 from validation_core.diagnosis.verdict import _by_ranks, _by_scores
-from validation_core.engine import Engine, SerialExecutor
+from validation_core.engine import Engine, _SerialExecutor
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.report import html
@@ -224,7 +224,7 @@ def test_the_engine_runs_a_diagnosis_from_the_store(store):
     digest, direct = upload.digest, run(exact(seed=7), Store(store.root / "direct"))
     wanted = tasks.tasks(upload, METHODS_RUN, 0, quick)
     assert digest not in tasks._here or tasks._here.pop(digest)
-    engine = Engine(store, SerialExecutor())
+    engine = Engine(store, _SerialExecutor())
     try:
         assert engine.submit(wanted, "test").snapshot().state == "done"
     finally:
@@ -382,7 +382,7 @@ def test_progress_is_told_and_can_stop_a_training(store):
 
 def test_what_a_localizer_learns_from_is_not_tested(store):
     upload = exact(n=101, k=7)
-    anchors = learning.training_set(upload, learning.recipe(upload, CoLT()), 3)
+    anchors = learning._training_set(upload, learning.recipe(upload, CoLT()), 3)
     test = _held_back(upload, 3)
     learnt, watched = len(anchors.learn), len(anchors.watch)
     assert (learnt + watched, len(test)) == (50, 51)

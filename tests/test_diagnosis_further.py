@@ -175,7 +175,7 @@ def test_what_learns_is_not_tested_on_the_rows_it_learnt_from(store):
     np.testing.assert_array_equal(upload.data.theta[learning._kept(upload, 3)], remaining.theta)
     rest = np.delete(upload.data.theta, sorted(test), axis=0)[:, 0]
     for method in CHEAP[:2]:
-        data = learning.training_set(upload, quick(upload, method), 3)
+        data = learning._training_set(upload, quick(upload, method), 3)
         learnt = data.theta if method.name == "dc" else data.p.theta
         assert set(learnt[:, 0]) == set(rest)
 

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 from validation_core import gallery
 from validation_core.diagnosis.questions import example, posteriors
-from validation_core.diagnosis.questions.example import DAYS, EpidemicStudy
+from validation_core.diagnosis.questions.example import DAYS, _EpidemicStudy
 from validation_core.rng import stream
 from validation_core.store import Store
 
@@ -46,7 +46,7 @@ def test_rounding_keeps_every_draw_within_its_bits():
 def test_a_flow_stops_where_held_out_simulations_fare_worse(tmp_path, monkeypatch):
     for name, value in {"_ROWS": 60, "_DRAWS": 8, "_MOST": 200, "_PATIENCE": 5}.items():
         monkeypatch.setattr(example, name, value)
-    study, store = EpidemicStudy(simulations=100), Store(tmp_path)
+    study, store = _EpidemicStudy(simulations=100), Store(tmp_path)
     study.run(store, lambda fraction, live: None)
     drawn = study.load(store)
     assert drawn.q.shape == (60, 8, 2)

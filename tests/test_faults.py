@@ -27,7 +27,7 @@ from tests.conftest import ROOT
 from tests.test_engine import LONG_WAIT, eventually
 from validation_core import diagnosis, keys
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.engine import Engine, SelfCheck, SerialExecutor
+from validation_core.engine import Engine, SelfCheck, _SerialExecutor
 from validation_core.methods import SBC
 from validation_core.models import TrainTask
 from validation_core.store import Store, Unkept
@@ -96,7 +96,7 @@ VISIT = (
 def visit(store):
     """What a page does: a table comes, a job runs, everything is listed, the bound is changed."""
     diagnoses.keep(store, TABLE)
-    engine = Engine(store, SerialExecutor())
+    engine = Engine(store, _SerialExecutor())
     state = engine.submit(VISIT, "me").snapshot()
     store.entries()
     engine.interrupted()
@@ -153,7 +153,7 @@ def check_writes(writes, undisturbed, folder, first, how, error):
     assert visit(later).state == "done"
     assert not later.notices
     assert bits(later, VISIT) == undisturbed
-    assert Engine(later, SerialExecutor()).interrupted() == []
+    assert Engine(later, _SerialExecutor()).interrupted() == []
     later.save("notes", "any", {}, spec="", meta={})
     assert not list(store.memory.glob("*/*.npz")), "it has been moved to the disk"
     assert bits(Store(folder), VISIT) == undisturbed
@@ -343,7 +343,7 @@ def expected(tmp_path_factory):
         if seed not in known:
             store = Store(tmp_path_factory.mktemp("expected"))
             tasks = faulty.sweep(seed)
-            state = Engine(store, SerialExecutor()).submit(tasks, "me").snapshot()
+            state = Engine(store, _SerialExecutor()).submit(tasks, "me").snapshot()
             assert state.state == "done", state.message
             known[seed] = bits(store, tasks)
         return known[seed]

@@ -43,8 +43,8 @@ def test_an_energy_is_that_of_the_filtered_image(scale, orientation):
     """Parseval against a convolution, pixel by pixel, on the torus."""
     (image,) = _images(1, shape=(16, 16, 1))
     plane = image[..., 0] - image.mean()
-    plane = plane * features.hann(16, 16)
-    kernel = np.fft.ifft2(features.wavelet(16, 16, scale, orientation))
+    plane = plane * features._hann(16, 16)
+    kernel = np.fft.ifft2(features._wavelet(16, 16, scale, orientation))
     assert np.abs(kernel.imag).max() < 1e-12
     kernel = kernel.real
     filtered = np.zeros((16, 16))

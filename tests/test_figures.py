@@ -253,7 +253,7 @@ def seen(tint, paper):
 @pytest.mark.parametrize("paper", THEMES)
 @pytest.mark.parametrize("color", [style.P, style.Q])
 def test_maps_go_from_paper_to_colour_and_never_through_grey(paper, color):
-    steps = np.array([seen(style.tint(color, part), paper) for part in np.linspace(0, 1, 9)])
+    steps = np.array([seen(style._tint(color, part), paper) for part in np.linspace(0, 1, 9)])
     ground = seen("rgba(0,0,0,0)", paper)
     assert np.abs(steps[0] - ground).max() < 12
     chroma = np.ptp(steps, axis=1)

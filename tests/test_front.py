@@ -311,7 +311,7 @@ def test_what_the_store_has_to_say_is_a_warning(table, tmp_path):
     file.write_text("no folder")
     with pytest.warns(UserWarning, match="must be writable"):
         npt.diagnose(table, "sbc", "none", store=npt.Store(file))
-    with work.watching(True) as watch:
+    with work._watching(True) as watch:
         assert watch.every < 1
 
 

@@ -77,7 +77,7 @@ def test_moving_a_file_changes_no_key(monkeypatch):
         assert keys.key(moved.Uniform(m=20)) == before
         assert type(keys.read(keys.text(Uniform(m=20)))) is moved.Uniform
     finally:
-        keys.register(Uniform)
+        keys._register(Uniform)
 
 
 def test_two_classes_cannot_share_a_name():

@@ -24,7 +24,7 @@ def system():
 
 
 def test_prior_is_of_real_galaxies(system):
-    galaxies = images.galaxies("hubble")
+    galaxies = images._galaxies("hubble")
     assert galaxies.shape[1:] == (16, 16)
     assert 600 < len(galaxies) < 900
     values = np.linalg.eigvalsh(system.prior)[::-1]
@@ -39,7 +39,7 @@ def test_prior_is_of_real_galaxies(system):
 
 @pytest.mark.parametrize("lens", ["isothermal", "affine"])
 def test_lens_keeps_surface_brightness(lens):
-    forward = module.lens_matrix(lens)
+    forward = module._lens_matrix(lens)
     assert forward.shape == (PIXELS, PIXELS)
     assert (forward >= 0).all()
     light = forward.sum(1).reshape(16, 16)
@@ -51,7 +51,7 @@ def test_isothermal_lens_makes_a_ring():
     """A compact source at the middle is seen about one Einstein radius from it, not there."""
     source = np.zeros((16, 16))
     source[7:9, 7:9] = 1
-    image = (module.lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
+    image = (module._lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
     x, y = module._plane()
     radius = np.hypot(x, y)
     brightest = radius[np.argsort(image.ravel())[-20:]]
@@ -230,7 +230,7 @@ def test_probes_are_read(save, tmp_path, monkeypatch):
 @pytest.mark.parametrize("side", [16, 32, 40])
 def test_reduced_by_area_means(side):
     light = np.random.default_rng(1).random((2, side, side))
-    small = images.reduced(light)
+    small = images._reduced(light)
     assert small.shape == (2, 16, 16)
     np.testing.assert_allclose(small.mean((1, 2)), light.mean((1, 2)))
     if side == 32:

@@ -21,7 +21,7 @@ def many():
     """Twenty times as many bags."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(three, "TRIALS", 4000)
-        return three.BagLottery(seed=3).compute(Store.usual(), lambda fraction, live: None)
+        return three._BagLottery(seed=3).compute(Store.usual(), lambda fraction, live: None)
 
 
 @pytest.mark.parametrize("bias", three.BIASES)
@@ -29,7 +29,7 @@ def many():
 def test_ranks_follow_their_law(many, bias, width):
     b, w = three.BIASES.index(bias), three.WIDTHS.index(width)
     counts = np.bincount(many.ranks[:, b, w], minlength=three.BALLS)
-    law = three.law(bias, width)
+    law = three._law(bias, width)
     assert law.sum() == pytest.approx(1)
     kept = law * 4000 >= 5
     expected = np.r_[4000 * law[kept], 4000 * law[~kept].sum() + 1e-9]
@@ -38,7 +38,7 @@ def test_ranks_follow_their_law(many, bias, width):
 
 
 def test_the_law_of_a_correct_q_is_level():
-    np.testing.assert_allclose(three.law(0, 1), 1 / three.BALLS, atol=1e-9)
+    np.testing.assert_allclose(three._law(0, 1), 1 / three.BALLS, atol=1e-9)
 
 
 def test_weighted_ranks_are_uniform_whatever_q_is(many):
@@ -60,10 +60,10 @@ def test_weights_are_chances_of_being_the_true_one(many):
 
 def test_equal_densities_give_equal_weights():
     balls = np.random.default_rng(0).standard_normal((5, 10))
-    np.testing.assert_allclose(three.weights(balls, np.zeros(1), np.ones(1)), 0.1)
+    np.testing.assert_allclose(three._weights(balls, np.zeros(1), np.ones(1)), 0.1)
     ratio = norm.pdf(balls) / norm.pdf(balls, 0.5, 2)
     expected = ratio / ratio.sum(-1, keepdims=True)
-    np.testing.assert_allclose(three.weights(balls, np.array(0.5), np.array(2.0)), expected)
+    np.testing.assert_allclose(three._weights(balls, np.array(0.5), np.array(2.0)), expected)
 
 
 def test_pvalues_are_of_all_bags(seen):

@@ -67,7 +67,7 @@ def test_folds_reject_too_often_however_many(seen, sizes):
     low, _ = statistics.wilson(sizes[2, 0] * TRIALS, TRIALS, 0.99)
     assert low.min() > ALPHA
     assert seen.spread[1].min() > 1.15
-    np.testing.assert_allclose(sizes[2, 0], four_ways.size(seen.spread[1]), atol=0.03)
+    np.testing.assert_allclose(sizes[2, 0], four_ways._size(seen.spread[1]), atol=0.03)
 
 
 @pytest.mark.parametrize("trial", range(3))
@@ -119,4 +119,4 @@ def test_page_opens_where_the_address_says(seen):
 
 def test_counts_end_at_all_trials(seen, sizes):
     assert SEEN[-1] == TRIALS
-    np.testing.assert_allclose(four_ways.rejected(seen)[..., -1] / TRIALS, sizes)
+    np.testing.assert_allclose(four_ways._rejected(seen)[..., -1] / TRIALS, sizes)

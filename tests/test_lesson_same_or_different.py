@@ -72,7 +72,7 @@ def test_the_histogram_counts_every_null_sample(seen):
 
 
 def test_the_numbers_that_are_shipped_are_the_code_s():
-    fresh = one.SameOrDifferent().compute(Store.usual(), lambda fraction, live: None)
+    fresh = one._SameOrDifferent().compute(Store.usual(), lambda fraction, live: None)
     shipped = LESSONS["same-or-different"].study.load(Store.usual())
     for ours, theirs in zip(fresh, shipped, strict=True):
         np.testing.assert_allclose(ours, theirs)

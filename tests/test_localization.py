@@ -205,7 +205,7 @@ def test_equal_laws_are_told_as_chance(store):
 def test_choosing_and_quoting_share_nothing(store):
     """u* comes from the first batch alone, everything quoted from the second."""
     maps = mapped(store, Normals(d=1), n=300)
-    place, _ = statistics.ks_location(maps.u_choose)
+    place, _ = statistics._ks_location(maps.u_choose)
     assert float(maps.u_star) == pytest.approx(place, abs=1e-6)
     assert float(maps.inside) == pytest.approx(np.mean(maps.u_quote <= maps.u_star), abs=0.004)
     assert not np.isin(maps.u_quote, maps.u_choose).any()
@@ -218,7 +218,7 @@ def test_one_x_is_walked_evenly_and_many_along_a_line(store):
     np.testing.assert_allclose(steps, steps[0], rtol=1e-4)
     assert -3 < one.x_at[0, 0] < -2
     x = Normals(m=4).x(500, stream(0))
-    many = atlas.simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
+    many = atlas._simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
     assert many.x.shape == (7, 4)
     assert (np.diff(atlas._along(x, many.x)) > 0).all()
     assert not np.isin(many.x, x).any()
@@ -377,7 +377,7 @@ def uploaded(store, rows=90, d=2, m=3, draws=25):
     table = sampling.table(Normals(d=d, m=m, sd=2.0), 0.0, rows, draws, stream(3))
     upload = Upload.of({"theta": table.theta, "x": table.x, "theta_q": table.q}, order="NKD")
     diagnoses.keep(store, upload)
-    training = Training(source=diagnoses.Uploaded(digest=upload.digest), recipe=PLAIN, seed=4)
+    training = Training(source=diagnoses._Uploaded(digest=upload.digest), recipe=PLAIN, seed=4)
     keep(store, training, by_hand(d, m))
     return upload, training
 

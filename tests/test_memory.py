@@ -35,7 +35,7 @@ def _network(kind):
     how = diagnosis.recipe(upload, method)
     short = {"WithinX": {"epochs": 2}, "CoLT": {"steps": 2, "blur_steps": 2}}.get(kind.__name__)
     how = type(how)(**{**vars(how), **(short or {})})
-    return how, how.learn_all([learning.training_set(upload, how, 0)], [0])[0]
+    return how, how.learn_all([learning._training_set(upload, how, 0)], [0])[0]
 
 
 def _traced(work):
@@ -66,7 +66,7 @@ def test_a_test_holds_a_fraction_of_the_draws(method, reads):
     network = _network(reads)[1] if reads else None
 
     def test():
-        record = diagnosis.run_method(upload, method, 0, network=lambda: network)
+        record = diagnosis._run_method(upload, method, 0, network=lambda: network)
         assert record.status == "ran"
 
     assert _traced(test) < 0.3 * upload.data.q.nbytes
@@ -78,7 +78,7 @@ def test_a_test_holds_a_fraction_of_the_draws(method, reads):
 def test_a_training_takes_no_more_than_it_is_offered(reads, numbers):
     upload = _upload()
     how, _ = _network(reads)
-    assert _traced(lambda: learning.training_set(upload, how, 0)) < 4 * numbers
+    assert _traced(lambda: learning._training_set(upload, how, 0)) < 4 * numbers
 
 
 def test_test_rows_are_copied_as_far_as_they_are_asked_for():

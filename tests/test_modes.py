@@ -5,7 +5,7 @@ import pytest
 
 from validation_core import statistics
 from validation_core.diagnosis.questions.cause.findings import _PreparedTable
-from validation_core.diagnosis.questions.cause.reference_sets import LEVEL, missed_mode, modality
+from validation_core.diagnosis.questions.cause.reference_sets import LEVEL, _missed_mode, _modality
 from validation_core.types import PosteriorTable
 
 
@@ -14,7 +14,7 @@ def rates(law, levels, trials=150):
     p = []
     for seed in range(trials):
         rng = np.random.default_rng(seed)
-        p.append(modality(law(rng), rng, samples=99).pvalue)
+        p.append(_modality(law(rng), rng, samples=99).pvalue)
     for level in levels:
         yield sum(one <= level for one in p), statistics.binomial_bounds(trials, level, 0.999)
 
@@ -41,7 +41,7 @@ def test_two_modes_are_found_with_the_valley_between(share, seed):
     rng = np.random.default_rng(seed)
     second = rng.random(500) < share
     values = rng.standard_normal(500) + 7 * second
-    result = modality(values, rng, samples=199)
+    result = _modality(values, rng, samples=199)
     assert result.pvalue == 1 / 200
     assert values[~second].max() - 0.7 < result.valley < values[second].min() + 0.7
     assert (values[second] > result.valley).mean() > 0.98
@@ -51,7 +51,7 @@ def test_two_modes_are_found_with_the_valley_between(share, seed):
 def test_place_and_unit_do_not_matter():
     values = np.concatenate([np.random.default_rng(0).standard_normal(80) + at for at in (0, 4)])
     first, moved = (
-        modality(sample, np.random.default_rng(1), samples=49)
+        _modality(sample, np.random.default_rng(1), samples=49)
         for sample in (values, 1e-3 * values - 50)
     )
     assert moved.pvalue == first.pvalue
@@ -61,11 +61,11 @@ def test_place_and_unit_do_not_matter():
 @pytest.mark.parametrize("values", [[1.0, 2.0], [3.0] * 9, np.zeros((3, 3))])
 def test_what_has_no_modes_is_refused(values):
     with pytest.raises(ValueError, match="at least three values that differ; got shape"):
-        modality(np.array(values), np.random.default_rng(0))
+        _modality(np.array(values), np.random.default_rng(0))
 
 
 def mode_of(truth, q, seed):
-    return missed_mode(_PreparedTable.of(PosteriorTable(truth, np.zeros((len(q), 1)), q), seed))
+    return _missed_mode(_PreparedTable.of(PosteriorTable(truth, np.zeros((len(q), 1)), q), seed))
 
 
 def second_mode(rng, shape, share, at=6.0):

@@ -18,9 +18,16 @@ from validation_core import models
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.figures.colt import power as power_figures
 from validation_core.figures.colt import theta, where
-from validation_core.figures.marks import _Over, along
+from validation_core.figures.marks import Over, along
 from validation_core.figures.power import curves
-from validation_core.localization import GammaMaps, GammaMapsStudy, Maps, MapTask, maps, over_gamma
+from validation_core.localization import (
+    GammaMapsStudy,
+    Maps,
+    MapTask,
+    _GammaMaps,
+    maps,
+    over_gamma,
+)
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.scores import localizer
@@ -91,7 +98,7 @@ def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
     return task.load(services().store)
 
 
-def _learned(benchmark=CASES["plane"]) -> GammaMaps:
+def _learned(benchmark=CASES["plane"]) -> _GammaMaps:
     """What the page opens with."""
     n, k = presets.SIZES[benchmark.name]
     study = presets.gamma_maps(benchmark, CoLT(), n, k)
@@ -169,7 +176,7 @@ def test_every_view_of_every_shape(page, name):
 def test_looking_around_trains_nothing(page, name, monkeypatch):
     _learned(CASES[name])
     _mapped(CASES[name])
-    monkeypatch.setattr(models, "train", lambda *a, **k: pytest.fail("a look trained a network"))
+    monkeypatch.setattr(models, "_train", lambda *a, **k: pytest.fail("a look trained a network"))
     _address(page, CASES[name]).run()
     page.select_slider(key="level").set_value(0.01).run()
     for view in (*VIEWS, "Power", "Papers", "Where"):
@@ -229,7 +236,7 @@ def test_the_pictures_are_those_of_each_gamma(monkeypatch):
             own = getattr(mark, "x", None)
             if own is None:
                 continue
-            x = own.values if isinstance(own, _Over) else np.asarray(own)
+            x = own.values if isinstance(own, Over) else np.asarray(own)
             moved = both.x.values[index] if both.x.sliders[0] == "gamma" else both.x.values
             np.testing.assert_array_equal(moved[..., : x.shape[-1]], x)
 

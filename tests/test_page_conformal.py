@@ -102,7 +102,9 @@ def test_what_was_learnt_takes_the_place_of_the_oracle(page):
 def test_a_slider_never_trains(page, monkeypatch):
     _made(_study())
     _made(_study(n=200, m=200))
-    monkeypatch.setattr(models, "train", lambda *a, **k: pytest.fail("a slider trained a network"))
+    monkeypatch.setattr(
+        models, "_train", lambda *a, **k: pytest.fail("a slider trained a network")
+    )
     page.run()
     assert len(_charts(page)) == 1
     page.select_slider(key="level").set_value(0.1).run()

@@ -87,7 +87,7 @@ def test_maps_and_ends_of_the_score(small):
     low, high = (scored.surest_rank[:, end].astype(float) for end in (0, 1))
     assert (low <= 0.1).all()
     assert (high >= 0.9).all()
-    rejected, trials = highdim.pooled(scored)
+    rejected, trials = highdim._pooled(scored)
     assert rejected.shape == (2, 3, 2, 2)
     assert trials == 2
     assert (rejected <= trials).all()

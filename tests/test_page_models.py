@@ -20,7 +20,7 @@ PAGE = str(ROOT / "pages" / "models/page.py")
 HTML = "<script>alert(1)</script>.npz"
 
 
-class Held(engines.SerialExecutor):
+class Held(engines._SerialExecutor):
     """Keeps each task until a test lets it go, so that a job is under way."""
 
     slots = 1

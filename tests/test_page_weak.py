@@ -99,7 +99,7 @@ def test_the_answer_of_the_paper(page):
 
 
 def test_headline_at_a_hundred_draws():
-    exact = toy.closed_forms(100)
+    exact = toy._closed_forms(100)
     text = chart._headline(exact)
     at = {name: part.values[(20, 0)[: part.values.ndim]] if part.sliders[0] == "c" else
           part.values[0] for name, part in text.parts.items()}  # fmt: skip
@@ -142,10 +142,10 @@ def test_pvalues_and_shares_are_never_shown_as_nothing():
 def test_shipped_power_is_what_closed_forms_and_trials_give(tmp_path):
     study, m = toy.BoundaryPowerStudy(n=50), 5
     power = study.load(Store(tmp_path, gallery=SHIPPED))
-    multiple, uniform = toy.rank_trials(50, m, power.trials, seed=0)
-    nominal, per_class = toy.accuracy_trials(50, power.trials, seed=0)
-    computed = toy.Rates(nominal, per_class, multiple, uniform)
+    multiple, uniform = toy._rank_trials(50, m, power.trials, seed=0)
+    nominal, per_class = toy._accuracy_trials(50, power.trials, seed=0)
+    computed = toy._RejectionRates(nominal, per_class, multiple, uniform)
     for shipped, anew in zip(power.rejections(m), computed, strict=True):
         np.testing.assert_array_equal(shipped, anew)
-    for shipped, anew in zip(power.exact, toy.closed_forms(50), strict=True):
+    for shipped, anew in zip(power.exact, toy._closed_forms(50), strict=True):
         np.testing.assert_allclose(shipped, anew, rtol=1e-12)

@@ -36,7 +36,7 @@ def compared(*uploads, reference=0, methods=None):
     methods = (SBC(),) if methods is None else methods
     for upload in uploads:
         got = [
-            diagnosis.run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))
+            diagnosis._run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))
             for method in methods
         ]
         records.append(got)

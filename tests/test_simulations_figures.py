@@ -7,13 +7,13 @@ import pytest
 from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace
 from validation_core.figures import style
-from validation_core.simulations import MS, Plan, Summary, Terms
+from validation_core.simulations import MS, Plan, Terms, _TermSummary
 from validation_core.simulations import curves as divergence
 from validation_core.simulations.curves import (
     SCALE,
-    DivergenceCurve,
-    Subplot,
-    against_iterations_figure,
+    _against_iterations_figure,
+    _DivergenceCurve,
+    _Subplot,
 )
 
 X = np.array([10.0, 100, 1000])
@@ -26,13 +26,13 @@ def curve(median, low=None, high=None, mean=None, name="laplace", label="Laplace
     low = median * 0.8 if low is None else np.asarray(low, float)
     high = median * 1.2 if high is None else np.asarray(high, float)
     mean = median * 1.1 if mean is None else np.asarray(mean, float)
-    summary = Summary(mean, mean - 7, mean + 7, median, low, high, mean * 9, mean)
-    return DivergenceCurve(name, label, np.asarray(x, float), summary, np.ones(len(x), bool),
+    summary = _TermSummary(mean, mean - 7, mean + 7, median, low, high, mean * 9, mean)
+    return _DivergenceCurve(name, label, np.asarray(x, float), summary, np.ones(len(x), bool),
                  np.asarray(failures), 100)  # fmt: skip
 
 
 def drawn(*curves, title="Heart"):
-    return against_iterations_figure([Subplot(title, curves)])
+    return _against_iterations_figure([_Subplot(title, curves)])
 
 
 def nats(places):
@@ -188,10 +188,10 @@ def test_lines_at_one_place_stand_beside_one_another():
 
 def test_five_panels_have_axes_of_their_own_and_one_legend():
     panels = [
-        Subplot(f"Model {i}", [curve([10.0**i, 20, 4]), curve([5, 5, 5], name="vi", label="VI")])
+        _Subplot(f"Model {i}", [curve([10.0**i, 20, 4]), curve([5, 5, 5], name="vi", label="VI")])
         for i in range(5)
     ]
-    figure = against_iterations_figure(panels).figure
+    figure = _against_iterations_figure(panels).figure
     go.Figure(figure.to_dict())
     axes = {trace.xaxis for trace in figure.data}
     assert axes == {"x", "x2", "x3", "x4", "x5"}

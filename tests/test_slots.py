@@ -377,7 +377,7 @@ def test_long_tables_learn_from_fewer_draws():
 def test_rows_that_the_classifier_was_watched_on():
     upload = _upload()
     rows, _ = learning._places(upload, 5)
-    training = learning.training_set(upload, learning.RECIPE, 5)
+    training = learning._training_set(upload, learning.RECIPE, 5)
     watched = rows[learning._watched(upload, 5)]
     np.testing.assert_array_equal(training.held_p.theta, upload.data.theta[watched])
 

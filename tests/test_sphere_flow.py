@@ -26,9 +26,9 @@ def flow():
 
 
 def test_auc_of_the_noisy_score():
-    assert highdim.exact_auc(np.array([0.5]), np.array([1.0])) == pytest.approx(0.5628, abs=1e-3)
+    assert highdim._exact_auc(np.array([0.5]), np.array([1.0])) == pytest.approx(0.5628, abs=1e-3)
     # |g|^2 = .25 at beta = 1 in methods 1.7: d = .25 / sqrt(1.25).
-    assert highdim.distance(np.array([0.5]), np.array([1.0])) == pytest.approx(0.25 / 1.25**0.5)
+    assert highdim._distance(np.array([0.5]), np.array([1.0])) == pytest.approx(0.25 / 1.25**0.5)
 
 
 @pytest.mark.parametrize(("points", "uniform"), [("even", np.cos), ("paper", lambda phi: phi)])
@@ -48,7 +48,7 @@ def test_the_ratio_is_that_of_two_normals():
     rng = stream(2, "ratio")
     x = SPHERE.x(5, rng)
     theta = SPHERE.q(x, 0.4, rng)
-    mean = benchmark._on_sphere(x) @ benchmark.directions()
+    mean = benchmark._on_sphere(x) @ benchmark._directions()
     law = multivariate_normal(np.zeros(100), benchmark.NOISE**2 * np.eye(100))
     p = law.logpdf(theta - mean)
     q = law.logpdf(theta - mean - 0.4 * benchmark.NOISE * SPHERE.shift)
@@ -142,7 +142,7 @@ def test_level_where_nothing_moved(seen):
 
 def test_measured_auc_is_the_exact_one(seen):
     _, sphere = seen
-    exact = highdim.exact_auc(sphere.gammas, np.array([0.0, 0.5]))
+    exact = highdim._exact_auc(sphere.gammas, np.array([0.0, 0.5]))
     np.testing.assert_allclose(sphere.auc, exact, atol=0.025)
 
 

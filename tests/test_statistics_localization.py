@@ -67,7 +67,7 @@ def test_the_quoting_half_is_fair_where_the_choosing_half_exaggerates(shape):
     error = ball.inside - actual
     assert abs(error.mean()) < 4 * error.std() / np.sqrt(REPEATS)
     # Exaggeration: how much farther from 0, on the side that each choice took.
-    _, chosen = statistics.ks_location(choose)
+    _, chosen = statistics._ks_location(choose)
     side = np.sign(chosen)
     own = np.abs(chosen) - side * (actual - ball.u_star)
     again = side * (ball.difference - (actual - ball.u_star))

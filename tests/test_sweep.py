@@ -7,7 +7,7 @@ import pytest
 
 from validation_core import keys
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.engine import Engine, SerialExecutor
+from validation_core.engine import Engine, _SerialExecutor
 from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, WithinX
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
@@ -184,7 +184,7 @@ def test_a_method_that_fails_stops_no_other(store, monkeypatch):
 
     monkeypatch.setattr(WithinX, "test", refuse)
     wanted = _sweep(WithinX(), SBC(), gammas=(0.0,))
-    engine = Engine(store, SerialExecutor())
+    engine = Engine(store, _SerialExecutor())
     try:
         state = engine.submit(wanted.tasks, "test").snapshot()
     finally:

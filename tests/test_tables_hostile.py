@@ -399,7 +399,7 @@ def test_a_limit_is_above_zero(limit):
     with pytest.raises(ValueError, match="above zero"):
         tables.read_files([("a", npz(table()))], limit=limit)
     with pytest.raises(ValueError, match="above zero"):
-        tables.preview(npz(table()), limit=limit)
+        tables._preview(npz(table()), limit=limit)
 
 
 def test_no_space_for_a_copy_is_said(monkeypatch, tmp_path):

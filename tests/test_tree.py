@@ -50,7 +50,7 @@ def test_densities_are_those_of_the_original(reference, name):
     classes, sd = case["parameters"]["classes"], case["parameters"]["sigma"]
     for part in ("grid", "points"):
         limits = case["tolerance"][f"log_density_{part}"]
-        log_density = tree.log_density(value[part].reshape(-1, 2), classes, sd)
+        log_density = tree._log_density(value[part].reshape(-1, 2), classes, sd)
         np.testing.assert_allclose(
             log_density,
             want[f"log_density_{part}"].ravel(),
@@ -88,7 +88,7 @@ def test_the_sign_of_x_picks_the_tree():
     in_a = x[:, 0] >= 0
     for rows, name in ((in_a, "A"), (~in_a, "B")):
         np.testing.assert_allclose(
-            bench.log_p(theta, x, 1.0)[rows], tree.log_density(theta[rows], name, SD)
+            bench.log_p(theta, x, 1.0)[rows], tree._log_density(theta[rows], name, SD)
         )
 
 
@@ -115,12 +115,12 @@ def test_cells_of_the_plane_hold_the_mass_the_density_gives_them():
     sd, n, width = 0.05, 100_000, 0.2
     fine = np.arange(-1.8, 1.8, 0.02) + 0.01
     grid = np.stack(np.meshgrid(fine, fine, indexing="ij"), axis=-1)
-    density = np.exp(tree.log_density(grid.reshape(-1, 2), "AB", sd)) * 0.02**2
+    density = np.exp(tree._log_density(grid.reshape(-1, 2), "AB", sd)) * 0.02**2
     assert density.sum() == pytest.approx(1.0, abs=1e-4)
     per = round(width / 0.02)
     cells = density.reshape(len(fine) // per, per, len(fine) // per, per).sum(axis=(1, 3))
     edges = np.arange(len(cells) + 1) * width - 1.8
-    draws = tree.draw("AB", sd, n, stream(2, "cells"))
+    draws = tree._draw("AB", sd, n, stream(2, "cells"))
     counts, *_ = np.histogram2d(*draws.T, bins=[edges, edges])
     full = n * cells > 10
     expected = np.append(n * cells[full], n * (1 - cells[full].sum()))
@@ -159,9 +159,9 @@ def test_the_two_definitions_of_noise():
 
 
 def test_chunks_do_not_show():
-    theta = tree.draw("B", SD, 1300, stream(7))
-    one_by_one = np.concatenate([tree.log_density(row[None], "B", SD) for row in theta[::100]])
-    np.testing.assert_allclose(tree.log_density(theta, "B", SD)[::100], one_by_one, atol=1e-9)
+    theta = tree._draw("B", SD, 1300, stream(7))
+    one_by_one = np.concatenate([tree._log_density(row[None], "B", SD) for row in theta[::100]])
+    np.testing.assert_allclose(tree._log_density(theta, "B", SD)[::100], one_by_one, atol=1e-9)
 
 
 def test_bad_noise_says_what_is_allowed():

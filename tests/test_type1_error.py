@@ -128,7 +128,7 @@ def test_the_diagnosis_network_is_used(store):
     upload = wrong()
     (task,) = QUESTION.studies(upload, diagnosis.default_methods(), 3)
     wanted = [
-        tasks.training(upload, method, 3)
+        tasks._training(upload, method, 3)
         for method in diagnosis.default_methods()
         if method.name in ("tarp", "within_x", "multiple", "c2st")
     ]

@@ -64,7 +64,7 @@ class Specification:
         """Register the class under its name."""
         super().__init_subclass__(**options)
         cls.spec = spec or f"{cls.__module__}:{cls.__qualname__}"
-        register(cls)
+        _register(cls)
 
     @cached_property
     def key(self) -> str:
@@ -75,7 +75,7 @@ class Specification:
 _KNOWN: dict[str, type[Specification]] = {}
 
 
-def register(kind: type[Specification]) -> None:
+def _register(kind: type[Specification]) -> None:
     """Read the name of a class back as that class, also where its file is run a second time.
 
     Raises:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-class TrainingSource(Protocol):
+class _TrainingSource(Protocol):
     """Where training draws come from: a frozen value."""
 
     @property
@@ -73,7 +73,7 @@ class Simulated(Specification, spec="simulated"):
 class Training(Specification, spec="training"):
     """One network: what it learns from, how, and its seed. Its key is the network's."""
 
-    source: TrainingSource
+    source: _TrainingSource
     recipe: Recipe = field(default_factory=Classifier)
     seed: int = 0
 
@@ -147,7 +147,7 @@ def trained(store: Store, training: Training, report: Report | None = None) -> A
     if network is not None:
         return network
     with locked(store, keys.key(training)):
-        return load(store, training) or train(store, [training], report)[0]
+        return load(store, training) or _train(store, [training], report)[0]
 
 
 def locked(store: Store, key: str) -> AbstractContextManager[object]:
@@ -155,7 +155,7 @@ def locked(store: Store, key: str) -> AbstractContextManager[object]:
     return store.locked("locks", key)
 
 
-def train(store: Store, trainings: Sequence[Training], report: Report | None = None) -> list[Any]:
+def _train(store: Store, trainings: Sequence[Training], report: Report | None = None) -> list[Any]:
     """Train networks of one recipe and one input size as one batch, and store each."""
     recipe = trainings[0].recipe
     sets = [
@@ -201,7 +201,7 @@ class TrainTask(Specification, spec="train"):
         """Train those networks that the store lacks."""
         missing = self._missing(store)
         if missing:
-            train(store, missing, trace(report))
+            _train(store, missing, trace(report))
 
     def _missing(self, store: Store) -> list[Training]:
         return [

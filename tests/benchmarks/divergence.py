@@ -18,7 +18,7 @@ from pages.divergence.controls import MOST
 from tests.conftest import ROOT
 from validation_core.front.divergence import TITLE, DivergenceResult
 from validation_core.report.document import sheet
-from validation_core.simulations import GRID, MS, collect, figure, summary, tested
+from validation_core.simulations import GRID, MS, _summary, collect, figure, tested
 from validation_core.simulations.curves import size
 from validation_core.store import Store
 
@@ -46,7 +46,7 @@ def table(result: DivergenceResult) -> str:
         cells = []
         for i in range(len(plan.models)):
             d = terms[i, j].d[plan.iterations.index(LAST), MS.index(tested(inference))]
-            found = summary(d)
+            found = _summary(d)
             cells.append(f"{_short(float(found.median))} ({_short(float(found.mean))})")
         lines.append(f"| {inference.label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

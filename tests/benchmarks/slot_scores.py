@@ -114,7 +114,7 @@ def pvalues(upload: Upload, seed: int) -> dict[str, float]:
         recipe: Any = learning.recipe(upload, method)
         if name == "within":
             recipe = learning.slot_recipe(upload)
-        data = learning.training_set(upload, recipe, seed)
+        data = learning._training_set(upload, recipe, seed)
         trained = recipe.learn_all([data], [seed])[0]
         most = method.budget(1, upload.k).q
         held = sampling.lent(upload.data, learning._kept(upload, seed), most)
@@ -202,7 +202,7 @@ def _measure(n: int, k: int, d: int) -> dict[str, float]:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
         recipe = learning.slot_recipe(upload)
-        data = learning.training_set(upload, recipe, 0)
+        data = learning._training_set(upload, recipe, 0)
         trained = recipe.learn_all([data], [0])[0]
         learnt = time.process_time() - start
         held = sampling.lent(upload.data, learning._kept(upload, 0))

@@ -212,7 +212,7 @@ class _Networks:
         how = diagnosis.recipe(self._upload, method)
         assert how is not None
         if (key := keys.text(how)) not in self._trained:
-            learns = diagnosis.training_set(self._upload, how, self._seed)
+            learns = diagnosis._training_set(self._upload, how, self._seed)
             (self._trained[key],) = how.learn_all([learns], [self._seed])
         return self._trained[key]
 
@@ -224,7 +224,7 @@ def _told(name: str, trial: int, networks: _Networks) -> dict[str, Any]:
     start = time.perf_counter()
     upload = _exact(name, trial)
     records = [
-        diagnosis.run_method(upload, method, trial, network=partial(networks.of, method))
+        diagnosis._run_method(upload, method, trial, network=partial(networks.of, method))
         for method in diagnosis.default_methods()
     ]
     verdict = diagnosis.verdict(records, upload, alpha=ALPHA, seed=trial)

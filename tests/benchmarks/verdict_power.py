@@ -56,7 +56,7 @@ def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
     trained = {
-        name: recipe.learn_all([learning.training_set(upload, recipe, seed)], [seed])[0]
+        name: recipe.learn_all([learning._training_set(upload, recipe, seed)], [seed])[0]
         for name, recipe in tasks._learned_recipes(upload).items()
     }
     answer = tasks._run_relabelling(upload, Omnibus(), seed, trained)

@@ -24,7 +24,7 @@ def test_a_student_goes_through_it(visit):
     expect(page.locator(".lesson .answer")).to_contain_text(
         f"You said 5%, 5%, 5%, 6%; measured on {TRIALS} trials: {measured}."
     )
-    counts = four_ways.rejected(seen)
+    counts = four_ways._rejected(seen)
     for w, way in enumerate(WAYS):
         page.get_by_role("button", name=f"Break {w + 1}: {way.short}", exact=True).first.click()
         page.get_by_role("slider", name=way.label).press("End")
@@ -34,5 +34,5 @@ def test_a_student_goes_through_it(visit):
         expect(spoken).to_contain_text(f"{way.right}: {right} of {SEEN[-2]} rejected")
     page.get_by_role("button", name="Why", exact=True).first.click()
     page.get_by_role("slider", name=re.compile("True sd")).press("End")
-    size = float(four_ways.size(2.0))
+    size = float(four_ways._size(2.0))
     expect(page.locator('[data-value="size"]')).to_have_text(f"{size:.1%}")

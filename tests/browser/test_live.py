@@ -28,9 +28,9 @@ def _rgba(color):
 
 
 COLORS = {
-    "p": _rgba(style.tint(style.P, 1)),
-    "q": _rgba(style.tint(style.Q, 1)),
-    "pale": _rgba(style.tint(style.P, 0)),
+    "p": _rgba(style._tint(style.P, 1)),
+    "q": _rgba(style._tint(style.Q, 1)),
+    "pale": _rgba(style._tint(style.P, 0)),
     "": (0, 0, 0, 0),
 }
 """Both ends of the scale, its middle, nothing."""

@@ -6,26 +6,26 @@ import numpy as np
 
 from validation_core.bayes.model import Model
 from validation_core.bayes.models import (
-    Concrete,
     GLMBinomial,
     HeartTransplants,
     Hospitals,
-    Ionosphere,
+    _Concrete,
+    _Ionosphere,
 )
 
 __all__ = [
     "MODELS",
-    "Concrete",
     "GLMBinomial",
     "HeartTransplants",
     "Hospitals",
-    "Ionosphere",
     "Model",
+    "_Concrete",
+    "_Ionosphere",
     "closed",
 ]
 
 MODELS: dict[str, type[Model]] = {
-    kind.name: kind for kind in (GLMBinomial, HeartTransplants, Hospitals, Ionosphere, Concrete)
+    kind.name: kind for kind in (GLMBinomial, HeartTransplants, Hospitals, _Ionosphere, _Concrete)
 }
 
 

@@ -366,7 +366,7 @@ def _log_gamma(shape: float, n: int, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ionosphere(_CovariateRegression, spec="ionosphere"):
+class _Ionosphere(_CovariateRegression, spec="ionosphere"):
     """An intercept and 33 weights."""
 
     name: ClassVar[str] = "ionosphere"
@@ -415,7 +415,7 @@ NOISE = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Concrete(_CovariateRegression, spec="concrete"):
+class _Concrete(_CovariateRegression, spec="concrete"):
     """An intercept and 8 weights, whose posterior is normal and known."""
 
     name: ClassVar[str] = "concrete"

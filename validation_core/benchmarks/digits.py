@@ -73,7 +73,7 @@ class _Handwritten(Benchmark, spec="handwritten_digits"):
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
         del gamma
-        digits = handwritten()  # (10, each, 196)
+        digits = _handwritten()  # (10, each, 196)
         which = rng.integers(digits.shape[1], size=len(x))
         return _levels(digits[np.asarray(x).argmax(1), which])
 
@@ -196,7 +196,7 @@ class Digits(Benchmark):
 
 
 @cache
-def handwritten() -> NDArray[np.uint8]:
+def _handwritten() -> NDArray[np.uint8]:
     """MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded.
 
     Raises:

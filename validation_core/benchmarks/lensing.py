@@ -67,7 +67,7 @@ _CORE, _RIM = 5.0, 16.0  # pixels from the middle: where the taper begins, where
 _FEWEST = 32  # images, below which a covariance of 256 pixels says little
 
 
-def galaxies(name: Galaxies) -> Array:
+def _galaxies(name: Galaxies) -> Array:
     """Images (n, 16, 16) without sky, brightness in units of the mean peak.
 
     An image's own peak counts by its square root, as in a square-root stretch: its light is
@@ -126,7 +126,7 @@ def _without_sky(images: Array) -> Array:
 # ---- A user's own galaxies ----
 
 
-def probes_file() -> str:
+def _probes_file() -> str:
     """The file that the environment names.
 
     Raises:
@@ -141,7 +141,7 @@ def probes_file() -> str:
     return path
 
 
-def identity(name: Galaxies) -> str:
+def _identity(name: Galaxies) -> str:
     """What a stored key says of the galaxies: of a user's file, which may become another, its
     place, size and time too."""
     if name == "hubble":
@@ -160,7 +160,7 @@ def _probes() -> Array:
     Raises:
         ValueError: unless it holds one array (n, H, W) or (n, H, W, C) of finite numbers.
     """
-    path = Path(probes_file())
+    path = Path(_probes_file())
     read = _READERS.get(path.suffix.lower())
     if read is None or not path.is_file():
         got = "no such file" if read else f"a name that ends in {path.suffix!r}"
@@ -180,7 +180,7 @@ def _probes() -> Array:
             f"The file of {PROBES} holds one array, or one called galaxies; got "
             f"{', '.join(sorted(held))}. Keep one."
         )
-    return reduced(_checked(images))
+    return _reduced(_checked(images))
 
 
 def _checked(images: NDArray[np.generic]) -> Array:
@@ -202,7 +202,7 @@ def _checked(images: NDArray[np.generic]) -> Array:
     return grey
 
 
-def reduced(images: Array) -> Array:
+def _reduced(images: Array) -> Array:
     """Means over areas: (n, H, W) to (n, 16, 16), pixels shared out where sides do not divide."""
     rows, columns = (_shares(size) for size in images.shape[1:])
     return np.asarray(rows @ images @ columns.T)
@@ -308,7 +308,7 @@ class _Law(NamedTuple):
         return np.asarray(constant - 0.5 * np.einsum("ij,ij->i", z, z))
 
 
-class Moments(NamedTuple):
+class _PosteriorMoments(NamedTuple):
     """Of a Gaussian of theta at each of n images."""
 
     mean: Array
@@ -334,8 +334,8 @@ def _system(lens: Lens, galaxies: Galaxies, path: str) -> _System:
     """By options; `path` is the file that the galaxies are from."""
     del path  # part of the key: another file, another prior
     mean, prior = _prior(galaxies)
-    forward = lens_matrix(lens)
-    laws = [_posterior(prior, lens_matrix(lens, turned)) for turned in (0.0, TURNED[lens])]
+    forward = _lens_matrix(lens)
+    laws = [_posterior(prior, _lens_matrix(lens, turned)) for turned in (0.0, TURNED[lens])]
     return _System(mean, prior, np.linalg.cholesky(prior), forward, forward @ mean, *laws)
 
 
@@ -347,7 +347,7 @@ def _posterior(prior: Array, forward: Array) -> _Law:
 
 def _prior(name: Galaxies) -> tuple[Array, Array]:
     """Mean (D,) and covariance (D, D) of galaxies, in all eight symmetries of the square."""
-    images = galaxies(name)
+    images = _galaxies(name)
     turned = [
         np.rot90(side, turns, (1, 2))
         for side in (images, images[:, :, ::-1])
@@ -360,7 +360,7 @@ def _prior(name: Galaxies) -> tuple[Array, Array]:
 # ---- The lens ----
 
 
-def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
+def _lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
     """A (M, D) of a lens turned by so many radians.
 
     Every pixel of the image reads the source where its ray ends, then comes the blur. Lensing
@@ -676,22 +676,22 @@ class Lensing(Benchmark):
 
     def sources(self) -> Array:
         """The galaxies (n, D) that the prior is fitted to."""
-        return galaxies(self.galaxies).reshape(-1, PIXELS)
+        return _galaxies(self.galaxies).reshape(-1, PIXELS)
 
-    def moments(self, x: Array, gamma: float) -> Moments:
+    def moments(self, x: Array, gamma: float) -> _PosteriorMoments:
         """Mean and standard deviations of q_gamma at images x (n, M); of p at gamma = 0."""
         system, law = self._system, self._estimator(gamma)
         mean = system.mean + (x - system.seen) @ law.gain.T
-        return Moments(np.asarray(mean), np.sqrt(np.diag(law.covariance)))
+        return _PosteriorMoments(np.asarray(mean), np.sqrt(np.diag(law.covariance)))
 
     @property
     def galaxies_read(self) -> str:
         """The galaxies as a stored key names them, with the identity of a user's file."""
-        return identity(self.galaxies)
+        return _identity(self.galaxies)
 
     @property
     def _path(self) -> str:
-        return f"{probes_file()} {self.galaxies_read}" if self.galaxies == "probes" else ""
+        return f"{_probes_file()} {self.galaxies_read}" if self.galaxies == "probes" else ""
 
     @property
     def _system(self) -> _System:

@@ -46,7 +46,7 @@ _ROWS = 4096  # of a pass through the flow
 
 
 @cache
-def directions() -> Array:
+def _directions() -> Array:
     """W (3, 100): where the axes of the sphere point."""
     return stream(0, "sphere flow", "directions").standard_normal((3, D))
 
@@ -107,7 +107,7 @@ class SphereFlow(Benchmark):
         """The benchmark whose pairs train it."""
         return SphereFlow(points=self.points)
 
-    def lend(self, network: TrainedFlow) -> None:
+    def lend(self, network: _TrainedFlow) -> None:
         """Draw from this flow, in this process, from now on."""
         _LENT[self.points] = network
 
@@ -141,12 +141,12 @@ class SphereFlow(Benchmark):
         """z = f(theta; x): (n, 100), standard normal under p, N(gamma g, I) under q."""
         if self.flow == "trained":
             return self._network.forward(theta, x)[0]
-        return (theta - _on_sphere(x) @ directions()) / NOISE
+        return (theta - _on_sphere(x) @ _directions()) / NOISE
 
     def _from_base(self, z: Array, x: Array) -> Array:
         if self.flow == "trained":
             return self._network.inverse(z, x)
-        return _on_sphere(x) @ directions() + NOISE * z
+        return _on_sphere(x) @ _directions() + NOISE * z
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
         """gamma^2 / 2 - gamma g'z: (n,)."""
@@ -161,7 +161,7 @@ class SphereFlow(Benchmark):
         return np.asarray(volume - (z**2).sum(1) / 2 - D / 2 * math.log(2 * math.pi))
 
     @property
-    def _network(self) -> TrainedFlow:
+    def _network(self) -> _TrainedFlow:
         if self.points not in _LENT:
             raise ValueError(
                 "The trained sphere flow draws from a network; got none in this process. Let "
@@ -194,17 +194,17 @@ class _Flow(Recipe, spec="sphere_flow_network"):
 
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
-    ) -> list[TrainedFlow]:
+    ) -> list[_TrainedFlow]:
         """One flow for each set of pairs and seed, in turn."""
         return [_learn(pairs, self, seed, report) for pairs, seed in zip(data, seeds, strict=True)]
 
-    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedFlow:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedFlow:
         """What `TrainedFlow.arrays` gave."""
-        return TrainedFlow.read(arrays, seconds=seconds, device=device)
+        return _TrainedFlow.read(arrays, seconds=seconds, device=device)
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedFlow(StoredNetwork):
+class _TrainedFlow(StoredNetwork):
     """A RealNVP between theta, in one scale for all coordinates, and its base."""
 
     network: Mapping[str, NDArray[Any]]
@@ -246,7 +246,7 @@ class TrainedFlow(StoredNetwork):
                 yield part, flow(_single(x[part])).transform
 
 
-_LENT: dict[str, TrainedFlow] = {}
+_LENT: dict[str, _TrainedFlow] = {}
 
 
 def _single(rows: Array) -> Tensor:
@@ -266,7 +266,7 @@ def _assembled(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
     return flow
 
 
-def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) -> TrainedFlow:
+def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) -> _TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
     from validation_core.learn import nets, training
     from validation_core.learn.optim import Adam
@@ -302,7 +302,7 @@ def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) 
     losses, seconds = training.timed(fit)
     history = {"epoch": np.arange(1, recipe.epochs + 1), "loss": np.array(losses)}
     network = {name: part.numpy().copy() for name, part in flow.state_dict().items()}
-    return TrainedFlow(
+    return _TrainedFlow(
         network,
         scale,
         {name: column.astype(np.float32) for name, column in history.items()},

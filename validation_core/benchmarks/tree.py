@@ -114,7 +114,7 @@ def _blurred(classes: Classes, sd: float) -> _Blurred:
     return _Blurred(edges, mean, lower, quadratic)
 
 
-def draw(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:
+def _draw(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:
     """n draws from the blurred mixture: (n, 2)."""
     mixture = _blurred(classes, sd)
     which = np.searchsorted(mixture.edges, rng.random(n), side="right")
@@ -123,7 +123,7 @@ def draw(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array
     return mixture.mean[which] + np.stack([a * first, b * first + c * second], axis=1)
 
 
-def log_density(theta: Array, classes: Classes, sd: float) -> Array:
+def _log_density(theta: Array, classes: Classes, sd: float) -> Array:
     """log of the blurred mixture's density at theta (n, 2): (n,), by log-sum-exp."""
     t, u = theta.T
     forms = np.stack([t * t, t * u, u * u, t, u, np.ones(len(theta))], axis=1)  # (n, 6)
@@ -218,14 +218,14 @@ class Tree(Benchmark):
     def _draw(x: Array, sd: float, rng: np.random.Generator) -> Array:
         out = np.empty((len(x), 2))
         for classes, rows in _picked(x):
-            out[rows] = draw(classes, sd, int(rows.sum()), rng)
+            out[rows] = _draw(classes, sd, int(rows.sum()), rng)
         return out
 
     @staticmethod
     def _log_density(theta: Array, x: Array, sd: float) -> Array:
         out = np.empty(len(theta))
         for classes, rows in _picked(x):
-            out[rows] = log_density(theta[rows], classes, sd)
+            out[rows] = _log_density(theta[rows], classes, sd)
         return out
 
 

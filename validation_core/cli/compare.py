@@ -8,18 +8,25 @@ from pathlib import Path
 
 from validation_core import ComparisonResult, Store
 from validation_core.cli.ending import tell
-from validation_core.cli.options import _Lines, _put, _table, _writable, json_option, table_options
+from validation_core.cli.options import (
+    _json_option,
+    _Lines,
+    _put,
+    _table,
+    _table_options,
+    _writable,
+)
 from validation_core.diagnosis.questions.posteriors import number
 from validation_core.front.compare import compared
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def _add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option("files", type=Path, nargs="+", metavar="FILE", help="tables of the same simulations")
     option("--seed", type=int, default=0)
-    table_options(parser)
-    json_option(parser)
+    _table_options(parser)
+    _json_option(parser)
     parser.set_defaults(run=_run)
 
 

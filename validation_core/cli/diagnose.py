@@ -9,15 +9,15 @@ from pathlib import Path
 from validation_core import Record, Store, diagnosis
 from validation_core.cli.ending import tell
 from validation_core.cli.options import (
+    _json_option,
     _level,
     _Lines,
     _methods,
     _put,
     _seconds,
     _table,
+    _table_options,
     _writable,
-    json_option,
-    table_options,
 )
 from validation_core.diagnosis import Diagnosis, equals, findings
 from validation_core.diagnosis.card import card
@@ -57,7 +57,7 @@ at several rows (a constant x, a few distinct x), they are not independent, and 
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def _add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
     option = parser.add_argument
@@ -73,7 +73,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--alpha", type=_level, default=0.05, help="level of the whole diagnosis")
     option("--seed", type=int, default=0)
     option("--budget", type=_seconds, metavar="SECONDS", help="what takes longer is not run")
-    table_options(parser)
+    _table_options(parser)
     option(
         "--answers",
         default="usual",
@@ -83,7 +83,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
     option("--card", type=Path, metavar="PATH.png", help="write the verdict as an image")
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
-    json_option(parser)
+    _json_option(parser)
     parser.set_defaults(run=_run)
 
 

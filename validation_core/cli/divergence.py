@@ -16,11 +16,11 @@ from validation_core.bayes.inference import Inference
 from validation_core.cli.options import (
     _build,
     _Counted,
+    _json_option,
     _put,
     _values,
     _whole,
     _writable,
-    json_option,
 )
 from validation_core.front.divergence import FIGURES, TITLE, estimate, plans
 from validation_core.front.table import entry
@@ -32,7 +32,7 @@ from validation_core.simulations.curves import Row
 _WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def _add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option(
@@ -70,7 +70,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     option("--seed", type=int, default=0)
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
-    json_option(parser)
+    _json_option(parser)
     option("--html", type=Path, metavar="PATH.html", help="the figures in one file, for offline")
     parser.set_defaults(run=_run)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import validation_core as npt
-from validation_core.cli.options import _write, _written, json_option
+from validation_core.cli.options import _json_option, _write, _written
 from validation_core.store import describe
 
 if TYPE_CHECKING:
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from validation_core.types import Benchmark
 
 
-def add_methods(parser: argparse.ArgumentParser) -> None:
+def _add_methods(parser: argparse.ArgumentParser) -> None:
     """Arguments of `methods`."""
-    json_option(parser)
+    _json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.METHODS, chosen.json))
 
 
-def add_benchmarks(parser: argparse.ArgumentParser) -> None:
+def _add_benchmarks(parser: argparse.ArgumentParser) -> None:
     """Arguments of `benchmarks`."""
-    json_option(parser)
+    _json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.BENCHMARKS, chosen.json))
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
+def _add_store(parser: argparse.ArgumentParser) -> None:
     """Arguments of `store`."""
     parser.add_argument("action", choices=("ls", "prune", "verify"))
-    json_option(parser)
-    parser.set_defaults(run=store)
+    _json_option(parser)
+    parser.set_defaults(run=_store)
 
 
 def _list(registry: Mapping[str, type[Method] | type[Benchmark]], where: str | None) -> None:
@@ -84,7 +84,7 @@ def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
             print(f"{'':<12}   {option['name']} = {default}{values}  {about}")
 
 
-def store(chosen: argparse.Namespace) -> int:
+def _store(chosen: argparse.Namespace) -> int:
     """List or prune what is kept on disk, or verify it and what is shipped.
 
     Returns:

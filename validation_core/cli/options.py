@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Specification)
 
 
-def json_option(parser: argparse.ArgumentParser) -> None:
+def _json_option(parser: argparse.ArgumentParser) -> None:
     """Add --json to a command."""
     parser.add_argument(
         "--json", metavar="PATH|-", help="write JSON to a file or, with -, print it"
     )
 
 
-def table_options(parser: argparse.ArgumentParser) -> None:
+def _table_options(parser: argparse.ArgumentParser) -> None:
     """Add what says how a table's file is read: --order and --map."""
     option = parser.add_argument
     option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")

@@ -10,12 +10,12 @@ from validation_core import Store, models
 from validation_core.cli.options import (
     _benchmark,
     _Counted,
+    _json_option,
     _level,
     _methods,
     _numbers,
     _put,
     _writable,
-    json_option,
 )
 from validation_core.front.power import count, published
 from validation_core.front.table import entry
@@ -26,7 +26,7 @@ from validation_core.sweep.trials import TrialDesign
 _TRIALS = 200
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def _add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option("--comparison", metavar="NAME", help="a paper's figure or a demonstration, by name")
@@ -49,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--preset", default="interactive", help="how classifiers are trained")
     option("--protocol", choices=("pooled", "fresh"), default="pooled")
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
-    json_option(parser)
+    _json_option(parser)
     parser.set_defaults(run=_run)
 
 

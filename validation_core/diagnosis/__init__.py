@@ -3,24 +3,24 @@
 from validation_core.diagnosis.learning import (
     RECIPE,
     WHY_NOT_ALL,
+    _training_set,
     default_methods,
     further_methods,
     further_names,
     obstacle,
     recipe,
-    training_set,
     with_further,
 )
 from validation_core.diagnosis.records import (
     SMALLEST,
     Record,
-    distances,
+    _distances,
     equals,
     findings,
     pvalue_text,
     remark,
 )
-from validation_core.diagnosis.tasks import run_method
+from validation_core.diagnosis.tasks import _run_method
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
 
 __all__ = [
@@ -31,8 +31,10 @@ __all__ = [
     "Diagnosis",
     "Parameter",
     "Record",
+    "_distances",
+    "_run_method",
+    "_training_set",
     "default_methods",
-    "distances",
     "equals",
     "findings",
     "further_methods",
@@ -41,8 +43,6 @@ __all__ = [
     "pvalue_text",
     "recipe",
     "remark",
-    "run_method",
-    "training_set",
     "verdict",
     "with_further",
 ]

@@ -20,11 +20,11 @@ from validation_core import statistics
 from validation_core.diagnosis.claims import _called
 from validation_core.diagnosis.questions import Answers, Names
 from validation_core.diagnosis.questions.base import Json, _capital
-from validation_core.diagnosis.questions.calibration import HowWrong, _ParameterErrors
-from validation_core.diagnosis.questions.cause import NEXT_STEPS, Cause, _cause_title
-from validation_core.diagnosis.questions.in_theta import InTheta
-from validation_core.diagnosis.questions.over_x import OverX, _OverXPlace, _region_text, _rows_in
-from validation_core.diagnosis.questions.sensitivity import WhatWouldBeCaught
+from validation_core.diagnosis.questions.calibration import _HowWrong, _ParameterErrors
+from validation_core.diagnosis.questions.cause import NEXT_STEPS, _Cause, _cause_title
+from validation_core.diagnosis.questions.in_theta import _InTheta
+from validation_core.diagnosis.questions.over_x import _OverX, _OverXPlace, _region_text, _rows_in
+from validation_core.diagnosis.questions.sensitivity import _WhatWouldBeCaught
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis
 from validation_core.figures import card as draw
@@ -55,7 +55,7 @@ _CLEARER = 2.0  # times the z of single parameters: then two of them together ar
 
 
 @dataclass(frozen=True)
-class Fact:
+class _Fact:
     """One line of the card."""
 
     label: str
@@ -71,7 +71,7 @@ class Card:
     title: str
     sentence: str
     """How sure that is."""
-    facts: tuple[Fact, ...]
+    facts: tuple[_Fact, ...]
     """How wrong, where, likely cause; or, beside silence, what could have been missed."""
     next_steps: tuple[str, ...]
     """Three, the most useful first."""
@@ -182,7 +182,7 @@ class _Seen:
     @cached_property
     def place(self) -> _OverXPlace | None:
         """The clearest place where a parameter's error changes over x, as far as is claimed."""
-        result = self.of(OverX)
+        result = self.of(_OverX)
         if result is None:
             return None
         places = result.changing(self.diagnosis.claims)
@@ -191,7 +191,7 @@ class _Seen:
     @cached_property
     def off(self) -> tuple[_ParameterErrors, ...]:
         """Parameters that are off under the verdict's error rate, the worst first."""
-        result, claims = self.of(HowWrong), self.diagnosis.claims
+        result, claims = self.of(_HowWrong), self.diagnosis.claims
         if result is None:
             return ()
         return tuple(
@@ -210,7 +210,7 @@ class _Seen:
     @cached_property
     def mode(self) -> int | None:
         """The parameter in which q misses a mode, where the cause says so."""
-        result = self.of(Cause)
+        result = self.of(_Cause)
         if result is None or result.cause != "missing_mode":
             return None
         at = [finding.at[0] for finding in result.causes[0].evidence if finding.at]
@@ -250,7 +250,7 @@ class _Seen:
 
     def _mapped(self) -> tuple[int, ...]:
         """The two parameters over which learned scores vary most; the first two before that."""
-        result = self.of(InTheta)
+        result = self.of(_InTheta)
         if result is not None and result.maps:
             return tuple(result.maps[0].of)
         return tuple(range(min(2, self.diagnosis.upload.dims[0])))
@@ -262,20 +262,20 @@ def _shifted(errors: _ParameterErrors) -> bool:
     return half > 0 and half > 0.4 * max(rate.excess for rate in errors.coverage)
 
 
-_Content = tuple[tuple[Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
+_Content = tuple[tuple[_Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
 """Facts, next steps, and what draws the picture."""
 
 
 def _wrong(seen: _Seen) -> _Content:
     data = seen.diagnosis.upload.data
     if not isinstance(data, PosteriorTable):
-        differ = Fact("What differs", "The two samples differ.")
+        differ = _Fact("What differs", "The two samples differ.")
         return (differ,), _STEPS_OF_SAMPLES, partial(draw.samples, data)
     size = _HOW_WRONG[seen.problem.kind](seen)
     facts = (
-        Fact("How wrong", size),
-        Fact("Where", _where(seen)),
-        Fact("Likely cause", _cause(seen)),
+        _Fact("How wrong", size),
+        _Fact("Where", _where(seen)),
+        _Fact("Likely cause", _cause(seen)),
     )
     return facts, _steps(seen), partial(_picture, seen)
 
@@ -340,7 +340,7 @@ def _of_width(seen: _Seen) -> str:
 
 
 def _of_mode(seen: _Seen) -> str:
-    result = seen.of(Cause)
+    result = seen.of(_Cause)
     assert result is not None, "a missed mode is the cause's own"
     finding = result.causes[0].evidence[0]
     name = seen.called(seen.problem.parameters[0])
@@ -362,7 +362,7 @@ def _of_pair(seen: _Seen) -> str:
 
 
 def _of_mass(seen: _Seen) -> str:
-    result = seen.of(InTheta)
+    result = seen.of(_InTheta)
     if result is not None and result.missing.ratio is not None and result.missing.differs:
         share = result.missing
         times = f"about {share.ratio:.1f} times too little"
@@ -386,9 +386,9 @@ _HOW_WRONG = {
 
 
 def _where(seen: _Seen) -> str:
-    result, problem = seen.of(OverX), seen.problem
+    result, problem = seen.of(_OverX), seen.problem
     if result is None:
-        question = OverX()
+        question = _OverX()
         reason = question.obstacle(seen.diagnosis.upload)
         return _WAITING if reason is None else reason
     if problem.place is not None:
@@ -414,9 +414,9 @@ def _elsewhere(place: _OverXPlace) -> str:
 
 
 def _cause(seen: _Seen) -> str:
-    result = seen.of(Cause)
+    result = seen.of(_Cause)
     if result is None:
-        reason = Cause().obstacle(seen.diagnosis.upload)
+        reason = _Cause().obstacle(seen.diagnosis.upload)
         return _WAITING if reason is None else reason
     if result.faults:
         return "Left open: the draws themselves are faulty. See Likely cause."
@@ -448,7 +448,7 @@ _STEPS_OF_SAMPLES = (
 
 def _steps(seen: _Seen) -> tuple[str, ...]:
     """Three: where to simulate, if it is one place, then what helps against the cause."""
-    result, problem = seen.of(Cause), seen.problem
+    result, problem = seen.of(_Cause), seen.problem
     cause = "unclear" if result is None else result.cause
     if result is not None and result.next_steps and cause not in ("unclear", "none"):
         steps = list(result.next_steps)
@@ -481,21 +481,21 @@ def _unseen(seen: _Seen, state: State) -> _Content:
     quiet = _QUIET if upload.k else _QUIET_SAMPLES
     if state == "testing" and shift is None:
         labels = ("How wrong", "Where", "Likely cause")
-        return tuple(Fact(label, _WAITING) for label in labels), quiet, _no_picture
+        return tuple(_Fact(label, _WAITING) for label in labels), quiet, _no_picture
     if shift is None:
-        unknown = Fact("Could be missed", "What error these tests would find is not known.")
+        unknown = _Fact("Could be missed", "What error these tests would find is not known.")
         return (unknown,), quiet, _no_picture
     size, rows, simulated = _smallest(seen)
     where = " in one parameter" if upload.k and upload.dims[0] > 1 else ""
     by = "" if simulated else "about "
     facts = (
-        Fact("Still possible", _possible(seen)),
-        Fact(
+        _Fact("Still possible", _possible(seen)),
+        _Fact(
             "Could be missed",
             f"A bias of {by}{size:.2g} posterior sd{where} would be found in 80 of 100 such "
             "tables; smaller ones more rarely.",
         ),
-        Fact("Where", _nowhere(seen)),
+        _Fact("Where", _nowhere(seen)),
     )
     if state == "too little":
         need = math.ceil(upload.n * (size / ENOUGH) ** 2 / 10) * 10
@@ -542,7 +542,7 @@ def _smallest(seen: _Seen) -> tuple[float, int, bool]:
     simulated tables have told it."""
     shift, n = seen.diagnosis.shift, seen.diagnosis.upload.n
     assert shift is not None
-    result = seen.of(WhatWouldBeCaught)
+    result = seen.of(_WhatWouldBeCaught)
     for injection in () if result is None else result.injections:
         if injection.injection == "bias" and injection.smallest.known:
             rows = injection.rows_for_half or 4 * n
@@ -551,9 +551,9 @@ def _smallest(seen: _Seen) -> tuple[float, int, bool]:
 
 
 def _possible(seen: _Seen) -> str:
-    result = seen.of(HowWrong)
+    result = seen.of(_HowWrong)
     if result is None:
-        if HowWrong().obstacle(seen.diagnosis.upload) is not None:
+        if _HowWrong().obstacle(seen.diagnosis.upload) is not None:
             return "Two samples without x: bias and width of single parameters are not estimated."
         return _WAITING
     known = [errors for errors in result.parameters if errors.ratio.known]
@@ -569,9 +569,9 @@ def _possible(seen: _Seen) -> str:
 
 
 def _nowhere(seen: _Seen) -> str:
-    result = seen.of(OverX)
+    result = seen.of(_OverX)
     if result is None:
-        reason = OverX().obstacle(seen.diagnosis.upload)
+        reason = _OverX().obstacle(seen.diagnosis.upload)
         return _WAITING if reason is None else reason
     sees = [part.sees for part in result.parts if part.sees is not None and not part.constant]
     if not sees:
@@ -663,7 +663,7 @@ def _ranks(table: PosteriorTable, parameter: int, rows: NDArray[np.intp] | None)
 
 def _power_curve(seen: _Seen, size: float) -> Drawn | None:
     """What would have been caught: the chance to find a bias in one parameter."""
-    result = seen.of(WhatWouldBeCaught)
+    result = seen.of(_WhatWouldBeCaught)
     injections = () if result is None else result.injections
     simulated = next((one for one in injections if one.injection == "bias"), None)
     powers = (

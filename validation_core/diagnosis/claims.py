@@ -43,7 +43,7 @@ _KINDS = {
 }
 
 
-class ClearestClaim(NamedTuple):
+class _ClearestClaim(NamedTuple):
     """What stands out most of some families."""
 
     family: Family
@@ -156,13 +156,13 @@ class Claims:
             )
         return rows
 
-    def clearest_of(self, *families: Family) -> ClearestClaim | None:
+    def clearest_of(self, *families: Family) -> _ClearestClaim | None:
         """The clearest claim of some families over all x; None where none may be made."""
         at = self.result.first(lambda one: one.family in families and one.along is None)
         if at is None or self._p(float(self.result.adjusted[at])) > self.alpha:
             return None
         claim = self.result.claims[at]
-        return ClearestClaim(claim.family, claim.which, abs(float(self.result.z[at])))
+        return _ClearestClaim(claim.family, claim.which, abs(float(self.result.z[at])))
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
         """What stands out most, to read."""

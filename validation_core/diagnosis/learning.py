@@ -115,7 +115,7 @@ def _watched(upload: Upload, seed: int) -> NDArray[np.int64]:
     return sampling.split(len(rows), stream(seed, "diagnose", "training rows"), 0.8)[1]
 
 
-def training_set(upload: Upload, how: Recipe, seed: int) -> Any:
+def _training_set(upload: Upload, how: Recipe, seed: int) -> Any:
     """What a network of an upload learns from: rows that no test looks at.
 
     Raises:

@@ -133,14 +133,14 @@ def payload(
     if centre is not None:
         signed.append(("Where CoLT's ball is centred", centre, "from q's mean, in its sds"))
     panels = [
-        sheet([heat(values, shape, float(np.abs(values).max()) or 1.0, label)], shape, title)
+        sheet([_heat(values, shape, float(np.abs(values).max()) or 1.0, label)], shape, title)
         for title, values, label in signed
     ]
     log_p = np.minimum(-np.log10(maps.pvalue), _LOG_P)
     panels.insert(
         2,
         sheet(
-            [heat(log_p, shape, _LOG_P, "−log10 p")],
+            [_heat(log_p, shape, _LOG_P, "−log10 p")],
             shape,
             "p-value of each pixel's ranks",
             f"{rejected:,} of {pixels:,} pixels reject at {alpha:.0%} after Bonferroni.",
@@ -168,7 +168,7 @@ def _limits(parts: Sequence[Array]) -> tuple[float, float]:
     return float(low), float(max(high, low + 1e-12))
 
 
-def grey(values: Array, shape: Shape, limits: tuple[float, float]) -> NDArray[np.uint8]:
+def _grey(values: Array, shape: Shape, limits: tuple[float, float]) -> NDArray[np.uint8]:
     """Rows (..., D) as pixels (..., H, W, 3): the lower limit black, the upper white."""
     low, high = limits
     levels = np.clip((np.asarray(values, float) - low) / (high - low), 0, 1) * 255
@@ -190,11 +190,11 @@ def sheet(marks: Sequence[Mark], shape: Shape, title: Words, caption: Words = ""
 
 
 def _picture(title: str, rows: Array, shape: Shape, limits: tuple[float, float]) -> Panel:
-    pixels = over(grey(rows, shape, limits), "row")
+    pixels = over(_grey(rows, shape, limits), "row")
     return sheet([Image((0, shape[1]), (0, shape[0]), pixels)], shape, title)
 
 
-def heat(values: Array, shape: Shape, limit: float, label: str) -> Heat:
+def _heat(values: Array, shape: Shape, limit: float, label: str) -> Heat:
     """Numbers (D,) at their pixels, blue below 0 and orange above; colours are averaged."""
     height, width, _ = shape
     grid = np.asarray(values, float).reshape(shape).mean(-1)[::-1]

@@ -170,7 +170,7 @@ def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
     return (*record.kind.findings(record, x_names), *_relabeled(record))
 
 
-def distances(records: Sequence[Record]) -> tuple[str, ...]:
+def _distances(records: Sequence[Record]) -> tuple[str, ...]:
     """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
     return tuple(
         "CoLT's d~, the largest difference between p's mass and q's over balls around the "

@@ -60,7 +60,7 @@ class _Read(NamedTuple):
     """The table there."""
 
 
-def run_method(
+def _run_method(
     upload: Upload, method: Method, seed: int, *, network: Callable[[], Network]
 ) -> Record:
     """A method's record on an upload.
@@ -362,7 +362,7 @@ def table(store: Store, digest: str) -> Upload:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uploaded(Specification, spec="uploaded"):
+class _Uploaded(Specification, spec="uploaded"):
     """An upload as the source of a network's training rows (see `models.TrainingSource`)."""
 
     version: ClassVar[int] = 2
@@ -376,7 +376,7 @@ class Uploaded(Specification, spec="uploaded"):
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
         """The rows that no test looks at."""
-        return learning.training_set(table(store, self.digest), recipe, seed)
+        return learning._training_set(table(store, self.digest), recipe, seed)
 
     def test_table(
         self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
@@ -419,7 +419,7 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
         """The network that this task reads, if its method reads one."""
         if self.recipe is None:
             return None
-        source = Uploaded(digest=self.digest)
+        source = _Uploaded(digest=self.digest)
         return Training(source=source, recipe=self.recipe, seed=self.seed)
 
     @property
@@ -433,7 +433,7 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
             (training,) = self.trainings
             return models.trained(store, training, report)
 
-        return run_method(table(store, self.digest), self.method, self.seed, network=network)
+        return _run_method(table(store, self.digest), self.method, self.seed, network=network)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,7 +455,7 @@ class RelabelTask(_RecordStudy, spec="relabel"):
     @property
     def trainings(self) -> tuple[Training, ...]:
         """The networks that it reads."""
-        source = Uploaded(digest=self.digest)
+        source = _Uploaded(digest=self.digest)
         return tuple(
             Training(source=source, recipe=recipe, seed=self.seed) for recipe in self.recipes
         )
@@ -590,14 +590,14 @@ def records(
     return answers, waiting
 
 
-def training(upload: Upload, method: Method, seed: int) -> Training | None:
+def _training(upload: Upload, method: Method, seed: int) -> Training | None:
     """The network that a method reads on an upload; None if it reads none."""
     return _task(upload, method, seed, learning.recipe).training
 
 
 def _slot_training(upload: Upload, seed: int) -> Training:
     """The score that sees each draw among the others at its x; see `obstacles.within`."""
-    source = Uploaded(digest=upload.digest)
+    source = _Uploaded(digest=upload.digest)
     return Training(source=source, recipe=learning.slot_recipe(upload), seed=seed)
 
 

@@ -2,32 +2,32 @@
 
 from .job import (
     Interrupted,
-    Job,
     JobState,
     Report,
     SelfCheck,
-    SerialExecutor,
     Task,
-    TaskError,
+    _Job,
+    _SerialExecutor,
+    _TaskError,
     job_key,
 )
 from .pool import WorkerPool
 from .runner import Engine
-from .start import Services, local_pool, start
+from .start import Services, _local_pool, start
 
 __all__ = [
     "Engine",
     "Interrupted",
-    "Job",
     "JobState",
     "Report",
     "SelfCheck",
-    "SerialExecutor",
     "Services",
     "Task",
-    "TaskError",
     "WorkerPool",
+    "_Job",
+    "_SerialExecutor",
+    "_TaskError",
+    "_local_pool",
     "job_key",
-    "local_pool",
     "start",
 ]

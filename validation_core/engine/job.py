@@ -85,7 +85,7 @@ class _TaskRun:
     error: str = ""
     stopped: bool = False
     future: Future[None] | None = None
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[_Job] = field(default_factory=list)
     makes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     gpu: bool = True
@@ -101,7 +101,7 @@ class _TaskRun:
         return self.future is None or self.future.running() or self.future.done()
 
 
-class Job:
+class _Job:
     """Tasks that are wanted together, and by whom."""
 
     def __init__(
@@ -224,11 +224,11 @@ class _Reply(TypedDict, total=False):
     notices: Sequence[str]
 
 
-class TaskError(RuntimeError):
+class _TaskError(RuntimeError):
     """Why a task failed in another process, in words for a user."""
 
 
-class Stopped(Exception):
+class _Stopped(Exception):
     """Raised inside a task that nobody waits for any more."""
 
 
@@ -245,14 +245,14 @@ def perform(task: Task, store: Store, report: Report) -> None:
 def _readable(error: BaseException) -> str:
     """An exception in a line a user can act on."""
     text = str(error).strip()
-    if isinstance(error, ValueError | TaskError | Unkept) and text:
+    if isinstance(error, ValueError | _TaskError | Unkept) and text:
         return text
     if isinstance(error, MemoryError):
         return "Not enough memory for this; choose smaller sizes."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-class SerialExecutor(Executor):
+class _SerialExecutor(Executor):
     """Runs each task where it is submitted."""
 
     slots = 1

@@ -22,11 +22,11 @@ from typing import IO, Any, TypeVar, cast
 from validation_core import keys
 from validation_core.engine.job import (
     Report,
-    Stopped,
     Task,
-    TaskError,
     _needs_gpu,
     _Reply,
+    _Stopped,
+    _TaskError,
     perform,
 )
 from validation_core.store import Store
@@ -197,7 +197,7 @@ class WorkerPool(Executor):
         if "ready" in message:
             self._welcome(worker, message["ready"])
         elif worker.task and "progress" in message:
-            with suppress(Stopped):  # its process is being ended anyway
+            with suppress(_Stopped):  # its process is being ended anyway
                 worker.task.report(*message["progress"])
             return
         else:
@@ -221,11 +221,11 @@ class WorkerPool(Executor):
         if pending and pending.stopped:
             pending.set_exception(CancelledError())
         elif pending:
-            pending.set_exception(TaskError(_why(code)))
+            pending.set_exception(_TaskError(_why(code)))
         for orphan in waiting:
             if orphan.running() or orphan.set_running_or_notify_cancel():
                 orphan.set_exception(
-                    TaskError(f"No worker process could be started (exit code {code}).")
+                    _TaskError(f"No worker process could be started (exit code {code}).")
                 )
         self._assign()
 
@@ -244,7 +244,7 @@ class WorkerPool(Executor):
         for notice in message.get("notices", ()):
             pending.store.note(notice)
         if "error" in message:
-            pending.set_exception(TaskError(message["error"]))
+            pending.set_exception(_TaskError(message["error"]))
         else:
             pending.set_result(None)
 

@@ -22,11 +22,11 @@ from validation_core import keys
 from validation_core.engine.job import (
     ACTIVE,
     Interrupted,
-    Job,
     JobState,
-    Stopped,
     Task,
+    _Job,
     _readable,
+    _Stopped,
     _TaskRun,
     job_key,
     perform,
@@ -55,7 +55,7 @@ class Engine:
         self.executor = executor
         self._patience = patience
         self._lock = threading.RLock()
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, _Job] = {}
         self._runs: dict[str, _TaskRun] = {}
         self._turns = itertools.count(1)
         self._local = threading.local()
@@ -70,7 +70,7 @@ class Engine:
         """Where networks are trained: told by the first warm worker, empty until then."""
         return str(getattr(self.executor, "device", ""))
 
-    def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> Job:
+    def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> _Job:
         """The job of these tasks, which runs those whose results are missing.
 
         Joins the one under way when there is one; its other subscribers stay.
@@ -83,7 +83,7 @@ class Engine:
         self._dispatch()
         return job
 
-    def again(self, key: str, subscriber: str) -> Job:
+    def again(self, key: str, subscriber: str) -> _Job:
         """Submit a job that failed or was stopped once more.
 
         Raises:
@@ -92,12 +92,12 @@ class Engine:
         job = self._jobs[key]
         return self.submit(job.tasks, subscriber, job.label)
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[_Job]:
         """Jobs of this server, the latest first, ended ones included."""
         with self._lock:
             return list(reversed(self._jobs.values()))
 
-    def find(self, key: str) -> Job | None:
+    def find(self, key: str) -> _Job | None:
         """The job of a key, or None when this server knows none."""
         with self._lock:
             return self._jobs.get(key)
@@ -157,7 +157,7 @@ class Engine:
         ]
         return sorted(interrupted, key=lambda job: job.created, reverse=True)
 
-    def resume(self, key: str, subscriber: str) -> Job:
+    def resume(self, key: str, subscriber: str) -> _Job:
         """Submit what is missing of an interrupted job.
 
         Raises:
@@ -183,9 +183,9 @@ class Engine:
             with suppress(OSError):
                 Path(self._alive.lock_file).unlink()
 
-    def _new(self, tasks: Sequence[Task], label: str, subscriber: str) -> Job:
+    def _new(self, tasks: Sequence[Task], label: str, subscriber: str) -> _Job:
         key = job_key(tasks)
-        job = Job(key, label or (tasks[0].label if tasks else ""), tuple(tasks), self._lock)
+        job = _Job(key, label or (tasks[0].label if tasks else ""), tuple(tasks), self._lock)
         different = {task.key: task for task in tasks}
         missing = {name: task for name, task in different.items() if not task.done(self.store)}
         problem = self._record(job, subscriber) if missing else ""
@@ -203,7 +203,7 @@ class Engine:
             self._end(job)
         return job
 
-    def _record(self, job: Job, subscriber: str) -> str:
+    def _record(self, job: _Job, subscriber: str) -> str:
         """Put a job on record, to be resumed; why it cannot be, where nothing can be kept."""
         meta = {
             "label": job.label,
@@ -284,7 +284,7 @@ class Engine:
                 job.latest = run
         self._stop_unwatched()
         if run.stopped:
-            raise Stopped
+            raise _Stopped
 
     def _finished(self, run: _TaskRun, ended: Future[None]) -> None:
         with self._lock:
@@ -304,7 +304,7 @@ class Engine:
         self._stop_unwatched()
         self._dispatch()
 
-    def _end(self, job: Job) -> None:
+    def _end(self, job: _Job) -> None:
         job.ended = time.monotonic()
         self.store.delete("jobs", job.key)
 

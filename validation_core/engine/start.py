@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from validation_core.engine.job import SerialExecutor
+from validation_core.engine.job import _SerialExecutor
 from validation_core.engine.pool import WorkerPool
 from validation_core.engine.runner import Engine
 from validation_core.store import Store
@@ -42,14 +42,14 @@ def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> 
     Raises:
         ValueError: for what is no address.
     """
-    from validation_core.engine.cluster import DaskExecutor, Unreachable
+    from validation_core.engine.cluster import _DaskExecutor, _Unreachable
 
-    cluster = DaskExecutor(address)
+    cluster = _DaskExecutor(address)
     if here is None:
         return cluster
     try:
         cluster.connect()
-    except Unreachable as error:
+    except _Unreachable as error:
         cluster.shutdown()
         say(f"The work runs on this machine instead of the cluster. {error}")
         return here()
@@ -73,22 +73,22 @@ def executor(name: str | None, say: Say) -> Executor:
     kind, _, rest = name.partition(":")
     address, _, fallback = rest.partition(",")
     if name == "local":
-        return local_pool()
+        return _local_pool()
     if name == "serial":
-        return SerialExecutor()
+        return _SerialExecutor()
     if kind != "dask" or not address or fallback not in ("", "local"):
         raise ValueError(
             "An engine is local, serial, dask:ADDRESS or dask:ADDRESS,local; got "
             f"{name!r}. Leave --engine out to use the processors of this machine."
         )
-    return _connected(_on_cluster(address, local_pool if fallback else None, say))
+    return _connected(_on_cluster(address, _local_pool if fallback else None, say))
 
 
 def _connected(chosen: Executor) -> Executor:
     """A cluster that does not answer is told of before anything is asked of it."""
-    from validation_core.engine.cluster import DaskExecutor
+    from validation_core.engine.cluster import _DaskExecutor
 
-    if isinstance(chosen, DaskExecutor):
+    if isinstance(chosen, _DaskExecutor):
         try:
             chosen.connect()
         except ValueError:
@@ -104,15 +104,15 @@ def _of_environment(say: Say) -> Executor:
     if fallback not in ("", "local"):
         raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {fallback!r}. Unset it.")
     if address:
-        return _on_cluster(address, local_pool if fallback else None, say)
+        return _on_cluster(address, _local_pool if fallback else None, say)
     if kind == "serial":
-        return SerialExecutor()
+        return _SerialExecutor()
     if kind != "local":
         raise ValueError(f"NPTLAB_ENGINE is local or serial; got {kind!r}. Set one of them.")
-    return local_pool()
+    return _local_pool()
 
 
-def local_pool() -> WorkerPool:
+def _local_pool() -> WorkerPool:
     """Worker processes of this machine, as many as NPTLAB_WORKERS says.
 
     Raises:

@@ -28,7 +28,7 @@ from validation_core.figures.marks import (
     Points,
     Shades,
     VLine,
-    standing,
+    _standing,
 )
 from validation_core.types import Array
 
@@ -50,9 +50,9 @@ def described(picture: Picture, title: str = "", at: Mapping[str, int] | None = 
         At most 600 letters; sentences that do not fit are counted.
     """
     if isinstance(picture, Grid):
-        parts = [part for panel in picture.panels for part in _panel(standing(panel, at))]
+        parts = [part for panel in picture.panels for part in _panel(_standing(panel, at))]
         return _joined([title, *parts])
-    own, *parts = _panel(standing(picture, at))
+    own, *parts = _panel(_standing(picture, at))
     return _joined([title or own, *parts])
 
 

@@ -33,15 +33,15 @@ from validation_core.figures.marks import (
     Mark,
     Note,
     Number,
+    Over,
     Panel,
     Points,
     Rain,
     Shades,
     Slider,
+    Text,
     VLine,
     Words,
-    _Over,
-    _Text,
     _unwrapped,
 )
 from validation_core.types import MethodStyle
@@ -61,15 +61,15 @@ _STYLES = ("live.css", "lesson.css")
 
 def script() -> str:
     """One JavaScript module that draws payloads; its default export takes a component."""
-    return "\n".join(map(browser_file, _SCRIPTS))
+    return "\n".join(map(_browser_file, _SCRIPTS))
 
 
 def style() -> str:
     """What goes with it, in colours of the variables that Streamlit sets (--st-...)."""
-    return "\n".join(map(browser_file, _STYLES))
+    return "\n".join(map(_browser_file, _STYLES))
 
 
-def browser_file(name: str) -> str:
+def _browser_file(name: str) -> str:
     """What a file of `browser/` holds."""
     return (_BROWSER / name).read_text(encoding="utf-8")
 
@@ -274,7 +274,7 @@ def _heat(mark: Heat) -> dict[str, Any]:
         "kind": "heat",
         "x": np.asarray(mark.x_edges, dtype=float)[[0, -1]],
         "y": np.asarray(mark.y_edges, dtype=float)[[0, -1]],
-        "values": _Over(levels, by) if by else levels,
+        "values": Over(levels, by) if by else levels,
         "limit": float(shades.limit),
         "low": shades.low,
         "high": shades.high,
@@ -323,7 +323,7 @@ class _Packer:
     names: tuple[str, ...]
     blocks: list[bytes] = field(default_factory=list)
     used: int = 0
-    packed: dict[int, tuple[_Over, dict[str, Any]]] = field(default_factory=dict)
+    packed: dict[int, tuple[Over, dict[str, Any]]] = field(default_factory=dict)
     """By identity, which holds while the values are held here."""
 
     @property
@@ -336,11 +336,11 @@ class _Packer:
 
         Values that stand in several places travel once.
         """
-        if isinstance(value, _Over):
+        if isinstance(value, Over):
             if id(value) not in self.packed:
                 self.packed[id(value)] = value, self._over(value)
             return self.packed[id(value)][1]
-        if isinstance(value, _Text):
+        if isinstance(value, Text):
             return {"template": value.template, "parts": self.pack(dict(value.parts))}
         if isinstance(value, Mapping):
             return {name: self.pack(item) for name, item in value.items()}
@@ -348,14 +348,14 @@ class _Packer:
             return self._block(np.asarray(value), [])
         return value.item() if isinstance(value, np.generic) else value
 
-    def _over(self, value: _Over) -> dict[str, Any]:
+    def _over(self, value: Over) -> dict[str, Any]:
         self._check(value)
         by = [self.names.index(name) for name in value.sliders]
         if value.values.dtype.kind in "UO":
             return self._strings(value.values, by)
         return (self._steps if value.coarse else self._block)(value.values, by)
 
-    def _check(self, value: _Over) -> None:
+    def _check(self, value: Over) -> None:
         if unknown := set(value.sliders) - set(self.names):
             raise ValueError(
                 f"Values run over sliders of the payload; got {sorted(unknown)}. "
@@ -432,10 +432,10 @@ def html(title: str, scenes: Sequence[Scene], foot: str = "") -> str:
     if not scenes:
         raise ValueError("A file shows at least one scene; got none. Add one first.")
     module = script().replace("export default function", "return function")
-    program = f"const draw = (() => {{\n{module}\n}})()\n{browser_file('standalone.js')}"
+    program = f"const draw = (() => {{\n{module}\n}})()\n{_browser_file('standalone.js')}"
     digest = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
     data = json.dumps([_packed(scene) for scene in scenes]).replace("<", "\\u003c")
-    css = "\n".join([_variables(), style(), browser_file("standalone.css")])
+    css = "\n".join([_variables(), style(), _browser_file("standalone.css")])
     return f"""<!doctype html>
 <html lang="en">
 <head>

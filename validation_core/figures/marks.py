@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class _Over:
+class Over:
     """Values whose leading axes run over the named sliders."""
 
     values: NDArray[Any]
@@ -39,23 +39,23 @@ class _Over:
 
 
 @dataclass(frozen=True, eq=False)
-class _Text:
+class Text:
     """A sentence with {named} parts, each a string or strings over sliders."""
 
     template: str
-    parts: Mapping[str, str | _Over]
+    parts: Mapping[str, str | Over]
 
 
-Number = ArrayLike | _Over
-Words = str | _Over | _Text
+Number = ArrayLike | Over
+Words = str | Over | Text
 
 
-def over(values: ArrayLike, *sliders: str, coarse: bool = False) -> _Over:
+def over(values: ArrayLike, *sliders: str, coarse: bool = False) -> Over:
     """Values over the named sliders: the first axes, in that order.
 
     Coarse ones reach the browser in 65,534 steps of their range, half the bytes.
     """
-    return _Over(np.asarray(values), sliders, coarse)
+    return Over(np.asarray(values), sliders, coarse)
 
 
 def written(values: ArrayLike, write: Callable[[float], str]) -> NDArray[np.str_]:
@@ -64,9 +64,9 @@ def written(values: ArrayLike, write: Callable[[float], str]) -> NDArray[np.str_
     return np.array([write(float(kind)) for kind in kinds])[index].reshape(np.shape(values))
 
 
-def sentence(template: str, **parts: str | _Over) -> _Text:
+def sentence(template: str, **parts: str | Over) -> Text:
     """A sentence with {named} parts."""
-    return _Text(template, parts)
+    return Text(template, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +262,7 @@ class Heat:
 
 def _unwrapped(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
     """An array, and the sliders that its leading axes run over."""
-    if isinstance(values, _Over):
+    if isinstance(values, Over):
         return values.values, values.sliders
     return np.asarray(values), ()
 
@@ -419,7 +419,7 @@ def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
     return Panel([note], x=unit, y=unit, height=height)
 
 
-def standing(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
+def _standing(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
     """A panel whose sliders stand still: what runs over them is what it is at one place of each.
 
     Args:
@@ -429,9 +429,9 @@ def standing(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
 
 
 def _still(value: Any, at: Mapping[str, int]) -> Any:
-    if isinstance(value, _Over):
+    if isinstance(value, Over):
         return value.values[tuple(at.get(name, 0) for name in value.sliders)]
-    if isinstance(value, _Text):
+    if isinstance(value, Text):
         return value.template.format_map({key: _still(v, at) for key, v in value.parts.items()})
     if isinstance(value, Panel | Mark | Shades):
         own = {each.name: getattr(value, each.name) for each in fields(value)}
@@ -443,7 +443,7 @@ def _still(value: Any, at: Mapping[str, int]) -> Any:
 
 
 def _may_move(value: Any) -> bool:
-    return isinstance(value, _Over | _Text | Mark | Shades | list | tuple)
+    return isinstance(value, Over | Text | Mark | Shades | list | tuple)
 
 
 def along(name: str, parts: Sequence[T]) -> T:
@@ -470,11 +470,11 @@ def _along(name: str, parts: Sequence[Any]) -> Any:
         _alike({part.label for part in parts}, "axes")
         ends = np.array([part.limits for part in parts])
         return replace(first, limits=(float(ends[:, 0].min()), float(ends[:, 1].max())))
-    if isinstance(first, _Text):
+    if isinstance(first, Text):
         _alike({part.template for part in parts}, "sentences")
         words = {key: _along(name, [part.parts[key] for part in parts]) for key in first.parts}
-        return _Text(first.template, words)
-    if is_dataclass(first) and not isinstance(first, _Over):
+        return Text(first.template, words)
+    if is_dataclass(first) and not isinstance(first, Over):
         _alike({type(part) for part in parts}, "marks")
         own = {
             f.name: _along(name, [getattr(part, f.name) for part in parts]) for f in fields(first)
@@ -503,14 +503,14 @@ def _moving(name: str, parts: Sequence[Number | Words]) -> Any:
         return parts[0]
     _alike(set(sliders), "sliders")
     if arrays[0].dtype.kind in "UO":
-        return _Over(np.array(arrays, dtype=str), (name, *sliders[0]))
+        return Over(np.array(arrays, dtype=str), (name, *sliders[0]))
     if arrays[0].dtype == np.uint8:
-        return _Over(np.array(arrays), (name, *sliders[0]))
+        return Over(np.array(arrays), (name, *sliders[0]))
     shape = np.max([array.shape for array in arrays], axis=0).astype(int)
     out = np.full((len(arrays), *shape, 1), np.nan)
     for i, array in enumerate(arrays):
         out[i][tuple(slice(side) for side in array.shape)] = array[..., None]
-    return _Over(out[..., 0], (name, *sliders[0]), coarse=True)
+    return Over(out[..., 0], (name, *sliders[0]), coarse=True)
 
 
 def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -98,7 +98,7 @@ def _gamma_slider(seen: Playground) -> Slider:
         "gamma",
         seen.gammas,
         names=[f"{gamma:g}" for gamma in seen.gammas],
-        start=opening(seen),
+        start=_opening(seen),
         label="Strength, gamma",
         ends=("q = p", "q far off"),
         play=True,
@@ -110,7 +110,7 @@ def _beta_slider(betas: Sequence[float]) -> Slider:
     return Slider("beta", betas, label="Degradation, beta", ends=ends)
 
 
-def opening(seen: Playground) -> float:
+def _opening(seen: Playground) -> float:
     """The gamma to begin with: where the tests differ most."""
     rates = _rates(seen).rate[:, 0]
     return float(seen.gammas[np.ptp(rates, axis=0).argmax()])

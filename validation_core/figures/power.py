@@ -186,10 +186,10 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     room = 0.02 * float(np.ptp(ticks)) or 0.5
     marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
-    styles = _looks(progress.cells)
+    styles = looks(progress.cells)
     for curve in curves(progress.cells, axis):
         color, dash, symbol = styles[curve.label]
-        marks += _method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
+        marks += method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
         legend.append((curve.label, color, symbol))
     wrong = broken(progress.cells)
     if wrong and axis == "gamma":
@@ -232,7 +232,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
     marks: list[Mark] = []
-    styles = _looks(progress.cells)
+    styles = looks(progress.cells)
     labels = dict.fromkeys(cell.label for cell in progress.cells)
     xs = []
     for label in labels:
@@ -294,7 +294,7 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
 Look = tuple[str, str, str]
 
 
-def _looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
+def looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
     """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
     styles: dict[str, Look] = {}
     variants: Counter[str] = Counter()
@@ -310,7 +310,7 @@ def _looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
     return styles
 
 
-def _method_marks(curve: _PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
+def method_marks(curve: _PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
     low, high = curve.interval
     return [
         Band(curve.x, low, high, color=color, opacity=_BAND),

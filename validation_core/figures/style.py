@@ -31,7 +31,7 @@ def rgba(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:.3g})"
 
 
-def tint(color: str, part: float) -> str:
+def _tint(color: str, part: float) -> str:
     """A scale's colour so far (0 to 1) from its middle, which is the paper under a thin wash.
 
     Light on white and dark on black, and nothing in between is grey; browser/live_marks.js

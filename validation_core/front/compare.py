@@ -15,8 +15,8 @@ from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, Ranking
 from validation_core.figures import diagnosis as draw
 from validation_core.figures.outcome import Drawn
-from validation_core.front.table import Table, table_of
-from validation_core.front.work import Result, Rows, Watch, run_in_turn, watching
+from validation_core.front.table import Table, _table_of
+from validation_core.front.work import Result, Rows, Watch, _run_in_turn, _watching
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
@@ -164,12 +164,12 @@ def compared(
         if reason:
             raise ValueError(f"{label}: {reason}")
     records, scores = [], []
-    with watching(progress) as watch:
+    with _watching(progress) as watch:
         for label, upload in zip(labels, uploads, strict=True):
             tasks.hold(upload)
             own = posteriors.studies(upload, seed)
             queue = (*tasks.tasks(upload, methods, seed), *own)
-            run_in_turn(queue, store, watch, prefix=f"{label}: ")
+            _run_in_turn(queue, store, watch, prefix=f"{label}: ")
             records.append(tasks.records(store, upload, methods, seed)[0])
             scores.append(next((task.load(store) for task in own), None))
     return ComparisonResult(
@@ -190,8 +190,8 @@ def _ranked(ranking: Ranking, labels: Sequence[str]) -> list[dict[str, object]]:
 def _named(tables: Mapping[str, Any] | Sequence[Any]) -> tuple[list[str], list[Table]]:
     """Tables and what they are called; without names by their files, or by their place."""
     if isinstance(tables, Mapping):
-        return list(tables), [table_of(table) for table in tables.values()]
-    several = [table_of(table) for table in tables]
+        return list(tables), [_table_of(table) for table in tables.values()]
+    several = [_table_of(table) for table in tables]
     paths = [table.path for table in several]
     places = [f"table {i + 1}" for i in range(len(several))]
     return paths if len(set(paths)) == len(paths) else places, several

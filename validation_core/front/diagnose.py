@@ -40,10 +40,10 @@ from validation_core.front.table import (
     Table,
     _methods_of,
     _question_of,
+    _table_of,
     questions_of,
-    table_of,
 )
-from validation_core.front.work import Result, Rows, Watch, run_in_turn, watching
+from validation_core.front.work import Result, Rows, Watch, _run_in_turn, _watching
 from validation_core.methods.base import Method
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -305,11 +305,11 @@ def diagnose(
         ValueError: for a table or names that cannot be used.
     """
     asked, chosen = questions_of(questions), _methods_of(methods)
-    known = table_of(table)
+    known = _table_of(table)
     upload = known.upload
     tasks.hold(upload)
     store = store or Store.usual()
-    with watching(progress) as watch:
+    with _watching(progress) as watch:
         for notice in store.notices:
             watch.note(notice)
         queue, left_out = _queue(upload, chosen, asked, seed, everything=questions != "usual")
@@ -318,7 +318,7 @@ def diagnose(
         if budget is None:  # nobody waits for relabelling's answer without learned scores
             queue = [task for task in queue if not _preliminary(task)]
         with _beside(queue, store, upload):
-            run_in_turn(queue, store, watch, budget)
+            _run_in_turn(queue, store, watch, budget)
     records, _ = tasks.records(store, upload, chosen, seed)
     answered = {record.label: record for record in records}
     late = f"The budget of {budget or 0:g} s was spent before it could run."
@@ -360,13 +360,13 @@ def ask(
     Raises:
         ValueError: for a question that there is not, or that this table cannot answer, with why.
     """
-    wanted, upload, store = _question_of(question), table_of(table).upload, store or Store.usual()
+    wanted, upload, store = _question_of(question), _table_of(table).upload, store or Store.usual()
     if reason := wanted.obstacle(upload):
         raise ValueError(reason)
     tasks.hold(upload)
     studies = wanted.studies(upload, _methods_of(methods), seed, **options)
-    with watching(progress) as watch:
-        run_in_turn(studies, store, watch)
+    with _watching(progress) as watch:
+        _run_in_turn(studies, store, watch)
     results = [result for study in studies if (result := study.load(store)) is not None]
     return QuestionResult(Answer(wanted, wanted.gather(results)), upload)
 

@@ -10,7 +10,7 @@ from validation_core import models
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.power import Along, curves, power_figure
 from validation_core.front.table import _benchmark_of, _method_of, entry
-from validation_core.front.work import Result, Rows, Watch, run_on_engine, watching
+from validation_core.front.work import Result, Rows, Watch, _watching, run_on_engine
 from validation_core.methods.base import Method
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
@@ -169,7 +169,7 @@ def count(
     Raises:
         ValueError: for an engine that there is not.
     """
-    with watching(progress) as watch:
+    with _watching(progress) as watch:
         state = run_on_engine(missing(sweep, store), store, watch, sweep.label, engine)
     problem = "" if state.state == "done" else state.message
     return PowerResult(sweep, collect(sweep, store)), problem

@@ -15,8 +15,8 @@ from validation_core.diagnosis.learning import obstacle
 from validation_core.diagnosis.records import Effects
 from validation_core.figures.diagnosis import learned, pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.front.table import Table, _benchmark_of, _method_of, table_of
-from validation_core.front.work import Result, Rows, Watch, run_in_turn, watching
+from validation_core.front.table import Table, _benchmark_of, _method_of, _table_of
+from validation_core.front.work import Result, Rows, Watch, _run_in_turn, _watching
 from validation_core.keys import JSON
 from validation_core.methods.base import Method
 from validation_core.report.numbers import dumps
@@ -133,7 +133,7 @@ def run(
     chosen, store = _method_of(method, options), store or Store.usual()
     benchmark = _benchmark(data)
     if benchmark is None:
-        return _on_table(chosen, table_of(data), seed, store, progress)  # type: ignore[arg-type]
+        return _on_table(chosen, _table_of(data), seed, store, progress)  # type: ignore[arg-type]
     design = TrialDesign(trials=1, n=n, k=k, seed=seed)
     sweep = Sweep(
         benchmark=benchmark, methods=(chosen,), gammas=(gamma,), design=design, seed=seed
@@ -155,16 +155,16 @@ def _on_table(
     if reason := obstacle(method, upload):
         raise ValueError(f"{method.label} cannot run on this table. {reason}")
     tasks.hold(upload)
-    with watching(progress) as watch:
-        run_in_turn(tasks.tasks(upload, [method], seed), store, watch)
+    with _watching(progress) as watch:
+        _run_in_turn(tasks.tasks(upload, [method], seed), store, watch)
     (record,), _ = tasks.records(store, upload, [method], seed)
     return MethodResult(method, record, upload.names, upload.x_names)
 
 
 def _on_trial(method: Method, sweep: Sweep, store: Store, progress: bool | Watch) -> MethodResult:
     task = first_trial(sweep, method, SweepPlace(sweep.gammas[0], 0.0))
-    with watching(progress) as watch:
-        run_in_turn([task], store, watch)
+    with _watching(progress) as watch:
+        _run_in_turn([task], store, watch)
     trial = task.load(store)
     assert trial is not None, "it has just run"
     record = Record(

@@ -19,7 +19,7 @@ from validation_core.tables import AmbiguousOrder, Order, Upload
 from validation_core.tables.reading import File
 from validation_core.types import Benchmark, TwoSamples
 
-__all__ = ["AmbiguousOrder", "Table", "read", "table_of"]
+__all__ = ["AmbiguousOrder", "Table", "_table_of", "read"]
 
 _UNNAMED = "table.npz"
 
@@ -181,7 +181,7 @@ def read(
     return Table.of(tables.read(file, order=order, arrays=arrays), path)
 
 
-def table_of(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
+def _table_of(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
     """A table from whatever holds one: itself, a file, or arrays by their public names.
 
     Raises:

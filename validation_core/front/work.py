@@ -108,7 +108,7 @@ class _Bar:
 
 
 @contextmanager
-def watching(progress: bool | Watch) -> Iterator[Watch]:
+def _watching(progress: bool | Watch) -> Iterator[Watch]:
     """What is told of the work: a bar where somebody may see it, else nothing."""
     if not isinstance(progress, bool):
         yield progress
@@ -128,7 +128,7 @@ class _OutOfTime(Exception):
     """The time that some work was given has gone."""
 
 
-def run_in_turn(
+def _run_in_turn(
     queue: Sequence[Task],
     store: Store,
     watch: Watch,

@@ -23,19 +23,19 @@ from validation_core.figures.marks import (
     HLine,
     Image,
     Mark,
+    Over,
     Panel,
     Shades,
     Slider,
+    Text,
     VLine,
     Words,
-    _Over,
-    _Text,
     over,
     sentence,
     written,
 )
 from validation_core.figures.style import NULL, padded
-from validation_core.highdim.rates import curves, patched, rejections
+from validation_core.highdim.rates import _curves, _patched, rejections
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
@@ -69,7 +69,7 @@ _PATCHED = 200  # digits over which the map is averaged
 Pixels = NDArray[np.uint8]
 
 
-class Generated(NamedTuple):
+class _Generated(NamedTuple):
     """At G gammas and B betas: digits, what the classifiers say of them, and power."""
 
     gammas: Array
@@ -95,7 +95,7 @@ class Generated(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DigitsStudy(Study[Generated], spec="digits_study"):
+class DigitsStudy(Study[_Generated], spec="digits_study"):
     """Digits, scores, maps and power at every number of steps left out."""
 
     benchmark: Digits
@@ -127,7 +127,7 @@ class DigitsStudy(Study[Generated], spec="digits_study"):
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
         return Training(source=source, recipe=self.benchmark.classifier, seed=self.seed)
 
-    def compute(self, store: Store, report: Report) -> Generated:
+    def compute(self, store: Store, report: Report) -> _Generated:
         """Draw, score and test, training what the store lacks."""
         models.ready(store, self.benchmark)
         rows = _rows(self, report)
@@ -142,7 +142,7 @@ class DigitsStudy(Study[Generated], spec="digits_study"):
         stacked["auc"] = stacked["auc"].T
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 2)
         real = self.benchmark.theta(x, 0.0, stream(self.seed, "digits", "examples of p"))
-        return Generated(
+        return _Generated(
             gammas=np.array(self.benchmark.gammas, float),
             real=_pixels(real).reshape(ROWS, LABELS, SIDE, SIDE),
             trials=self.trials,
@@ -240,7 +240,7 @@ def _hidden(
     digits = rows.first_q[g][:_PATCHED].reshape(-1, *study.benchmark.shape)
     black = np.full_like(digits, -1.0)
     score = network.at()
-    changes = patched(score, digits, black, rows.x_q[: len(digits)], PATCH, STRIDE)
+    changes = _patched(score, digits, black, rows.x_q[: len(digits)], PATCH, STRIDE)
     return changes.mean(0).astype(np.float16)
 
 
@@ -281,7 +281,7 @@ _SIDE = 14
 _NOTES = {"handwritten": "What p draws: handwritten", "generated": "What p draws: all 20 steps"}
 
 
-def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
+def payload(study: DigitsStudy, seen: _Generated) -> live.Payload:
     """Every view at each gamma and beta, for the browser to switch between."""
     gammas = seen.gammas
     return live.payload(
@@ -316,7 +316,7 @@ def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
     )
 
 
-def _headline(seen: Generated) -> _Text:
+def _headline(seen: _Generated) -> Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
     rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
@@ -335,13 +335,13 @@ def _contact(digits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.repeat(grey[..., None], 3, axis=-1)
 
 
-def _sheet(title: Words, pixels: NDArray[np.uint8] | _Over, caption: Words = "") -> Panel:
-    values = pixels.values if isinstance(pixels, _Over) else pixels
+def _sheet(title: Words, pixels: NDArray[np.uint8] | Over, caption: Words = "") -> Panel:
+    values = pixels.values if isinstance(pixels, Over) else pixels
     high, wide = values.shape[-3:-1]
     return sheet([Image((0, wide), (0, high), pixels)], (high, wide, 3), title, caption)
 
 
-def _surest_panel(seen: Generated) -> Panel:
+def _surest_panel(seen: _Generated) -> Panel:
     """A row that looks like q, a row that looks like p."""
     columns = SUREST // 2
     rows = seen.surest.reshape(len(seen.gammas), 4, columns, _SIDE, _SIDE)
@@ -357,7 +357,7 @@ def _surest_panel(seen: Generated) -> Panel:
     )
 
 
-def _where(seen: Generated) -> Panel:
+def _where(seen: _Generated) -> Panel:
     """How the logit changes where a patch is hidden."""
     cells = seen.hidden.shape[-1]
     edges = (PATCH - STRIDE) / 2 + STRIDE * np.arange(cells + 1.0)
@@ -382,12 +382,12 @@ def _where(seen: Generated) -> Panel:
     )
 
 
-def _power(study: DigitsStudy, seen: Generated) -> Panel:
+def _power(study: DigitsStudy, seen: _Generated) -> Panel:
     marks: list[Mark] = [
         HLine(LEVEL, dash="6 4", color=NULL),
         VLine(over(seen.gammas, "gamma"), width=1),
     ]
-    lines, legend = curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
+    lines, legend = _curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
     level = (
         "At gamma = 0 q is p: there the rate is the level."
         if study.benchmark.truth_is == "generated"

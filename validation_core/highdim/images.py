@@ -30,13 +30,13 @@ from validation_core.figures.marks import (
     Points,
     Shades,
     Slider,
+    Text,
     VLine,
-    _Text,
     over,
     sentence,
 )
 from validation_core.figures.style import NULL, P, Q, method_style, padded
-from validation_core.highdim.rates import patched, rejections
+from validation_core.highdim.rates import _patched, rejections
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
@@ -73,7 +73,7 @@ _FACTORS = (1, 2, 4, 5, 10, 20, 50, 100, 200, 500)
 Pixels = NDArray[np.uint8]
 
 
-class Pictures(NamedTuple):
+class _Pictures(NamedTuple):
     """K examples at G gammas; what needs no network."""
 
     gammas: Array
@@ -89,10 +89,10 @@ class Pictures(NamedTuple):
     factor: int
 
 
-class Scored(NamedTuple):
+class _Scored(NamedTuple):
     """What the networks say: G gammas, B betas, K examples, S seeds."""
 
-    pictures: Pictures
+    pictures: _Pictures
     clean: Array
     """(G, K) logits of the clean examples; by the first seed's network with labels, as all but
     power and AUC."""
@@ -125,7 +125,7 @@ class Scored(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImagesStudy(Study[Scored], spec="images_study"):
+class ImagesStudy(Study[_Scored], spec="images_study"):
     """Crops, scores, maps and power of one corruption at every gamma."""
 
     benchmark: Images
@@ -179,7 +179,7 @@ class ImagesStudy(Study[Scored], spec="images_study"):
             seed=self.seed + s,
         )
 
-    def compute(self, store: Store, report: Report) -> Scored:
+    def compute(self, store: Store, report: Report) -> _Scored:
         """Score and test at each gamma, training what the store lacks."""
         examples = pictures(self)
         steps = len(self.benchmark.gammas) + 1
@@ -199,7 +199,7 @@ class ImagesStudy(Study[Scored], spec="images_study"):
         # Gamma is the first axis of what was gathered; it comes after methods and betas there.
         stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
-        return Scored(
+        return _Scored(
             pictures=examples, looked=2 * _LOOKED * self.n, trials=self.trials, n=self.n, **stacked
         )
 
@@ -214,14 +214,14 @@ class _Described(NamedTuple):
     x: Array
 
 
-def pictures(study: ImagesStudy) -> Pictures:
+def pictures(study: ImagesStudy) -> _Pictures:
     """The examples: at each gamma the same crops, so that they change under the reader's eyes."""
     benchmark = study.benchmark
     clean, corrupted = _examples(study)
     away = corrupted - clean
     spread = float(np.quantile(np.abs(away[-1]), 0.99)) or 1.0
     factor = max((f for f in _FACTORS if f * spread <= 1), default=1)
-    return Pictures(
+    return _Pictures(
         gammas=np.array(benchmark.gammas, float),
         labels=tuple(benchmark.names[label] for label in SHOWN),
         clean=_bytes(clean),
@@ -391,10 +391,10 @@ def _hidden(
     x: Array,
 ) -> NDArray[np.float16]:
     """Change of the logits where a patch of other images replaces each place: (n, C, C)."""
-    return patched(network.at(), images, instead, x, PATCH, STRIDE).astype(np.float16)
+    return _patched(network.at(), images, instead, x, PATCH, STRIDE).astype(np.float16)
 
 
-def pooled(scored: Scored) -> tuple[NDArray[np.int64], int]:
+def _pooled(scored: _Scored) -> tuple[NDArray[np.int64], int]:
     """Rejections (2, methods, B, G) over all seeds, and how many trials they are of."""
     rejections = scored.rejections.astype(np.int64)
     return rejections.sum(-1), scored.trials * rejections.shape[-1]
@@ -418,7 +418,7 @@ _CELLS = _PITCH // STRIDE
 _EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
 
 
-def payload(study: ImagesStudy, scored: Scored, *, conditional: bool) -> live.Payload:
+def payload(study: ImagesStudy, scored: _Scored, *, conditional: bool) -> live.Payload:
     """Every view at each gamma, for the browser to switch between.
 
     Args:
@@ -442,14 +442,14 @@ def payload(study: ImagesStudy, scored: Scored, *, conditional: bool) -> live.Pa
     )
 
 
-def meanwhile(study: ImagesStudy, pictures: Pictures) -> live.Payload:
+def meanwhile(study: ImagesStudy, pictures: _Pictures) -> live.Payload:
     """What needs no network: the examples."""
     return live.payload(
         sliders=[_gammas(study, pictures)], panels=[_examples_panel(pictures, None)], columns=1
     )
 
 
-def _gammas(study: ImagesStudy, pictures: Pictures) -> Slider:
+def _gammas(study: ImagesStudy, pictures: _Pictures) -> Slider:
     gammas = pictures.gammas
     return Slider(
         "gamma",
@@ -462,8 +462,8 @@ def _gammas(study: ImagesStudy, pictures: Pictures) -> Slider:
     )
 
 
-def _headline(scored: Scored, c: int) -> _Text:
-    hits, trials = pooled(scored)
+def _headline(scored: _Scored, c: int) -> Text:
+    hits, trials = _pooled(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
     rejected, parts = rejections(METHODS, weak, "gamma")
     auc = scored.auc[c].mean(-1)
@@ -555,7 +555,7 @@ def _largest(values: Array) -> Array:
     return np.maximum(np.quantile(flat, 0.99, axis=1), 1e-6)
 
 
-def _examples_panel(pictures: Pictures, scored: Scored | None) -> Panel:
+def _examples_panel(pictures: _Pictures, scored: _Scored | None) -> Panel:
     """The same crops at every gamma: clean, corrupted, their difference, and what hides it."""
     sheet = _ContactSheet(len(pictures.clean))
     for name, pixels, moving in (
@@ -604,7 +604,7 @@ def _share(rank: float) -> str:
     return f"{rank:.0%}" if rank >= 0.01 or rank == 0 else "<1%"
 
 
-def _surest_panel(scored: Scored) -> Panel:
+def _surest_panel(scored: _Scored) -> Panel:
     """The images at the two ends of the score, and which law each was drawn from."""
     sheet = _ContactSheet(SUREST)
     for end, name in ((1, "looks most like p"), (0, "looks most like q")):
@@ -631,7 +631,7 @@ def _surest_panel(scored: Scored) -> Panel:
     )
 
 
-def _hidden_panel(study: ImagesStudy, scored: Scored) -> Panel:
+def _hidden_panel(study: ImagesStudy, scored: _Scored) -> Panel:
     words = (
         f"Mean change of the score of q's images where a grey patch of {PATCH} × {PATCH} pixels "
         "hides a place, at most {largest}. Blue: q looks more like p without what is there."
@@ -641,7 +641,7 @@ def _hidden_panel(study: ImagesStudy, scored: Scored) -> Panel:
     return _map(scored.hidden, "Where the classifier looks", words)
 
 
-def _repaired(scored: Scored) -> Panel:
+def _repaired(scored: _Scored) -> Panel:
     return _map(
         scored.repaired,
         "Where the corruption gives q away",
@@ -661,9 +661,9 @@ def _map(values: Array, title: str, words: str) -> Panel:
 # ---- Power ----
 
 
-def _power(study: ImagesStudy, scored: Scored, c: int, b: int) -> Panel:
+def _power(study: ImagesStudy, scored: _Scored, c: int, b: int) -> Panel:
     """Power over gamma at one beta, evenly spaced: the grid is finer where curves climb."""
-    hits, trials = pooled(scored)
+    hits, trials = _pooled(scored)
     gammas = scored.pictures.gammas
     x = np.arange(len(gammas), dtype=float)
     marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL, label="level")]
@@ -702,9 +702,9 @@ def _networks_in_words(seeds: int) -> str:
     return "one network" if seeds == 1 else f"each of {seeds} networks"
 
 
-def numbers(scored: Scored) -> Sequence[dict[str, str | float | int]]:
+def numbers(scored: _Scored) -> Sequence[dict[str, str | float | int]]:
     """The counts behind the curves, a row for each."""
-    hits, trials = pooled(scored)
+    hits, trials = _pooled(scored)
     return [
         {
             "Test": method.label,

@@ -78,7 +78,7 @@ _LOCALIZER = Localizer(embedding="identity", anchors=100, draws=32)
 Pixels = NDArray[np.float16]
 
 
-class LensingView(NamedTuple):
+class _LensingView(NamedTuple):
     """What there is to see of V systems at G gammas; images are 16 x 16, first row on top."""
 
     gammas: Array
@@ -129,7 +129,7 @@ def _standard(maps: Pixels) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LensingStudy(Study[LensingView], spec="lensing_view"):
+class LensingStudy(Study[_LensingView], spec="lensing_view"):
     """Train a classifier and a localizer for all gammas, and look at each system through them."""
 
     benchmark: Lensing = field(default_factory=Lensing)
@@ -164,7 +164,7 @@ class LensingStudy(Study[LensingView], spec="lensing_view"):
         recipes = self.classifier, for_all_gammas(self.localizer, len(self.gammas))
         return tuple(Training(source=source, recipe=one, seed=self.seed) for one in recipes)
 
-    def compute(self, store: Store, report: Report) -> LensingView:
+    def compute(self, store: Store, report: Report) -> _LensingView:
         """Train what the store lacks, and look."""
         networks = [models.trained(store, training) for training in self.trainings]
         report(0.6, {})
@@ -173,7 +173,7 @@ class LensingStudy(Study[LensingView], spec="lensing_view"):
 
 def _seen(
     study: LensingStudy, classifier: TrainedClassifier, localizer: TrainedLocalizer, report: Report
-) -> LensingView:
+) -> _LensingView:
     logit, distance, over = classifier.at(), localizer.at(), study.over
     source, image = _systems(study)
     looked: list[dict[str, Array]] = []
@@ -192,7 +192,7 @@ def _seen(
     at = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
     posterior = study.benchmark.moments(image, 0.0).mean
     numbers = ("auc", "oracle", "inside", "pvalue")
-    return LensingView(
+    return _LensingView(
         gammas=np.array(study.gammas),
         source=_pixels(source),
         image=_pixels(image),
@@ -303,7 +303,7 @@ def _further(study: LensingStudy, gamma: float, index: int, distance: LocalizerD
 # ---- Table 2, as run here ----
 
 
-def table_methods() -> tuple[Method, ...]:
+def _table_methods() -> tuple[Method, ...]:
     """The tests of the paper's Table 2."""
     return (
         methods.C2ST(),
@@ -328,7 +328,7 @@ def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
     return tuple(
         Sweep(
             benchmark=lensing,
-            methods=table_methods(),
+            methods=_table_methods(),
             gammas=gammas,
             betas=betas,
             design=design,
@@ -363,7 +363,7 @@ _CLOSE = 0.06  # of an axis: ticks nearer than that share one name
 _FULL = 0.995  # quantile of a map that has its full colour
 
 
-def payload(seen: LensingView) -> live.Payload:
+def payload(seen: _LensingView) -> live.Payload:
     """Galaxies and maps, under gamma and the galaxy."""
     gammas = [float(gamma) for gamma in seen.gammas]
     count = len(seen.source)
@@ -392,7 +392,7 @@ def payload(seen: LensingView) -> live.Payload:
     )
 
 
-def _headline(seen: LensingView) -> Words:
+def _headline(seen: _LensingView) -> Words:
     return sentence(
         "At gamma = {gamma} the classifier tells draws of q from true sources with an AUC of "
         "{auc}; the best possible is {best} (0.5 = guessing).",
@@ -462,7 +462,7 @@ def _limit(values: NDArray[np.floating]) -> float:
 # ---- The panels ----
 
 
-def _galaxy(seen: LensingView) -> Panel:
+def _galaxy(seen: _LensingView) -> Panel:
     return _panel(
         [
             _photograph(seen.source, 0, "source θ", "galaxy"),
@@ -475,7 +475,7 @@ def _galaxy(seen: LensingView) -> Panel:
     )
 
 
-def _draws(seen: LensingView) -> Panel:
+def _draws(seen: _LensingView) -> Panel:
     residual = seen.residual.astype(float)
     size = np.sqrt((residual**2).mean((-1, -2)))
     return _panel(
@@ -493,7 +493,7 @@ def _draws(seen: LensingView) -> Panel:
     )
 
 
-def _at_x(seen: LensingView) -> Panel:
+def _at_x(seen: _LensingView) -> Panel:
     sds, correlation = _limit(seen.off), _limit(seen.classifier)
     return _panel(
         [
@@ -510,14 +510,14 @@ def _at_x(seen: LensingView) -> Panel:
     )
 
 
-def _agreement(seen: LensingView) -> NDArray[np.str_]:
+def _agreement(seen: _LensingView) -> NDArray[np.str_]:
     """How far the classifier's map is the true one, in words (G, V)."""
     words = written(seen.agreement, lambda r: f"Over pixels, the maps correlate by {r:.2f}.")
     right = np.abs(seen.off.astype(float)).max((-1, -2)) < 1e-6
     return np.where(right, "At gamma = 0 nothing is wrong: the right map is noise.", words)
 
 
-def _over_x(seen: LensingView) -> Panel:
+def _over_x(seen: _LensingView) -> Panel:
     log = np.log2(np.maximum(seen.spread.astype(float), 1e-3))
     wide, part = _limit(log), _limit(seen.colt)
     inside = np.asarray(seen.inside, float)
@@ -555,7 +555,7 @@ def rates(
         at: a gamma to mark.
     """
     cells = [cell for one in progress for cell in one.cells]
-    looks = power._looks(cells)
+    looks = power.looks(cells)
     panels = [
         _rates(sweep, one, looks, at if power.along(sweep) == "gamma" else None)
         for sweep, one in zip(sweeps, progress, strict=True)
@@ -573,7 +573,7 @@ def _rates(
     if at is not None:
         marks.append(VLine(at, color=style.NULL, dash="2 3"))
     for curve in power.curves(progress.cells, axis):
-        marks += power._method_marks(curve, *looks[curve.label])
+        marks += power.method_marks(curve, *looks[curve.label])
     trials = sweep.design.trials
     fixed = "beta = 0" if axis == "gamma" else f"gamma = {DEGRADED_AT:g}"
     what = (

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import statistics
 from validation_core.figures import live
-from validation_core.figures.marks import Key, Line, Mark, Points, _Over, over, written
+from validation_core.figures.marks import Key, Line, Mark, Over, Points, over, written
 from validation_core.figures.style import method_style
 from validation_core.methods.base import Method
 from validation_core.types import Array, Score
@@ -17,7 +17,7 @@ from validation_core.types import Array, Score
 
 def rejections(
     methods: Sequence[Method], rates: Array, *sliders: str
-) -> tuple[str, dict[str, _Over]]:
+) -> tuple[str, dict[str, Over]]:
     """A part of a sentence that names each method's rate, and its {parts} over the sliders.
 
     Args:
@@ -28,7 +28,7 @@ def rejections(
     return names, {f"power{i}": part for i, part in enumerate(percents)}
 
 
-def curves(
+def _curves(
     methods: Sequence[Method],
     grid: Array,
     rejections: ArrayLike,
@@ -69,7 +69,7 @@ def curves(
 # ---- Where in an image a score looks: a patch is slid over it, and the score is told again ----
 
 
-def patched(
+def _patched(
     score: Score,
     images: NDArray[np.floating],
     instead: NDArray[np.floating],

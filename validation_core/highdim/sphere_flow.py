@@ -27,18 +27,18 @@ from validation_core.figures.marks import (
     HLine,
     Line,
     Mark,
+    Over,
     Panel,
     Points,
     Slider,
+    Text,
     VLine,
-    _Over,
-    _Text,
     over,
     sentence,
     written,
 )
 from validation_core.figures.style import NULL, P, Q, padded
-from validation_core.highdim.rates import curves, rejections
+from validation_core.highdim.rates import _curves, rejections
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.models import Training
@@ -65,7 +65,7 @@ _LAW_TRIALS = 2000  # of Uniform under the exact law of the scores
 _CHUNK = 10  # trials tested at once
 
 
-class Sphere(NamedTuple):
+class _Sphere(NamedTuple):
     """At G gammas and B betas; S draws are shown, T trials of n draws of each side count."""
 
     gammas: Array
@@ -96,7 +96,7 @@ class Sphere(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SphereStudy(Study[Sphere], spec="sphere"):
+class SphereStudy(Study[_Sphere], spec="sphere"):
     """Draws, scores and power of the sphere flow at every gamma and beta."""
 
     benchmark: SphereFlow
@@ -114,7 +114,7 @@ class SphereStudy(Study[Sphere], spec="sphere"):
         behind = models.network_behind(self.benchmark)
         return () if behind is None else (behind,)
 
-    def compute(self, store: Store, report: Report) -> Sphere:
+    def compute(self, store: Store, report: Report) -> _Sphere:
         """Draw, score and test, training the flow where the store lacks it."""
         models.ready(store, self.benchmark)
         gammas, betas = np.array(self.benchmark.gammas), np.array(BETAS)
@@ -124,7 +124,7 @@ class SphereStudy(Study[Sphere], spec="sphere"):
         scores = [_noisy(self, gammas, base, side) for side, base in sides.items()]
         of_p, of_q = (_counts(each / _sd(gammas, betas)[..., None]) for each in scores)
         auc = statistics.auc(*(each.reshape(-1, _COUNTED) for each in scores))
-        return Sphere(
+        return _Sphere(
             gammas,
             betas,
             *_plane(self),
@@ -139,14 +139,14 @@ class SphereStudy(Study[Sphere], spec="sphere"):
         )
 
 
-def distance(gammas: Array, betas: Array) -> Array:
+def _distance(gammas: Array, betas: Array) -> Array:
     """d = gamma^2 / sqrt(gamma^2 + beta^2) between the means of the score, in its sds: (G, B)."""
     return np.asarray(gammas[:, None] ** 2 / _sd(gammas, betas))
 
 
-def exact_auc(gammas: Array, betas: Array) -> Array:
+def _exact_auc(gammas: Array, betas: Array) -> Array:
     """Phi(d / sqrt 2) of the noisy score: (G, B)."""
-    return np.asarray(ndtr(distance(gammas, betas) / np.sqrt(2)))
+    return np.asarray(ndtr(_distance(gammas, betas) / np.sqrt(2)))
 
 
 def _sd(gammas: Array, betas: Array) -> Array:
@@ -255,7 +255,7 @@ def _expected(study: SphereStudy) -> Array:
     C2ST exactly, Multiple by its normal limit (`benchmarks.boundary`: scores of variance 1 whose
     means lie d / 2 on either side of the threshold); Uniform by trials under that law.
     """
-    d = distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
+    d = _distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
     n, middle = study.n, boundary.MIDPOINT
     powers = [
         (
@@ -295,7 +295,7 @@ _PLACES = (EDGES[1:] + EDGES[:-1]) / 2
 _FINE = np.linspace(-4, 4, 121)
 
 
-def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
+def payload(study: SphereStudy, sphere: _Sphere) -> live.Payload:
     """Every view at each gamma and beta, for the browser to switch between."""
     gammas, betas = sphere.gammas, sphere.betas
     return live.payload(
@@ -331,7 +331,7 @@ def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
     )
 
 
-def _headline(sphere: Sphere) -> _Text:
+def _headline(sphere: _Sphere) -> Text:
     rates = sphere.rejections / sphere.trials  # (methods, B, G)
     rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
@@ -341,17 +341,17 @@ def _headline(sphere: Sphere) -> _Text:
         beta=_names(sphere.betas, "beta"),
         auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
         exact=over(
-            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
+            written(_exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
         ),
         **parts,
     )
 
 
-def _names(values: Array, slider: str) -> _Over:
+def _names(values: Array, slider: str) -> Over:
     return over([f"{value:g}" for value in values], slider)
 
 
-def _plane_panel(sphere: Sphere) -> Panel:
+def _plane_panel(sphere: _Sphere) -> Panel:
     """Fig. 4: the sphere, seen from a side."""
     both = np.concatenate([sphere.p, sphere.q.reshape(-1, 2)]).astype(float)
     share = float(sphere.shares[:2].sum())
@@ -377,7 +377,7 @@ def _plane_panel(sphere: Sphere) -> Panel:
     )
 
 
-def _along_panel(sphere: Sphere) -> Panel:
+def _along_panel(sphere: _Sphere) -> Panel:
     """The one direction of the base that q moves."""
     marks: list[Mark] = []
     sides = ((sphere.along_p, P, np.zeros(1)), (sphere.along_q, Q, sphere.gammas))
@@ -404,9 +404,9 @@ def _density(counts: ArrayLike) -> Array:
     return np.asarray(values / (values.sum(-1, keepdims=True) * np.diff(EDGES)))
 
 
-def _scores(sphere: Sphere) -> Panel:
+def _scores(sphere: _Sphere) -> Panel:
     """The score with its noise, in its own standard deviations."""
-    half = distance(sphere.gammas, sphere.betas)[..., None] / 2
+    half = _distance(sphere.gammas, sphere.betas)[..., None] / 2
     marks: list[Mark] = []
     for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
         marks += [
@@ -429,7 +429,7 @@ def _scores(sphere: Sphere) -> Panel:
     )
 
 
-def _power(study: SphereStudy, sphere: Sphere, along: str) -> Panel:
+def _power(study: SphereStudy, sphere: _Sphere, along: str) -> Panel:
     """Fig. 5: measured power over its law, along one slider while the other moves it."""
     grid = sphere.gammas if along == "gamma" else sphere.betas
     other = "beta" if along == "gamma" else "gamma"
@@ -437,7 +437,7 @@ def _power(study: SphereStudy, sphere: Sphere, along: str) -> Panel:
     rejections, law = sphere.rejections, sphere.expected
     if along == "beta":  # the axis of the other slider comes first
         rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
-    lines, legend = curves(METHODS, grid, rejections, sphere.trials, other, law)
+    lines, legend = _curves(METHODS, grid, rejections, sphere.trials, other, law)
     words = "gamma" if along == "gamma" else "beta"
     return Panel(
         [*marks, *lines],

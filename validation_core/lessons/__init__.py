@@ -41,28 +41,33 @@ KINDS = (
     Kind(
         "same-or-different",
         "Same or different?",
-        same_or_different.SameOrDifferent(),
-        same_or_different.lesson,
+        same_or_different._SameOrDifferent(),
+        same_or_different._lesson,
     ),
-    Kind("ten-more-steps", "Ten more steps", ten_more_steps.TenMoreSteps(), ten_more_steps.lesson),
-    Kind("bag-lottery", "A bag lottery", bag_lottery.BagLottery(), bag_lottery.lesson),
-    Kind("rain", "A rain of p-values", rain.RainOfPvalues(), rain.lesson),
-    Kind("four-ways", "Four ways to fool yourself", four_ways.FourWaysStudy(), four_ways.lesson),
-    Kind("hunt", "Hunt by hand, then CoLT hunts", hunt.Hunt(), hunt.lesson),
     Kind(
-        "blind-prior", "What SBC and TARP cannot see", blind_prior.BlindPrior(), blind_prior.lesson
+        "ten-more-steps", "Ten more steps", ten_more_steps._TenMoreSteps(), ten_more_steps._lesson
+    ),
+    Kind("bag-lottery", "A bag lottery", bag_lottery._BagLottery(), bag_lottery._lesson),
+    Kind("rain", "A rain of p-values", rain._RainOfPvalues(), rain._lesson),
+    Kind("four-ways", "Four ways to fool yourself", four_ways._FourWaysStudy(), four_ways._lesson),
+    Kind("hunt", "Hunt by hand, then CoLT hunts", hunt._Hunt(), hunt._lesson),
+    Kind(
+        "blind-prior",
+        "What SBC and TARP cannot see",
+        blind_prior._BlindPrior(),
+        blind_prior._lesson,
     ),
     Kind(
         "number-with-units",
         "A number with units",
-        number_with_units.NumberWithUnits(),
-        number_with_units.lesson,
+        number_with_units._NumberWithUnits(),
+        number_with_units._lesson,
     ),
     Kind(
         "could-you-have-seen-it",
         "Could you have seen it?",
-        could_you_have_seen_it.CouldYouHaveSeenIt(),
-        could_you_have_seen_it.lesson,
+        could_you_have_seen_it._CouldYouHaveSeenIt(),
+        could_you_have_seen_it._lesson,
     ),
 )
 

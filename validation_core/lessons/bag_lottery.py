@@ -46,7 +46,7 @@ PICTURES = ((0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (1.0, 1.0))
 _BIAS, _WIDTH = np.array(BIASES)[:, None, None], np.array(WIDTHS)[:, None]
 
 
-class Bags(NamedTuple):
+class _Bags(NamedTuple):
     """T bags at B biases and W widths of q; each holds the true value and DRAWS draws of q."""
 
     truth: Array
@@ -72,7 +72,7 @@ class Bags(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BagLottery(Study[Bags], spec="lesson_bag_lottery"):
+class _BagLottery(Study[_Bags], spec="lesson_bag_lottery"):
     """True values and draws of a normal q; all settings of q share their random numbers."""
 
     seed: int = 0
@@ -81,7 +81,7 @@ class BagLottery(Study[Bags], spec="lesson_bag_lottery"):
     def label(self) -> str:
         return "Lesson: a bag lottery"
 
-    def compute(self, store: Store, report: Report) -> Bags:
+    def compute(self, store: Store, report: Report) -> _Bags:
         """Given the balls, each is the true one with a chance of p / q there."""
         rng = stream(self.seed, "bags")
         truth, noise = rng.standard_normal(TRIALS), rng.standard_normal((TRIALS, DRAWS))
@@ -93,22 +93,22 @@ class BagLottery(Study[Bags], spec="lesson_bag_lottery"):
         weighted = (chances[..., 1:] * below).sum(-1) + xi * chances[..., 0]
         spread = (ranks + xi) / BALLS
         pvalues = [statistics.ks(np.moveaxis(u, 0, -1)).pvalue for u in (spread, weighted)]
-        return Bags(truth, noise, ranks.astype(np.int8), weighted, np.stack(pvalues))
+        return _Bags(truth, noise, ranks.astype(np.int8), weighted, np.stack(pvalues))
 
 
 def _chances(truth: Array, draws: Array) -> Array:
     true = np.broadcast_to(truth[:, None, None, None], (*draws.shape[:-1], 1))
-    return weights(np.concatenate([true, draws], axis=-1), _BIAS, _WIDTH)
+    return _weights(np.concatenate([true, draws], axis=-1), _BIAS, _WIDTH)
 
 
-def weights(balls: Array, bias: Array, width: Array) -> Array:
+def _weights(balls: Array, bias: Array, width: Array) -> Array:
     """p / q at each ball, normalised over the last axis: its chance of being the true one."""
     log = norm.logpdf(balls) - norm.logpdf(balls, bias, width)
     ratio = np.exp(log - log.max(-1, keepdims=True))
     return np.asarray(ratio / ratio.sum(-1, keepdims=True))
 
 
-def law(bias: float, width: float) -> Array:
+def _law(bias: float, width: float) -> Array:
     """Chances (BALLS,) of the truth's rank, where q is normal and p standard normal."""
     k = np.arange(BALLS)
 
@@ -119,9 +119,9 @@ def law(bias: float, width: float) -> Array:
     return np.asarray(quad_vec(at, -8, 8)[0])
 
 
-def lesson(seen: Bags) -> Lesson:
+def _lesson(seen: _Bags) -> Lesson:
     """What is drawn of it."""
-    laws = [law(*picture) for picture in PICTURES]
+    laws = [_law(*picture) for picture in PICTURES]
     right = 1 + int(np.argmin([np.ptp(chances) for chances in laws]))
     counted = over([str(t) for t in range(TRIALS + 1)], "trials")
     bias = over([f"{b:g}" for b in BIASES], "bias")
@@ -302,12 +302,12 @@ def _picture(chances: Array, number: int) -> Panel:
     )
 
 
-def _limits(seen: Bags) -> tuple[float, float]:
+def _limits(seen: _Bags) -> tuple[float, float]:
     reach = float(np.ceil(np.quantile(np.abs(seen.draws), 0.999)))
     return -reach, reach
 
 
-def _bag(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
+def _bag(seen: _Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     return Panel(
         [
             Points(draws, np.zeros(DRAWS), color=style.Q, size=13, opacity=0.8),
@@ -349,7 +349,7 @@ def _banded() -> tuple[Band, HLine]:
 _AFTER = range(1, TRIALS + 1)
 
 
-def _ranks(seen: Bags) -> Panel:
+def _ranks(seen: _Bags) -> Panel:
     counts = _so_far(seen.ranks, BALLS)
     band, level = _banded()
     return Panel(
@@ -363,7 +363,7 @@ def _ranks(seen: Bags) -> Panel:
     )
 
 
-def _tickets(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
+def _tickets(seen: _Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     chances = seen.chances[last]
     floor = np.zeros(DRAWS)
     drawn = over(chances[..., 1:], "trials", "bias", "width", coarse=True)
@@ -390,7 +390,7 @@ def _tickets(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     )
 
 
-def _weighted(seen: Bags) -> Panel:
+def _weighted(seen: _Bags) -> Panel:
     cells = np.minimum((BALLS * seen.weighted).astype(int), BALLS - 1)
     band, level = _banded()
     return Panel(

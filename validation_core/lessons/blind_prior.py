@@ -60,7 +60,7 @@ _N = 50  # where the prediction is asked
 _TOP = 0.42  # of the histograms
 
 
-class Ranked(NamedTuple):
+class _Ranked(NamedTuple):
     """A ranking test on all batches, M mixes, A alphas, N sizes; with leading axes, many tests."""
 
     hits: Array
@@ -73,16 +73,16 @@ class Ranked(NamedTuple):
     """(M, A) Kolmogorov distance of the ranks of all batches from uniform ones."""
 
 
-class Blind(NamedTuple):
+class _Blind(NamedTuple):
     """What the tests say of a q that is more or less blind."""
 
     p: Array
     """(_SHOWN, 2) x and theta of true values."""
     q: Array
     """(A, _SHOWN, 2) of q's draws, one at each x."""
-    ranked: Ranked
+    ranked: _Ranked
     """(3, ...): SBC, TARP, TARP with references that follow x."""
-    colt: Ranked
+    colt: _Ranked
     """(FOLLOWS, ...)."""
     c2st_hits: Array
     """(A, N)."""
@@ -91,7 +91,7 @@ class Blind(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlindPrior(Study[Blind], spec="lesson_blind_prior"):
+class _BlindPrior(Study[_Blind], spec="lesson_blind_prior"):
     """Batches of simulations; the draws at all alphas share their random numbers."""
 
     seed: int = 7
@@ -100,14 +100,14 @@ class BlindPrior(Study[Blind], spec="lesson_blind_prior"):
     def label(self) -> str:
         return "Lesson: what SBC and TARP cannot see"
 
-    def compute(self, store: Store, report: Report) -> Blind:
+    def compute(self, store: Store, report: Report) -> _Blind:
         """A smaller batch is the first rows of a larger one; batches share no x."""
-        draws = Draws.of(self.seed)
-        pairs = sampling.pairs(benchmark(), 1.0, _LEARNT, stream(self.seed, "references"))
+        draws = _BlindDraws.of(self.seed)
+        pairs = sampling.pairs(_benchmark(), 1.0, _LEARNT, stream(self.seed, "references"))
         references = [
             tarp.recipe(_LEARNT, K).learn_all([pairs], [self.seed])[0].at() for tarp in _TARPS
         ]
-        ranked: list[list[Ranked]] = []
+        ranked: list[list[_Ranked]] = []
         for mix in range(len(MIXES)):
             for alpha in ALPHAS:
                 table = draws.table(alpha, mix)
@@ -120,28 +120,28 @@ class BlindPrior(Study[Blind], spec="lesson_blind_prior"):
                 report(len(ranked) / (len(MIXES) * len(ALPHAS) + 1), {})
         fields = [
             np.stack([[one[field] for one in row] for row in ranked], axis=1)
-            for field in range(len(Ranked._fields))
+            for field in range(len(_Ranked._fields))
         ]
         looks = [f.reshape(f.shape[0], len(MIXES), len(ALPHAS), *f.shape[2:]) for f in fields]
         hits, pvalues = _c2st(self.seed)
         shown = [draws.table(alpha, 0) for alpha in ALPHAS]
-        return Blind(
+        return _Blind(
             np.c_[draws.p.x, draws.p.theta][:_SHOWN],
             np.stack([np.c_[t.x[:_SHOWN], t.q[:_SHOWN, 0]] for t in shown]),
-            Ranked(*(look[:3] for look in looks)),
-            Ranked(*(look[3:] for look in looks)),
+            _Ranked(*(look[:3] for look in looks)),
+            _Ranked(*(look[3:] for look in looks)),
             hits,
             pvalues,
         )
 
 
-def benchmark() -> Gaussian:
+def _benchmark() -> Gaussian:
     """The blind prior, theta against x."""
     return Gaussian(perturbation="blind_prior", dim_x=1, dim_theta=1)
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class _BlindDraws:
     """True pairs, and at each x draws of the posterior and of the prior, between which u says."""
 
     p: Joint
@@ -153,9 +153,9 @@ class Draws:
     """(n, K)."""
 
     @classmethod
-    def of(cls, seed: int) -> Draws:
+    def of(cls, seed: int) -> _BlindDraws:
         """Of all batches, one after another."""
-        own, n = benchmark(), TRIALS * SIZES[-1]
+        own, n = _benchmark(), TRIALS * SIZES[-1]
         p = sampling.pairs(own, 1.0, n, common(seed, "p"))
         x = np.repeat(p.x, K, axis=0)
         seeing = own.theta(x, 1.0, common(seed, "seeing")).reshape(n, K, 1)
@@ -169,23 +169,23 @@ class Draws:
         return PosteriorTable(self.p.theta, self.p.x, q)
 
 
-def centre(x: Array, follow: float) -> Array:
+def _centre(x: Array, follow: float) -> Array:
     """From E[theta] to E[theta | x]: (n, 1) of x (n, 1)."""
-    own = benchmark()
+    own = _benchmark()
     prior = own.mean(np.ones((1, 1)))  # x has mean 1, and E[theta | x] is linear in x
     return np.asarray(prior + follow * (own.mean(x) - prior))
 
 
 def _distances(table: PosteriorTable, follow: float) -> tuple[Array, Array]:
-    middle = centre(table.x, follow)
+    middle = _centre(table.x, follow)
     return np.abs(table.theta - middle)[:, 0], np.abs(table.q[..., 0] - middle)
 
 
-def _look(truth: Array, draws: Array, rng: np.random.Generator) -> Ranked:
+def _look(truth: Array, draws: Array, rng: np.random.Generator) -> _Ranked:
     u = statistics.conformal_ranks(truth, draws, rng).reshape(TRIALS, SIZES[-1])
     first = [u[:, :n] for n in SIZES]
     pvalues = np.stack([SBC().of_ranks(part[:, None]).pvalue for part in first])
-    return Ranked(
+    return _Ranked(
         (pvalues <= ALPHA).sum(-1),
         np.array([[np.histogram(row, _BINS)[0] for row in part[:SAMPLES]] for part in first]),
         pvalues[:, :SAMPLES],
@@ -195,7 +195,7 @@ def _look(truth: Array, draws: Array, rng: np.random.Generator) -> Ranked:
 
 def _c2st(seed: int) -> tuple[Array, Array]:
     """Batches rejected (A, N), and p-values (A, N, SAMPLES); here a batch is n + n points."""
-    own, n = benchmark(), TRIALS * SIZES[-1]
+    own, n = _benchmark(), TRIALS * SIZES[-1]
     drawn = sampling.blocks(own, 1.0, n, n, common(seed, "c2st"))
     seeing = own.theta(drawn.q.x, 1.0, common(seed, "c2st seeing"))
     u = stream(seed, "c2st u").random(n)
@@ -215,7 +215,7 @@ def _c2st(seed: int) -> tuple[Array, Array]:
     return (pvalues <= ALPHA).sum(-1), pvalues[..., :SAMPLES]
 
 
-def rates(seen: Blind) -> NDArray[np.float64]:
+def _rates(seen: _Blind) -> NDArray[np.float64]:
     """Shares of batches rejected, (tests, FOLLOWS, M, A, N): TESTS in their order."""
     follows, mixes = len(FOLLOWS), len(MIXES)
     shape = (follows, mixes, len(ALPHAS), len(SIZES))
@@ -227,9 +227,9 @@ def rates(seen: Blind) -> NDArray[np.float64]:
     return np.stack(parts) / TRIALS
 
 
-def lesson(seen: Blind) -> Lesson:
+def _lesson(seen: _Blind) -> Lesson:
     """What is drawn of it."""
-    share = rates(seen)
+    share = _rates(seen)
     truth = 100 * share[:, -1, 0, -1, SIZES.index(_N)]
     said = np.arange(101)
     asked = {"sbc": 0, "tarp": 1, "colt": 3, "c2st": 4}
@@ -432,7 +432,7 @@ def lesson(seen: Blind) -> Lesson:
 _COLORS = tuple(style.method_style(name).color for name in ("sbc", "tarp", "tarp", "colt", "c2st"))
 
 
-def _histograms(seen: Blind) -> Panel:
+def _histograms(seen: _Blind) -> Panel:
     """Ranks of one batch by the four ranking tests, side by side, with their p-values."""
     sizes = np.array(SIZES)
     width = len(_BINS) - 1
@@ -464,9 +464,9 @@ def _histograms(seen: Blind) -> Panel:
     )
 
 
-def _cloud(seen: Blind) -> Panel:
+def _cloud(seen: _Blind) -> Panel:
     at = np.array([-2.2, 4.2])
-    lines = np.stack([centre(at[:, None], f)[:, 0] for f in FOLLOWS])
+    lines = np.stack([_centre(at[:, None], f)[:, 0] for f in FOLLOWS])
     return Panel(
         [
             Points(

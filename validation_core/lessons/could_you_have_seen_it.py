@@ -47,14 +47,14 @@ TESTS = (*(f"SBC, K = {k}" for k in _SBC), "C2ST", *(f"Uniform, m = {m}" for m i
 _COLORS = (*(SBC.style.color,) * 2, C2ST.style.color, *(Uniform.style.color,) * 2)
 
 
-class Rejections(NamedTuple):
+class _RejectionCounts(NamedTuple):
     """Whether a test at the 5% level rejects: bool (tests, G, N, TRIALS)."""
 
     rejected: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CouldYouHaveSeenIt(Study[Rejections], spec="lesson_could_you_have_seen_it"):
+class _CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
     """Each trial draws the largest budget once; a smaller one is the first part of it."""
 
     seed: int = 0
@@ -63,26 +63,26 @@ class CouldYouHaveSeenIt(Study[Rejections], spec="lesson_could_you_have_seen_it"
     def label(self) -> str:
         return "Lesson: could you have seen it?"
 
-    def compute(self, store: Store, report: Report) -> Rejections:
+    def compute(self, store: Store, report: Report) -> _RejectionCounts:
         """Trials at different gammas share their random numbers, so that dots seldom flicker."""
         rejected = np.empty((len(TESTS), len(GAMMAS), len(BUDGETS), TRIALS), dtype=bool)
         for g, gamma in enumerate(GAMMAS):
             for t in range(TRIALS):
-                ranks = [sbc_ranks(gamma, k, self.seed, t) for k in _SBC]
+                ranks = [_sbc_ranks(gamma, k, self.seed, t) for k in _SBC]
                 p, q = _sides(gamma, BUDGETS[-1], self.seed, t)
                 conformal = [_conformal(p, q, m, self.seed, t) for m in _UNIFORM]
                 for i, budget in enumerate(BUDGETS):
-                    n = rows_tested(budget)
+                    n = _rows_tested(budget)
                     pvalues = [
                         *(_ks(u[: n[test]]) for test, u in enumerate(ranks)),
                         statistics.c2st(p[: n[2]], q[: n[2]]).pvalue,
                         *(_ks(u[: n[3 + i]]) for i, u in enumerate(conformal)),
                     ]
                     rejected[:, g, i, t] = np.array(pvalues) <= ALPHA
-        return Rejections(rejected)
+        return _RejectionCounts(rejected)
 
 
-def rows_tested(budget: int) -> tuple[int, ...]:
+def _rows_tested(budget: int) -> tuple[int, ...]:
     """Rows that each test has for its statistic from so many simulations.
 
     SBC ranks every true value; C2ST compares one half with q's draws at the x of the other;
@@ -91,7 +91,7 @@ def rows_tested(budget: int) -> tuple[int, ...]:
     return (*(budget for _ in _SBC), budget // 2, *(budget // (m + 1) for m in _UNIFORM))
 
 
-def sbc_ranks(gamma: float, k: int, seed: int, trial: int) -> Array:
+def _sbc_ranks(gamma: float, k: int, seed: int, trial: int) -> Array:
     """Randomised ranks (n,) of true values among k draws of q at each x."""
     rng = common(seed, "sbc", k, trial)
     drawn = sampling.table(Boundary(), gamma, BUDGETS[-1], k, rng)
@@ -118,7 +118,7 @@ def _ks(u: Array) -> float:
     return float(statistics.ks(u).pvalue) if len(u) > 1 else 1.0
 
 
-def needed(rate: Array) -> Array:
+def _needed(rate: Array) -> Array:
     """Simulations (...) from which the power (..., N) stays at POWER; NaN where none does.
 
     Between two budgets the power is taken as straight over their logarithm.
@@ -133,12 +133,12 @@ def needed(rate: Array) -> Array:
     return np.where(enough.any(-1), n, np.nan)
 
 
-def lesson(seen: Rejections) -> Lesson:
+def _lesson(seen: _RejectionCounts) -> Lesson:
     """What is drawn of it."""
     rejected = seen.rejected.astype(bool)
     hits = rejected.sum(-1)  # (tests, G, N)
     rate = hits / TRIALS
-    enough = needed(rate)
+    enough = _needed(rate)
     asked = GAMMAS.index(0.2)
     truth = float(enough[0, asked])
     said = np.arange(10, 1001, 10)
@@ -149,7 +149,7 @@ def lesson(seen: Rejections) -> Lesson:
     test = over(TESTS, "test")
     spent = over([f"{n:,}" for n in BUDGETS], "n")
     grade, score = _graded(rate, enough)
-    rows = over(np.array([[f"{n:,}" for n in rows_tested(b)] for b in BUDGETS]).T, "test", "n")
+    rows = over(np.array([[f"{n:,}" for n in _rows_tested(b)] for b in BUDGETS]).T, "test", "n")
     return Lesson(
         name="could-you-have-seen-it",
         title="9. Could you have seen it?",

@@ -57,7 +57,7 @@ _BINS = np.linspace(0, 1, 21)
 _SIGMAS = np.round(np.arange(0.2, 2.01, 0.05), 2)
 
 
-class FourWays(NamedTuple):
+class _FourWays(NamedTuple):
     """A correct q, tested the wrong way and the right one on the same draws."""
 
     pvalues: Array
@@ -67,7 +67,7 @@ class FourWays(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FourWaysStudy(Study[FourWays], spec="lesson_four_ways"):
+class _FourWaysStudy(Study[_FourWays], spec="lesson_four_ways"):
     """Two-dimensional normals, nothing trained but the neighbours of the third way."""
 
     seed: int = 0
@@ -76,7 +76,7 @@ class FourWaysStudy(Study[FourWays], spec="lesson_four_ways"):
     def label(self) -> str:
         return "Lesson: four ways to fool yourself"
 
-    def compute(self, store: Store, report: Report) -> FourWays:
+    def compute(self, store: Store, report: Report) -> _FourWays:
         """Every way draws from a stream of its own."""
         ranks = _ranks(stream(self.seed, "ranks"))
         report(0.1, {})
@@ -86,7 +86,7 @@ class FourWaysStudy(Study[FourWays], spec="lesson_four_ways"):
         report(0.4, {})
         folds, of_folds = _folds(stream(self.seed, "folds"))
         pvalues = np.stack([ranks, same_x, folds, calibration])
-        return FourWays(pvalues.astype(np.float32), np.stack([of_x, of_folds]))
+        return _FourWays(pvalues.astype(np.float32), np.stack([of_x, of_folds]))
 
 
 def _ranks(rng: np.random.Generator) -> Array:
@@ -159,7 +159,7 @@ def _calibration(rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class _Way:
     """One way to fool yourself.
 
     Args:
@@ -190,7 +190,7 @@ class Way:
 
 
 WAYS = (
-    Way(
+    _Way(
         slider="k",
         label="Draws of q at each x, K",
         settings=KS,
@@ -203,7 +203,7 @@ WAYS = (
         f"uniform. With {_SIMULATIONS} simulations KS sees the steps. Spread each rank over its "
         "own step by chance, and the p-values are valid.",
     ),
-    Way(
+    _Way(
         slider="share",
         label="Correlation of two scores at one x",
         settings=SHARES,
@@ -216,7 +216,7 @@ WAYS = (
         "the null is narrower than Multiple assumes: it rejects too seldom, and misses small "
         "errors of q. Give each side x of its own.",
     ),
-    Way(
+    _Way(
         slider="folds",
         label="Folds",
         settings=FOLDS,
@@ -230,7 +230,7 @@ WAYS = (
         "The binomial cut-off counts them as independent. More folds do not help; a held-out "
         "half does.",
     ),
-    Way(
+    _Way(
         slider="m",
         label="Calibration points, m",
         settings=SIZES,
@@ -247,16 +247,16 @@ WAYS = (
 _GUESSES = tuple(f"guess_{way.slider}" for way in WAYS)
 
 
-def rejected(seen: FourWays) -> Array:
+def _rejected(seen: _FourWays) -> Array:
     """(4, 2, 5, V) rejections at the 5% level after each number of trials in `SEEN`."""
     so_far = np.cumsum(seen.pvalues <= ALPHA, axis=-1)
     zero = np.zeros((*so_far.shape[:-1], 1), so_far.dtype)
     return np.asarray(np.concatenate([zero, so_far], axis=-1)[..., list(SEEN)])
 
 
-def lesson(seen: FourWays) -> Lesson:
+def _lesson(seen: _FourWays) -> Lesson:
     """What is drawn of it."""
-    counts = rejected(seen)
+    counts = _rejected(seen)
     sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
     said = np.arange(0, 101)
     story = [Beat(at={"trials": 0}, seconds=0.5), Beat(at={"trials": TRIALS}, seconds=3.5)]
@@ -340,7 +340,7 @@ def lesson(seen: FourWays) -> Lesson:
                     r" = \text{@size}",
                     values={
                         "sigma": over([f"{v:.2f}" for v in _SIGMAS], "sigma"),
-                        "size": over(written(size(_SIGMAS), "{:.1%}".format), "sigma"),
+                        "size": over(written(_size(_SIGMAS), "{:.1%}".format), "sigma"),
                     },
                     source="normal limit of C2ST: Lopez-Paz, Oquab (2017), Section 3; of "
                     "Multiple: Bansal, Chen, Scott (2025), Section 4",
@@ -407,12 +407,12 @@ def lesson(seen: FourWays) -> Lesson:
     )
 
 
-def size(sigma: Array) -> Array:
+def _size(sigma: Array) -> Array:
     """Chance that a normal of this sd passes the one-sided 5% cut-off of a standard one."""
     return np.asarray(ndtr(-ndtri(1 - ALPHA) / sigma))
 
 
-def _setting(way: Way, value: float) -> str:
+def _setting(way: _Way, value: float) -> str:
     words = {"k": "K = {:g}", "share": "correlation {:g}", "folds": "{:g} folds", "m": "m = {:g}"}
     return words[way.slider].format(value)
 
@@ -476,7 +476,7 @@ def _overview(counts: Array) -> Panel:
     )
 
 
-def _pvalues(pvalues: Array, way: Way) -> Panel:
+def _pvalues(pvalues: Array, way: _Way) -> Panel:
     """Histogram of the p-values so far: (2, 5, T)."""
     places = np.minimum((pvalues * (len(_BINS) - 1)).astype(int), len(_BINS) - 2)
     ones = places[..., None] == np.arange(len(_BINS) - 1)
@@ -512,7 +512,7 @@ def _pvalues(pvalues: Array, way: Way) -> Panel:
     )
 
 
-def _rates(counts: Array, way: Way) -> Panel:
+def _rates(counts: Array, way: _Way) -> Panel:
     """Sizes of all settings: (2, 5, V)."""
     place = np.arange(len(way.settings))
     return Panel(
@@ -551,7 +551,7 @@ def _curves() -> Panel:
     )
 
 
-def _spreads(seen: FourWays, counts: Array) -> Panel:
+def _spreads(seen: _FourWays, counts: Array) -> Panel:
     points = [
         Points(spread, counts[w, 0, :, -1] / TRIALS, color=color, symbol=symbol, size=8)
         for w, spread, color, symbol in zip(
@@ -561,7 +561,7 @@ def _spreads(seen: FourWays, counts: Array) -> Panel:
     return Panel(
         [
             HLine(ALPHA, label="5%"),
-            Line(_SIGMAS, size(_SIGMAS), color=style.NULL),
+            Line(_SIGMAS, _size(_SIGMAS), color=style.NULL),
             *points,
             VLine(over(_SIGMAS, "sigma"), color=style.OBSERVED),
         ],

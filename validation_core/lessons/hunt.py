@@ -49,7 +49,7 @@ _CIRCLE = np.linspace(0, 2 * np.pi, 37)
 _WIDE = 3.2
 
 
-class Hunted(NamedTuple):
+class _Hunted(NamedTuple):
     """P presets, V places of the ball, S steps uphill; theta in q's standard deviations."""
 
     draws: Array
@@ -111,7 +111,7 @@ class _Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hunt(Study[Hunted], spec="lesson_hunt"):
+class _Hunt(Study[_Hunted], spec="lesson_hunt"):
     """Balls at one x, by hand and uphill; and whether the best of them was luck."""
 
     seed: int = 0
@@ -120,56 +120,56 @@ class Hunt(Study[Hunted], spec="lesson_hunt"):
     def label(self) -> str:
         return "Lesson: hunt"
 
-    def compute(self, store: Store, report: Report) -> Hunted:
+    def compute(self, store: Store, report: Report) -> _Hunted:
         """True values and q's draws of every trial are its own."""
         rows = []
         for i, preset in enumerate(PRESETS):
             rows.append(self._hunted(preset))
             report((i + 1) / len(PRESETS), {})
-        return Hunted(*(np.stack(column) for column in zip(*rows, strict=True)))
+        return _Hunted(*(np.stack(column) for column in zip(*rows, strict=True)))
 
-    def _hunted(self, preset: str) -> Hunted:
+    def _hunted(self, preset: str) -> _Hunted:
         place = _Place.of(preset, self.seed)
         draws = place.draws(K, stream(self.seed, "draws", preset))
         truth = place.truth(N, stream(self.seed, "truth", preset))
         fresh = place.truth(FRESH * N, stream(self.seed, "fresh", preset)).reshape(FRESH, N, 2)
-        path, distance = climb(truth, draws)
-        radius, path_radius = radii(CENTRES, draws), radii(path, draws)
-        return Hunted(
+        path, distance = _climb(truth, draws)
+        radius, path_radius = _radii(CENTRES, draws), _radii(path, draws)
+        return _Hunted(
             draws[:_SHOWN],
             truth,
             fresh,
             radius,
-            held(CENTRES, radius, truth),
-            np.stack([held(CENTRES, radius, batch) for batch in fresh]),
+            _held(CENTRES, radius, truth),
+            np.stack([_held(CENTRES, radius, batch) for batch in fresh]),
             path,
             path_radius,
-            held(path, path_radius, truth),
-            np.stack([held(path, path_radius, batch) for batch in fresh]),
+            _held(path, path_radius, truth),
+            np.stack([_held(path, path_radius, batch) for batch in fresh]),
             distance,
             self._rejected(place, preset),
         )
 
     def _rejected(self, place: _Place, preset: str) -> NDArray[np.int64]:
         rejected = np.zeros(2, int)
-        law = pvalues()
+        law = _pvalues()
         for trial in range(TRIALS):
             rng = stream(self.seed, "trial", preset, trial)
             draws, truth = place.draws(K, rng), place.truth(N, rng)
-            p = law[held(CENTRES, radii(CENTRES, draws), truth)]
+            p = law[_held(CENTRES, _radii(CENTRES, draws), truth)]
             best = CENTRES[[p.argmin()]]
             draws, truth = place.draws(K, rng), place.truth(N, rng)
-            again = law[held(best, radii(best, draws), truth)]
+            again = law[_held(best, _radii(best, draws), truth)]
             rejected += [p.min() <= ALPHA, again[0] <= ALPHA]
         return rejected
 
 
-def radii(centres: Array, draws: Array) -> Array:
+def _radii(centres: Array, draws: Array) -> Array:
     """How far from each centre (V, 2) the INSIDE-th nearest of q's draws (K, 2) is: (V,)."""
     return np.asarray(np.partition(_apart(centres, draws), INSIDE - 1)[:, INSIDE - 1])
 
 
-def held(centres: Array, radius: Array, points: Array) -> NDArray[np.int64]:
+def _held(centres: Array, radius: Array, points: Array) -> NDArray[np.int64]:
     """How many points (n, 2) are in each ball: (V,)."""
     return np.count_nonzero(_apart(centres, points) < radius[:, None], axis=1)
 
@@ -179,7 +179,7 @@ def _apart(centres: Array, points: Array) -> Array:
     return np.hypot(across, up)
 
 
-def pvalues() -> Array:
+def _pvalues() -> Array:
     """Two-sided p-value of 0, ..., N true values in a ball that was chosen beforehand: (N + 1,).
 
     If q = p, true values and draws are alike. The share inside the INSIDE-th of K draws has a
@@ -190,7 +190,7 @@ def pvalues() -> Array:
     return np.minimum(1.0, 2 * np.minimum(law.cdf(count), law.sf(count - 1)))
 
 
-def climb(truth: Array, draws: Array) -> tuple[Array, Array]:
+def _climb(truth: Array, draws: Array) -> tuple[Array, Array]:
     """Centres (STEPS + 1, 2) that go uphill from q's mean, and how high each is (STEPS + 1,).
 
     CoLT's objective at one x: W2 squared between uniform and the true values' ranks by distance.
@@ -214,9 +214,9 @@ def _heights(centres: Array, truth: Array, draws: Array) -> Array:
     return np.asarray(((np.array(ranks) - even) ** 2).mean(-1))
 
 
-def best(seen: Hunted) -> NDArray[np.int64]:
+def _best(seen: _Hunted) -> NDArray[np.int64]:
     """Which place has the smallest p-value, for each preset: (P,)."""
-    return np.asarray(pvalues()[seen.inside].argmin(-1))
+    return np.asarray(_pvalues()[seen.inside].argmin(-1))
 
 
 def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
@@ -233,12 +233,12 @@ def _share(count: float, n: int) -> str:
     return f"{count:.0f} of {n} ({low:.0%} to {high:.0%})"
 
 
-def lesson(seen: Hunted) -> Lesson:
+def _lesson(seen: _Hunted) -> Lesson:
     """What is drawn of it."""
     said = np.arange(101)
     same, again = 100 * seen.rejected[NOTHING] / TRIALS
-    chosen = best(seen)
-    law = pvalues()
+    chosen = _best(seen)
+    law = _pvalues()
     preset = over(PRESETS, "preset")
     inside = over(written(seen.inside, lambda count: _share(count, N)), "preset", "place")
     picked = np.take_along_axis(seen.inside, chosen[:, None], 1)[:, 0]
@@ -405,7 +405,7 @@ def lesson(seen: Hunted) -> Lesson:
     )
 
 
-def _cloud(seen: Hunted) -> list[Points]:
+def _cloud(seen: _Hunted) -> list[Points]:
     across, up = (over(seen.draws[..., i], "preset", coarse=True) for i in range(2))
     true_x, true_y = (over(seen.truth[..., i], "preset", coarse=True) for i in range(2))
     return [
@@ -428,7 +428,7 @@ def _axes() -> tuple[Axis, Axis]:
     )
 
 
-def _hand(seen: Hunted) -> Panel:
+def _hand(seen: _Hunted) -> Panel:
     x, y = _axes()
     edge = [
         CENTRES[:, i, None] + seen.radius[..., None] * turn(_CIRCLE)
@@ -455,7 +455,7 @@ def _hand(seen: Hunted) -> Panel:
     )
 
 
-def _climbed(seen: Hunted) -> Panel:
+def _climbed(seen: _Hunted) -> Panel:
     x, y = _axes()
     edge = [
         seen.path[..., i, None] + seen.path_radius[..., None] * turn(_CIRCLE)
@@ -485,7 +485,7 @@ def _climbed(seen: Hunted) -> Panel:
     )
 
 
-def _shares(seen: Hunted) -> Panel:
+def _shares(seen: _Hunted) -> Panel:
     """Seen, then each fresh batch that is drawn."""
     fresh = np.moveaxis(seen.fresh_inside, 1, 2) / N  # (P, V, FRESH)
     drawn = np.arange(FRESH) < np.arange(FRESH + 1)[:, None]  # (FRESH + 1, FRESH)
@@ -514,7 +514,7 @@ def _shares(seen: Hunted) -> Panel:
     )
 
 
-def _rates(seen: Hunted) -> Panel:
+def _rates(seen: _Hunted) -> Panel:
     """Both shares of each preset, side by side."""
     share = over(seen.rejected / TRIALS, "preset")
     return Panel(

@@ -53,7 +53,7 @@ _BINS = np.linspace(-3, 3, 41)
 _GRID = np.linspace(-4, 4, 161)
 
 
-class Divergences(NamedTuple):
+class _Divergences(NamedTuple):
     """Terms d of Algorithm 1 and 4, for 2 kinds of error, G gammas, V numbers of pairs."""
 
     means: Array
@@ -74,19 +74,19 @@ class Divergences(NamedTuple):
     """(F,) how many lie wholly below it."""
 
 
-def benchmark(kind: int) -> Benchmark:
+def _benchmark(kind: int) -> Benchmark:
     """The family of an error of q."""
     wide = Gaussian(perturbation="covariance_scaling", dim_x=1, dim_theta=1)
     return (Boundary(), wide)[kind]
 
 
-def exact(kind: int, gamma: float) -> float:
+def _exact(kind: int, gamma: float) -> float:
     """The symmetric divergence of two normals in nats, whatever x."""
     return (gamma**2, gamma**2 / (2 * (1 + gamma)))[kind]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
+class _NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
     """Pairs of draws at simulated x, of q as it is, improved by weights, and with heavy tails."""
 
     seed: int = 0
@@ -95,14 +95,14 @@ class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
     def label(self) -> str:
         return "Lesson: a number with units"
 
-    def compute(self, store: Store, report: Report) -> Divergences:
+    def compute(self, store: Store, report: Report) -> _Divergences:
         """Draws at neighbouring gammas share their random numbers, so that means glide."""
         n, at = PAIRS[-1], np.array(PAIRS) - 1
         d = np.empty((len(KINDS), len(GAMMAS), n))
         last = np.empty((len(KINDS), len(GAMMAS), len(PAIRS), 2))
         ratios = np.empty((len(KINDS), len(GAMMAS), len(_GRID)))
         for kind in range(len(KINDS)):
-            family = benchmark(kind)
+            family = _benchmark(kind)
             for g, gamma in enumerate(GAMMAS):
                 rng = common(self.seed, "pairs", kind)
                 drawn = sampling.table(family, gamma, n, 1, rng)
@@ -113,9 +113,9 @@ class NumberWithUnits(Study[Divergences], spec="lesson_number_with_units"):
                 x = np.repeat(drawn.x[:1], len(_GRID), axis=0)
                 ratios[kind, g] = ratio(_placed(family, _GRID, x), x)
         weighed, picked = _weighed(self.seed)
-        intervals, tails = heavy(self.seed), _tails()
-        return Divergences(
-            prefixes(d),
+        intervals, tails = _heavy(self.seed), _tails()
+        return _Divergences(
+            _prefixes(d),
             last,
             ratios,
             weighed,
@@ -145,7 +145,7 @@ def _placed(family: Benchmark, z: Array, x: Array) -> Array:
     return z[:, None]
 
 
-def log_weight(away: Array) -> Array:
+def _log_weight(away: Array) -> Array:
     """log p - log q of draws less the posterior's mean: p and q of Domke's normal example."""
     q = models.TwoStageNormal()
     p_sd, q_sd = np.sqrt(models.POSTERIOR), np.sqrt(q.variance)
@@ -157,7 +157,7 @@ def _weighed(seed: int) -> tuple[Array, Array]:
     rng, q, most = stream(seed, "weighed"), models.TwoStageNormal(), MS[-1]
     drawn = q.shift + np.sqrt(q.variance) * rng.standard_normal((2, WEIGHED, most))
     drawn[0, :, 0] = np.sqrt(models.POSTERIOR) * rng.standard_normal(WEIGHED)
-    weights = log_weight(drawn)
+    weights = _log_weight(drawn)
     bounds = nats.means(nats.importance_weighted(weights[0], weights[1], MS))
     # The largest of log weights and standard Gumbels is at draw i with chance w_i / sum of w.
     chance = weights[1] + rng.gumbel(size=weights[1].shape)
@@ -168,24 +168,24 @@ def _weighed(seed: int) -> tuple[Array, Array]:
     return np.stack(bounds, -1), picked
 
 
-def heavy_tailed() -> Gaussian:
+def _heavy_tailed() -> Gaussian:
     """Whose q is Student's t with 1 / gamma degrees of freedom."""
     return Gaussian(perturbation="heavy_tail", dim_x=1, dim_theta=1)
 
 
-def heavy(seed: int) -> Array:
+def _heavy(seed: int) -> Array:
     """Divergence and interval by EACH pairs: (F, REPEATS, 3)."""
     intervals = np.empty((len(FREEDOMS), REPEATS, 3))
     for i, freedom in enumerate(FREEDOMS):
         rng = common(seed, "heavy")
-        drawn = sampling.table(heavy_tailed(), 1 / freedom, REPEATS * EACH, 1, rng)
-        ratio = Ratio(heavy_tailed(), 1 / freedom)
+        drawn = sampling.table(_heavy_tailed(), 1 / freedom, REPEATS * EACH, 1, rng)
+        ratio = Ratio(_heavy_tailed(), 1 / freedom)
         d = _terms(ratio, drawn.theta, drawn.q[:, 0], drawn.x).reshape(REPEATS, EACH)
         intervals[i] = np.stack(nats.means(d), -1)
     return intervals
 
 
-def heavy_exact(freedom: float) -> float:
+def _heavy_exact(freedom: float) -> float:
     """The symmetric divergence of N(0, 1) and Student's t, by the trapezoidal rule, in nats."""
     # theta = sinh v: the integrand falls exponentially in v, where the rule is all but exact.
     v = np.linspace(-40.0, 40.0, 40_001)
@@ -195,17 +195,17 @@ def heavy_exact(freedom: float) -> float:
 
 
 def _tails() -> Array:
-    return np.array([heavy_exact(freedom) for freedom in FREEDOMS])
+    return np.array([_heavy_exact(freedom) for freedom in FREEDOMS])
 
 
-def lesson(seen: Divergences) -> Lesson:
+def _lesson(seen: _Divergences) -> Lesson:
     """What is drawn of it."""
     means = seen.means
-    truth = exact(0, GAMMA)
+    truth = _exact(0, GAMMA)
     said = np.round(np.linspace(0, 1, 101), 2)
     estimate = over(written(means[0], "{:.2f}".format), "kind", "gamma", "pairs")
     reach = over(written((means[2] - means[1]) / 2, "{:.2f}".format), "kind", "gamma", "pairs")
-    closed = over([[f"{exact(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma")
+    closed = over([[f"{_exact(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma")
     pairs = over([f"{n:,}" for n in PAIRS], "pairs")
     ends = [over(written(each, "{:.4f}".format), "m") for each in seen.weighed.T]
     tails, share = _tails(), seen.holding / REPEATS
@@ -409,7 +409,7 @@ def lesson(seen: Divergences) -> Lesson:
     )
 
 
-def prefixes(d: Array) -> Array:
+def _prefixes(d: Array) -> Array:
     """Mean and interval of the first n of d (..., N), for each n of PAIRS: (3, ..., V)."""
     return np.stack([np.stack(nats.means(d[..., :n])) for n in PAIRS], -1)
 
@@ -420,10 +420,10 @@ def _covers(intervals: Array, truth: Array) -> NDArray[np.bool_]:
 
 
 def _written(of: np.ufunc) -> list[list[str]]:
-    return [[f"{of(exact(k, g)):.2f}" for g in GAMMAS] for k in range(len(KINDS))]
+    return [[f"{of(_exact(k, g)):.2f}" for g in GAMMAS] for k in range(len(KINDS))]
 
 
-def _pair(seen: Divergences) -> Panel:
+def _pair(seen: _Divergences) -> Panel:
     """p, q, their log ratio and the last pair on it: d is how far one point is above the other."""
     heights = np.interp(seen.last, _GRID, np.arange(len(_GRID)))
     place = heights.round().astype(int)
@@ -473,7 +473,7 @@ def _mean(means: Array) -> Panel:
     so_far = np.where(np.arange(len(at)) <= np.arange(len(at))[:, None], at, np.nan)
     mean, low, high = (over(each, "kind", "gamma", coarse=True) for each in means)
     ends = [over(each[..., None], "kind", "gamma", "pairs", coarse=True) for each in means]
-    closed = [[exact(k, g) for g in GAMMAS] for k in range(len(KINDS))]
+    closed = [[_exact(k, g) for g in GAMMAS] for k in range(len(KINDS))]
     ticks = (2, 10, 100, 1000)
     return Panel(
         [
@@ -505,7 +505,7 @@ def _mean(means: Array) -> Panel:
 
 def _equal() -> Panel:
     """Two normals as far apart, in nats, as p and q are."""
-    shift = np.sqrt([[exact(k, g) for g in GAMMAS] for k in range(len(KINDS))])
+    shift = np.sqrt([[_exact(k, g) for g in GAMMAS] for k in range(len(KINDS))])
     grid = _GRID[::2]
     return Panel(
         [
@@ -525,7 +525,7 @@ def _equal() -> Panel:
     )
 
 
-def _bound(seen: Divergences) -> Panel:
+def _bound(seen: _Divergences) -> Panel:
     at = np.arange(len(MS))
     points = [over(each[:, None], "m") for each in seen.weighed.T]
     return Panel(
@@ -550,7 +550,7 @@ def _bound(seen: Divergences) -> Panel:
     )
 
 
-def _picked(seen: Divergences) -> Panel:
+def _picked(seen: _Divergences) -> Panel:
     middle = (_BINS[1:] + _BINS[:-1]) / 2
     scale = WEIGHED * (_BINS[1] - _BINS[0])
     return Panel(

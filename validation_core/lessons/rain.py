@@ -44,7 +44,7 @@ _ALPHA = 0.05
 _RANKS = 10  # bins of an opened trial's ranks
 
 
-class Rained(NamedTuple):
+class _Rained(NamedTuple):
     """P-values of Uniform(M) at G gammas on T trials, and line-ups of them."""
 
     pvalues: Array
@@ -58,7 +58,7 @@ class Rained(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RainOfPvalues(Study[Rained], spec="lesson_rain"):
+class _RainOfPvalues(Study[_Rained], spec="lesson_rain"):
     """Trials of Uniform on two normals; trials at neighbouring gammas share their noise."""
 
     seed: int = 0
@@ -67,11 +67,11 @@ class RainOfPvalues(Study[Rained], spec="lesson_rain"):
     def label(self) -> str:
         return "Lesson: a rain of p-values"
 
-    def compute(self, store: Store, report: Report) -> Rained:
+    def compute(self, store: Store, report: Report) -> _Rained:
         """Every trial has draws of its own; of trials at other gammas the noise is the same."""
         u = np.stack(
             [
-                ranks(gamma, TRIALS, common(self.seed, "rain"), stream(self.seed, "ties"))
+                _ranks(gamma, TRIALS, common(self.seed, "rain"), stream(self.seed, "ties"))
                 for gamma in GAMMAS
             ]
         )
@@ -83,14 +83,16 @@ class RainOfPvalues(Study[Rained], spec="lesson_rain"):
             for j in range(SUSPECTS):
                 gamma = GUILTY if j == guilty[i] else 0.0
                 rng = stream(self.seed, "suspect", i, j)
-                drawn = ranks(gamma, RAINED, rng, rng)
+                drawn = _ranks(gamma, RAINED, rng, rng)
                 suspects[i, j] = statistics.ks(drawn).pvalue
         bins = np.minimum((_RANKS * u).astype(int), _RANKS - 1)
         counts = (bins[..., None] == np.arange(_RANKS)).sum(-2)
-        return Rained(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
+        return _Rained(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
 
 
-def ranks(gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator) -> Array:
+def _ranks(
+    gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator
+) -> Array:
     """Conformal ranks (trials, N) of draws of q among M draws of p each, by the best boundary."""
     drawn = sampling.blocks(Boundary(), gamma, trials * N * M, trials * N, rng)
     score = LinearBoundary()
@@ -99,7 +101,7 @@ def ranks(gamma: float, trials: int, rng: np.random.Generator, ties: np.random.G
     return np.asarray(u)
 
 
-def lesson(seen: Rained) -> Lesson:
+def _lesson(seen: _Rained) -> Lesson:
     """What is drawn of it."""
     power = (seen.pvalues <= _ALPHA).mean(-1)
     below = np.cumsum(seen.pvalues <= _ALPHA, axis=-1)  # (G, T)
@@ -235,7 +237,7 @@ def lesson(seen: Rained) -> Lesson:
     )
 
 
-def _suspect(seen: Rained, which: int) -> Panel:
+def _suspect(seen: _Rained, which: int) -> Panel:
     edges = np.linspace(0, 1, _RANKS + 1)
     counts = np.stack([np.histogram(one, edges)[0] for one in seen.suspects[:, which]])
     return Panel(
@@ -247,7 +249,7 @@ def _suspect(seen: Rained, which: int) -> Panel:
     )
 
 
-def _rain(seen: Rained) -> Panel:
+def _rain(seen: _Rained) -> Panel:
     bands = np.array([(0, 0)] + [statistics.histogram_band(t, _BINS) for t in _AFTER])
     low, high = (over(np.repeat(side[:, None], 2, axis=1), "trials") for side in bands.T)
     bricks = Rain(
@@ -278,7 +280,7 @@ def _rain(seen: Rained) -> Panel:
 _AFTER = range(1, TRIALS + 1)
 
 
-def _opened(seen: Rained) -> Panel:
+def _opened(seen: _Rained) -> Panel:
     low, high = statistics.histogram_band(N, _RANKS)
     p = over(written(seen.pvalues.T, equals), "open", "at")
     return Panel(

@@ -43,7 +43,7 @@ _SHOWN = 100  # points of each sample in the picture
 _N = SIZES.index(100)
 
 
-class Accuracies(NamedTuple):
+class _Accuracies(NamedTuple):
     """Accuracies of one boundary, fixed beforehand, on N sizes, G gammas and T null samples."""
 
     p: Array
@@ -59,7 +59,7 @@ class Accuracies(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SameOrDifferent(Study[Accuracies], spec="lesson_same_or_different"):
+class _SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
     """Samples of p and q, and of p and p, before the boundary that is best at gamma = 1/2."""
 
     seed: int = 0
@@ -68,7 +68,7 @@ class SameOrDifferent(Study[Accuracies], spec="lesson_same_or_different"):
     def label(self) -> str:
         return "Lesson: same or different?"
 
-    def compute(self, store: Store, report: Report) -> Accuracies:
+    def compute(self, store: Store, report: Report) -> _Accuracies:
         """Draws at neighbouring gammas share their random numbers, so that points glide."""
         benchmark, score = Boundary(), LinearBoundary()
         observed = np.empty((len(SIZES), len(GAMMAS)))
@@ -88,7 +88,7 @@ class SameOrDifferent(Study[Accuracies], spec="lesson_same_or_different"):
             p, q = (score(side.theta, side.x).reshape(SAMPLES, n) for side in (drawn.p, drawn.q))
             null[i] = statistics.c2st(p, q).accuracy
         p, q = (np.stack([pair[side] for pair in shown]) for side in (0, 1))
-        return Accuracies(p[0], q, observed, expected, null)
+        return _Accuracies(p[0], q, observed, expected, null)
 
 
 def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
@@ -96,7 +96,7 @@ def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
     return float(statistics.c2st(p, q).accuracy)
 
 
-def lesson(seen: Accuracies) -> Lesson:
+def _lesson(seen: _Accuracies) -> Lesson:
     """What is drawn of it."""
     counts, edges = _counted(seen.null)
     pvalues = _pvalues(seen)
@@ -253,11 +253,11 @@ def lesson(seen: Accuracies) -> Lesson:
     )
 
 
-def _z(seen: Accuracies) -> Array:
+def _z(seen: _Accuracies) -> Array:
     return np.asarray((seen.observed - 0.5) * np.sqrt(8 * np.array(SIZES)[:, None]))
 
 
-def _pvalues(seen: Accuracies) -> Array:
+def _pvalues(seen: _Accuracies) -> Array:
     """(T + 1, N, G) of the null so far, by the + 1 rule."""
     above = seen.null.T[:, :, None] >= seen.observed - 1e-12  # (T, N, G)
     so_far = np.concatenate([np.zeros((1, *above.shape[1:])), np.cumsum(above, axis=0)])
@@ -273,7 +273,7 @@ def _counted(null: Array) -> tuple[NDArray[np.int16], Array]:
     return counts.astype(np.int16), edges
 
 
-def _scatter(seen: Accuracies) -> Panel:
+def _scatter(seen: _Accuracies) -> Panel:
     return Panel(
         [
             Points(
@@ -294,7 +294,7 @@ def _scatter(seen: Accuracies) -> Panel:
     )
 
 
-def _null(seen: Accuracies, counts: NDArray[np.int16], edges: Array) -> Panel:
+def _null(seen: _Accuracies, counts: NDArray[np.int16], edges: Array) -> Panel:
     return Panel(
         [
             Bars(edges, over(counts, "samples", "n"), color=style.NULL),

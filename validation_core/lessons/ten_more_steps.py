@@ -55,7 +55,7 @@ _BINS = np.linspace(0, 1, 11)
 _SIDE = np.linspace(-3.2, 3.2, 31)  # edges of the picture of the score
 
 
-class Look(NamedTuple):
+class _Look(NamedTuple):
     """A score on T trials; 2 sources of test points: q, then p. With leading axes, many looks."""
 
     heat: Array
@@ -78,12 +78,12 @@ class Look(NamedTuple):
     """() of p's points against q's."""
 
 
-class Trained(NamedTuple):
+class _TrainedSteps(NamedTuple):
     """C scores at S steps of training."""
 
     points: Array
     """(2, N, 2) theta and x of the first trial's test points."""
-    looks: Look
+    looks: _Look
     """(C, S, ...)."""
     beads: Array
     """(BEADS,) calibration scores of the last network, rounded."""
@@ -92,7 +92,7 @@ class Trained(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TenMoreSteps(Study[Trained], spec="lesson_ten_more_steps"):
+class _TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
     """A small network learns to tell p from q, which is off by half a standard deviation."""
 
     seed: int = 12  # its start ranks points no better than chance, so that all is to be learnt
@@ -101,37 +101,37 @@ class TenMoreSteps(Study[Trained], spec="lesson_ten_more_steps"):
     def label(self) -> str:
         return "Lesson: ten more steps"
 
-    def compute(self, store: Store, report: Report) -> Trained:
+    def compute(self, store: Store, report: Report) -> _TrainedSteps:
         """All scores look at the same draws, so that what differs is the score alone."""
-        draws = _Draws.of(self.seed)
+        draws = _StepDraws.of(self.seed)
         rows = []
-        for s, network in enumerate(networks(self.seed)):
+        for s, network in enumerate(_networks(self.seed)):
             scored = draws.scored(network)
             rows.append([self._look(scored.shifted(by)) for by in (0.0, *SHIFTS)])
             report((s + 1) / (len(STEPS) + 1), {})
         constant = self._look(scored.constant())
-        random = self._look(draws.scored(start(self.seed, "random network")))
+        random = self._look(draws.scored(_start(self.seed, "random network")))
         looks = [[*row, constant, random] for row in rows]
         fields = (
             np.array([[row[c][f] for row in looks] for c in range(len(SCORES))])
-            for f in range(len(Look._fields))
+            for f in range(len(_Look._fields))
         )
         beads = np.round(scored.p[0, 0, :BEADS] / ROUNDED) * ROUNDED
-        return Trained(
+        return _TrainedSteps(
             np.stack([each[:N] for each in draws.test]),
-            Look(*fields),
+            _Look(*fields),
             np.sort(beads).astype(float),
             stream(self.seed, "xi").random(20),
         )
 
-    def _look(self, scored: _Scored) -> Look:
+    def _look(self, scored: _ScoredSteps) -> _Look:
         # The same numbers break ties in every look: ranks glide from step to step.
         rng = stream(self.seed, "ties")
         ranks = np.stack([statistics.conformal_ranks(test, scored.p, rng) for test in scored.test])
         one = scored.p[..., 0]  # (T, N): of each row one point, for tests that ask for no more
         plain = [statistics.c2st(one, test) for test in scored.test]
         right = (plain[1].p_hits + plain[1].q_hits).astype(int)
-        return Look(
+        return _Look(
             scored.plane,
             ranks[:, 0],
             np.stack([np.histogram(each, _BINS)[0] for each in ranks]),
@@ -144,21 +144,21 @@ class TenMoreSteps(Study[Trained], spec="lesson_ten_more_steps"):
         )
 
 
-class _Scored(NamedTuple):
+class _ScoredSteps(NamedTuple):
     """Scores of p (T, N, M), of test points (2, T, N) and of the plane (H, W), their sd at p 1."""
 
     p: Array
     test: Array
     plane: Array
 
-    def shifted(self, by: float) -> _Scored:
-        return _Scored(*(scores + np.float32(by) for scores in self))
+    def shifted(self, by: float) -> _ScoredSteps:
+        return _ScoredSteps(*(scores + np.float32(by) for scores in self))
 
-    def constant(self) -> _Scored:
-        return _Scored(*map(np.zeros_like, self))
+    def constant(self) -> _ScoredSteps:
+        return _ScoredSteps(*map(np.zeros_like, self))
 
 
-class _Draws(NamedTuple):
+class _StepDraws(NamedTuple):
     """Rows (theta, x) of p (T N M, 2), of test points (2, T N, 2), and of the plane."""
 
     p: Array
@@ -166,7 +166,7 @@ class _Draws(NamedTuple):
     plane: Array
 
     @classmethod
-    def of(cls, seed: int) -> _Draws:
+    def of(cls, seed: int) -> _StepDraws:
         """Test points from p are those from q before their shift."""
         size = TRIALS * N
         from_q, from_p = (
@@ -178,14 +178,14 @@ class _Draws(NamedTuple):
         test = np.stack([_rows(from_q.q), _rows(from_p.q)])
         return cls(_rows(from_q.p), test, plane.astype(np.float32))
 
-    def scored(self, network: Mapping[str, Array]) -> _Scored:
+    def scored(self, network: Mapping[str, Array]) -> _ScoredSteps:
         p, test, plane = (_scores(network, rows) for rows in self)
         shape = len(_SIDE) - 1, len(_SIDE) - 1
         scored = p.reshape(TRIALS, N, M), test.reshape(2, TRIALS, N), plane.reshape(shape)
-        return _Scored(*(scores / p.std() for scores in scored))
+        return _ScoredSteps(*(scores / p.std() for scores in scored))
 
 
-def networks(seed: int) -> Iterator[Mapping[str, Array]]:
+def _networks(seed: int) -> Iterator[Mapping[str, Array]]:
     """The network before its first step and after every ten: logits of p against q."""
     from torch.nn.functional import softplus
 
@@ -193,7 +193,7 @@ def networks(seed: int) -> Iterator[Mapping[str, Array]]:
 
     learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
     rows = nets.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
-    network = nets.learnable(start(seed, "initial network"), "cpu")
+    network = nets.learnable(_start(seed, "initial network"), "cpu")
     adam = optim.Adam([(network.values(), _RATE)])
     for step in range(STEPS[-1] + 1):
         if step in STEPS:
@@ -205,7 +205,7 @@ def networks(seed: int) -> Iterator[Mapping[str, Array]]:
         adam.step()
 
 
-def start(seed: int, name: str) -> Mapping[str, Array]:
+def _start(seed: int, name: str) -> Mapping[str, Array]:
     """A network that has learnt nothing."""
     from validation_core.learn import nets
 
@@ -228,7 +228,7 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
     return np.asarray(torch.cat(pieces).numpy().reshape(rows.shape[:-1]))
 
 
-def lesson(seen: Trained) -> Lesson:
+def _lesson(seen: _TrainedSteps) -> Lesson:
     """What is drawn of it."""
     looks = seen.looks
     said = np.arange(0, 101)
@@ -321,7 +321,7 @@ def lesson(seen: Trained) -> Lesson:
                     uniform=rates["uniform"],
                     c2st=rates["c2st"],
                     flat=over(written(looks.flat, pvalue_text), "score", "steps"),
-                    sd=over(written(null_sd(looks.null), "{:.2f}".format), "score", "steps"),
+                    sd=over(written(_null_sd(looks.null), "{:.2f}".format), "score", "steps"),
                     above=over(written(looks.above, "{:.0%}".format), "score", "steps"),
                 ),
                 panels=[0, 3, 1],
@@ -416,7 +416,7 @@ def lesson(seen: Trained) -> Lesson:
     )
 
 
-def null_sd(null: Array) -> Array:
+def _null_sd(null: Array) -> Array:
     """Sd of an accuracy whose hits are counted (..., 2 N + 1), in that of 2 N fair coins."""
     hits, trials = np.arange(2 * N + 1), null.sum(-1)
     mean = (null @ hits) / trials
@@ -427,7 +427,7 @@ def _places() -> Array:
     return np.round(np.arange(-26, 27) * ROUNDED, 1)
 
 
-def placed(seen: Trained) -> tuple[Array, Array, Array]:
+def _placed(seen: _TrainedSteps) -> tuple[Array, Array, Array]:
     """Beads below and equal at each place (V,), and p-values (xi, V)."""
     at = _places()
     below, equal = statistics.count(at, np.broadcast_to(np.round(seen.beads, 1), (len(at), BEADS)))
@@ -435,8 +435,8 @@ def placed(seen: Trained) -> tuple[Array, Array, Array]:
     return below, equal, u
 
 
-def _formula(seen: Trained) -> Formula:
-    below, equal, u = placed(seen)
+def _formula(seen: _TrainedSteps) -> Formula:
+    below, equal, u = _placed(seen)
     return Formula(
         latex=r"U = \frac{\text{@below} + \text{@xi}\,(1 + \text{@equal})}{\text{@m} + 1}"
         r" = \text{@u}",
@@ -451,7 +451,7 @@ def _formula(seen: Trained) -> Formula:
     )
 
 
-def _ordered(looks: Look) -> Panel:
+def _ordered(looks: _Look) -> Panel:
     """The hundred test points, lowest p-value first; below, how many are in each tenth."""
     counts = np.apply_along_axis(lambda u: np.histogram(u, _BINS)[0], -1, looks.ranks)
     top = 1.1 * counts.max()
@@ -493,7 +493,7 @@ def _ordered(looks: Look) -> Panel:
     )
 
 
-def _plane(seen: Trained) -> Panel:
+def _plane(seen: _TrainedSteps) -> Panel:
     looks = seen.looks
     lowest = np.where(looks.ranks <= _BINS[1], seen.points[..., 1], np.nan)
     return Panel(
@@ -525,7 +525,7 @@ def _plane(seen: Trained) -> Panel:
     )
 
 
-def _rates(looks: Look) -> Panel:
+def _rates(looks: _Look) -> Panel:
     colors = {name: style.method_style(name).color for name in ("uniform", "c2st")}
     hits = {"uniform": looks.uniform, "c2st": looks.c2st}
     return Panel(
@@ -555,7 +555,7 @@ def _rates(looks: Look) -> Panel:
     )
 
 
-def _null(looks: Look) -> Panel:
+def _null(looks: _Look) -> Panel:
     pairs = looks.null[..., :-1].reshape(*looks.null.shape[:-1], N, 2).sum(-1)
     middle = (2 * np.arange(N) + 0.5) / (2 * N)
     edges = (2 * np.arange(N + 1) - 0.5) / (2 * N)
@@ -589,10 +589,10 @@ def _null(looks: Look) -> Panel:
     )
 
 
-def _line(seen: Trained) -> Panel:
+def _line(seen: _TrainedSteps) -> Panel:
     beads = np.round(seen.beads, 1)
     height = np.array([np.count_nonzero(beads[:i] == bead) for i, bead in enumerate(beads)])
-    _, equal, _ = placed(seen)
+    _, equal, _ = _placed(seen)
     return Panel(
         [
             Points(beads, height, color=style.P, size=11),
@@ -619,8 +619,8 @@ def _line(seen: Trained) -> Panel:
     )
 
 
-def _places_of(seen: Trained) -> Panel:
-    below, equal, u = placed(seen)
+def _places_of(seen: _TrainedSteps) -> Panel:
+    below, equal, u = _placed(seen)
     return Panel(
         [
             *(VLine(k / (BEADS + 1), color=style.NULL, width=1) for k in range(BEADS + 2)),

@@ -1,8 +1,8 @@
 """Where a trained localizer's ball lies, and where along x it is wrong: the CoLT page's maps."""
 
-from validation_core.localization.maps import Maps, MapTask, Spine, places_of
+from validation_core.localization.maps import Maps, MapTask, _Spine, places_of
 from validation_core.localization.outline import (
-    Projected,
+    _Projected,
     areas,
     bend,
     contours,
@@ -12,19 +12,19 @@ from validation_core.localization.outline import (
     rims,
     stacked,
 )
-from validation_core.localization.over_gamma import GammaMaps, GammaMapsStudy
-from validation_core.localization.over_x import LocalRate, RateCurve, RateHeat, local_rate
+from validation_core.localization.over_gamma import GammaMapsStudy, _GammaMaps
+from validation_core.localization.over_x import LocalRate, RateCurve, _RateHeat, local_rate
 
 __all__ = [
-    "GammaMaps",
     "GammaMapsStudy",
     "LocalRate",
     "MapTask",
     "Maps",
-    "Projected",
     "RateCurve",
-    "RateHeat",
-    "Spine",
+    "_GammaMaps",
+    "_Projected",
+    "_RateHeat",
+    "_Spine",
     "areas",
     "bend",
     "contours",

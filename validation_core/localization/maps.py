@@ -28,7 +28,7 @@ SMALLEST = 1e-300  # a p-value is never 0
 # ---- What a map holds: plain arrays, so that a page and a file can ----
 
 
-class Spine(NamedTuple):
+class _Spine(NamedTuple):
     """The curve along which the truth lies over all x, and how far it goes and turns."""
 
     points: Array
@@ -107,7 +107,7 @@ class Maps(NamedTuple):
     outline: Array = _NOTHING
     """(V, L, 2) the ball's rim, pieces with nan between them, where it is kept and field is not;
     stretches where D = 1."""
-    spine: Spine | None = None
+    spine: _Spine | None = None
     """Where it is kept; `bend` works it out otherwise."""
 
     def axes_of(self, values: Array) -> tuple[Array, Array]:
@@ -182,11 +182,11 @@ class MapTask(Study[Maps], spec="map"):
         source, distance = self.training.source, localizer.at()
         rng = stream(self.seed, "map", "simulations")
         table = source.test_table(2 * self.n, self.k, rng, seed=self.training.seed, store=store)
-        choose, quote = halves(table)
+        choose, quote = _halves(table)
         summary = self._told(distance, choose, quote)
         tell(0.3)
         places = self._places(table)
-        axes = grid_axes(places, self.points)
+        axes = _grid_axes(places, self.points)
         u_star = float(summary["u_star"])
         here = at_places(distance, places, u_star)
         mapped = {
@@ -197,7 +197,7 @@ class MapTask(Study[Maps], spec="map"):
             "radius": here.radius,
             "grid_x": axes[0],
             "grid_y": axes[1],
-            "field": distance_field(distance, places.x, *axes),
+            "field": _distance_field(distance, places.x, *axes),
             "difference": self._difference(places, axes),
         }
         tell(0.5)
@@ -240,11 +240,13 @@ class MapTask(Study[Maps], spec="map"):
         source = self.training.source
         if not isinstance(source, Simulated):
             return _of_table(table, self.places)
-        return simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
+        return _simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
 
     def _difference(self, places: MapPlaces, axes: tuple[Array, Array]) -> Array:
         source = self.training.source
-        return difference(source, places.x, axes) if isinstance(source, Simulated) else np.zeros(0)
+        return (
+            _difference(source, places.x, axes) if isinstance(source, Simulated) else np.zeros(0)
+        )
 
 
 # ---- The ball at places x, for the kept parameters and for every frame of the film ----
@@ -262,7 +264,7 @@ class _TruthRanks(NamedTuple):
     tied: NDArray[np.bool_]
 
 
-class AtPlaces(NamedTuple):
+class _AtPlaces(NamedTuple):
     """The ball of q-mass u_star at V places; flags are 1 inside."""
 
     centre: Array  # (V, D)
@@ -281,7 +283,7 @@ def distance_ranks(
     return _TruthRanks(u, equal > 0)
 
 
-def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> AtPlaces:
+def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> _AtPlaces:
     """The ball at every place."""
     radius, q_inside, truth_inside = [], [], []
     draws, truths = places.q.shape[1], places.truth.shape[1]
@@ -293,7 +295,7 @@ def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> 
         reach = radius[-1] * (1 + _EQUAL)
         q_inside.append(far[:draws] <= reach)
         truth_inside.append(far[draws : draws + truths] <= reach)
-    return AtPlaces(
+    return _AtPlaces(
         distance.centre(places.x), np.array(radius), np.array(q_inside), np.array(truth_inside)
     )
 
@@ -312,7 +314,7 @@ def _film_arrays(
     for index in range(localizer.checks):
         distance = localizer.at_checkpoint(index)
         balls.append(at_places(distance, few, u_star))
-        fields.append(distance_field(distance, places.x, *coarse))
+        fields.append(_distance_field(distance, places.x, *coarse))
         progress((index + 1) / localizer.checks)
     history = localizer.history
     return {
@@ -328,7 +330,7 @@ def _film_arrays(
     }
 
 
-def distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
+def _distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
     """Distances of the grid's places from each centre: (V, G, G), (V, G), or (0,) beyond D = 2."""
     if not grid_x.size:
         return np.zeros(0, dtype=np.float32)
@@ -346,7 +348,7 @@ _ROWS = 4096  # of the grid whose densities are computed at a time
 _PROBES = 31  # grid points that tell two laws apart
 
 
-def grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
+def _grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
     """Axes (G,), (G,) of G = points over p's and q's draws at all places; empty beyond D = 2."""
     d = places.q.shape[2]
     if d > 2:
@@ -373,7 +375,7 @@ def _on_grid(values: Array, grid_x: Array, grid_y: Array) -> Array:
     return values.reshape(*values.shape[:-1], *sides)
 
 
-def difference(source: Simulated, x: Array, axes: tuple[Array, Array]) -> Array:
+def _difference(source: Simulated, x: Array, axes: tuple[Array, Array]) -> Array:
     """p - q as densities at each x (V, M) on a grid: (V, H, G), (V, G), or (0,) where unknown."""
     if not axes[0].size:
         return np.zeros(0)
@@ -450,7 +452,7 @@ class MapPlaces(NamedTuple):
     measured: Array
 
 
-def halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
+def _halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     """A table, whose rows come in no order, cut in two: what chooses a ball and what quotes it.
 
     Raises:
@@ -477,11 +479,11 @@ def places_of(benchmark: Benchmark, gamma: float, count: int, seed: int = 0) -> 
     rng = stream(seed, "places")
     source = Simulated(benchmark=benchmark, gamma=gamma)
     if isinstance(benchmark, Pairs):
-        return simulated(source, benchmark.pairs(1000, gamma, rng).x, count, rng)
-    return simulated(source, benchmark.x(1000, rng), count, common(seed, "places", "draws"))
+        return _simulated(source, benchmark.pairs(1000, gamma, rng).x, count, rng)
+    return _simulated(source, benchmark.x(1000, rng), count, common(seed, "places", "draws"))
 
 
-def simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
+def _simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
     """`count` new places, new draws of p and q at each, in the order of a slider.
 
     One x: evenly between the 1% and the 99% quantile of x (n, M). More: as many fresh x, along

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import digest
-from validation_core.localization.maps import Maps, Spine
+from validation_core.localization.maps import Maps, _Spine
 from validation_core.rng import stream
 from validation_core.types import Array
 
@@ -202,7 +202,7 @@ def _clockwise(point: Array, low: Array, high: Array) -> float:
     return side + float([y, x, 1 - y, 1 - x][side])
 
 
-class Projected(NamedTuple):
+class _Projected(NamedTuple):
     """A map's points in two dimensions."""
 
     q: Array
@@ -221,7 +221,7 @@ class Projected(NamedTuple):
 
 def project(
     maps: Maps, onto: tuple[int, int] | Literal["pca"], draws: Array | None = None
-) -> Projected:
+) -> _Projected:
     """Two coordinates of theta, or the first two principal components of all draws of q.
 
     The components are those of the parameters in units of their sd over all places, so that none
@@ -256,7 +256,7 @@ def project(
     share = (z @ axes.T).var(0) / max(float(z.var(0).sum()), 1e-300)
     points = (maps.q, maps.truth, maps.centre, maps.film_centre)
     q, truth, centre, film_centre = ((part - shift) @ matrix.T for part in points)
-    return Projected(q, truth, centre, film_centre, axes, share)
+    return _Projected(q, truth, centre, film_centre, axes, share)
 
 
 # ---- How bent the truth is: the principal curve of the true draws that a map shows ----
@@ -266,10 +266,10 @@ _SHOWN = 2000  # true draws that the curve is fitted to
 _FEWEST = 200
 _FREEDOM = 8.0
 _BENDS_KEPT = 16
-_BENDS: dict[str, Spine | None] = {}  # by the draws that they follow
+_BENDS: dict[str, _Spine | None] = {}  # by the draws that they follow
 
 
-def bend(maps: Maps) -> Spine | None:
+def bend(maps: Maps) -> _Spine | None:
     """Hastie and Stuetzle's principal curve of the truth at all places; None unless D = 2.
 
     Where x is a number the curve starts from the truth's means along it, so that a spiral is
@@ -285,7 +285,7 @@ def bend(maps: Maps) -> Spine | None:
     return _BENDS[key]
 
 
-def _bend(maps: Maps) -> Spine | None:
+def _bend(maps: Maps) -> _Spine | None:
     # Splines and their solvers are loaded where a curve is drawn, not with every map.
     from validation_core.statistics.curves import principal_curve
 
@@ -301,4 +301,4 @@ def _bend(maps: Maps) -> Spine | None:
     steps = np.linalg.norm(np.diff(means, axis=0), axis=1)
     moving = ordered and bool((steps > 0).all()) and np.std(steps) < np.mean(steps)
     curve = principal_curve(few, freedom=_FREEDOM, start=means if moving else None)
-    return Spine(curve.points, curve.length, curve.total_abs_curvature)
+    return _Spine(curve.points, curve.length, curve.total_abs_curvature)

@@ -14,9 +14,9 @@ import numpy as np
 
 from validation_core import models, sampling, statistics
 from validation_core.localization import maps as atlas
-from validation_core.localization.maps import MapPlaces, Maps, Spine
+from validation_core.localization.maps import MapPlaces, Maps, _Spine
 from validation_core.localization.outline import bend, rims, stacked
-from validation_core.localization.over_x import LocalRate, RateCurve, RateHeat, local_rate
+from validation_core.localization.over_x import LocalRate, RateCurve, _RateHeat, local_rate
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer, for_all_gammas
@@ -36,7 +36,7 @@ _IN_PLANE = 120  # draws of q that are kept at a place; on a line all, which are
 _COARSE = 2  # every so many of the grid's points know the densities
 
 
-class GammaMaps(NamedTuple):
+class _GammaMaps(NamedTuple):
     """A localizer's ball at G gammas and V places x, told by simulations that shaped nothing.
 
     As in `Maps`, D and M are dimensions of theta and x, S draws of q and T truths are shown at a
@@ -80,7 +80,7 @@ class GammaMaps(NamedTuple):
     """(G, V, H, H) or (G, V, H): p - q as densities, empty where nobody knows them."""
     rates: tuple[LocalRate, ...]
     """Of each gamma: where along x the ball is wrong."""
-    spine: Spine | None
+    spine: _Spine | None
     """The curve along which p lies."""
 
     def at(self, index: int) -> Maps:
@@ -121,7 +121,7 @@ class GammaMaps(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
+class GammaMapsStudy(Study[_GammaMaps], spec="gamma_maps"):
     """Train one localizer for all gammas of a benchmark, and map its ball at each."""
 
     benchmark: Benchmark
@@ -163,7 +163,7 @@ class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
     def trainings(self) -> tuple[Training, ...]:
         return (self.training,)
 
-    def compute(self, store: Store, report: Report) -> GammaMaps:
+    def compute(self, store: Store, report: Report) -> _GammaMaps:
         """Train the localizer where the store lacks it, and hold it at every gamma."""
         models.ready(store, self.benchmark)
         localizer: TrainedLocalizer = models.trained(store, self.training)
@@ -171,7 +171,7 @@ class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
         return _mapped(self, localizer, report)
 
 
-def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) -> GammaMaps:
+def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) -> _GammaMaps:
     gammas, distance = study.gammas, localizer.at()
     choose, quote, x, tied = _ranks(study, distance)
     grid = np.linspace(0.05, 0.95, 91)
@@ -184,20 +184,20 @@ def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) 
     x_at = drawn[0].x
     axes = _axes(drawn, study.points)
     lines = [axis for axis in axes if axis.size]
-    balls: list[atlas.AtPlaces] = []
+    balls: list[atlas._AtPlaces] = []
     outlines: list[list[Array]] = []
     differences: list[Array] = []
     for index, places in enumerate(drawn):
         at = MapPlaces(study.over.at(x_at, index), places.q, places.truth, places.measured)
         ball = atlas.at_places(distance, at, u_star)
-        field = atlas.distance_field(distance, at.x, *axes)
+        field = atlas._distance_field(distance, at.x, *axes)
         outlines.append(rims(lines, field, ball.radius) if lines else [])
         differences.append(_difference(study, gammas[index], x_at, axes))
         balls.append(ball)
         report(0.6 + 0.4 * (index + 1) / len(gammas), {})
     still = all((places.truth == drawn[0].truth).all() for places in drawn)
     shown = atlas.SHOWN if study.benchmark.dims[0] == 1 else _IN_PLANE
-    maps = GammaMaps(
+    maps = _GammaMaps(
         gammas=np.array(gammas),
         u_star=u_star,
         u=quote.astype(np.float16),
@@ -231,7 +231,7 @@ def _ranks(
     for index, gamma in enumerate(study.gammas):
         rng = stream(study.seed, "maps", "simulations")  # the same x at every gamma
         table = sampling.table(study.benchmark, gamma, 2 * study.n, study.k, rng)
-        halves = atlas.halves(table)
+        halves = atlas._halves(table)
         x = halves[1].x
         ranks = [
             atlas.distance_ranks(
@@ -252,14 +252,14 @@ def _axes(drawn: Sequence[MapPlaces], points: int) -> tuple[Array, Array]:
     q, truth = (
         np.concatenate([getattr(places, side) for places in drawn]) for side in ("q", "truth")
     )
-    return atlas.grid_axes(drawn[0]._replace(q=q, truth=truth), points)
+    return atlas._grid_axes(drawn[0]._replace(q=q, truth=truth), points)
 
 
 def _difference(study: GammaMapsStudy, gamma: float, x: Array, axes: tuple[Array, Array]) -> Array:
     """p - q on every other grid point, in steps of a 127th of its largest value at each x."""
     source = Simulated(benchmark=study.benchmark, gamma=gamma)
     few = [axis[::_COARSE] for axis in axes]
-    difference = atlas.difference(source, x, (few[0], few[1]))
+    difference = atlas._difference(source, x, (few[0], few[1]))
     if not difference.size:
         return difference
     largest = np.abs(difference).reshape(len(x), -1).max(1)
@@ -288,7 +288,7 @@ def _halved(rate: LocalRate) -> LocalRate:
     return rate._replace(curves=curves, heat=heat)
 
 
-def _half(record: RateCurve | RateHeat, but: Sequence[str]) -> dict[str, Array]:
+def _half(record: RateCurve | _RateHeat, but: Sequence[str]) -> dict[str, Array]:
     fields = record._asdict().items()
     return {
         name: array.astype(np.float32 if name in but else np.float16) for name, array in fields

@@ -39,7 +39,7 @@ class RateCurve(NamedTuple):
     """Effective simulations behind each place."""
 
 
-class RateHeat(NamedTuple):
+class _RateHeat(NamedTuple):
     """The same rate over two coordinates of x, nan where few simulations lie: (G, G), rows y."""
 
     grid_x: Array
@@ -61,7 +61,7 @@ class LocalRate(NamedTuple):
     """(C,) each coordinate's own, adjusted by Holm over the C."""
     curves: tuple[RateCurve, ...]
     """Of the first of them."""
-    heat: RateHeat | None
+    heat: _RateHeat | None
     """Where x has two coordinates."""
     permutations: int
 
@@ -127,14 +127,14 @@ def _curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CU
     return RateCurve(at, rate, low, high, effective)
 
 
-def _heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> RateHeat:
+def _heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> _RateHeat:
     """The smoothed rate over x (n, 2): simulations within one radius, the nearer the more."""
     grid_x, grid_y, weights = plane(x, places)
     rate, low, high, effective = rates(weights, inside, u_star)
     few = effective < FEWEST
     rate, low, high = (np.where(few, np.nan, values) for values in (rate, low, high))
     sides = (places, places)
-    return RateHeat(
+    return _RateHeat(
         grid_x,
         grid_y,
         rate.reshape(sides),

@@ -164,7 +164,7 @@ _NUMBERS = 1 << 19  # of slots, or of distances, at a time: bounds memory
 _SCALED = 1 << 20  # numbers of q's draws that the scale of theta is taken from
 
 
-class ScoredSlots(NamedTuple):
+class _ScoredSlots(NamedTuple):
     """Features of the scored slots of some rows, the truth in slot 0."""
 
     own: Single
@@ -194,11 +194,11 @@ class _SlotFeatures:
     context: int
     """Slots of a row, the first ones, among which neighbours are sought."""
 
-    def __call__(self, draws: PosteriorTable, most: int) -> ScoredSlots:
+    def __call__(self, draws: PosteriorTable, most: int) -> _ScoredSlots:
         """Features of the truth and of the first `most` draws at each x."""
         parts = [self.piece(draws, rows, most) for rows in self.pieces(draws)]
         own = np.concatenate([part.own for part in parts], axis=1)
-        return ScoredSlots(own, np.concatenate([part.x for part in parts], axis=1))
+        return _ScoredSlots(own, np.concatenate([part.x for part in parts], axis=1))
 
     def pieces(self, draws: PosteriorTable) -> Iterator[slice]:
         """Rows that are worked on together."""
@@ -206,7 +206,7 @@ class _SlotFeatures:
         step = max(1, _NUMBERS // (min(k + 1, self.whole) * len(self.parameters)))
         return (slice(first, first + step) for first in range(0, n, step))
 
-    def piece(self, draws: PosteriorTable, rows: slice, most: int) -> ScoredSlots:
+    def piece(self, draws: PosteriorTable, rows: slice, most: int) -> _ScoredSlots:
         """Features of some rows."""
         sides = draws.theta[rows][:, self.parameters], draws.q[rows, : self.whole - 1]
         theta = np.concatenate([sides[0][:, None], sides[1][:, :, self.parameters]], axis=1)
@@ -219,7 +219,7 @@ class _SlotFeatures:
         own = [alone, white, norm, _near(z, scored, self.context), *_products(alone, white)]
         features = np.clip(np.concatenate([*own, z[:, :, :scored]]), -_CLIP, _CLIP)
         data = Standardizer(self.x_shift, self.x_scale, _CLIP)(draws.x[rows]) @ self.axes
-        return ScoredSlots(features.astype(np.float32), data.T.astype(np.float32))
+        return _ScoredSlots(features.astype(np.float32), data.T.astype(np.float32))
 
     def chance(self, slots: int) -> Float:
         """With which a tree asks for each of `ScoredSlots.rows`, where a row has so many slots.

@@ -22,7 +22,7 @@ from validation_core.scores.slot_classifier_training import (
     _Objective,
     _to_vector,
 )
-from validation_core.scores.slots import ScoredSlots, Slots, _fit, _SlotFeatures
+from validation_core.scores.slots import Slots, _fit, _ScoredSlots, _SlotFeatures
 from validation_core.statistics import slots
 from validation_core.types import Array, PosteriorTable, TableScores
 
@@ -306,7 +306,7 @@ class _WithinScore:
         out -= logsumexp(out, axis=1, keepdims=True) - np.log(most + 1)
         return TableScores(out[None, :, 0], out[None, :, 1:])
 
-    def _scores(self, seen: ScoredSlots) -> Float:
+    def _scores(self, seen: _ScoredSlots) -> Float:
         """(n, A)."""
         trained = self.trained
         total = np.full(seen.own.shape[1:], trained.numbers[0])
@@ -381,7 +381,7 @@ def _learn(
 
 
 def _grown(
-    seen: ScoredSlots,
+    seen: _ScoredSlots,
     frame: _SlotFeatures,
     recipe: Slots,
     rng: np.random.Generator,
@@ -447,7 +447,7 @@ class _Fitted(NamedTuple):
     penalty: float
 
 
-def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: ScoredSlots) -> Float:
+def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: _ScoredSlots) -> Float:
     """g (n, A) of features: standardised ones beside their squares, and tanh units that see x.
 
     `arrays` is what `_Fitted.arrays` holds; so many of the features, the last, are theta.
@@ -459,7 +459,7 @@ def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: ScoredSl
 
 
 def _fit_network(
-    seen: ScoredSlots, frame: _SlotFeatures, kind: slots.Kind, rng: np.random.Generator
+    seen: _ScoredSlots, frame: _SlotFeatures, kind: slots.Kind, rng: np.random.Generator
 ) -> _Fitted:
     """Folds of simulations choose the penalty, all simulations fit."""
     inputs, linear = _inputs(seen, len(frame.parameters))
@@ -502,7 +502,7 @@ def _fit_network(
     return _Fitted({**_from_vector(vector, initial), **scales}, held_scores, _PENALTIES[best])
 
 
-def _inputs(seen: ScoredSlots, parameters: int) -> tuple[Float, Float]:
+def _inputs(seen: _ScoredSlots, parameters: int) -> tuple[Float, Float]:
     """What the units see (n, A, P) and what is added up (n, A, F)."""
     own = np.moveaxis(seen.own[:-parameters], 0, 2).astype(np.float64)
     theta = np.moveaxis(seen.own[-parameters:], 0, 2)

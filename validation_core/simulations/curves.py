@@ -26,8 +26,8 @@ from validation_core.figures.marks import (
     over,
 )
 from validation_core.figures.outcome import Drawn
-from validation_core.simulations.runs import MS, Plan, Summary, Terms, summary, tested
-from validation_core.simulations.terms import SymlogScale
+from validation_core.simulations.runs import MS, Plan, Terms, _summary, _TermSummary, tested
+from validation_core.simulations.terms import _SymlogScale
 from validation_core.statistics.divergence import HEAVY, tail_shape
 from validation_core.types import Array
 
@@ -35,7 +35,7 @@ PlanTerms = Mapping[tuple[int, int], Terms]
 
 
 @dataclass(frozen=True, eq=False)
-class DivergenceCurve:
+class _DivergenceCurve:
     """One line of a panel, with P places along x."""
 
     name: str
@@ -43,7 +43,7 @@ class DivergenceCurve:
     label: str
     x: Array
     """Iterations or M (P,)."""
-    found: Summary
+    found: _TermSummary
     """(P,) each, in nats; NaN where there is no estimate."""
     done: NDArray[np.bool_]
     """Where there is a run (P,)."""
@@ -57,18 +57,18 @@ class DivergenceCurve:
         return np.asarray(self.done & ~np.isfinite(self.found.mean))
 
 
-def along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:
+def _along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[_DivergenceCurve]:
     """Figure 1: each inference of a model, tested with the M that it was made for."""
     curves = []
     for j, inference in enumerate(plan.inferences):
         terms = found[model, j]
         d = terms.d[:, MS.index(tested(inference))]
         curves.append(
-            DivergenceCurve(
+            _DivergenceCurve(
                 inference.name,
                 inference.label,
                 np.array(plan.iterations, float),
-                summary(d),
+                _summary(d),
                 terms.done,
                 terms.failures,
                 plan.datasets,
@@ -77,9 +77,9 @@ def along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[Divergenc
     return curves
 
 
-def along_m(
+def _along_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
-) -> list[DivergenceCurve]:
+) -> list[_DivergenceCurve]:
     """Figure 2: each inference of a model after so many iterations, its draws weighted with M."""
     at = plan.iterations.index(iterations)
     return [
@@ -88,9 +88,9 @@ def along_m(
     ]
 
 
-def trained_with_m(
+def _trained_with_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int
-) -> list[DivergenceCurve]:
+) -> list[_DivergenceCurve]:
     """Figure 3: VI trained with each M and tested with the same, beside VI that is trained with
     M = 1 and weighted with M.
     """
@@ -100,11 +100,11 @@ def trained_with_m(
     several = [found[model, int(j)] for j in order]
     d = np.stack([t.d[at, MS.index(ms[j])] for j, t in zip(order, several, strict=True)])
     curves = [
-        DivergenceCurve(
+        _DivergenceCurve(
             "iwvi",
             "VI trained with M",
             np.sort(ms).astype(float),
-            summary(d),
+            _summary(d),
             np.array([t.done[at] for t in several]),
             np.array([t.failures[at] for t in several]),
             plan.datasets,
@@ -119,13 +119,13 @@ def trained_with_m(
 
 def _weighted(
     name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]
-) -> DivergenceCurve:
+) -> _DivergenceCurve:
     places = [MS.index(m) for m in ms]
-    return DivergenceCurve(
+    return _DivergenceCurve(
         name,
         label,
         np.array(ms, float),
-        summary(terms.d[at, places]),
+        _summary(terms.d[at, places]),
         np.repeat(terms.done[at], len(ms)),
         np.repeat(terms.failures[at], len(ms)),
         k,
@@ -151,7 +151,7 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
     records = []
     for (i, j), terms in sorted(found.items()):
         model, inference = plan.models[i], plan.inferences[j]
-        numbers = summary(terms.d)
+        numbers = _summary(terms.d)
         for at, iterations in enumerate(plan.iterations):
             for m in ms or (tested(inference),) if terms.done[at] else ():
                 got = [float(values[at, MS.index(m)]) for values in numbers]
@@ -231,7 +231,7 @@ def _raised(power: int) -> str:
 # Medians, rings, edges.
 
 
-SCALE = SymlogScale(0.1)
+SCALE = _SymlogScale(0.1)
 
 LABEL = "nats"
 
@@ -252,7 +252,7 @@ _CROWDED = 0.09  # of the axis, between two ticks
 _TICKS = 7
 
 
-class LineStyle(NamedTuple):
+class _LineStyle(NamedTuple):
     """Of a line."""
 
     color: str
@@ -260,14 +260,14 @@ class LineStyle(NamedTuple):
     symbol: str
 
 
-class NatsAxis(NamedTuple):
+class _NatsAxis(NamedTuple):
     """What of the scale a panel shows: from the lowest to the highest median with its interval."""
 
     low: float
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[Array]) -> NatsAxis:
+    def of(cls, values: Sequence[Array]) -> _NatsAxis:
         """One that holds all values, and from 0 to a nat in any case."""
         every = np.concatenate([np.ravel(part) for part in values])
         every = every[np.isfinite(every)]
@@ -291,7 +291,7 @@ class NatsAxis(NamedTuple):
         return SCALE.at(np.clip(nats, *self))
 
 
-def along(places: ArrayLike, label: str) -> Axis:
+def _along(places: ArrayLike, label: str) -> Axis:
     """An axis of iterations or of M, by their logarithms."""
     at = np.log10(np.asarray(places, float))
     width = float(np.ptp(at)) or 1.0
@@ -308,18 +308,18 @@ def _short(n: int) -> str:
     return f"{n / 1000:g}k" if n >= 1000 else f"{n}"
 
 
-def beside(x: Axis, places: ArrayLike, j: int, count: int) -> Array:
+def _beside(x: Axis, places: ArrayLike, j: int, count: int) -> Array:
     """Where the j-th of so many lines has its points: intervals do not hide one another."""
     step = _APART * (x.limits[1] - x.limits[0])
     return np.asarray(np.log10(np.asarray(places, float)) + step * (j - (count - 1) / 2))
 
 
-class DrawnLine(NamedTuple):
+class _DrawnLine(NamedTuple):
     """What one line shows."""
 
     label: str
-    look: LineStyle
-    numbers: Summary
+    look: _LineStyle
+    numbers: _TermSummary
     """(..., X), leading axes over sliders."""
     gap: NDArray[np.bool_]
     """Where there is a run, but no estimate (..., X)."""
@@ -334,7 +334,7 @@ class _PointOptions(TypedDict, total=False):
     texts: Sequence[str]
 
 
-def marks(x: Array, line: DrawnLine, nats: NatsAxis, by: Sequence[str] = ()) -> Iterator[Mark]:
+def marks(x: Array, line: _DrawnLine, nats: _NatsAxis, by: Sequence[str] = ()) -> Iterator[Mark]:
     """A line's marks, its points at x (X,), over the sliders of these names."""
 
     def at(values: Array) -> Number:
@@ -377,7 +377,7 @@ _COLUMNS = 3
 _HEIGHT = 232  # pixels of a panel
 
 
-def _hover(curve: DivergenceCurve, along: str) -> list[str]:
+def _hover(curve: _DivergenceCurve, along: str) -> list[str]:
     """What the pointer reads at each place."""
     texts = []
     for i, mean in enumerate(curve.found.mean):
@@ -396,31 +396,31 @@ def _hover(curve: DivergenceCurve, along: str) -> list[str]:
     return texts
 
 
-class Subplot(NamedTuple):
+class _Subplot(NamedTuple):
     """A model and its lines."""
 
     title: str
-    curves: Sequence[DivergenceCurve]
+    curves: Sequence[_DivergenceCurve]
 
 
-def _sheet(panels: Sequence[Subplot], along: str) -> Picture:
+def _sheet(panels: Sequence[_Subplot], along: str) -> Picture:
     """All panels, what lies along them being iterations or M."""
     if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
         return empty("No run has ended yet", height=_HEIGHT)
     return Grid([_panel(panel, along) for panel in panels], min(_COLUMNS, len(panels)))
 
 
-def _panel(subplot: Subplot, axis: str) -> Panel:
+def _panel(subplot: _Subplot, axis: str) -> Panel:
     curves = subplot.curves
     places = np.concatenate([curve.x for curve in curves])
-    x, nats = along(places, axis), _nats(curves)
+    x, nats = _along(places, axis), _nats(curves)
     looks = [style.algorithm_style(curve.name) for curve in curves]
     curve_marks = [
         marks(
-            beside(x, curve.x, j, len(curves)),
-            DrawnLine(
+            _beside(x, curve.x, j, len(curves)),
+            _DrawnLine(
                 curve.label,
-                LineStyle(look.color, look.dash, look.symbol),
+                _LineStyle(look.color, look.dash, look.symbol),
                 curve.found,
                 curve.gap,
                 _hover(curve, axis),
@@ -439,8 +439,8 @@ def _panel(subplot: Subplot, axis: str) -> Panel:
     )
 
 
-def _nats(curves: Sequence[DivergenceCurve]) -> NatsAxis:
-    return NatsAxis.of([values for c in curves for values in c.found.medians])
+def _nats(curves: Sequence[_DivergenceCurve]) -> _NatsAxis:
+    return _NatsAxis.of([values for c in curves for values in c.found.medians])
 
 
 def drawn(
@@ -449,29 +449,29 @@ def drawn(
     """One of the paper's figures, of what has run of its plan."""
     if number == 1:
         return (
-            against_iterations_figure(_panels(plan, lambda i: along_iterations(plan, found, i))),
+            _against_iterations_figure(_panels(plan, lambda i: _along_iterations(plan, found, i))),
         )
     if number == 2:
         return tuple(
-            against_m_figure(_panels(plan, partial(_weighed, plan, found, n, ms or MS)), n)
+            _against_m_figure(_panels(plan, partial(_weighed, plan, found, n, ms or MS)), n)
             for n in plan.picked
         )
     last = plan.iterations[-1]
-    panels = _panels(plan, lambda i: trained_with_m(plan, found, i, last))
-    return (trained_with_m_figure(panels, last),)
+    panels = _panels(plan, lambda i: _trained_with_m(plan, found, i, last))
+    return (_trained_with_m_figure(panels, last),)
 
 
 def _weighed(
     plan: Plan, found: PlanTerms, iterations: int, ms: Sequence[int], model: int
-) -> list[DivergenceCurve]:
-    return along_m(plan, found, model, iterations, ms)
+) -> list[_DivergenceCurve]:
+    return _along_m(plan, found, model, iterations, ms)
 
 
-def _panels(plan: Plan, lines: Callable[[int], Sequence[DivergenceCurve]]) -> list[Subplot]:
-    return [Subplot(model.label, lines(i)) for i, model in enumerate(plan.models)]
+def _panels(plan: Plan, lines: Callable[[int], Sequence[_DivergenceCurve]]) -> list[_Subplot]:
+    return [_Subplot(model.label, lines(i)) for i, model in enumerate(plan.models)]
 
 
-def against_iterations_figure(panels: Sequence[Subplot]) -> Drawn:
+def _against_iterations_figure(panels: Sequence[_Subplot]) -> Drawn:
     """Figure 1."""
     caption = (
         "How far q is from the posterior, KL(p‖q) + KL(q‖p) in nats, after so many iterations; if "
@@ -484,7 +484,7 @@ def against_iterations_figure(panels: Sequence[Subplot]) -> Drawn:
     )
 
 
-def against_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
+def _against_m_figure(panels: Sequence[_Subplot], iterations: int) -> Drawn:
     """Figure 2, of what inference gave after so many iterations."""
     caption = (
         "Lines fall as more draws of q are weighted, as far as importance sampling mends q; if q "
@@ -497,7 +497,7 @@ def against_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
     )
 
 
-def trained_with_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
+def _trained_with_m_figure(panels: Sequence[_Subplot], iterations: int) -> Drawn:
     """Figure 3, after so many iterations."""
     caption = (
         "Where the line of VI trained with M is lower, training for M gained more than weighting "
@@ -510,7 +510,7 @@ def trained_with_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
     )
 
 
-def _marks(panels: Sequence[Subplot]) -> str:
+def _marks(panels: Sequence[_Subplot]) -> str:
     """How to read the marks, and what those mean that are not always there."""
     crosses = any(c.gap.any() for p in panels for c in p.curves)
     return (

@@ -41,7 +41,7 @@ from validation_core.scores.quantities import Ratio
 from validation_core.simulations import terms
 from validation_core.simulations.curves import _tick, size
 from validation_core.simulations.runs import InferenceRun
-from validation_core.simulations.terms import NATS, NormalPair, SymlogScale, scale
+from validation_core.simulations.terms import NATS, _NormalPair, _SymlogScale, scale
 from validation_core.statistics import divergence
 from validation_core.statistics import divergence as nats
 from validation_core.statistics.divergence import Divergence
@@ -149,7 +149,11 @@ _X = np.linspace(-4, 6, 126)
 
 def meaning_payload() -> live.Payload:
     """Both pairs of normals over nats."""
-    shifted, narrow, wide = (terms.shifted(NATS), terms.scaled(NATS), terms.scaled(NATS, "wide"))
+    shifted, narrow, wide = (
+        terms._shifted(NATS),
+        terms._scaled(NATS),
+        terms._scaled(NATS, "wide"),
+    )
     labels = [size(float(nats)) for nats in NATS]
     return live.payload(
         sliders=[
@@ -175,7 +179,7 @@ def meaning_payload() -> live.Payload:
     )
 
 
-def _pair_panel(q: NormalPair, title: str, captions: list[str], end: float) -> Panel:
+def _pair_panel(q: _NormalPair, title: str, captions: list[str], end: float) -> Panel:
     away = (_X - q.mean[:, None]) / q.sd[:, None]
     return Panel(
         [
@@ -197,11 +201,11 @@ def _bell(z: Array) -> Array:
     return np.asarray(np.exp(-(z**2) / 2))
 
 
-def _shift(q: NormalPair) -> list[str]:
+def _shift(q: _NormalPair) -> list[str]:
     return [f"q is {q.mean[i]:.3g} sd off. {_tells(q, i)}" for i in range(len(NATS))]
 
 
-def _scale(narrow: NormalPair, wide: NormalPair) -> list[str]:
+def _scale(narrow: _NormalPair, wide: _NormalPair) -> list[str]:
     return [
         f"q has {narrow.sd[i]:.3g} of p's sd. {_tells(narrow, i)} If q were too wide by the "
         f"same factor, {_share(float(wide.misses[i]))} would."
@@ -213,7 +217,7 @@ def _share(misses: float) -> str:
     return f"{misses:.2%}" if misses >= 1e-4 else "fewer than 0.01%"
 
 
-def _tells(q: NormalPair, i: int) -> str:
+def _tells(q: _NormalPair, i: int) -> str:
     return (
         f"The best classifier has AUC {q.auc[i]:.3f} and is right {q.accuracy[i]:.1%} of the "
         f"time; total variation is {q.distance[i]:.3f}; {q.misses[i]:.1%} of q's 90% intervals "
@@ -388,7 +392,7 @@ def _scatter(both: Array) -> Panel:
     )
 
 
-def _symlog_axis(axis: SymlogScale, ends: Array, label: str, room: float) -> Axis:
+def _symlog_axis(axis: _SymlogScale, ends: Array, label: str, room: float) -> Axis:
     low, high = min(float(ends.min()), 0.0), max(float(ends.max()), 0.0)
     nats = axis.ticks(low, high, 7)
     places = axis.at(np.array([low, high]))

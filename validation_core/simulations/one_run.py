@@ -19,11 +19,11 @@ from validation_core.figures.marks import (
     Line,
     Mark,
     Note,
+    Over,
     Panel,
     Points,
     Slider,
     VLine,
-    _Over,
     over,
     sentence,
 )
@@ -35,9 +35,9 @@ from validation_core.simulations.terms import (
     FLIPS,
     DatasetTerms,
     PosteriorDraws,
-    SymlogScale,
     TermSpread,
-    counts,
+    _counts,
+    _SymlogScale,
     scale,
 )
 from validation_core.types import Array
@@ -83,7 +83,7 @@ def _evidence(terms: TermSpread, i: int) -> str:
 
 def _histogram(terms: TermSpread) -> Panel:
     axis = scale(terms.d)
-    edges, heights = _halved(*counts(terms.d, axis))
+    edges, heights = _halved(*_counts(terms.d, axis))
     top = 1.1 * float(heights.max())
     largest = terms.d.max(-1)
     ends = axis.at(np.stack([terms.low, terms.high], -1))
@@ -126,7 +126,7 @@ def _halved(edges: Array, heights: NDArray[Any]) -> tuple[Array, Array]:
     return edges[0] - room[0] * width + 2 * width * np.arange(pairs.shape[-1] + 1), pairs
 
 
-def _terms_axis(axis: SymlogScale, edges: Array, d: Array) -> Axis:
+def _terms_axis(axis: _SymlogScale, edges: Array, d: Array) -> Axis:
     nats = axis.ticks(float(d.min()), float(d.max()))
     labels = [_tick(float(position)) for position in nats]
     room = 0.02 * (edges[-1] - edges[0])
@@ -296,9 +296,9 @@ def _picture(
     outlines = _outlines(result, places, two)
     cloud = _cloud(run, result, places, two)
     parts = [_core(draws), _core(cloud), *outlines, truth[:, None], q_draw[:, None]]
-    centre, half = terms.frame(parts)
+    centre, half = terms._frame(parts)
 
-    def framed(points: Array) -> list[_Over]:
+    def framed(points: Array) -> list[Over]:
         inside = (points - centre[:, None]) / half[:, None]
         return [over(inside[..., i], "k") for i in (0, 1)]
 
@@ -333,14 +333,14 @@ def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> l
     if result.q is None:
         return []
     mean, scale = result.q.mean[places][:, two], result.q.scale[places][:, two]
-    return [terms.ellipses(mean, scale, share) for share in SHARES]
+    return [terms._ellipses(mean, scale, share) for share in SHARES]
 
 
 def _cloud(
     run: InferenceRun, result: RunResult, places: NDArray[np.int64], two: list[int]
 ) -> Array:
     """Draws of q (V, S, 2), where it is no normal; (V, 0, 2) elsewhere."""
-    q = None if result.q is not None else terms.density(run, result)
+    q = None if result.q is not None else terms._density(run, result)
     if q is None:
         return np.zeros((len(places), 0, 2))
     rngs = [stream(run.seed, "draws of q in a picture", k) for k in range(len(result.ok))]
@@ -376,7 +376,7 @@ def _labels(centre: Array, half: Array) -> tuple[Array, list[list[str]]]:
     at = np.full((len(centre), _TICKS), np.nan)
     labels: list[list[str]] = []
     for row, middle, reach in zip(at, centre, half, strict=True):
-        values = terms.ticks(middle - reach, middle + reach, _TICKS)[:_TICKS]
+        values = terms._ticks(middle - reach, middle + reach, _TICKS)[:_TICKS]
         row[: len(values)] = (values - middle) / reach
         labels.append(_words(values) + [""] * (_TICKS - len(values)))
     return at, labels

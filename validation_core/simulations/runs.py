@@ -401,7 +401,7 @@ def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -
     return Terms(d, done, failures, seconds)
 
 
-class Summary(NamedTuple):
+class _TermSummary(NamedTuple):
     """The divergence that d (..., K) estimate, in nats; NaN where any of them is missing."""
 
     mean: Array
@@ -423,14 +423,14 @@ class Summary(NamedTuple):
         return self.median, self.median_low, self.median_high
 
 
-def summary(d: Array) -> Summary:
+def _summary(d: Array) -> _TermSummary:
     """Of d (..., K): (...). A data set without q leaves its whole place without a number, as the
     mean over the others would flatter the inference: they are the easier ones.
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]
     values = (*nats.means(rows), *nats.medians(rows), rows.max(-1), rows.std(-1, ddof=1))
-    return Summary(*(_put(there, value) for value in values))
+    return _TermSummary(*(_put(there, value) for value in values))
 
 
 def _put(there: NDArray[np.bool_], values: Array) -> Array:

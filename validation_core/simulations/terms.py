@@ -103,7 +103,7 @@ def _tail(sizes: Array) -> float:
     return divergence.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
 
 
-class SymlogScale(NamedTuple):
+class _SymlogScale(NamedTuple):
     """A symmetric-log axis: linear between -unit and unit, logarithmic beyond, in one formula."""
 
     unit: float
@@ -128,13 +128,13 @@ class SymlogScale(NamedTuple):
         return np.power(10.0, np.arange(first, last + 1))
 
 
-def scale(d: Array) -> SymlogScale:
+def scale(d: Array) -> _SymlogScale:
     """An axis for terms (..., n), on which the row with the least spread is still seen."""
     typical = float(np.median(np.abs(d), axis=-1).min())
-    return SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
+    return _SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
 
 
-def counts(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.intp]]:
+def _counts(d: Array, axis: _SymlogScale) -> tuple[Array, NDArray[np.intp]]:
     """Bins as wide as one another on the axis, 0 among their edges: edges (B + 1,), (..., B)."""
     places = axis.at(d)
     low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)
@@ -185,7 +185,7 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
     z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
     weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
     d = divergence.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
-    q = density(run, found)
+    q = _density(run, found)
     log_q = np.full_like(weights, np.nan) if q is None else q.log_density(z)
     ranked = np.argsort(d, kind="stable")
     ranked = ranked[np.isfinite(d[ranked])]
@@ -193,7 +193,7 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
     return DatasetTerms(weights + log_q, log_q, weights, d, ranked[np.round(few).astype(int)])
 
 
-def density(run: InferenceRun, found: RunResult) -> Posterior | None:
+def _density(run: InferenceRun, found: RunResult) -> Posterior | None:
     """q, where its density is known after the run: a normal, or the exact posterior."""
     if found.q is not None:
         return found.q
@@ -259,7 +259,7 @@ def _streams(task: PosteriorDraws) -> list[np.random.Generator]:
     return [stream(task.seed, "posterior", k) for k in task.which]
 
 
-def ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
+def _ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
     """Where the density of a normal's two coordinates falls off to leave this share inside.
 
     Args:
@@ -283,7 +283,7 @@ def ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array
     return np.where(ok[:, None, None], outlines, np.nan)
 
 
-def frame(parts: Sequence[Array]) -> tuple[Array, Array]:
+def _frame(parts: Sequence[Array]) -> tuple[Array, Array]:
     """Centres and half widths (V, 2) of boxes that hold all points (V, L, 2) of all parts."""
     points = np.concatenate(parts, axis=1)
     with np.errstate(invalid="ignore"):
@@ -293,7 +293,7 @@ def frame(parts: Sequence[Array]) -> tuple[Array, Array]:
     return (low + high) / 2, 1.05 * np.maximum(half, least)
 
 
-def ticks(low: float, high: float, most: int = 4) -> Array:
+def _ticks(low: float, high: float, most: int = 4) -> Array:
     """Round numbers within [low, high], at most `most` and at least two."""
     raw = (high - low) / most
     power = 10.0 ** np.floor(np.log10(raw))
@@ -313,7 +313,7 @@ _LEVEL = 0.9
 """Of the intervals whose misses are counted; a tenth of them misses where q is right."""
 
 
-class NormalPair(NamedTuple):
+class _NormalPair(NamedTuple):
     """How N(0, 1) and q differ, for each divergence (...)."""
 
     mean: Float
@@ -330,7 +330,7 @@ class NormalPair(NamedTuple):
     """Share of draws of p outside q's central 90% interval."""
 
 
-def shifted(nats: ArrayLike) -> NormalPair:
+def _shifted(nats: ArrayLike) -> _NormalPair:
     """q = N(delta, 1): the divergence is delta^2.
 
     Raises:
@@ -340,12 +340,12 @@ def shifted(nats: ArrayLike) -> NormalPair:
     reach = ndtri((1 + _LEVEL) / 2)
     accuracy = ndtr(delta / 2)
     misses = ndtr(-reach - delta) + ndtr(-reach + delta)
-    return NormalPair(
+    return _NormalPair(
         delta, np.ones_like(delta), ndtr(delta / np.sqrt(2)), accuracy, 2 * accuracy - 1, misses
     )
 
 
-def scaled(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
+def _scaled(nats: ArrayLike, width: Width = "narrow") -> _NormalPair:
     """q = N(0, r^2) or N(0, 1 / r^2): the divergence is (r^2 + 1 / r^2 - 2) / 2 for both.
 
     Raises:
@@ -358,7 +358,7 @@ def scaled(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
     misses = 2 * ndtr(-ndtri((1 + _LEVEL) / 2) * sd)
     # The ratio of two such draws is Cauchy: the best score is a draw's size, or its opposite.
     auc = 2 / np.pi * np.arctan(ratio)
-    return NormalPair(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
+    return _NormalPair(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
 
 
 def nearest(nats: float) -> int:

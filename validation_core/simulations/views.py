@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
 from validation_core.figures.marks import HLine, Mark, Panel, Slider, over, sentence
-from validation_core.simulations import MS, Plan, Summary, Terms, summary, tested
-from validation_core.simulations.curves import DrawnLine, LineStyle, NatsAxis, along, beside, size
+from validation_core.simulations import MS, Plan, Terms, _summary, _TermSummary, tested
+from validation_core.simulations.curves import (
+    _along,
+    _beside,
+    _DrawnLine,
+    _LineStyle,
+    _NatsAxis,
+    size,
+)
 from validation_core.simulations.curves import marks as line_marks
 from validation_core.types import Array
 
@@ -24,8 +31,8 @@ class _SummaryCurve(NamedTuple):
     """One curve at every position of two sliders, A and P values, along X places."""
 
     label: str
-    look: LineStyle
-    numbers: Summary
+    look: _LineStyle
+    numbers: _TermSummary
     """Of shape (A, P, X), in nats; NaN where there is no run, or a data set without q."""
     lost: NDArray[np.int64]
     """Data sets without q (A, P, X)."""
@@ -58,10 +65,10 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
     return (*(k for k in PREFIXES if k < datasets), datasets)
 
 
-def _look(inference: Inference) -> LineStyle:
+def _look(inference: Inference) -> _LineStyle:
     """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    look = LineStyle(*live.look(style.algorithm_style(name)))
+    look = _LineStyle(*live.look(style.algorithm_style(name)))
     return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
 
 
@@ -74,7 +81,7 @@ def _along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Pan
         return _SummaryCurve(
             inference.label,
             _look(inference),
-            Summary(*(v.transpose(2, 0, 1) for v in numbers)),
+            _TermSummary(*(v.transpose(2, 0, 1) for v in numbers)),
             lost.transpose(2, 0, 1),
             np.broadcast_to(of.done, (len(MS), len(of.done))),
             _prefixes(plan.datasets),
@@ -116,7 +123,7 @@ def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panel
             [
                 _SummaryCurve(
                     label,
-                    LineStyle(*live.look(style.algorithm_style(name))),
+                    _LineStyle(*live.look(style.algorithm_style(name))),
                     *_by_iterations(*of),
                     ran,
                     first,
@@ -141,18 +148,20 @@ def _each(
     ]
 
 
-def _by_iterations(numbers: Summary, lost: NDArray[np.int64]) -> tuple[Summary, NDArray[np.int64]]:
+def _by_iterations(
+    numbers: _TermSummary, lost: NDArray[np.int64]
+) -> tuple[_TermSummary, NDArray[np.int64]]:
     """From (P, I, X) to (I, P, X)."""
-    return Summary(*(value.swapaxes(0, 1) for value in numbers)), lost.swapaxes(0, 1)
+    return _TermSummary(*(value.swapaxes(0, 1) for value in numbers)), lost.swapaxes(0, 1)
 
 
-def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[Summary, NDArray[np.int64]]:
+def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[_TermSummary, NDArray[np.int64]]:
     """Summaries (P, I, X) of d (I, X, K) over its first data sets, and those without q."""
     first = _prefixes(d.shape[-1])
-    summaries = [summary(d[..., :k]) for k in first]
+    summaries = [_summary(d[..., :k]) for k in first]
     gone = np.stack([np.isnan(d[..., :k]).sum(-1) for k in first])
     there = done if done.ndim == 2 else done[:, None]
-    return Summary(*map(np.stack, zip(*summaries, strict=True))), np.where(there, gone, 0)
+    return _TermSummary(*map(np.stack, zip(*summaries, strict=True))), np.where(there, gone, 0)
 
 
 _ROUNDING = 1e-9
@@ -352,7 +361,7 @@ def _panel(
     names: tuple[str, str],
 ) -> Panel:
     x, nats = (
-        along(places, "iterations" if unit == "iterations" else "draws weighed, M"),
+        _along(places, "iterations" if unit == "iterations" else "draws weighed, M"),
         _nats(lines),
     )
     marks: list[Mark] = [HLine(0.0, color=style.NULL)]
@@ -360,8 +369,8 @@ def _panel(
         mark
         for j, line in enumerate(lines)
         for mark in line_marks(
-            beside(x, places, j, len(lines)),
-            DrawnLine(line.label, line.look, line.numbers, line.gap),
+            _beside(x, places, j, len(lines)),
+            _DrawnLine(line.label, line.look, line.numbers, line.gap),
             nats,
             by=names,
         )
@@ -379,10 +388,10 @@ def _panel(
     )
 
 
-def _nats(lines: Sequence[_SummaryCurve]) -> NatsAxis:
+def _nats(lines: Sequence[_SummaryCurve]) -> _NatsAxis:
     """What holds all medians at every position of the sliders, and their intervals over all data
     sets: those over few are wide.
     """
     medians = [line.numbers.median for line in lines]
     ends = [end[:, -1] for line in lines for end in line.numbers.medians[1:]]
-    return NatsAxis.of([*medians, *ends])
+    return _NatsAxis.of([*medians, *ends])

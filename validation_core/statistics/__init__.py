@@ -3,9 +3,9 @@
 Nothing here knows what a score is or where it came from.
 """
 
-from validation_core.statistics.coverage import Atc, atc, bootstrap_band
+from validation_core.statistics.coverage import _Atc, atc, bootstrap_band
 from validation_core.statistics.curves import bins, histogram, histogram_band
-from validation_core.statistics.differences import AccuracyTest, AucTest, auc, c2st, multiple
+from validation_core.statistics.differences import _AccuracyTest, _AucTest, auc, c2st, multiple
 from validation_core.statistics.intervals import (
     binomial_bounds,
     clopper_pearson,
@@ -14,7 +14,12 @@ from validation_core.statistics.intervals import (
     total_variation_bounds,
     wilson,
 )
-from validation_core.statistics.localization import BallMass, KolmogorovDistance, ball, kolmogorov
+from validation_core.statistics.localization import (
+    _BallMass,
+    _KolmogorovDistance,
+    ball,
+    kolmogorov,
+)
 from validation_core.statistics.ranks import (
     NormalLaw,
     PooledLaw,
@@ -25,24 +30,25 @@ from validation_core.statistics.ranks import (
 from validation_core.statistics.uniformity import (
     GRID,
     Uniformity,
+    _ks_location,
     anderson_darling,
     cramer_von_mises,
     ecdf_band,
     ecdf_difference,
     ks,
-    ks_location,
 )
 
 __all__ = [
     "GRID",
-    "AccuracyTest",
-    "Atc",
-    "AucTest",
-    "BallMass",
-    "KolmogorovDistance",
     "NormalLaw",
     "PooledLaw",
     "Uniformity",
+    "_AccuracyTest",
+    "_Atc",
+    "_AucTest",
+    "_BallMass",
+    "_KolmogorovDistance",
+    "_ks_location",
     "anderson_darling",
     "atc",
     "auc",
@@ -63,7 +69,6 @@ __all__ = [
     "holm",
     "kolmogorov",
     "ks",
-    "ks_location",
     "multiple",
     "randomised_ranks",
     "total_variation_bounds",

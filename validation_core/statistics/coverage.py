@@ -29,7 +29,7 @@ RESAMPLES = 399
 _NUMBERS = 1 << 20  # simulations drawn again at a time
 
 
-class Atc(NamedTuple):
+class _Atc(NamedTuple):
     """Area between coverage and level, above level 1/2: (...) each."""
 
     estimate: Float
@@ -105,7 +105,7 @@ def bootstrap_band(
 
 def atc(
     u: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = RESAMPLES
-) -> Atc:
+) -> _Atc:
     """Area to curve: the integral of coverage less level from 1/2 to 1, with an interval.
 
     Positive where q's regions cover more than they state (too wide: under-confident), negative
@@ -128,7 +128,7 @@ def atc(
         [areas @ times.T / n for times in _drawn_again(n, resamples, rng)], axis=-1
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=-1)
-    return Atc(areas.mean(axis=-1), low, high)
+    return _Atc(areas.mean(axis=-1), low, high)
 
 
 def reading(low: float, high: float) -> str:
@@ -158,7 +158,7 @@ class _RegionCoverage(NamedTuple):
     """Mass of the smallest region that holds each truth (n,): uniform if q is right."""
     rates: _Rate
     """True coverage of the nominal levels (L,)."""
-    area: Atc
+    area: _Atc
     """Coverage less level, integrated from 1/2 to 1: positive is under-confident."""
     pvalue: float
     """Exact KS test that `needed` is uniform."""

@@ -32,7 +32,7 @@ _FINE = 400  # points of the polyline that the samples are projected on
 _STRETCH = 0.1  # how far the ends are drawn out, so that samples beyond them keep their order
 
 
-class PrincipalCurve(NamedTuple):
+class _PrincipalCurve(NamedTuple):
     """A curve through G points, from one end of the cloud to the other."""
 
     points: Float  # (G, 2)
@@ -68,7 +68,7 @@ def principal_curve(
     trim: float = 0.01,
     tolerance: float = 1e-3,
     most: int = 50,
-) -> PrincipalCurve:
+) -> _PrincipalCurve:
     """Hastie and Stuetzle's principal curve of samples (n, 2): project, smooth, repeat.
 
     Noise pushes the curve a little to the outside of its bends and smoothing to the inside; both
@@ -206,13 +206,13 @@ def _polyline(curve: BSpline, place: Float) -> Float:
     return np.concatenate([line[:1] + ends[0], line, line[-1:] + ends[1]])
 
 
-def _described(curve: BSpline, at: Float, distance: float, settled: bool) -> PrincipalCurve:
+def _described(curve: BSpline, at: Float, distance: float, settled: bool) -> _PrincipalCurve:
     velocity, bend = curve(at, 1), curve(at, 2)  # (G, 2)
     speed = np.maximum(np.hypot(*velocity.T), np.finfo(float).tiny)
     turn = velocity[:, 0] * bend[:, 1] - velocity[:, 1] * bend[:, 0]
     steps = np.diff(at) * (speed[1:] + speed[:-1]) / 2
     arc = np.append(0.0, np.cumsum(steps))
-    return PrincipalCurve(curve(at), arc, turn / speed**3, distance, settled)
+    return _PrincipalCurve(curve(at), arc, turn / speed**3, distance, settled)
 
 
 # ---- Ranks counted in equal bins, and the band that all of them keep to by chance ----

@@ -19,7 +19,7 @@ Float = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-class AucTest(NamedTuple):
+class _AucTest(NamedTuple):
     """The Multiple test: T (...), one-sided p-value (...), AUC with ties as half, sigma (...)."""
 
     statistic: Float
@@ -50,7 +50,7 @@ class _Crossed(NamedTuple):
         return area
 
 
-def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> AucTest:
+def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> _AucTest:
     """Mann-Whitney test of scores with the paper's variance; large when p's scores are higher.
 
     U_j = (#{p < q_j} + xi_j #{p = q_j}) / n_p, sigma^2 = var_i F_half(p_i) + n_p / (12 n_q) and
@@ -79,7 +79,7 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> AucTest:
         pvalue = laws._mann_whitney(sides.p, sides.q, rng)
     else:
         pvalue = np.maximum(ndtr(-statistic), laws._least(n_p, n_q))
-    return AucTest(statistic, pvalue, crossed.auc, sigma)
+    return _AucTest(statistic, pvalue, crossed.auc, sigma)
 
 
 def auc(p: ArrayLike, q: ArrayLike) -> Float:
@@ -148,7 +148,7 @@ def _tie_groups(ordered: Float) -> tuple[Counts, Counts]:
 # ---- The plain classifier two-sample test: does thresholding the score tell p from q? ----
 
 
-class AccuracyTest(NamedTuple):
+class _AccuracyTest(NamedTuple):
     """Accuracy (...) with two p-values (...), and how many of each side were called right.
 
     `pvalue` takes the nominal variance of a fair coin, as C2ST is used; `pvalue_per_class` the
@@ -162,7 +162,7 @@ class AccuracyTest(NamedTuple):
     q_hits: Float
 
 
-def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> AccuracyTest:
+def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> _AccuracyTest:
     """Accuracy of calling p what scores above the threshold, and its one-sided p-values.
 
     A score at the threshold is called q. With n_p != n_q the accuracy is balanced, so that a
@@ -191,7 +191,7 @@ def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> AccuracyTest:
     p_hits, q_hits = np.broadcast_arrays(p_hits, q_hits)
     accuracy = (p_hits / n_p + q_hits / n_q) / 2
     pvalues = (_exact if min(n_p, n_q) < laws.SMALL else _normal)(p_hits, q_hits, n_p, n_q)
-    return AccuracyTest(accuracy, *pvalues, p_hits, q_hits)
+    return _AccuracyTest(accuracy, *pvalues, p_hits, q_hits)
 
 
 def _exact(p_hits: Float, q_hits: Float, n_p: int, n_q: int) -> tuple[Float, Float]:

@@ -16,12 +16,12 @@ from scipy.special import expit
 from validation_core.statistics.intervals import holm, wilson
 from validation_core.statistics.laws import kolmogorov_quantile, share_beyond
 from validation_core.statistics.ranks import require_numbers
-from validation_core.statistics.uniformity import ks, ks_location
+from validation_core.statistics.uniformity import _ks_location, ks
 
 Float = NDArray[np.float64]
 
 
-class BallMass(NamedTuple):
+class _BallMass(NamedTuple):
     """The ball of q-mass u_star around the centre, and the truth's mass in it: (...) each."""
 
     u_star: Float
@@ -38,7 +38,7 @@ class BallMass(NamedTuple):
         return self.inside - self.u_star
 
 
-class KolmogorovDistance(NamedTuple):
+class _KolmogorovDistance(NamedTuple):
     """Kolmogorov distance of the ranks' law from uniform: (...) each."""
 
     estimate: Float
@@ -46,7 +46,7 @@ class KolmogorovDistance(NamedTuple):
     high: Float
 
 
-def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallMass:
+def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> _BallMass:
     """The ball that ranks `choose` (..., n) point at, and the truth's share in it by `quote`.
 
     Quoted on the ranks that chose it, the difference would be too large: the place was taken
@@ -55,14 +55,14 @@ def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallMass:
     Raises:
         ValueError: if either has fewer than two ranks.
     """
-    u_star, _ = ks_location(choose)
+    u_star, _ = _ks_location(choose)
     ranks = np.asarray(quote, dtype=np.float64)
     count = (ranks <= u_star[..., None]).sum(axis=-1)
     low, high = wilson(count, np.full(count.shape, ranks.shape[-1]), level)
-    return BallMass(u_star, count / ranks.shape[-1], low, high)
+    return _BallMass(u_star, count / ranks.shape[-1], low, high)
 
 
-def kolmogorov(u: ArrayLike, level: float = 0.95) -> KolmogorovDistance:
+def kolmogorov(u: ArrayLike, level: float = 0.95) -> _KolmogorovDistance:
     """sup |F - u| of the law behind ranks u (..., n): its estimate and an exact interval.
 
     The empirical distribution function is nowhere farther than the quantile of Kolmogorov's law
@@ -77,7 +77,7 @@ def kolmogorov(u: ArrayLike, level: float = 0.95) -> KolmogorovDistance:
         np.maximum(uniformity.statistic - reach, 0.0),
         np.minimum(uniformity.statistic + reach, 1.0),
     )
-    return KolmogorovDistance(uniformity.statistic, low, high)
+    return _KolmogorovDistance(uniformity.statistic, low, high)
 
 
 @lru_cache(maxsize=64)

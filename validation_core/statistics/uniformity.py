@@ -108,7 +108,7 @@ def cramer_von_mises(u: ArrayLike) -> Uniformity:
     return Uniformity(statistic, _positive(_cramer_von_mises_sf(statistic, n)))
 
 
-def ks_location(u: ArrayLike) -> tuple[Float, Float]:
+def _ks_location(u: ArrayLike) -> tuple[Float, Float]:
     """Where |F_n(u) - u| is largest, and the signed difference there: (...), (...).
 
     A negative difference is reached just before a point, where F_n has not yet jumped.

@@ -24,7 +24,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
-from validation_core.sweep.trials import TestFailed, TrialDesign, _Tally, _together
+from validation_core.sweep.trials import TrialDesign, _Tally, _TestFailed, _together
 from validation_core.types import Array, Benchmark, PowerCell, Score
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Batch(Specification, spec="batch_of_trials"):
         while left:
             try:
                 tallies = _compute(store, left, report)
-            except TestFailed as failure:
+            except _TestFailed as failure:
                 failures.append(failure.error)
                 left = [part for part in left if part.method != failure.method]
                 continue

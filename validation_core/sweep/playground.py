@@ -75,7 +75,7 @@ _FRAME = 0.02  # of all draws shown, left outside the frame of theta at either e
 _FLOOR = 1e-7  # half precision knows no smaller p-value
 
 
-def benchmarks() -> tuple[Benchmark, ...]:
+def _benchmarks() -> tuple[Benchmark, ...]:
     """What the strip shows: seven perturbations straight and curved, boundary, tree, spiral."""
     family = [
         Gaussian(perturbation=name, dim_x=2, dim_theta=2, curved=curved)
@@ -465,7 +465,7 @@ def _mesh(lines: Sequence[Array]) -> Array:
 
 def named() -> dict[str, Benchmark]:
     """The benchmarks of the strip by what an address calls them."""
-    return {_name(benchmark): benchmark for benchmark in benchmarks()}
+    return {_name(benchmark): benchmark for benchmark in _benchmarks()}
 
 
 def _name(benchmark: Benchmark) -> str:
@@ -476,4 +476,4 @@ def _name(benchmark: Benchmark) -> str:
 
 def shipped() -> tuple[PlaygroundStudy, ...]:
     """The studies whose results come with the package."""
-    return tuple(PlaygroundStudy(benchmark=benchmark) for benchmark in benchmarks())
+    return tuple(PlaygroundStudy(benchmark=benchmark) for benchmark in _benchmarks())

@@ -114,7 +114,7 @@ class _Tally(NamedTuple):
         )
 
 
-class TestFailed(Exception):
+class _TestFailed(Exception):
     """One of several methods failed: which, and why; the others can run without it."""
 
     def __init__(self, method: Method, error: Exception) -> None:
@@ -196,7 +196,7 @@ def _run(
         for chunk in _chunks(trials, size):
             try:
                 _test_block(place, draw, members, chunk, size)
-            except TestFailed as failure:
+            except _TestFailed as failure:
                 if len(methods) > 1:
                     raise
                 raise failure.error from None
@@ -389,7 +389,7 @@ def _blamed(method: Method) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise TestFailed(method, error) from error
+        raise _TestFailed(method, error) from error
 
 
 def _anew(place: _TrialPlace, each: _Running, wanted: range) -> None:
@@ -466,7 +466,7 @@ def _calibrated_scores(
     return [BlockScores(nothing, cast("BlockScores", s).q, each.pool) for s in scored]
 
 
-class Opened(NamedTuple):
+class _OpenedTrial(NamedTuple):
     """One trial of many: what it drew, the scores of that, and what the test said."""
 
     drawn: TwoSamples | PosteriorTable
@@ -481,7 +481,7 @@ def _opened(
     method: Method,
     design: TrialDesign,
     trial: int,
-) -> Opened:
+) -> _OpenedTrial:
     """A trial of `_run`, its p-value to the bit; for methods that do not learn in a trial."""
     each = _Running(method, _read(method, benchmark, gamma, score))
     place = _TrialPlace(benchmark, gamma, design, _pool_of(benchmark, gamma, design))
@@ -502,7 +502,7 @@ def _opened(
         )
     except Unsplit:
         outcome = method.test(scored[index], stream(design.seed, method.label, trial))
-    return Opened(drawn[index], uncalibrated[index], outcome)
+    return _OpenedTrial(drawn[index], uncalibrated[index], outcome)
 
 
 def _stacked(scored: Sequence[Scores]) -> Scores:

@@ -27,8 +27,8 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Slider,
+    Text,
     VLine,
-    _Text,
     over,
     sentence,
 )
@@ -63,7 +63,7 @@ ANGLES: Array = np.deg2rad(DEGREES)
 LEVEL = 0.05
 
 
-class Rates(NamedTuple):
+class _RejectionRates(NamedTuple):
     """A number for each test over the grid: power, or the p-values of one sample.
 
     c2st and per_class (offsets, angles); multiple and uniform (angles,): no shift moves them.
@@ -78,7 +78,7 @@ class Rates(NamedTuple):
 class BoundaryPower(NamedTuple):
     """Power of every test at one sample size, over the whole grid."""
 
-    exact: Rates
+    exact: _RejectionRates
     """Closed forms; NaN for Uniform, which has none."""
     c2st: Array
     """(offsets, angles) rejections among the trials."""
@@ -90,9 +90,11 @@ class BoundaryPower(NamedTuple):
     """(draws, angles) for each m."""
     trials: int
 
-    def rejections(self, m: int) -> Rates:
+    def rejections(self, m: int) -> _RejectionRates:
         """Of every test among the trials, with Uniform(m)."""
-        return Rates(self.c2st, self.per_class, self.multiple, self.uniform[DRAWS.index(m)])
+        return _RejectionRates(
+            self.c2st, self.per_class, self.multiple, self.uniform[DRAWS.index(m)]
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +111,13 @@ class BoundaryPowerStudy(Study[BoundaryPower], spec="boundary_power"):
 
     def compute(self, store: Store, report: Report) -> BoundaryPower:
         del store
-        trials, uniform = trials_for(self.n), []
-        nominal, per_class = accuracy_trials(self.n, trials, self.seed)
+        trials, uniform = _trials_for(self.n), []
+        nominal, per_class = _accuracy_trials(self.n, trials, self.seed)
         for i, m in enumerate(DRAWS):
             report((i + 1) / (len(DRAWS) + 1), {})
-            multiple, of_m = rank_trials(self.n, m, trials, self.seed)
+            multiple, of_m = _rank_trials(self.n, m, trials, self.seed)
             uniform.append(of_m)
-        exact = closed_forms(self.n)
+        exact = _closed_forms(self.n)
         return BoundaryPower(exact, nominal, per_class, multiple, np.stack(uniform), trials)
 
 
@@ -137,10 +139,10 @@ def _scores(blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int =
     return BlockScores(flat.p.reshape(trials, -1), flat.q.reshape(trials, -1), law)
 
 
-def closed_forms(n: int) -> Rates:
+def _closed_forms(n: int) -> _RejectionRates:
     """Power where it has a closed form; Uniform(m) has none (NaN)."""
     offset, angle = OFFSETS[:, None], ANGLES
-    return Rates(
+    return _RejectionRates(
         boundary.c2st_power(offset, angle, n, alpha=LEVEL),
         boundary.c2st_power(offset, angle, n, alpha=LEVEL, per_class=True),
         boundary.multiple_power(ANGLES, n, alpha=LEVEL),
@@ -148,26 +150,26 @@ def closed_forms(n: int) -> Rates:
     )
 
 
-def sample_pvalues(blocks: TwoSamples, m: int, seed: int) -> Rates:
+def sample_pvalues(blocks: TwoSamples, m: int, seed: int) -> _RejectionRates:
     """p-values of every test on one sample, at every shift and turn."""
     c2st, per_class = _accuracy_pvalues(blocks, 1)
     multiple, uniform = _rank_pvalues(blocks, m, 1, seed)
-    return Rates(c2st[..., 0], per_class[..., 0], multiple[..., 0], uniform[..., 0])
+    return _RejectionRates(c2st[..., 0], per_class[..., 0], multiple[..., 0], uniform[..., 0])
 
 
-def accuracy_trials(n: int, trials: int, seed: int) -> tuple[Array, Array]:
+def _accuracy_trials(n: int, trials: int, seed: int) -> tuple[Array, Array]:
     """Rejections of C2ST among the trials (offsets, angles), nominal and per class."""
     nominal, per_class = _accuracy_pvalues(_drawn(n, trials, seed), trials)
     return (nominal <= LEVEL).sum(-1), (per_class <= LEVEL).sum(-1)
 
 
-def rank_trials(n: int, m: int, trials: int, seed: int) -> tuple[Array, Array]:
+def _rank_trials(n: int, m: int, trials: int, seed: int) -> tuple[Array, Array]:
     """Rejections of Multiple and of Uniform(m) among the trials (angles,)."""
     multiple, uniform = _rank_pvalues(_drawn(n, trials, seed), m, trials, seed)
     return (multiple <= LEVEL).sum(-1), (uniform <= LEVEL).sum(-1)
 
 
-def trials_for(n: int) -> int:
+def _trials_for(n: int) -> int:
     """Trials that a page can wait for: 400, half as many for large samples."""
     return int(np.clip(80_000 // n, 200, 400))
 
@@ -203,7 +205,9 @@ def _rank_pvalues(blocks: TwoSamples, m: int, trials: int, seed: int) -> tuple[A
     return multiple, uniform
 
 
-def at(exact: Rates, counts: Rates, offset: float, degrees: float) -> list[tuple[float, int]]:
+def at(
+    exact: _RejectionRates, counts: _RejectionRates, offset: float, degrees: float
+) -> list[tuple[float, int]]:
     """Closed form and rejections of each test at the grid point next to a place."""
     row, column = np.abs(OFFSETS - offset).argmin(), np.abs(DEGREES - degrees).argmin()
     pairs = []
@@ -224,7 +228,12 @@ _EDGES = np.linspace(-4, 4, 21)
 
 
 def payload(
-    blocks: TwoSamples, pvalues: Rates, exact: Rates, counts: Rates, trials: int, m: int
+    blocks: TwoSamples,
+    pvalues: _RejectionRates,
+    exact: _RejectionRates,
+    counts: _RejectionRates,
+    trials: int,
+    m: int,
 ) -> live.Payload:
     """Four panels over the shift c and the angle.
 
@@ -259,7 +268,7 @@ def payload(
     )
 
 
-def _headline(rates: Rates) -> _Text:
+def _headline(rates: _RejectionRates) -> Text:
     """The answer in one sentence, for every place of the sliders."""
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
     percents = {name: over(_percents(values), "c", "angle") for name, values in power.items()}
@@ -325,7 +334,7 @@ def _scatter(blocks: TwoSamples) -> Panel:
     )
 
 
-def _histograms(blocks: TwoSamples, pvalues: Rates, m: int) -> Panel:
+def _histograms(blocks: TwoSamples, pvalues: _RejectionRates, m: int) -> Panel:
     means = boundary.score_means(OFFSETS[:, None], ANGLES)
     grid = np.linspace(-4, 4, 81)
     marks: list[Mark] = []
@@ -365,7 +374,9 @@ def _histograms(blocks: TwoSamples, pvalues: Rates, m: int) -> Panel:
     )
 
 
-def _power_panel(rates: Rates, counts: Rates, trials: int, m: int, *, along: str) -> Panel:
+def _power_panel(
+    rates: _RejectionRates, counts: _RejectionRates, trials: int, m: int, *, along: str
+) -> Panel:
     """Lines along one slider, which follow the other; the present place marked."""
     by_c = along == "c"
     x, other = (OFFSETS, "angle") if by_c else (DEGREES, "c")

@@ -70,7 +70,7 @@ def _main() -> None:
             answer = {"refused": _reason(error)}
             if source._lacked_memory(error):
                 opened = numbers = None
-                answer = {"refused": source.memory_refusal(memory), "spent": True}
+                answer = {"refused": source._memory_refusal(memory), "spent": True}
         _die_in(0)
         _send(out, answer, numbers)
 

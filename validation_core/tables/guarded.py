@@ -161,7 +161,7 @@ class _Child:
         # Nobody here ended it: the system did, or a library that got no memory.
         status, words = self._process.returncode, self._said()
         if any(word in words for word in _OUT_OF_MEMORY) or status == -_KILLED:
-            return source.memory_refusal(memory)
+            return source._memory_refusal(memory)
         return (
             f"A file must be whole, and readable in at most {_size(memory)} of memory; got one "
             f"over which its reader breaks down. It is damaged or too large: save it again, or "

@@ -300,7 +300,7 @@ FILES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _TablePart:
     """What a file holds, by the roles that its arrays play."""
 
     label: str
@@ -343,7 +343,7 @@ def read_files(
     """
     if not 0 < len(files) <= FILES:
         raise ValueError(f"From 1 to {FILES} files can be read at once; got {len(files)}.")
-    parts: list[_Part] = []
+    parts: list[_TablePart] = []
     for name, file in files:
         # One after the other: only so many are open at once, and each is loaded while it is.
         parts.append(_part(name, file, limit, arrays, [part.headers for part in parts]))
@@ -364,7 +364,7 @@ def _part(
     limit: int,
     chosen: Mapping[str, str] | None,
     before: Sequence[Mapping[str, _Header]],
-) -> _Part:
+) -> _TablePart:
     label = source.label(_stem(name)) or "table"
     try:
         with _worded(), _opened(file, name, limit, chosen) as reader:
@@ -372,14 +372,14 @@ def _part(
             source._together([*before, declared], limit)
             known = source._roles(declared, chosen)
             arrays = {role: reader.load(array) for role, array in known.found.items()}
-            return _Part(
+            return _TablePart(
                 label, declared, known.found, arrays, reader.order, known.notes + reader.notes
             )
     except ValueError as error:
         raise ValueError(f"In the file {label!r}: {error}") from None
 
 
-def _merged(parts: Sequence[_Part], every: Sequence[_Part]) -> list[list[_Part]]:
+def _merged(parts: Sequence[_TablePart], every: Sequence[_TablePart]) -> list[list[_TablePart]]:
     """Parts of tables put together, the one that gives the table its name first."""
     if not parts:
         return []
@@ -398,7 +398,7 @@ def _merged(parts: Sequence[_Part], every: Sequence[_Part]) -> list[list[_Part]]
     return tables
 
 
-def _all_shapes(parts: Sequence[_Part]) -> dict[str, tuple[int, ...]]:
+def _all_shapes(parts: Sequence[_TablePart]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays of several files by name; of one in several files, the first's."""
     shapes: dict[str, tuple[int, ...]] = {}
     for part in parts:
@@ -407,7 +407,7 @@ def _all_shapes(parts: Sequence[_Part]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _refusal(parts: Sequence[_Part], what: str) -> source.UnknownArrays:
+def _refusal(parts: Sequence[_TablePart], what: str) -> source.UnknownArrays:
     holds = "; ".join(
         f"{part.label!r} holds {source._shaped(_all_shapes([part]))}" for part in parts[:9]
     )
@@ -420,7 +420,7 @@ def _refusal(parts: Sequence[_Part], what: str) -> source.UnknownArrays:
     )
 
 
-def _upload(members: Sequence[_Part], order: Order | None) -> Upload:
+def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
     arrays = {role: array for part in members for role, array in part.arrays.items()}
     # Labels are no reason for anything; an order is told by the file that holds the draws.
     file_order = next((part.order for part in members if "theta_q" in part.roles), None)
@@ -457,7 +457,7 @@ class _Declared(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preview:
+class _Preview:
     """Sizes of a file, as far as its headers tell."""
 
     arrays: tuple[_Declared, ...]
@@ -473,7 +473,7 @@ class Preview:
     """Why it will be refused, where the headers show it already."""
 
 
-def preview(file: File, *, limit: int = LIMIT, name: str = "") -> Preview:
+def _preview(file: File, *, limit: int = LIMIT, name: str = "") -> _Preview:
     """The sizes that a file declares.
 
     Args:
@@ -494,7 +494,7 @@ def preview(file: File, *, limit: int = LIMIT, name: str = "") -> Preview:
         table._require(known, {array: header.shape for array, header in declared.items()})
     except ValueError as refusal:
         problem = str(refusal)
-    return Preview(
+    return _Preview(
         arrays=tuple(
             _Declared(source.label(array), by_name.get(array), header.shape, str(header.dtype))
             for array, header in list(declared.items())[: source.ARRAYS]

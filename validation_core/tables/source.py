@@ -88,7 +88,7 @@ def _lacked_memory(error: Exception) -> bool:
 SMALLER = "Keep fewer draws at each x (50 to 200 are plenty), or save arrays with numpy.savez."
 
 
-def memory_refusal(memory: int) -> str:
+def _memory_refusal(memory: int) -> str:
     """What is said of a file that needs more memory than a reader has."""
     return (
         f"A file must be read in at most {_size(memory)} of memory; got one that takes more. "

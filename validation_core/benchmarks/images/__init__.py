@@ -41,7 +41,7 @@ CLIP = 3.0
 _ROWS = 2048  # images at a time: 25 MB of float32 at 32 x 32 x 3
 
 
-def corrupt(
+def _corrupt(
     kind: Corruption, images: _Batch, gamma: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
     """Images (n, H, W, C) in +-1, corrupted at strength gamma; at 0 the same array.
@@ -73,13 +73,13 @@ def _corrupted(
     if kind == "swirl":
         n, h, w, c = images.shape
         columns = np.ascontiguousarray(images.reshape(n, h * w, c).transpose(1, 0, 2))
-        swirled = swirl_matrix(h, w, gamma) @ columns.reshape(h * w, n * c)
+        swirled = _swirl_matrix(h, w, gamma) @ columns.reshape(h * w, n * c)
         return np.asarray(swirled).reshape(h, w, n, c).transpose(2, 0, 1, 3)
     return np.clip(images + gamma * rng.standard_normal(images.shape), -CLIP, CLIP)
 
 
 @lru_cache(maxsize=64)
-def swirl_matrix(height: int, width: int, strength: float) -> csr_array:
+def _swirl_matrix(height: int, width: int, strength: float) -> csr_array:
     """What `skimage.transform.swirl` does, as a matrix of pixels (H W, H W).
 
     A bilinear warp is linear in the pixels: each column is what becomes of one pixel alone.
@@ -111,7 +111,7 @@ _ROW = SIDE * 3  # bytes of a row of a crop
 _SKIMAGE, _SKLEARN = "skimage/data", "sklearn/datasets/images"
 
 
-class Photograph(NamedTuple):
+class _Photograph(NamedTuple):
     """A colour photograph: its file, what it is reduced by, and the part of it that is used."""
 
     name: str
@@ -125,16 +125,16 @@ class Photograph(NamedTuple):
 
 
 PHOTOGRAPHS = (
-    Photograph("astronaut", _SKIMAGE, "astronaut.png", 2),
-    Photograph("coffee", _SKIMAGE, "coffee.png", 2),
-    Photograph("cat", _SKIMAGE, "chelsea.png", 2),
-    Photograph("rocket", _SKIMAGE, "rocket.jpg", 4),
-    Photograph("retina", _SKIMAGE, "retina.jpg", 4, (53, 53, 300, 300)),
-    Photograph("motorcycle", _SKIMAGE, "motorcycle_left.png", 2),
-    Photograph("tissue", _SKIMAGE, "ihc.png", 2),
-    Photograph("galaxies", _SKIMAGE, "hubble_deep_field.jpg", 2),
-    Photograph("pagoda", _SKLEARN, "china.jpg", 2, (0, 60, 320, 214)),
-    Photograph("flower", _SKLEARN, "flower.jpg", 2, (75, 35, 230, 214)),
+    _Photograph("astronaut", _SKIMAGE, "astronaut.png", 2),
+    _Photograph("coffee", _SKIMAGE, "coffee.png", 2),
+    _Photograph("cat", _SKIMAGE, "chelsea.png", 2),
+    _Photograph("rocket", _SKIMAGE, "rocket.jpg", 4),
+    _Photograph("retina", _SKIMAGE, "retina.jpg", 4, (53, 53, 300, 300)),
+    _Photograph("motorcycle", _SKIMAGE, "motorcycle_left.png", 2),
+    _Photograph("tissue", _SKIMAGE, "ihc.png", 2),
+    _Photograph("galaxies", _SKIMAGE, "hubble_deep_field.jpg", 2),
+    _Photograph("pagoda", _SKLEARN, "china.jpg", 2, (0, 60, 320, 214)),
+    _Photograph("flower", _SKLEARN, "flower.jpg", 2, (75, 35, 230, 214)),
 )
 CLASSES = (
     "airplane",
@@ -156,7 +156,7 @@ _IMAGES = 10_000  # of each file
 _BYTES = _IMAGES * _RECORD
 
 
-def names(source: Source) -> tuple[str, ...]:
+def _names(source: Source) -> tuple[str, ...]:
     """What the ten labels stand for."""
     return CLASSES if source == "cifar10" else tuple(photo.name for photo in PHOTOGRAPHS)
 
@@ -166,7 +166,7 @@ def missing(source: Source) -> str:
     if source == "photographs":
         return ""
     try:
-        _cifar10(cifar10_folder())
+        _cifar10(_cifar10_folder())
     except ValueError as absent:
         return str(absent)
     return ""
@@ -185,7 +185,7 @@ class _Pixels(NamedTuple):
 
 
 @cache
-def photograph(label: int) -> NDArray[np.uint8]:
+def _photograph(label: int) -> NDArray[np.uint8]:
     """The photograph of a label (H, W, 3), reduced and cut: what crops are taken from."""
     from PIL import Image
 
@@ -207,7 +207,7 @@ def photograph(label: int) -> NDArray[np.uint8]:
 
 @cache
 def _pixels() -> _Pixels:
-    pictures = [photograph(label) for label in range(LABELS)]
+    pictures = [_photograph(label) for label in range(LABELS)]
     flat = np.concatenate([picture.ravel() for picture in pictures])
     shapes = np.array([picture.shape[:2] for picture in pictures])
     sizes = [picture.size for picture in pictures]
@@ -219,7 +219,7 @@ def _pixels() -> _Pixels:
     )
 
 
-def crops(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+def _crops(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
     """A crop (n, 32, 32, 3) of the photograph of each label (n,).
 
     Args:
@@ -235,16 +235,16 @@ def crops(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint
     return np.asarray(pixels.windows[rows].reshape(-1, SIDE, SIDE, 3))
 
 
-def pictures(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+def _pictures(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
     """An image (n, 32, 32, 3) of CIFAR-10 of each label (n,), with replacement, by u (n,)."""
-    images, members = _cifar10(cifar10_folder())
+    images, members = _cifar10(_cifar10_folder())
     counts = np.array([len(each) for each in members])
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     place = (u * counts[labels]).astype(np.int64)
     return images[np.concatenate(members)[starts[labels] + place]]
 
 
-def cifar10_folder() -> Path:
+def _cifar10_folder() -> Path:
     """The folder that the environment names.
 
     Raises:
@@ -267,7 +267,7 @@ def cifar10_folder() -> Path:
 
 @cache
 def _cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], ...]]:
-    images, labels = zip(*(read(folder / name) for name in _BATCHES), strict=True)
+    images, labels = zip(*(_read(folder / name) for name in _BATCHES), strict=True)
     every = np.concatenate(labels)
     members = tuple(np.flatnonzero(every == label) for label in range(LABELS))
     if empty := [CLASSES[label] for label in range(LABELS) if not len(members[label])]:
@@ -278,7 +278,7 @@ def _cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], 
     return np.concatenate(images), members
 
 
-def read(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _read(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Images (n, 32, 32, 3) and labels (n,) of one file of CIFAR-10's binary version.
 
     Args:
@@ -410,7 +410,7 @@ class Images(Benchmark):
     @property
     def names(self) -> tuple[str, ...]:
         """What the ten labels stand for."""
-        return names(self.source)
+        return _names(self.source)
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform labels, one-hot: (n, 10)."""
@@ -429,7 +429,7 @@ class Images(Benchmark):
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> NDArray[np.float32]:
         """Another image of the label, corrupted: (n, 3072). Which it is does not hang on gamma."""
         images = self._images(x, rng)
-        return corrupt(self.corruption, images, gamma, rng).reshape(len(x), -1)
+        return _corrupt(self.corruption, images, gamma, rng).reshape(len(x), -1)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> None:
         """None: images have no density that anyone knows."""
@@ -440,9 +440,9 @@ class Images(Benchmark):
     def _images(self, x: Array, rng: np.random.Generator) -> NDArray[np.float32]:
         labels = np.asarray(x).argmax(axis=1)
         if self.source == "cifar10":
-            raw = pictures(labels, rng.random(len(x)))
+            raw = _pictures(labels, rng.random(len(x)))
         else:
-            raw = crops(labels, rng.random((len(x), 2)))
+            raw = _crops(labels, rng.random((len(x), 2)))
         return _LEVELS[raw]
 
 

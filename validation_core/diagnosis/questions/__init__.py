@@ -20,13 +20,13 @@ from validation_core.diagnosis.questions.base import (
     Rows,
     TableStudy,
 )
-from validation_core.diagnosis.questions.calibration import HowWrong
-from validation_core.diagnosis.questions.cause import Cause
-from validation_core.diagnosis.questions.in_theta import InTheta
+from validation_core.diagnosis.questions.calibration import _HowWrong
+from validation_core.diagnosis.questions.cause import _Cause
+from validation_core.diagnosis.questions.in_theta import _InTheta
 from validation_core.diagnosis.questions.observation import Observation
-from validation_core.diagnosis.questions.over_x import OverX
-from validation_core.diagnosis.questions.sensitivity import WhatWouldBeCaught
-from validation_core.diagnosis.questions.type1_error import CheckTheChecker
+from validation_core.diagnosis.questions.over_x import _OverX
+from validation_core.diagnosis.questions.sensitivity import _WhatWouldBeCaught
+from validation_core.diagnosis.questions.type1_error import _CheckTheChecker
 from validation_core.methods.base import Method
 from validation_core.tables import Upload
 
@@ -51,13 +51,13 @@ __all__ = [
 ]
 
 QUESTIONS: tuple[AnyQuestion, ...] = (
-    HowWrong(),
-    OverX(),
-    InTheta(),
+    _HowWrong(),
+    _OverX(),
+    _InTheta(),
     Observation(),
-    Cause(),
-    WhatWouldBeCaught(),
-    CheckTheChecker(),
+    _Cause(),
+    _WhatWouldBeCaught(),
+    _CheckTheChecker(),
 )
 
 

@@ -30,7 +30,7 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
     short_name,
 )
-from validation_core.diagnosis.records import SMALLEST, distances, equals
+from validation_core.diagnosis.records import SMALLEST, _distances, equals
 from validation_core.figures import style
 from validation_core.figures.marks import (
     Anchor,
@@ -69,7 +69,7 @@ SCORED = 100
 """Draws at each x whose logits the classifier's divergence reads: bounds its time."""
 
 
-class HowWrong(Question["_CalibrationErrors"]):
+class _HowWrong(Question["_CalibrationErrors"]):
     """Which parameters are off and by how much, and q as a whole."""
 
     name = "size"
@@ -106,12 +106,12 @@ class HowWrong(Question["_CalibrationErrors"]):
         """
         if self.obstacle(upload) is not None:
             return ()
-        first = RowErrorStudy(digest=upload.digest, seed=seed, densities=_fingerprint(upload))
+        first = _RowErrorStudy(digest=upload.digest, seed=seed, densities=_fingerprint(upload))
         for method in methods:
             if method.reads_classifier and not hinders(method, upload):
-                network = diagnoses.training(upload, method, seed)
+                network = diagnoses._training(upload, method, seed)
                 assert network is not None
-                second = LearnedDivergenceStudy(
+                second = _LearnedDivergenceStudy(
                     digest=upload.digest, seed=seed, trainings=(network,)
                 )
                 return first, second
@@ -189,7 +189,7 @@ class HowWrong(Question["_CalibrationErrors"]):
         return any(_pvalue(errors, claims) <= level for errors in result.parameters)
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
-        return tuple(distances(diagnosis.records))
+        return tuple(_distances(diagnosis.records))
 
     def to_json(self, result: _CalibrationErrors) -> Json:
         """Only what has been worked out."""
@@ -370,7 +370,7 @@ class _CalibrationErrors:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
+class _RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
     """What ranks, moments and densities say; nothing is learnt."""
 
     about: ClassVar[str] = "Sizes of errors"
@@ -395,7 +395,7 @@ class RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedDivergenceStudy(TableStudy[_CalibrationErrors], spec="size_learned"):
+class _LearnedDivergenceStudy(TableStudy[_CalibrationErrors], spec="size_learned"):
     """The symmetric divergence as far as a classifier sees it, on rows it did not learn from."""
 
     about: ClassVar[str] = "Divergence by a classifier"

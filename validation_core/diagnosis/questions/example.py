@@ -48,7 +48,7 @@ _BATCH, _RATE, _PATIENCE, _MOST = 50, 1e-3, 20, 1000  # rows, -, epochs, epochs
 _HIDDEN, _TRANSFORMS = 64, 3
 
 
-class EpidemicDraws(NamedTuple):
+class _EpidemicDraws(NamedTuple):
     """A table of draws, and how the flow was trained that drew them."""
 
     theta: Array
@@ -62,7 +62,7 @@ class EpidemicDraws(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpidemicStudy(Study[EpidemicDraws], spec="epidemic_draws"):
+class _EpidemicStudy(Study[_EpidemicDraws], spec="epidemic_draws"):
     """Draws of a flow trained on so many simulations, at simulations that all sizes share."""
 
     simulations: int
@@ -74,12 +74,14 @@ class EpidemicStudy(Study[EpidemicDraws], spec="epidemic_draws"):
     def label(self) -> str:
         return f"Draws of a flow trained on {self.simulations:,} epidemics"
 
-    def compute(self, store: Store, report: Report) -> EpidemicDraws:
+    def compute(self, store: Store, report: Report) -> _EpidemicDraws:
         del store
         theta, x = _simulated(_ROWS, stream(self.seed, "epidemic", "table"))
         learnt = _simulated(self.simulations, stream(self.seed, "epidemic", "training"))
         q, held_out = _posterior_draws(*learnt, x, self.seed, report)
-        return EpidemicDraws(theta.astype(np.float32), x.astype(np.float32), _rounded(q), held_out)
+        return _EpidemicDraws(
+            theta.astype(np.float32), x.astype(np.float32), _rounded(q), held_out
+        )
 
 
 def _simulated(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -230,9 +232,9 @@ def tables() -> tuple[Upload, ...]:
     return exact(), *(upload for _, upload in flows())
 
 
-def draws() -> tuple[EpidemicStudy, ...]:
+def draws() -> tuple[_EpidemicStudy, ...]:
     """What the flows' tables are read from."""
-    return tuple(EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
+    return tuple(_EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
 
 
 def studies() -> tuple[Study[Any], ...]:
@@ -248,7 +250,7 @@ def trainings() -> tuple[TrainTask, ...]:
 @cache
 def _drawn(simulations: int) -> Upload:
     """The table of a flow; where it is not shipped it is trained first, which takes minutes."""
-    store, study = Store.usual(), EpidemicStudy(simulations=simulations)
+    store, study = Store.usual(), _EpidemicStudy(simulations=simulations)
     if not study.done(store):
         study.run(store, lambda fraction, live: None)
     result = study.load(store)

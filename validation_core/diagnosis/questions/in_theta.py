@@ -24,7 +24,7 @@ from validation_core.diagnosis.questions.base import (
     short_name,
 )
 from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.tasks import _slot_training, training
+from validation_core.diagnosis.tasks import _slot_training, _training
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.figures.outcome import Drawn
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-class InTheta(Question["_MassInTheta"]):
+class _InTheta(Question["_MassInTheta"]):
     """Which parts of parameter space q gives too much or too little mass."""
 
     name = "in_theta"
@@ -74,7 +74,7 @@ class InTheta(Question["_MassInTheta"]):
         """
         if self.obstacle(upload) is not None:
             return ()
-        network = training(upload, WithinX(), seed)
+        network = _training(upload, WithinX(), seed)
         assert network is not None
         both = [network]
         if learning._within(upload) is None:

@@ -29,7 +29,7 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.tasks import training
+from validation_core.diagnosis.tasks import _training
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
@@ -115,7 +115,7 @@ class Observation(Question["AtObservation"]):
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
             if method.localizes and learning.obstacle(method, upload) is None:
-                localizer = training(upload, method, seed)
+                localizer = _training(upload, method, seed)
                 assert localizer is not None
                 studies.append(at.study(upload, seed, localizer, "ball"))
                 break

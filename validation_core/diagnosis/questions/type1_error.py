@@ -112,7 +112,7 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
         networks = dict(zip(self.trainings, self.networks(store, report), strict=True))
 
         def network(method: Method) -> Any:
-            training = diagnosing.training(upload, method, self.seed)
+            training = diagnosing._training(upload, method, self.seed)
             assert training is not None
             return networks[training]
 
@@ -155,7 +155,7 @@ def _rate(pvalue: Float, alpha: float, rates: int) -> _Rejections:
     return _Rejections(count, count / n, float(low), float(high), outside)
 
 
-class CheckTheChecker(Question["_TypeIError"]):
+class _CheckTheChecker(Question["_TypeIError"]):
     """Whether the tests keep their level on tables of this shape."""
 
     name = "checker"
@@ -179,7 +179,9 @@ class CheckTheChecker(Question["_TypeIError"]):
         if not eligible:
             return ()
         networks = [
-            diagnosing.training(upload, method, seed) for method in eligible if not method.is_fixed
+            diagnosing._training(upload, method, seed)
+            for method in eligible
+            if not method.is_fixed
         ]
         trainings = tuple(dict.fromkeys(training for training in networks if training is not None))
         study = _TypeIErrorStudy(

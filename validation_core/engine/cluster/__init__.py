@@ -31,6 +31,6 @@ and the others queue for it; tasks that run none go on beside it on the other wo
 worker process ends unexpectedly is tried once more before it fails.
 """
 
-from .executor import DaskExecutor, Unreachable
+from .executor import _DaskExecutor, _Unreachable
 
-__all__ = ["DaskExecutor", "Unreachable"]
+__all__ = ["_DaskExecutor", "_Unreachable"]

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys, models, scratch
-from validation_core.engine.job import Report, Stopped, Task, _as_json, _readable, perform
+from validation_core.engine.job import Report, Task, _as_json, _readable, _Stopped, perform
 from validation_core.engine.pool import WorkerPool
 from validation_core.keys import JSON, Arrays, Specification
 from validation_core.store import Kind, Store, Stored
@@ -268,7 +268,7 @@ def _run(message: _Message, store: _ProxyStore, report: Report) -> _Answer:
         perform(keys.decode(message["task"]), store, report)
     except _MissingEntries as lacking:
         return {"lacks": lacking.names}
-    except Stopped:
+    except _Stopped:
         return {"stopped": True}
     except Exception as error:
         traceback.print_exc()
@@ -289,7 +289,7 @@ def _reporter(worker: Any, topic: str, name: str) -> Report:
         nonlocal last
         known = worker.state.tasks.get(key)
         if known is None or known.state == "cancelled":
-            raise Stopped
+            raise _Stopped
         now = time.monotonic()
         if now - last >= _EVERY or fraction >= 1:
             last = now
@@ -347,7 +347,7 @@ _WAITING = 3  # answers that may wait for that
 _OF_A_MACHINE = ("seconds", "cost", "time")  # in names of arrays that differ between machines
 
 
-class Garbage(ValueError):
+class _Garbage(ValueError):
     """Why an answer is not believed."""
 
 
@@ -365,14 +365,14 @@ class _Together:
         return self.entries.get((kind, key)) or self.store.load(kind, key)
 
 
-def answer_of(sent: object) -> _Answer:
+def _answer_of(sent: object) -> _Answer:
     """What a worker sent, where it is an answer.
 
     Raises:
         Garbage: where it is none.
     """
     if not isinstance(sent, dict) or not isinstance(sent.get("worker"), str):
-        raise Garbage(f"it sent no answer but {type(sent).__name__}")
+        raise _Garbage(f"it sent no answer but {type(sent).__name__}")
     kinds: Mapping[str, type] = {
         "sources": str,
         "device": str,
@@ -385,17 +385,17 @@ def answer_of(sent: object) -> _Answer:
     }
     for name, value in sent.items():
         if name != "worker" and not isinstance(value, kinds.get(name, ())):
-            raise Garbage(f"its answer holds {str(name)!r} of type {type(value).__name__}")
+            raise _Garbage(f"its answer holds {str(name)!r} of type {type(value).__name__}")
     if not ("refused" in sent or "sources" in sent):
-        raise Garbage("its answer does not say with which code it was made")
+        raise _Garbage("its answer does not say with which code it was made")
     if not all(isinstance(notice, str) for notice in sent.get("notices", ())):
-        raise Garbage("its notices are not text")
+        raise _Garbage("its notices are not text")
     for name in sent.get("lacks", ()):
         _name(name)
     return cast("_Answer", sent)
 
 
-def entries_of(answer: _Answer, task: Task, store: Store) -> list[_SentEntry]:
+def _entries_of(answer: _Answer, task: Task, store: Store) -> list[_SentEntry]:
     """The entries of an answer, each sound and of this task, which they complete.
 
     Raises:
@@ -408,11 +408,11 @@ def entries_of(answer: _Answer, task: Task, store: Store) -> list[_SentEntry]:
         _belongs(entry, known, cast("Store", together))
     ended = any(ending in answer for ending in ("refused", "lacks", "error", "stopped"))
     if not (ended or task.done(cast("Store", together))):
-        raise Garbage("it said that the task was done and sent no result")
+        raise _Garbage("it said that the task was done and sent no result")
     return sent
 
 
-def progress_of(text: str) -> tuple[str, float, Mapping[str, Any]] | None:
+def _progress_of(text: str) -> tuple[str, float, Mapping[str, Any]] | None:
     """Which task is how far, and what it shows; None for what is no such report."""
     with suppress(ValueError, TypeError):
         name, fraction, live = json.loads(text)
@@ -427,27 +427,27 @@ def _name(name: object) -> Name:
         with suppress(ValueError):
             if kind in (*_KINDS, "tables") and isinstance(key, str) and Store.is_key(key):
                 return kind, key
-    raise Garbage(f"it names an entry {str(name)[:80]!r}")
+    raise _Garbage(f"it names an entry {str(name)[:80]!r}")
 
 
 def _entry(plain: object) -> _SentEntry:
     if not isinstance(plain, dict) or set(plain) != set(_EntryFields.__annotations__):
-        raise Garbage("it sent an entry without its parts")
+        raise _Garbage("it sent an entry without its parts")
     kind, key = _name(plain["name"])
     arrays, meta, spec = plain["arrays"], plain["meta"], plain["spec"]
     if not (isinstance(arrays, dict) and isinstance(meta, dict) and isinstance(spec, str)):
-        raise Garbage(f"the parts of {kind}/{key} are of other types")
+        raise _Garbage(f"the parts of {kind}/{key} are of other types")
     for name, array in arrays.items():
         plain_array = isinstance(array, np.ndarray) and not array.dtype.hasobject
         if not (isinstance(name, str) and plain_array):
-            raise Garbage(f"{kind}/{key} holds {str(name)!r}, which is no array of numbers")
+            raise _Garbage(f"{kind}/{key} holds {str(name)!r}, which is no array of numbers")
     entry = _SentEntry.of(cast("_EntryFields", plain))
     try:
         sound = entry.checksum == plain["checksum"]
     except (TypeError, ValueError) as error:
-        raise Garbage(f"the facts about {kind}/{key} are not plain values") from error
+        raise _Garbage(f"the facts about {kind}/{key} are not plain values") from error
     if not sound:
-        raise Garbage(f"the checksum of {kind}/{key} does not match its content")
+        raise _Garbage(f"the checksum of {kind}/{key} does not match its content")
     return entry
 
 
@@ -455,21 +455,21 @@ def _belongs(entry: _SentEntry, known: set[str], store: Store) -> None:
     """Hold an entry against its specification, and that against those of the task."""
     (kind, key), stored = entry.name, entry.stored
     if kind not in _KINDS:
-        raise Garbage(f"no task makes {kind}")
+        raise _Garbage(f"no task makes {kind}")
     try:
         value = keys.read(stored.spec)
         right = isinstance(value, Specification) and value.key == key
     except Exception as error:  # of a text that is none of ours
-        raise Garbage(f"{kind}/{key} does not say what it is") from error
+        raise _Garbage(f"{kind}/{key} does not say what it is") from error
     if not right:
-        raise Garbage(f"{kind}/{key} is kept under another name than its own")
+        raise _Garbage(f"{kind}/{key} is kept under another name than its own")
     parts = {part for child in _children(value) for part in (child.key, *_within(child))}
     if not (key in known or parts <= known or parts & known):
-        raise Garbage(f"{kind}/{key} is not of this task")
+        raise _Garbage(f"{kind}/{key} is not of this task")
     if kind == "models":
         numbers = [array for array in stored.arrays.values() if array.dtype.kind in "fc"]
         if not numbers or not all(np.isfinite(array).all() for array in numbers):
-            raise Garbage(f"the network {key} holds no finite numbers")
+            raise _Garbage(f"the network {key} holds no finite numbers")
     elif hasattr(value, "load"):
         _require_readable(value, key, store)
 
@@ -481,9 +481,9 @@ def _require_readable(study: Any, key: str, store: Store) -> None:
         values = [getattr(result, name, None) for name in ("pvalue", "pvalues")]
         numbers = [np.asarray(value, dtype=float) for value in values if value is not None]
     except Exception as error:  # whatever reading garbage raises
-        raise Garbage(f"results/{key} is not of its kind ({type(error).__name__})") from error
+        raise _Garbage(f"results/{key} is not of its kind ({type(error).__name__})") from error
     if not all(((array >= 0) & (array <= 1)).all() for array in numbers):
-        raise Garbage(f"results/{key} holds p-values that are none")
+        raise _Garbage(f"results/{key} holds p-values that are none")
 
 
 def _children(value: Specification) -> Iterator[Specification]:
@@ -506,7 +506,7 @@ def _within(value: Any) -> Iterator[str]:
         yield from getattr(value, name, ())
 
 
-class Sample:
+class _Sample:
     """Tasks that are done once more in a worker process of this machine, and compared.
 
     Args:

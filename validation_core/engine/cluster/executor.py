@@ -26,8 +26,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from validation_core import keys
 from validation_core.engine.cluster import checks
-from validation_core.engine.cluster.checks import Garbage, Name, _Answer, _Message, _SentEntry
-from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
+from validation_core.engine.cluster.checks import Name, _Answer, _Garbage, _Message, _SentEntry
+from validation_core.engine.job import Report, Task, _needs_gpu, _Stopped, _TaskError, perform
 from validation_core.store import Store
 
 _PATIENCE = 3.0  # seconds until somebody listens at a scheduler's address
@@ -40,7 +40,7 @@ _INSTEAD = (
 )
 
 
-class Unreachable(ValueError):
+class _Unreachable(ValueError):
     """Why there is no cluster, and what can be done."""
 
 
@@ -68,7 +68,7 @@ class _SchedulerLink:
         self._heard = heard
         self._client: Any = None
         self._scheduler = ""
-        self._failed: tuple[float, Unreachable] | None = None
+        self._failed: tuple[float, _Unreachable] | None = None
         self._lock = threading.RLock()
 
     def client(self) -> Any:
@@ -85,7 +85,7 @@ class _SchedulerLink:
             self.close()
             try:
                 self._client, self._failed = self._connect(), None
-            except Unreachable as error:
+            except _Unreachable as error:
                 self._failed = time.monotonic(), error
                 raise
             return self._client
@@ -133,7 +133,7 @@ class _SchedulerLink:
         try:
             distributed = importlib.import_module("distributed")
         except ImportError as error:
-            raise Unreachable(
+            raise _Unreachable(
                 f"Work on a cluster needs the package distributed; got: {error}. Run `pip install "
                 f"'.[dask]'` in the folder of this program, or {_INSTEAD}"
             ) from error
@@ -145,7 +145,7 @@ class _SchedulerLink:
             )
         except Exception as error:  # of sockets, names, addresses and protocols
             port = self.address.rpartition(":")[2]
-            raise Unreachable(
+            raise _Unreachable(
                 f"A Dask scheduler must answer at {self.address}; got: {_cause(error)}. Start "
                 f"one with `dask scheduler --port {port}` and workers with `dask worker "
                 f"{self.address} --nthreads 1`, or {_INSTEAD}"
@@ -244,9 +244,9 @@ class _Members:
                 self.refuse(worker, "it does not say who it is")
         for worker, sent in answers.items():
             try:
-                answer = checks.answer_of(sent)
+                answer = checks._answer_of(sent)
                 device = "" if "refused" in answer else answer["device"]
-            except (Garbage, KeyError) as error:
+            except (_Garbage, KeyError) as error:
                 self.refuse(worker, f"asked who it is, {error}")
                 continue
             if "refused" in answer:
@@ -298,7 +298,7 @@ def _unfit(worker: str, reason: str) -> str:
 class _RemoteFuture(Future[None]):
     """A task's future; cancelling it stops the task at its next report."""
 
-    def __init__(self, executor: DaskExecutor, task: Task, store: Store, report: Report) -> None:
+    def __init__(self, executor: _DaskExecutor, task: Task, store: Store, report: Report) -> None:
         super().__init__()
         self.id = uuid.uuid4().hex
         self.plain_task = task
@@ -350,7 +350,7 @@ _DISTRUSTED = 5  # answers to one task that are not believed before it fails
 _log = logging.getLogger(__name__)
 
 
-class DaskExecutor(Executor):
+class _DaskExecutor(Executor):
     """An executor of tasks on the workers of a Dask scheduler.
 
     The connection is made in the background, and again when it was lost; until there is one,
@@ -377,7 +377,7 @@ class DaskExecutor(Executor):
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
         self._link = _SchedulerLink(address, self._topic, self._hear)
         self._members = _Members(self._link)
-        self._sample = checks.Sample()
+        self._sample = checks._Sample()
         self._checker = ThreadPoolExecutor(1, "nptlab-check")
         self._sent: dict[str, _RemoteFuture] = {}
         self._lock = threading.Lock()
@@ -484,13 +484,13 @@ class DaskExecutor(Executor):
         try:
             answer = ended.result()
             try:
-                self._take(sent, checks.answer_of(answer))
-            except Garbage as error:
+                self._take(sent, checks._answer_of(answer))
+            except _Garbage as error:
                 self._distrust(sent, self._who(ended, answer), str(error))
             ended.release()
         except CancelledError:
             lost = f"The Dask scheduler at {self._link.address} was lost while this ran. "
-            sent.settle(TaskError(lost + "Start it again, then this; what was done is kept."))
+            sent.settle(_TaskError(lost + "Start it again, then this; what was done is kept."))
         except Exception as error:
             sent.settle(_readable(error))
 
@@ -500,10 +500,10 @@ class DaskExecutor(Executor):
             self._refused(sent, worker, answer["refused"])
             return
         if self._members.is_refused(worker):
-            raise Garbage("what it sent before was not right")
+            raise _Garbage("what it sent before was not right")
         if answer["sources"] != checks._sources():
             self._members.mark_suspect(worker)
-        entries = checks.entries_of(answer, sent.plain_task, sent.store)
+        entries = checks._entries_of(answer, sent.plain_task, sent.store)
         for notice in answer.get("notices", ()):
             sent.store.note(notice)
         if entries and self._sample.wanted(worker, sent.plain_task, self._members.device):
@@ -526,7 +526,7 @@ class DaskExecutor(Executor):
         if "lacks" in answer:
             self._lend(sent, {(kind, key) for kind, key in answer["lacks"]}, answer["worker"])
         elif "error" in answer:
-            sent.settle(TaskError(answer["error"]))
+            sent.settle(_TaskError(answer["error"]))
         else:
             sent.settle(CancelledError() if "stopped" in answer else None)
 
@@ -542,18 +542,18 @@ class DaskExecutor(Executor):
         self._members.refuse(worker, problem)
         sent.distrusted += 1
         if sent.distrusted >= _DISTRUSTED or not self._members.fit:
-            raise TaskError(_unfit(worker, problem))
+            raise _TaskError(_unfit(worker, problem))
         self._sender.submit(self._send, sent)
 
     def _refused(self, sent: _RemoteFuture, worker: str, reason: str) -> None:
         self._members.refuse(worker, reason)
         if not self._members.fit:
-            raise TaskError(_unfit(worker, reason))
+            raise _TaskError(_unfit(worker, reason))
         self._sender.submit(self._send, sent)
 
     def _lend(self, sent: _RemoteFuture, names: set[Name], worker: str) -> None:
         if names <= sent.asked:
-            raise TaskError(
+            raise _TaskError(
                 f"The worker {worker} must keep what it is sent; it lacks {sorted(names)} again. "
                 "Make room on its disk."
             )
@@ -570,13 +570,13 @@ class DaskExecutor(Executor):
             self._listener.submit(self._report, text)
 
     def _report(self, text: str) -> None:
-        report = checks.progress_of(text)
+        report = checks._progress_of(text)
         if report is None:
             return
         name, fraction, live = report
         sent = self._sent.get(name)
         if sent is not None and not sent.done():
-            with suppress(Stopped):  # it has been cancelled
+            with suppress(_Stopped):  # it has been cancelled
                 sent.report(fraction, live)
 
     def _watch(self) -> None:
@@ -594,7 +594,7 @@ class DaskExecutor(Executor):
 
 def _readable(error: Exception) -> Exception:
     if type(error).__name__ == "KilledWorker":
-        return TaskError(
+        return _TaskError(
             "The processes of several workers ended while they ran this, most often for want of "
             "memory. Choose smaller sizes, or give workers more (`dask worker --memory-limit`)."
         )

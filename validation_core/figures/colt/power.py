@@ -13,7 +13,7 @@ from scipy.stats import kstwo
 from validation_core import statistics
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import Sight, _pictures, gamma_slider
+from validation_core.figures.colt.theta import Sight, _gamma_slider, _pictures
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -27,9 +27,9 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     VLine,
+    _standing,
     along,
     over,
-    standing,
 )
 from validation_core.figures.power import _PowerCurve, curves
 from validation_core.localization import Maps
@@ -89,7 +89,7 @@ def power(
         "were correct, every curve would lie at the dashed level.",
     )
     return live.payload(
-        sliders=gamma_slider(gammas, start),
+        sliders=_gamma_slider(gammas, start),
         panels=[panel],
         columns=1,
         headline=along("gamma", [_answer(cells, gamma) for gamma in gammas]),
@@ -161,7 +161,7 @@ def ranks(
     """
     several = len(gammas) > 1
     return live.payload(
-        sliders=gamma_slider(gammas, start),
+        sliders=_gamma_slider(gammas, start),
         headline=along("gamma", [_uniform(each, alpha) for each in maps]),
         panels=[
             along("gamma", [_histogram(each) for each in maps]),
@@ -341,7 +341,7 @@ def _leaf(alpha: float, tree: Maps) -> Panel:
     cloud = np.concatenate([tree.q[at], tree.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(tree.truth_inside[at].mean())
-    still = standing(panel, {"x": at})
+    still = _standing(panel, {"x": at})
     return replace(
         still,
         marks=[

@@ -15,12 +15,12 @@ from validation_core.figures.marks import (
     Heat,
     Line,
     Mark,
+    Over,
     Panel,
     Points,
     Shades,
     Slider,
     VLine,
-    _Over,
     along,
     over,
 )
@@ -133,7 +133,7 @@ def _padded(lines: Sequence[Array]) -> tuple[Array, Array]:
     return out[..., 0], out[..., 1]
 
 
-def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[_Over], ...]:
+def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
     """Points (..., S, 2) as (x, y) of those inside and of those outside, nan for the others."""
     where = inside[..., None] > 0
     at = np.broadcast_to(points, (*inside.shape, 2))
@@ -141,7 +141,7 @@ def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[_Over], ..
     return tuple(_pair(part, *sliders) for part in parts)
 
 
-def _pair(points: Array, *sliders: str) -> list[_Over]:
+def _pair(points: Array, *sliders: str) -> list[Over]:
     """Points (..., S, 2) as x and y over sliders."""
     return [over(points[..., i], *sliders) for i in (0, 1)]
 
@@ -200,7 +200,7 @@ def _panel(
     )
 
 
-def _draws(within: list[_Over], without: list[_Over]) -> list[Mark]:
+def _draws(within: list[Over], without: list[Over]) -> list[Mark]:
     """q's draws, filled in the ball."""
     return [
         Points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
@@ -208,7 +208,7 @@ def _draws(within: list[_Over], without: list[_Over]) -> list[Mark]:
     ]
 
 
-def _centre(at: list[_Over]) -> Points:
+def _centre(at: list[Over]) -> Points:
     """The learnt centre."""
     return Points(*at, color=COLT, size=11, symbol="diamond")
 
@@ -401,7 +401,7 @@ _BEFORE = 15
 """Places x at which draws are shown while a localizer learns."""
 
 
-def gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
+def _gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
     """The strength, as all views of CoLT have it; none for one gamma."""
     if len(gammas) == 1:
         return []
@@ -434,7 +434,7 @@ def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.
     sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
     return live.payload(
-        sliders=[*gamma_slider(gammas, start), slider],
+        sliders=[*_gamma_slider(gammas, start), slider],
         panels=[along("gamma", [draw(q, truth) for q, truth in sides])],
     )
 
@@ -653,7 +653,7 @@ def _legend(outlined: bool) -> list[tuple[str, str, str]]:
     ]
 
 
-def _over(points: Array) -> list[_Over]:
+def _over(points: Array) -> list[Over]:
     """Points (V, T, 2) as x and y over the slider."""
     return [over(points[..., i], "x") for i in (0, 1)]
 

@@ -21,13 +21,13 @@ from validation_core.figures.colt.theta import (
     _centre,
     _draws,
     _edges,
+    _gamma_slider,
     _pair,
     _path,
     _plane,
     _region,
     _split,
     _subscript,
-    gamma_slider,
 )
 from validation_core.figures.colt.theta import _panel as theta_panel
 from validation_core.figures.marks import (
@@ -42,8 +42,8 @@ from validation_core.figures.marks import (
     Points,
     Shades,
     Slider,
+    Text,
     VLine,
-    _Text,
     along,
     over,
     sentence,
@@ -219,7 +219,7 @@ def payload(
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
     beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
     return live.payload(
-        sliders=[*gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
+        sliders=[*_gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
         panels=[
             along("gamma", theta._pictures(maps, sight)),
             *(along("gamma", panels) for panels in beside),
@@ -274,7 +274,7 @@ def _place_labels(x: Array) -> list[str]:
     return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
 
 
-def _headline(maps: Maps, alpha: float) -> _Text:
+def _headline(maps: Maps, alpha: float) -> Text:
     """The answer in one sentence: the ball over all x, and at the slider's x."""
     u, here = float(maps.u_star), _shares(maps)
     p = f"KS p-value {equals(float(maps.pvalue))}"

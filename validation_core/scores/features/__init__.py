@@ -50,7 +50,7 @@ class _Bank(NamedTuple):
     cells: int
 
 
-def bank_count(shape: tuple[int, int, int]) -> int:
+def _bank_count(shape: tuple[int, int, int]) -> int:
     """Numbers that describe an image of this shape (H, W, C)."""
     h, w, c = shape
     block, cells = _divisor(h, w, _BLOCK), _divisor(h, w, _CELLS)
@@ -58,7 +58,7 @@ def bank_count(shape: tuple[int, int, int]) -> int:
     return int(c * (SCALES * ORIENTATIONS + block**2 - 1 + 2 * blocks + cells**2))
 
 
-def bank_features(images: NDArray[np.floating]) -> _Floats:
+def _bank_features(images: NDArray[np.floating]) -> _Floats:
     """Features (n, F) of images (n, H, W, C), F as `count` says; grey or in three colours."""
     bank = _bank(*images.shape[1:3])
     planes = _planes(images)  # (n, C, H, W)
@@ -66,7 +66,7 @@ def bank_features(images: NDArray[np.floating]) -> _Floats:
     return np.concatenate([part.reshape(len(images), -1) for part in parts], axis=1)
 
 
-def wavelet(height: int, width: int, scale: int, orientation: int) -> NDArray[np.float64]:
+def _wavelet(height: int, width: int, scale: int, orientation: int) -> NDArray[np.float64]:
     """The transfer function of one wavelet at every frequency (H, W), as `np.fft.fft2` has them.
 
     Real and symmetric: a Gaussian in the logarithm of the frequency and in the angle.
@@ -83,7 +83,7 @@ def wavelet(height: int, width: int, scale: int, orientation: int) -> NDArray[np
     return np.asarray((gain + mirrored) / 2)
 
 
-def hann(height: int, width: int) -> NDArray[np.float64]:
+def _hann(height: int, width: int) -> NDArray[np.float64]:
     """The window (H, W) that every image is seen through, its mean square 1."""
     window = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (height, width)))
     return np.asarray(window / np.sqrt((window**2).mean()))
@@ -98,7 +98,7 @@ def _bank(height: int, width: int) -> _Bank:
     if width % 2 == 0:
         twice[-1] = 1
     gains = [
-        (wavelet(height, width, scale, orientation)[:, :half] ** 2 * twice).ravel()
+        (_wavelet(height, width, scale, orientation)[:, :half] ** 2 * twice).ravel()
         for scale in range(SCALES)
         for orientation in range(ORIENTATIONS)
     ]
@@ -107,7 +107,7 @@ def _bank(height: int, width: int) -> _Bank:
     cosines = np.sqrt(2 / block) * np.cos(np.arange(block)[:, None] * place)
     cosines[0] /= np.sqrt(2)
     return _Bank(
-        hann(height, width).astype(np.float32),
+        _hann(height, width).astype(np.float32),
         # Parseval: the mean square over the image is the sum of powers over (H W)^2.
         (np.stack(gains, axis=1) / (height * width) ** 2).astype(np.float32),
         cosines.astype(np.float32),
@@ -196,11 +196,11 @@ def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
     for first in range(0, len(images), _ROWS):
         part = slice(first, first + _ROWS)
         if kind == "filters":
-            out[part] = bank_features(images[part])
+            out[part] = _bank_features(images[part])
         else:
             from validation_core.scores.features import pretrained
 
-            out[part] = pretrained.features(kind, images[part])
+            out[part] = pretrained._features(kind, images[part])
     return out
 
 
@@ -211,7 +211,7 @@ def _shape(images: NDArray[np.floating]) -> Shape:
 
 def count(kind: Kind, shape: Shape) -> int:
     """F, how many numbers describe an image."""
-    return {"filters": bank_count(shape), "pretrained": 1280, "inception": 2048}[kind]
+    return {"filters": _bank_count(shape), "pretrained": 1280, "inception": 2048}[kind]
 
 
 def missing(kind: Kind) -> str:
@@ -220,4 +220,4 @@ def missing(kind: Kind) -> str:
         return ""
     from validation_core.scores.features import pretrained
 
-    return pretrained.missing(kind)
+    return pretrained._missing(kind)

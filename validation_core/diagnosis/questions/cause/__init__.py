@@ -38,10 +38,10 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
     _classify,
     _Likeness,
+    _missed_mode,
     _null_pvalue,
     _reference_sets,
     _refined,
-    missed_mode,
 )
 from validation_core.diagnosis.records import equals
 from validation_core.figures import style
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _LEAST_ROWS, _LEAST_DRAWS = 100, 20
 
 
-class Cause(Question["_LikelyCause"]):
+class _Cause(Question["_LikelyCause"]):
     """Which injected defect a table looks like."""
 
     name = "cause"
@@ -334,7 +334,7 @@ def _cause_of(
     sets = _refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
     likeness, p = _classify(sets, contraction), _null_pvalue(sets.null)
     faults = tuple(repeats.faults(table))
-    mode = missed_mode(ready)
+    mode = _missed_mode(ready)
     name, why = _verdict(likeness, p, faults, mode)
     order = sorted(likeness.weights, key=lambda cause: not (mode and cause == "missing_mode"))
     causes = tuple(

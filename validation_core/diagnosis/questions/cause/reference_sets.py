@@ -821,7 +821,7 @@ _HALVINGS = 30
 _REACH = 3.0  # bandwidths beyond the sample's ends
 
 
-class Modality(NamedTuple):
+class _Modality(NamedTuple):
     """Silverman's test of a single mode."""
 
     pvalue: float
@@ -830,7 +830,7 @@ class Modality(NamedTuple):
     """Where the estimate is lowest between its two highest modes, at half that bandwidth."""
 
 
-def modality(values: Array, rng: np.random.Generator, samples: int = 199) -> Modality:
+def _modality(values: Array, rng: np.random.Generator, samples: int = 199) -> _Modality:
     """Test whether a sample (n,) stems from a density with one mode.
 
     Raises:
@@ -853,7 +853,7 @@ def modality(values: Array, rng: np.random.Generator, samples: int = 199) -> Mod
     noise = high * rng.standard_normal(drawn.shape)
     again = values.mean() + shrink * (drawn - values.mean() + noise)
     larger = int((_modes(again, high) > 1).sum())
-    return Modality((1 + larger) / (1 + samples), _valley(values, high / 2))
+    return _Modality((1 + larger) / (1 + samples), _valley(values, high / 2))
 
 
 def _density(values: Array, bandwidth: float) -> tuple[Array, Array]:
@@ -906,7 +906,7 @@ _SAMPLES = 999
 _MOST = 8  # parameters: those in which most true values lie far out
 
 
-def missed_mode(table: _PreparedTable) -> _Finding | None:
+def _missed_mode(table: _PreparedTable) -> _Finding | None:
     """The parameter in which most true values lie beyond a gap that q's draws do not cross.
 
     Its number is the share of true values there with its exact interval; `right` is q's share,
@@ -926,7 +926,7 @@ def missed_mode(table: _PreparedTable) -> _Finding | None:
         near = truth[off <= np.quantile(off, 1 - _LEAST), i]
         if not np.ptp(near) > 0:
             continue
-        seen = modality(near, stream(table.seed, "cause", "modes", i), _SAMPLES)
+        seen = _modality(near, stream(table.seed, "cause", "modes", i), _SAMPLES)
         if seen.pvalue > LEVEL / len(chosen) or not abs(seen.valley) >= _FROM:
             continue
         side = 1.0 if seen.valley > 0 else -1.0

@@ -33,7 +33,7 @@ from validation_core.diagnosis.questions.over_x.scan import (
     _OverXFeatures,
 )
 from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.tasks import training
+from validation_core.diagnosis.tasks import _training
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.figures.outcome import Drawn
@@ -63,7 +63,7 @@ FEWEST = 40
 """Rows below which no stretch of x has enough of them."""
 
 
-class OverX(Question["_ErrorsOverX"]):
+class _OverX(Question["_ErrorsOverX"]):
     """Which observations q fails for."""
 
     name = "over_x"
@@ -98,7 +98,7 @@ class OverX(Question["_ErrorsOverX"]):
         network = None
         for method in methods:
             if method.reads_classifier and learning.obstacle(WithinX(), upload) is None:
-                network = training(upload, method, seed)
+                network = _training(upload, method, seed)
                 break
         if network is None:
             return (_OverXStudy(digest=upload.digest, seed=seed),)

@@ -73,7 +73,7 @@ DEFAULT = ("bias", "bias_all", "too_narrow", "missing_mode")
 """What is injected unasked: what is in one parameter comes first."""
 
 
-class WhatWouldBeCaught(Question["_Sensitivity"]):
+class _WhatWouldBeCaught(Question["_Sensitivity"]):
     """How large a defect would have to be for these tests to find it on such a table."""
 
     name = "sensitivity"

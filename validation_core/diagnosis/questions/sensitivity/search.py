@@ -114,7 +114,7 @@ class _PowerExperiment:
             how = learning.recipe(upload, method)
             assert how is not None
             if how not in trained:
-                data = learning.training_set(upload, how, self.seed)
+                data = learning._training_set(upload, how, self.seed)
                 (trained[how],) = how.learn_all([data], [self.seed])
             return trained[how]
 
