@@ -3,7 +3,8 @@
 import numpy as np
 
 from validation_core import diagnosis
-from validation_core.diagnosis import _run_method, questions
+from validation_core.diagnosis import questions
+from validation_core.diagnosis.tasks import _run_method
 from validation_core.figures.marks import Axis, Panel, Points, Shades
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import SBC

@@ -8,8 +8,9 @@ import pytest
 
 from tests.conftest import ROOT
 from validation_core import keys
-from validation_core.bayes import MODELS, _Concrete, _Ionosphere
+from validation_core.bayes import MODELS
 from validation_core.bayes import model as designs
+from validation_core.bayes.models import _Concrete, _Ionosphere
 from validation_core.benchmarks.bayes_model import BayesModel
 
 KINDS = {"ionosphere": _Ionosphere, "concrete": _Concrete}

@@ -8,6 +8,7 @@ from validation_core.diagnosis import questions, tasks
 from validation_core.diagnosis.claims import TITLES
 from validation_core.diagnosis.questions.calibration import _RowErrorStudy
 from validation_core.diagnosis.questions.over_x import _over_x
+from validation_core.diagnosis.tasks import _run_method
 from validation_core.methods import SBC, Omnibus
 from validation_core.omnibus.battery import SHARES
 from validation_core.statistics import binomial_bounds
@@ -31,7 +32,7 @@ def made(seed, n=60, k=20, shift=0.0):
 def answered(upload, seed):
     """A verdict without learned scores, and what two panels say under it."""
     tasks.hold(upload)
-    sbc = diagnosis._run_method(upload, SBC(), seed, network=lambda: None)
+    sbc = _run_method(upload, SBC(), seed, network=lambda: None)
     found = diagnosis.verdict(
         [tasks._run_relabelling(upload, QUICK, seed, {}), sbc], upload, seed=seed
     )

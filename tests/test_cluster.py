@@ -13,16 +13,23 @@ from tests.cluster import Cluster
 from tests.test_engine import LONG, LONG_WAIT, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.__main__ import main
-from validation_core.bayes import Hospitals, _Concrete
+from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import Laplace, Variational
+from validation_core.bayes.models import _Concrete
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli.options import _Counted
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.engine import Engine, SelfCheck, _SerialExecutor
-from validation_core.engine.cluster import _DaskExecutor, _Unreachable, checks
+from validation_core.engine import Engine, SelfCheck
+from validation_core.engine.cluster import checks
 from validation_core.engine.cluster import executor as dask_executor
-from validation_core.engine.cluster.executor import _ClusterState, _RemoteFuture, _SchedulerLink
-from validation_core.engine.job import _TaskError, perform
+from validation_core.engine.cluster.executor import (
+    _ClusterState,
+    _DaskExecutor,
+    _RemoteFuture,
+    _SchedulerLink,
+    _Unreachable,
+)
+from validation_core.engine.job import _SerialExecutor, _TaskError, perform
 from validation_core.front.work import run_on_engine
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
 from validation_core.models import Simulated, Training, TrainTask

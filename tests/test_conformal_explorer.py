@@ -10,7 +10,8 @@ from validation_core import keys, models, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma
-from validation_core.engine import Engine, WorkerPool, _SerialExecutor
+from validation_core.engine import Engine, WorkerPool
+from validation_core.engine.job import _SerialExecutor
 from validation_core.figures import conformal as figures
 from validation_core.figures.conformal import Counted, Look
 from validation_core.methods import C2ST, Multiple, Uniform

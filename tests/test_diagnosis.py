@@ -12,7 +12,8 @@ from validation_core import diagnosis, keys, tables
 from validation_core.diagnosis import Record, learning, tasks
 from validation_core.diagnosis.learning import _held_back
 from validation_core.diagnosis.verdict import _by_ranks, _by_scores
-from validation_core.engine import Engine, _SerialExecutor
+from validation_core.engine import Engine
+from validation_core.engine.job import _SerialExecutor
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.report import html

@@ -14,8 +14,8 @@ import pytest
 from tests.conftest import ROOT
 from validation_core import engine as engines
 from validation_core import keys
-from validation_core.engine import Engine, SelfCheck, WorkerPool, _SerialExecutor, job_key
-from validation_core.engine.job import _TaskError, perform
+from validation_core.engine import Engine, SelfCheck, WorkerPool, job_key
+from validation_core.engine.job import _SerialExecutor, _TaskError, perform
 from validation_core.keys import Specification
 from validation_core.store import Store
 

@@ -27,7 +27,8 @@ from tests.conftest import ROOT
 from tests.test_engine import LONG_WAIT, eventually
 from validation_core import diagnosis, keys
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.engine import Engine, SelfCheck, _SerialExecutor
+from validation_core.engine import Engine, SelfCheck
+from validation_core.engine.job import _SerialExecutor
 from validation_core.methods import SBC
 from validation_core.models import TrainTask
 from validation_core.store import Store, Unkept

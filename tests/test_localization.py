@@ -30,6 +30,7 @@ from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.localizer_training import TrainedLocalizer, _LocalizerFrame
+from validation_core.statistics.uniformity import _ks_location
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import Benchmark, Paper
@@ -205,7 +206,7 @@ def test_equal_laws_are_told_as_chance(store):
 def test_choosing_and_quoting_share_nothing(store):
     """u* comes from the first batch alone, everything quoted from the second."""
     maps = mapped(store, Normals(d=1), n=300)
-    place, _ = statistics._ks_location(maps.u_choose)
+    place, _ = _ks_location(maps.u_choose)
     assert float(maps.u_star) == pytest.approx(place, abs=1e-6)
     assert float(maps.inside) == pytest.approx(np.mean(maps.u_quote <= maps.u_star), abs=0.004)
     assert not np.isin(maps.u_quote, maps.u_choose).any()

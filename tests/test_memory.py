@@ -10,6 +10,7 @@ import pytest
 
 from validation_core import diagnosis, sampling, scores
 from validation_core.diagnosis import learning
+from validation_core.diagnosis.tasks import _run_method
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.rng import stream
 from validation_core.scores.quantities import Quantities
@@ -66,7 +67,7 @@ def test_a_test_holds_a_fraction_of_the_draws(method, reads):
     network = _network(reads)[1] if reads else None
 
     def test():
-        record = diagnosis._run_method(upload, method, 0, network=lambda: network)
+        record = _run_method(upload, method, 0, network=lambda: network)
         assert record.status == "ran"
 
     assert _traced(test) < 0.3 * upload.data.q.nbytes

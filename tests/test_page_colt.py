@@ -20,14 +20,8 @@ from validation_core.figures.colt import power as power_figures
 from validation_core.figures.colt import theta, where
 from validation_core.figures.marks import Over, along
 from validation_core.figures.power import curves
-from validation_core.localization import (
-    GammaMapsStudy,
-    Maps,
-    MapTask,
-    _GammaMaps,
-    maps,
-    over_gamma,
-)
+from validation_core.localization import GammaMapsStudy, Maps, MapTask, maps, over_gamma
+from validation_core.localization.over_gamma import _GammaMaps
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.scores import localizer

@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import jobs, visitors
 from pages.ui import services as shared
 from tests.conftest import ROOT
-from validation_core import engine as engines
 from validation_core import keys
 from validation_core.engine import SelfCheck
+from validation_core.engine.job import _SerialExecutor
 from validation_core.engine.pool import Future
 from validation_core.store import Store
 
@@ -20,7 +20,7 @@ PAGE = str(ROOT / "pages" / "models/page.py")
 HTML = "<script>alert(1)</script>.npz"
 
 
-class Held(engines._SerialExecutor):
+class Held(_SerialExecutor):
     """Keeps each task until a test lets it go, so that a job is under way."""
 
     slots = 1

@@ -5,9 +5,10 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import norm
 
-from validation_core import diagnosis, keys, statistics
+from validation_core import keys, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis.tasks import _run_method
 from validation_core.figures import diagnosis as draw
 from validation_core.methods import SBC, TARP
 from validation_core.rng import stream
@@ -36,7 +37,7 @@ def compared(*uploads, reference=0, methods=None):
     methods = (SBC(),) if methods is None else methods
     for upload in uploads:
         got = [
-            diagnosis._run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))
+            _run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))
             for method in methods
         ]
         records.append(got)

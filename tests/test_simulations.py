@@ -6,24 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from validation_core.bayes import MODELS, HeartTransplants, Hospitals, _Concrete
+from validation_core.bayes import MODELS, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational
 from validation_core.bayes.model import log_joint
-from validation_core.engine import Engine, _SerialExecutor
-from validation_core.simulations import (
-    FOUR,
-    GRID,
-    MS,
-    InferenceRun,
-    Plan,
-    _summary,
-    collect,
-    curves,
-    figure,
-)
+from validation_core.bayes.models import _Concrete
+from validation_core.engine import Engine
+from validation_core.engine.job import _SerialExecutor
+from validation_core.simulations import FOUR, GRID, MS, InferenceRun, Plan, collect, curves, figure
 from validation_core.simulations import tested as made_for  # pytest collects test*
 from validation_core.simulations.curves import figure_rows, rows
-from validation_core.simulations.runs import _price, trained
+from validation_core.simulations.runs import _price, _summary, trained
 from validation_core.store import Store
 
 HEART, EXACT = HeartTransplants(), ALGORITHMS["exact"]

@@ -7,7 +7,7 @@ import pytest
 from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace
 from validation_core.figures import style
-from validation_core.simulations import MS, Plan, Terms, _TermSummary
+from validation_core.simulations import MS, Plan, Terms
 from validation_core.simulations import curves as divergence
 from validation_core.simulations.curves import (
     SCALE,
@@ -15,6 +15,7 @@ from validation_core.simulations.curves import (
     _DivergenceCurve,
     _Subplot,
 )
+from validation_core.simulations.runs import _TermSummary
 
 X = np.array([10.0, 100, 1000])
 NAN = np.nan

@@ -10,6 +10,7 @@ from scipy.special import erfc
 from validation_core import statistics as st
 from validation_core.rng import stream
 from validation_core.statistics import laws
+from validation_core.statistics.uniformity import _ks_location
 
 TESTS = [st.ks, st.anderson_darling, st.cramer_von_mises]
 
@@ -93,7 +94,7 @@ def test_equal_ranks_are_rejected_and_finite(test):
         assert outcome.pvalue < 1e-6
 
 
-@pytest.mark.parametrize("test", [*TESTS, st._ks_location, st.ecdf_difference])
+@pytest.mark.parametrize("test", [*TESTS, _ks_location, st.ecdf_difference])
 @pytest.mark.parametrize(
     ("u", "says"),
     [
@@ -110,7 +111,7 @@ def test_refuses_what_is_no_set_of_ranks(test, u, says):
 
 def test_location_is_where_the_distance_is_reached():
     u = stream(4).random((20, 80)) ** np.linspace(0.5, 2, 20)[:, None]
-    u_star, difference = st._ks_location(u)
+    u_star, difference = _ks_location(u)
     np.testing.assert_allclose(np.abs(difference), st.ks(u).statistic, rtol=1e-12)
     assert (difference[:5] < 0).all()  # powers below one move ranks up: F_n below the diagonal
     assert (difference[-5:] > 0).all()

@@ -7,7 +7,8 @@ import pytest
 
 from validation_core import keys
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.engine import Engine, _SerialExecutor
+from validation_core.engine import Engine
+from validation_core.engine.job import _SerialExecutor
 from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, WithinX
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier

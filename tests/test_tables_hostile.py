@@ -20,6 +20,7 @@ from pages.diagnose import files as page_files
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
 from validation_core.tables import guarded, reading
+from validation_core.tables.reading import _preview
 
 N, K, D, M = 60, 12, 2, 3
 
@@ -399,7 +400,7 @@ def test_a_limit_is_above_zero(limit):
     with pytest.raises(ValueError, match="above zero"):
         tables.read_files([("a", npz(table()))], limit=limit)
     with pytest.raises(ValueError, match="above zero"):
-        tables._preview(npz(table()), limit=limit)
+        _preview(npz(table()), limit=limit)
 
 
 def test_no_space_for_a_copy_is_said(monkeypatch, tmp_path):

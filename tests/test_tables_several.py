@@ -9,6 +9,7 @@ import pytest
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
 from validation_core.tables import AmbiguousOrder, source
+from validation_core.tables.reading import _preview
 from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -110,7 +111,7 @@ def test_the_order_is_asked_for_several_too():
 
 @pytest.mark.parametrize("make", [npz, hdf5, lambda arrays: parquet_file(columns(arrays))])
 def test_a_preview_knows_the_sizes(make):
-    seen = tables._preview(make(table()))
+    seen = _preview(make(table()))
     assert (seen.n, seen.k, seen.d, seen.m) == (N, K, D, M)
     assert seen.problem is None
     assert {"theta", "x", "theta_q"} <= {array.role for array in seen.arrays}
@@ -124,23 +125,23 @@ def test_a_preview_knows_the_sizes(make):
 )  # fmt: skip
 def test_a_preview_knows_the_draws_in_every_order(shapes, k):
     arrays = dict(zip(("theta", "x", "theta_q"), map(np.zeros, shapes), strict=True))
-    assert tables._preview(npz(arrays)).k == k
+    assert _preview(npz(arrays)).k == k
 
 
 def test_a_preview_reads_no_numbers_and_tells_what_will_be_refused():
     content = npz({"theta": np.zeros((2000, 1000)), "<x>": np.zeros(3)})
     tracemalloc.start()
-    seen = tables._preview(content, limit=2**20)
+    seen = _preview(content, limit=2**20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2_000_000
     assert "at most" in seen.problem
     assert (seen.n, seen.k, seen.m) == (2000, None, None)
-    assert "missing: x, theta_q" in tables._preview(content).problem
-    pair = tables._preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
+    assert "missing: x, theta_q" in _preview(content).problem
+    pair = _preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
     assert (pair.n, pair.d, pair.problem) == (50, 2, None)
     with pytest.raises(ValueError, match="an empty file"):
-        tables._preview(b"")
+        _preview(b"")
 
 
 # Files on the server's machine

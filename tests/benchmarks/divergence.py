@@ -18,8 +18,9 @@ from pages.divergence.controls import MOST
 from tests.conftest import ROOT
 from validation_core.front.divergence import TITLE, DivergenceResult
 from validation_core.report.document import sheet
-from validation_core.simulations import GRID, MS, _summary, collect, figure, tested
+from validation_core.simulations import GRID, MS, collect, figure, tested
 from validation_core.simulations.curves import size
+from validation_core.simulations.runs import _summary
 from validation_core.store import Store
 
 LAST = MOST[-1]

@@ -13,16 +13,7 @@ from validation_core.bayes.models import (
     _Ionosphere,
 )
 
-__all__ = [
-    "MODELS",
-    "GLMBinomial",
-    "HeartTransplants",
-    "Hospitals",
-    "Model",
-    "_Concrete",
-    "_Ionosphere",
-    "closed",
-]
+__all__ = ["MODELS", "GLMBinomial", "HeartTransplants", "Hospitals", "Model", "closed"]
 
 MODELS: dict[str, type[Model]] = {
     kind.name: kind for kind in (GLMBinomial, HeartTransplants, Hospitals, _Ionosphere, _Concrete)

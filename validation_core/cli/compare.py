@@ -20,7 +20,7 @@ from validation_core.diagnosis.questions.posteriors import number
 from validation_core.front.compare import compared
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option("files", type=Path, nargs="+", metavar="FILE", help="tables of the same simulations")

@@ -57,7 +57,7 @@ at several rows (a constant x, a few distinct x), they are not independent, and 
 """
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
     option = parser.add_argument

@@ -32,7 +32,7 @@ from validation_core.simulations.curves import Row
 _WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option(

@@ -12,7 +12,7 @@ from validation_core.cli.options import _Counted
 from validation_core.gallery import FOLDER, Part
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option("--make", action="store_true", help="compute what is missing, and ship it")

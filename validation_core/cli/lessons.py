@@ -12,7 +12,7 @@ from validation_core.front.work import run_on_engine
 from validation_core.lessons import LESSONS
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option("--html", type=Path, required=True, metavar="FOLDER", help="where the files go")

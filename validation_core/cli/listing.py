@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from validation_core.types import Benchmark
 
 
-def _add_methods(parser: argparse.ArgumentParser) -> None:
+def add_methods(parser: argparse.ArgumentParser) -> None:
     """Arguments of `methods`."""
     _json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.METHODS, chosen.json))
 
 
-def _add_benchmarks(parser: argparse.ArgumentParser) -> None:
+def add_benchmarks(parser: argparse.ArgumentParser) -> None:
     """Arguments of `benchmarks`."""
     _json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.BENCHMARKS, chosen.json))
 
 
-def _add_store(parser: argparse.ArgumentParser) -> None:
+def add_store(parser: argparse.ArgumentParser) -> None:
     """Arguments of `store`."""
     parser.add_argument("action", choices=("ls", "prune", "verify"))
     _json_option(parser)

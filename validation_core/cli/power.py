@@ -26,7 +26,7 @@ from validation_core.sweep.trials import TrialDesign
 _TRIALS = 200
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option("--comparison", metavar="NAME", help="a paper's figure or a demonstration, by name")

@@ -3,7 +3,6 @@
 from validation_core.diagnosis.learning import (
     RECIPE,
     WHY_NOT_ALL,
-    _training_set,
     default_methods,
     further_methods,
     further_names,
@@ -14,13 +13,11 @@ from validation_core.diagnosis.learning import (
 from validation_core.diagnosis.records import (
     SMALLEST,
     Record,
-    _distances,
     equals,
     findings,
     pvalue_text,
     remark,
 )
-from validation_core.diagnosis.tasks import _run_method
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
 
 __all__ = [
@@ -31,9 +28,6 @@ __all__ = [
     "Diagnosis",
     "Parameter",
     "Record",
-    "_distances",
-    "_run_method",
-    "_training_set",
     "default_methods",
     "equals",
     "findings",

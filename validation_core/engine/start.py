@@ -42,7 +42,7 @@ def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> 
     Raises:
         ValueError: for what is no address.
     """
-    from validation_core.engine.cluster import _DaskExecutor, _Unreachable
+    from validation_core.engine.cluster.executor import _DaskExecutor, _Unreachable
 
     cluster = _DaskExecutor(address)
     if here is None:
@@ -86,7 +86,7 @@ def executor(name: str | None, say: Say) -> Executor:
 
 def _connected(chosen: Executor) -> Executor:
     """A cluster that does not answer is told of before anything is asked of it."""
-    from validation_core.engine.cluster import _DaskExecutor
+    from validation_core.engine.cluster.executor import _DaskExecutor
 
     if isinstance(chosen, _DaskExecutor):
         try:

@@ -1,8 +1,7 @@
 """Where a trained localizer's ball lies, and where along x it is wrong: the CoLT page's maps."""
 
-from validation_core.localization.maps import Maps, MapTask, _Spine, places_of
+from validation_core.localization.maps import Maps, MapTask, places_of
 from validation_core.localization.outline import (
-    _Projected,
     areas,
     bend,
     contours,
@@ -12,8 +11,8 @@ from validation_core.localization.outline import (
     rims,
     stacked,
 )
-from validation_core.localization.over_gamma import GammaMapsStudy, _GammaMaps
-from validation_core.localization.over_x import LocalRate, RateCurve, _RateHeat, local_rate
+from validation_core.localization.over_gamma import GammaMapsStudy
+from validation_core.localization.over_x import LocalRate, RateCurve, local_rate
 
 __all__ = [
     "GammaMapsStudy",
@@ -21,10 +20,6 @@ __all__ = [
     "MapTask",
     "Maps",
     "RateCurve",
-    "_GammaMaps",
-    "_Projected",
-    "_RateHeat",
-    "_Spine",
     "areas",
     "bend",
     "contours",

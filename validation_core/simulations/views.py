@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
 from validation_core.figures.marks import HLine, Mark, Panel, Slider, over, sentence
-from validation_core.simulations import MS, Plan, Terms, _summary, _TermSummary, tested
+from validation_core.simulations import MS, Plan, Terms, tested
 from validation_core.simulations.curves import (
     _along,
     _beside,
@@ -21,6 +21,7 @@ from validation_core.simulations.curves import (
     size,
 )
 from validation_core.simulations.curves import marks as line_marks
+from validation_core.simulations.runs import _summary, _TermSummary
 from validation_core.types import Array
 
 PREFIXES = (10, 25, 50, 100, 200)

@@ -3,9 +3,9 @@
 Nothing here knows what a score is or where it came from.
 """
 
-from validation_core.statistics.coverage import _Atc, atc, bootstrap_band
+from validation_core.statistics.coverage import atc, bootstrap_band
 from validation_core.statistics.curves import bins, histogram, histogram_band
-from validation_core.statistics.differences import _AccuracyTest, _AucTest, auc, c2st, multiple
+from validation_core.statistics.differences import auc, c2st, multiple
 from validation_core.statistics.intervals import (
     binomial_bounds,
     clopper_pearson,
@@ -14,12 +14,7 @@ from validation_core.statistics.intervals import (
     total_variation_bounds,
     wilson,
 )
-from validation_core.statistics.localization import (
-    _BallMass,
-    _KolmogorovDistance,
-    ball,
-    kolmogorov,
-)
+from validation_core.statistics.localization import ball, kolmogorov
 from validation_core.statistics.ranks import (
     NormalLaw,
     PooledLaw,
@@ -30,7 +25,6 @@ from validation_core.statistics.ranks import (
 from validation_core.statistics.uniformity import (
     GRID,
     Uniformity,
-    _ks_location,
     anderson_darling,
     cramer_von_mises,
     ecdf_band,
@@ -43,12 +37,6 @@ __all__ = [
     "NormalLaw",
     "PooledLaw",
     "Uniformity",
-    "_AccuracyTest",
-    "_Atc",
-    "_AucTest",
-    "_BallMass",
-    "_KolmogorovDistance",
-    "_ks_location",
     "anderson_darling",
     "atc",
     "auc",

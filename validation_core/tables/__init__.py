@@ -8,7 +8,7 @@ in a process of bounded memory and time alone.
 from __future__ import annotations
 
 from validation_core.tables.guarded import warm
-from validation_core.tables.reading import _Preview, _preview, read, read_files
+from validation_core.tables.reading import read, read_files
 from validation_core.tables.source import (
     LIMIT,
     ORDERS,
@@ -26,8 +26,6 @@ __all__ = [
     "Order",
     "UnknownArrays",
     "Upload",
-    "_Preview",
-    "_preview",
     "guessed",
     "read",
     "read_files",

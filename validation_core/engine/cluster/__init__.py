@@ -30,7 +30,3 @@ Where workers compute on a GPU, here or on a cluster, one task that runs a netwo
 and the others queue for it; tasks that run none go on beside it on the other workers. A task whose
 worker process ends unexpectedly is tried once more before it fails.
 """
-
-from .executor import _DaskExecutor, _Unreachable
-
-__all__ = ["_DaskExecutor", "_Unreachable"]
