@@ -19,9 +19,9 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
-from validation_core import scratch
+from validation_core import cli
+from validation_core import store as scratch
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.cli import ending
 from validation_core.engine import Engine, SelfCheck, Task, WorkerPool
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.models import Simulated, Training, TrainTask
@@ -96,7 +96,7 @@ def _say(**facts: object) -> None:
 
 def main() -> None:
     """Serve commands until the input ends."""
-    ending.prepare()
+    cli.prepare()
     clock = time.time
     pool = WorkerPool(2)
     while pool.ready < 2:

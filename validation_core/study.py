@@ -192,7 +192,7 @@ def versions() -> dict[str, str]:
 
 def _device() -> str:
     """Where networks run in this process; without torch there is none."""
-    nets = sys.modules.get("validation_core.learn.nets")
+    nets = sys.modules.get("validation_core.learn.training")
     return "cpu" if nets is None else str(nets.pick_device())
 
 

@@ -11,7 +11,7 @@ from tests.benchmarks.lab import METHODS, Lab, say
 from tests.benchmarks.rows import Row
 from validation_core import sampling
 from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
-from validation_core.learn import nets
+from validation_core.learn import training as nets
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier, TrainedClassifier, _learn_all
 from validation_core.sweep import trials

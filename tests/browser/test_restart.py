@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.browser.driving import LONG, serving
 from tests.server import free_port
-from validation_core import scratch
+from validation_core import store
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -63,4 +63,4 @@ def test_a_server_that_is_told_to_end_or_killed_leaves_nothing_in_memory(tmp_pat
 
 def _in_memory(pid):
     """The folder of a process while its disk takes nothing."""
-    return Path("/dev/shm") / f"nptlab-{scratch._system()}-{pid}-{scratch._started(pid)}"
+    return Path("/dev/shm") / f"nptlab-{store._system()}-{pid}-{store._started(pid)}"

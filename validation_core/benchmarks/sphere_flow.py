@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn.standardizer import StoredNetwork
+from validation_core.learn import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, Paper
@@ -268,7 +268,8 @@ def _assembled(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
 
 def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) -> _TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
-    from validation_core.learn import nets, training
+    from validation_core.learn import training
+    from validation_core.learn import training as nets
     from validation_core.learn.optim import Adam
 
     scale = float(data.theta.std())

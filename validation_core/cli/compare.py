@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from validation_core import ComparisonResult, Store
-from validation_core.cli.ending import tell
+from validation_core.cli import tell
 from validation_core.cli.options import (
     _json_option,
     _Lines,

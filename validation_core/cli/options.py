@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import validation_core as npt
-from validation_core.cli.ending import tell
+from validation_core.cli import tell
 from validation_core.keys import Specification
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep

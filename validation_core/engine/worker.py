@@ -25,7 +25,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from validation_core import keys, scratch
+from validation_core import keys
+from validation_core import store as scratch
 from validation_core.engine.job import Report, _as_json, _readable, _Reply, _Request, perform
 from validation_core.keys import JSON
 from validation_core.store import Store, settle

@@ -35,12 +35,11 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.figures.style import NULL, padded
-from validation_core.highdim.rates import _curves, _patched, rejections
+from validation_core.highdim import _curves, _patched, rejections
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
-from validation_core.scores.feature_classifier import TrainedFeatureClassifier
-from validation_core.scores.features import extract
+from validation_core.scores.features import TrainedFeatureClassifier, extract
 from validation_core.study import Report, Study
 from validation_core.sweep.conformal_explorer import pvalues
 from validation_core.sweep.plan import Sweep

@@ -36,12 +36,18 @@ from validation_core.figures.marks import (
     sentence,
 )
 from validation_core.figures.style import NULL, P, Q, method_style, padded
-from validation_core.highdim.rates import _patched, rejections
+from validation_core.highdim import _patched, rejections
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
-from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
-from validation_core.scores.features import TITLES, Kind, count, extract
+from validation_core.scores.features import (
+    TITLES,
+    FeatureClassifier,
+    Kind,
+    TrainedFeatureClassifier,
+    count,
+    extract,
+)
 from validation_core.study import Report, Study
 from validation_core.sweep.conformal_explorer import pvalues
 from validation_core.types import Array, BlockScores, Joint

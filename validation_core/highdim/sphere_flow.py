@@ -38,7 +38,7 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.figures.style import NULL, P, Q, padded
-from validation_core.highdim.rates import _curves, rejections
+from validation_core.highdim import _curves, rejections
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.models import Training

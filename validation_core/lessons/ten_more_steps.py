@@ -189,7 +189,8 @@ def _networks(seed: int) -> Iterator[Mapping[str, Array]]:
     """The network before its first step and after every ten: logits of p against q."""
     from torch.nn.functional import softplus
 
-    from validation_core.learn import nets, optim
+    from validation_core.learn import optim
+    from validation_core.learn import training as nets
 
     learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
     rows = nets.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
@@ -207,7 +208,7 @@ def _networks(seed: int) -> Iterator[Mapping[str, Array]]:
 
 def _start(seed: int, name: str) -> Mapping[str, Array]:
     """A network that has learnt nothing."""
-    from validation_core.learn import nets
+    from validation_core.learn import training as nets
 
     return nets.perceptron(stream(seed, name), _WIDTHS)
 
@@ -220,7 +221,7 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
     """(..., 2) to (...,), in pieces that stay in the cache."""
     import torch
 
-    from validation_core.learn import nets
+    from validation_core.learn import training as nets
 
     tensors, flat = nets.tensors(network, "cpu"), torch.from_numpy(rows.reshape(-1, 2))
     with torch.no_grad():

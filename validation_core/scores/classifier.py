@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.keys import Arrays
-from validation_core.learn.standardizer import Standardizer, StoredNetwork, robust
+from validation_core.learn import Standardizer, StoredNetwork, robust
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe, _share_ties
@@ -197,7 +197,8 @@ class _Logit:
         """Rows of a pass, and logits (betas, n) of inputs (n, D + M)."""
         import torch
 
-        from validation_core.learn import nets, training
+        from validation_core.learn import training
+        from validation_core.learn import training as nets
 
         device, ends = nets.pick_device(), (self.classifier.trained, self.classifier.initial)
         networks = [
@@ -261,7 +262,8 @@ def _learn_all(
     Worth it on a GPU, where one small network leaves most of the card idle; on a CPU the batch
     costs what its networks cost one by one, so that callers there train them in parallel jobs.
     """
-    from validation_core.learn import nets, training
+    from validation_core.learn import training
+    from validation_core.learn import training as nets
 
     where = nets.pick_device(device)
     scalings = [_scaling(training_set) for training_set in data]

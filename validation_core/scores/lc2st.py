@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import Specification
-from validation_core.learn.standardizer import robust
+from validation_core.learn import robust
 from validation_core.scores.classifier import _scaled
 from validation_core.types import Array, PosteriorTable, narrowed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from validation_core.learn.nets import Parameters, Tensors
+    from validation_core.learn.training import Parameters, Tensors
 
 FEWEST = 8
 """Pairs to learn from: with fewer, swaps leave too few different sets of labels."""
@@ -104,7 +104,7 @@ class LocalScore:
     def __call__(self, theta: Array, x: Array) -> Array:
         import torch
 
-        from validation_core.learn import nets
+        from validation_core.learn import training as nets
 
         device = nets.pick_device()
         z = _scaled(theta, x, self.shift, self.scale)
@@ -134,7 +134,7 @@ def _logits(parameters: Tensors, z: Tensor) -> Tensor:
     """Logits (B, n) of the same inputs z (n, inputs) under B networks."""
     from torch.nn import functional
 
-    from validation_core.learn import nets
+    from validation_core.learn import training as nets
 
     shared = z.expand(len(parameters["bias0"]), -1, -1)  # a view: rows are never copied
     return nets.forward(parameters, shared, activation=functional.relu).squeeze(-1)
@@ -146,7 +146,7 @@ def _train(pairs: _Pairs, recipe: LC2STClassifier, rng: np.random.Generator) -> 
     `rng` draws the networks' starts and the common order of pairs: each takes the steps that it
     would take alone, whichever others are trained beside it.
     """
-    from validation_core.learn import nets
+    from validation_core.learn import training as nets
 
     widths, count = [pairs.first.shape[1], recipe.hidden, recipe.hidden, 1], len(pairs.signs)
     start, device = nets.perceptron(rng, widths, count), nets.pick_device()
@@ -171,7 +171,7 @@ def _trained(
     import torch
     from torch.nn import functional
 
-    from validation_core.learn import nets
+    from validation_core.learn import training as nets
     from validation_core.learn.optim import Adam
     from validation_core.learn.training import descend
 

@@ -15,18 +15,17 @@ from torch import Tensor
 
 from validation_core import statistics
 from validation_core.keys import part
-from validation_core.learn import nets
-from validation_core.learn.nets import Parameters, Tensors
-from validation_core.learn.optim import Adam
-from validation_core.learn.standardizer import (
+from validation_core.learn import (
     GIVEN,
     Standardizer,
     StoredNetwork,
     moments,
     robust,
+    training,
     whitener,
 )
-from validation_core.learn.training import Report, descend
+from validation_core.learn.optim import Adam
+from validation_core.learn.training import Parameters, Report, Tensors, descend
 from validation_core.rng import stream
 from validation_core.scores import _share_ties
 from validation_core.scores.localizer import STARTS, Anchors, Embedding, Localizer
@@ -103,7 +102,7 @@ def _whitened(z: Array) -> NDArray[np.float64]:
 
 def _centre_parameters(recipe: Localizer, m: int, d: int, rng: np.random.Generator) -> Parameters:
     """A network of x that says 0 nearly everywhere, and a linear map of x beside it."""
-    parameters = nets.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
+    parameters = training.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
     parameters[f"bias{recipe.layers}"] *= 0
     return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}
 
@@ -113,20 +112,22 @@ def _embedding_parameters(kind: Embedding, d: int, rng: np.random.Generator) -> 
     if kind == "identity":
         return {}
     if kind == "mlp":
-        return nets.perceptron(rng, [d, 256, 256, 256, d])
+        return training.perceptron(rng, [d, 256, 256, 256, d])
     if kind == "residual":
-        return nets.silenced(nets.perceptron(rng, [d, 256, 256, 256, d]))
+        return training.silenced(training.perceptron(rng, [d, 256, 256, 256, d]))
     scales = np.geomspace(*_SCALES, _FEATURES)
     frequency = rng.standard_normal((d, _FEATURES)) * scales / np.sqrt(d)
     return {
-        **nets.silenced(nets.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])),
+        **training.silenced(training.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])),
         "frequency": frequency.astype(np.float32),
     }
 
 
 def _centre_at(parameters: Tensors, x: Tensor) -> Tensor:
     """theta_l(x) in the frame: x (n, M) to (n, D)."""
-    return nets.forward(parameters, x) + torch.addmm(parameters["shift"], x, parameters["linear"])
+    return training.forward(parameters, x) + torch.addmm(
+        parameters["shift"], x, parameters["linear"]
+    )
 
 
 def _embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
@@ -134,11 +135,11 @@ def _embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
     if kind == "identity":
         return z
     if kind == "mlp":
-        return nets.forward(parameters, z)
+        return training.forward(parameters, z)
     if kind == "residual":
-        return z + nets.forward(parameters, z)
+        return z + training.forward(parameters, z)
     angle = z @ parameters["frequency"]
-    return z + nets.forward(parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1))
+    return z + training.forward(parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1))
 
 
 def _optimiser(recipe: Localizer, centre: Tensors, phi: Tensors, steps: int) -> Adam:
@@ -289,8 +290,8 @@ class TrainedLocalizer(StoredNetwork):
         """The distance at (1 - beta) times the trained parameters plus beta times the initial."""
         return LocalizerDistance(
             self.embedding,
-            nets.between(self.centre, self.initial_centre, beta),
-            nets.between(self.phi, self.initial_phi, beta),
+            training.between(self.centre, self.initial_centre, beta),
+            training.between(self.phi, self.initial_phi, beta),
             self.frame,
         )
 
@@ -367,11 +368,11 @@ class LocalizerDistance:
     def _embedded(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
         if self.embedding == "identity":
             return z
-        tensors = nets.tensors(self.phi_parameters, "cpu")
+        tensors = training.tensors(self.phi_parameters, "cpu")
         return _passes(lambda part: _embed(self.embedding, tensors, part), z)
 
     def _centres(self, x: Array) -> NDArray[np.float32]:
-        tensors = nets.tensors(self.centre_parameters, "cpu")
+        tensors = training.tensors(self.centre_parameters, "cpu")
         return _passes(lambda part: _centre_at(tensors, part), self.frame.x(x))
 
 
@@ -414,7 +415,7 @@ def _learn(
 ) -> TrainedLocalizer:
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     began = time.perf_counter()
-    where = nets.pick_device(device)
+    where = training.pick_device(device)
     frame = _LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
     rows, watch = (_in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]
@@ -469,7 +470,7 @@ class _Stage:
         self.recipe, self.rows, self.watch = recipe, rows, watch
         self.start = start
         self.centre, self.phi = (
-            nets.learnable(part, device) for part in (start.centre, start.phi)
+            training.learnable(part, device) for part in (start.centre, start.phi)
         )
         self.snapshots: list[tuple[Parameters, Parameters]] = []
         self.checks: list[tuple[float, float, float, float]] = []
@@ -532,7 +533,7 @@ class _Stage:
         return self.rows.take(which, draws)
 
     def _check(self, step: int) -> dict[str, float]:
-        self.snapshots.append((nets.arrays(self.centre), nets.arrays(self.phi)))
+        self.snapshots.append((training.arrays(self.centre), training.arrays(self.phi)))
         u = _ranks(self.recipe, self.centre, self.phi, self.rows)
         train, away = float(statistics.ks(u).statistic), float(_w2(torch.from_numpy(u)))
         held_out = _distance(self.recipe, self.centre, self.phi, [self.watch])
@@ -595,7 +596,7 @@ def _choose(
     start_distances = dict.fromkeys(STARTS, float("nan"))
 
     def judged(name: str, centre: Parameters, phi: Parameters) -> _Start:
-        tensors = [nets.tensors(part, rows.x.device.type) for part in (centre, phi)]
+        tensors = [training.tensors(part, rows.x.device.type) for part in (centre, phi)]
         start_distances[name] = _distance(recipe, tensors[0], tensors[1], (rows, watch))
         return _Start(centre, phi, _excess(start_distances[name], len(rows.x) + len(watch.x)))
 
@@ -634,7 +635,7 @@ def _blurred(
     structure of q. A q that is too blunt or too sharp then shows at once.
     """
     where = rows.x.device.type
-    own_centre, own_phi = (nets.learnable(part, where) for part in (centre, phi))
+    own_centre, own_phi = (training.learnable(part, where) for part in (centre, phi))
     adam = _optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
     n, k, d = rows.q.shape
     half = min(recipe.draws_step or k, k) // 2
@@ -655,7 +656,7 @@ def _blurred(
 
     for step, _ in enumerate(descend(adam, batches(), loss), 1):
         tell(step, {})
-    return nets.arrays(own_centre), nets.arrays(own_phi)
+    return training.arrays(own_centre), training.arrays(own_phi)
 
 
 def _at_mean(
@@ -665,7 +666,7 @@ def _at_mean(
     target, held_target = (part.q.median(dim=1).values for part in (rows, watch))
     linear = _ridge(rows.x, target, watch.x, held_target)
     started = {**centre, **linear}
-    return _fitted(nets.silenced(started), rows.x, target, watch.x, held_target, rng)
+    return _fitted(training.silenced(started), rows.x, target, watch.x, held_target, rng)
 
 
 def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
@@ -692,7 +693,7 @@ def _fitted(
     held_y: Tensor,
     rng: np.random.Generator,
 ) -> Parameters:
-    tensors = nets.learnable(start, x.device.type)
+    tensors = training.learnable(start, x.device.type)
     adam = Adam([(tensors.values(), _LR)], over=_STEPS)
 
     def error() -> float:
@@ -706,5 +707,5 @@ def _fitted(
     batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(_STEPS))
     for step, _ in enumerate(descend(adam, batches, loss), 1):
         if step % 20 == 0 and (now := error()) < least:
-            best, least = nets.arrays(tensors), now
+            best, least = training.arrays(tensors), now
     return best

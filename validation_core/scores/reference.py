@@ -17,13 +17,7 @@ from scipy.special import ndtri
 
 from validation_core import sampling
 from validation_core.keys import Arrays
-from validation_core.learn.standardizer import (
-    GIVEN,
-    Standardizer,
-    StoredNetwork,
-    moments,
-    positive,
-)
+from validation_core.learn import GIVEN, Standardizer, StoredNetwork, moments, positive
 from validation_core.rng import Words, again, hashed, occurrences, stream, uniforms
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from validation_core.learn.nets import Parameters
-from validation_core.learn.standardizer import StoredNetwork
+from validation_core.learn import StoredNetwork
+from validation_core.learn.training import Parameters
 from validation_core.rng import stream
 from validation_core.scores import _share_ties
 from validation_core.scores.slot_classifier import SlotClassifier, _Inputs

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from validation_core.learn.standardizer import GIVEN, StoredNetwork, moments
+from validation_core.learn import GIVEN, StoredNetwork, moments
 from validation_core.rng import stream
 from validation_core.scores.slot_classifier_training import (
     PARAMETERS,

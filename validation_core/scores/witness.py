@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn.standardizer import Standardizer, robust
+from validation_core.learn import Standardizer, robust
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TwoSamples
 

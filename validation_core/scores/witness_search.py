@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.learn.standardizer import GIVEN, StoredNetwork
+from validation_core.learn import GIVEN, StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,

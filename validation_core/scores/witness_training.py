@@ -15,9 +15,8 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist, pdist
 
 from validation_core.keys import Arrays
-from validation_core.learn import nets, training
+from validation_core.learn import StoredNetwork, training
 from validation_core.learn.optim import Adam
-from validation_core.learn.standardizer import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
@@ -354,9 +353,9 @@ def _network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFi
     A fold's network sees the batches of all others with its own rows' weights at 0, so that the
     held-out curve of the folds is that of the network of all rows too.
     """
-    device = nets.pick_device()
-    start = nets.perceptron(rng, [problem.z.shape[1], *[_HIDDEN] * _LAYERS, 1])
-    tensors = nets.learnable(nets.stack([start] * (FOLDS + 1)), device)
+    device = training.pick_device()
+    start = training.perceptron(rng, [problem.z.shape[1], *[_HIDDEN] * _LAYERS, 1])
+    tensors = training.learnable(training.stack([start] * (FOLDS + 1)), device)
     adam = Adam([(tensors.values(), _RATE)], over=_STEPS, decay=_DECAY, fused=False)
     z = torch.from_numpy(problem.z.astype(np.float32)).to(device)
     y = torch.from_numpy(problem.y.astype(np.float32)).to(device)
@@ -378,13 +377,13 @@ def _network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFi
             if r2 > best:
                 best, best_predictions = r2, predicted
                 best_tensors = {name: t.detach()[-1:].clone() for name, t in tensors.items()}
-    return _MemberFit(best_predictions, best, nets.unstack(nets.arrays(best_tensors))[0])
+    return _MemberFit(best_predictions, best, training.unstack(training.arrays(best_tensors))[0])
 
 
 def _predict_network(arrays: _MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
-    device = nets.pick_device()
-    tensors = nets.tensors(nets.stack([arrays]), device)
+    device = training.pick_device()
+    tensors = training.tensors(training.stack([arrays]), device)
     inputs = torch.from_numpy(z.astype(np.float32)).to(device)
     with torch.inference_mode():
         parts = [
@@ -558,4 +557,4 @@ def _least_squares(columns: Float, problem: _WitnessRegression) -> Float:
 
 
 def _device(fits: Mapping[str, _MemberFit]) -> str:
-    return nets.pick_device() if "network" in fits else "cpu"
+    return training.pick_device() if "network" in fits else "cpu"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn.standardizer import StoredNetwork, moments
+from validation_core.learn import StoredNetwork, moments
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint
@@ -235,7 +235,7 @@ class _TrainedDiffusion(StoredNetwork):
         self._check(x, steps, latents, total)
         import torch
 
-        from validation_core.learn import nets
+        from validation_core.learn import training as nets
 
         device = nets.pick_device()
         parameters = nets.tensors(self.network, device)
@@ -300,7 +300,8 @@ def _learn(
     The seed fixes the start, the order of rows and the noise.
     """
     from validation_core.benchmarks.diffusion.network import _fit, _NetworkShape
-    from validation_core.learn import nets, training
+    from validation_core.learn import training
+    from validation_core.learn import training as nets
 
     where = nets.pick_device(device)
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))

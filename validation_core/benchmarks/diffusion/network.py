@@ -13,10 +13,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from validation_core.benchmarks.diffusion import _Diffusion, _scalings
-from validation_core.learn import nets
-from validation_core.learn.nets import Parameters, Tensors
+from validation_core.learn import training
 from validation_core.learn.optim import Adam
-from validation_core.learn.training import Report, descend, slices
+from validation_core.learn.training import Parameters, Report, Tensors, descend, slices
 from validation_core.types import Array
 
 _FREQUENCIES = 8
@@ -53,7 +52,7 @@ class _NetworkShape:
         }
         parameters: Parameters = {}
         for name, (fan_in, fan_out) in sizes.items():
-            weight, bias = nets.layer(rng, fan_in, fan_out)
+            weight, bias = training.layer(rng, fan_in, fan_out)
             parameters |= {f"{name}.weight": weight, f"{name}.bias": bias}
         return parameters
 
@@ -134,7 +133,7 @@ def _fit(
         device: where to compute.
         checks: how often the loss is noted.
     """
-    tensors = nets.learnable(start, device)
+    tensors = training.learnable(start, device)
     adam = Adam([(tensors.values(), recipe.lr)], over=recipe.epochs)
 
     def loss(batch: tuple[Tensor, ...]) -> Tensor:
@@ -156,7 +155,7 @@ def _fit(
         if report:
             report(epoch / recipe.epochs, live)
     columns = np.array(rows, dtype=np.float32).T
-    return _DiffusionFit(nets.arrays(tensors), {"epoch": columns[0], "loss": columns[1]})
+    return _DiffusionFit(training.arrays(tensors), {"epoch": columns[0], "loss": columns[1]})
 
 
 def _batches(

@@ -152,7 +152,8 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     import torch
     from zuko.flows import NSF
 
-    from validation_core.learn import nets, training
+    from validation_core.learn import training
+    from validation_core.learn import training as nets
     from validation_core.learn.optim import Adam
 
     flow = NSF(2, len(DAYS), transforms=_TRANSFORMS, hidden_features=(_HIDDEN, _HIDDEN))

@@ -34,7 +34,7 @@ from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import Arrays, Specification
-from validation_core.learn.standardizer import StoredNetwork
+from validation_core.learn import StoredNetwork
 from validation_core.localization import maps
 from validation_core.localization import over_x as smoothing
 from validation_core.localization.over_x import Reduced, reduced
@@ -671,7 +671,7 @@ class _LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
         report: TrainingReport | None = None,
     ) -> list[_TrainedLC2ST]:
         """The classifier and its nulls on each table."""
-        from validation_core.learn import nets
+        from validation_core.learn import training as nets
 
         trained = []
         for table, seed in zip(data, seeds, strict=True):

@@ -29,7 +29,8 @@ from typing import Any, NamedTuple, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import keys, models, scratch
+from validation_core import keys, models
+from validation_core import store as scratch
 from validation_core.engine.job import Report, Task, _as_json, _readable, _Stopped, perform
 from validation_core.engine.pool import WorkerPool
 from validation_core.keys import JSON, Arrays, Specification
@@ -332,7 +333,7 @@ def _ready() -> str:
     """
     with _importing:
         importlib.import_module("validation_core.statistics")
-        device: str = importlib.import_module("validation_core.learn.nets").pick_device()
+        device: str = importlib.import_module("validation_core.learn.training").pick_device()
         return device
 
 

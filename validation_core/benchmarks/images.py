@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.scores.feature_classifier import FeatureClassifier
+from validation_core.scores.features import FeatureClassifier
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
