@@ -133,7 +133,7 @@ def ends_with(number: int, end: Callable[[], None] = clear) -> None:
     atexit.register(lambda: end() if os.getpid() == number else None)
 
 
-# ---- A folder of results by key ----
+# ---- The store ----
 
 
 _ABOUT = "__about__"

@@ -175,7 +175,7 @@ def _at(path: str, name: str | int) -> str:
     return f"{path}.{name}" if path else str(name)
 
 
-# ---- A study is a frozen question; its result a frozen record of numbers and arrays ----
+# ---- Studies ----
 #
 # Kept by its key.
 

@@ -120,7 +120,7 @@ def _stand_in(name: str) -> Array:
     return varying if not shape.constant else np.insert(varying, 1, 0.0, axis=1)
 
 
-# ---- A Bayesian model: what simulates (z, y), and its log density where inference works ----
+# ---- The base of every model ----
 
 
 PAPER = Paper(

@@ -1,9 +1,7 @@
-"""Binomial regression: breeding success of peregrine falcons as a curve over 40 years.
+"""The models of Domke (2021), Section 7, each with its prior, its simulator and its log density.
 
-Domke (2021), Section 7: alpha, beta_1, beta_2 ~ N(0, 10^2), and of n_i pairs in year i
-y_i ~ Binomial(n_i, sigmoid(alpha + beta_1 t_i + beta_2 t_i^2)) succeed, with t_i from -1 to 1.
-(The paper prints the predictor without its sigmoid.) Most chances drawn from so wide a prior are
-close to 0 or 1, which leaves skewed posteriors. Only n_i and t_i are held fixed; y is simulated.
+Peregrine falcons and hospitals (binomial), heart transplants, ionosphere and concrete
+(regressions), and a two-stage normal whose augmented divergence is known exactly.
 """
 
 from __future__ import annotations
@@ -23,6 +21,14 @@ from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+# ---- Binomial regression: breeding success of peregrine falcons over 40 years ----
+#
+# Domke (2021), Section 7: alpha, beta_1, beta_2 ~ N(0, 10^2), and of n_i pairs in year i
+# y_i ~ Binomial(n_i, sigmoid(alpha + beta_1 t_i + beta_2 t_i^2)) succeed, with t_i from -1 to 1.
+# (The paper prints the predictor without its sigmoid.) Most chances drawn from so wide a prior are
+# close to 0 or 1, which leaves skewed posteriors. Only n_i and t_i are held fixed; y is simulated.
 
 
 class _Counts(NamedTuple):

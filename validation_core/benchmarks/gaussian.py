@@ -195,7 +195,7 @@ PERTURBATIONS: dict[Perturbation, _Perturbed] = {
 }
 
 
-# ---- The Gaussian family: theta given x is normal, q perturbs it in one of seven ways ----
+# ---- The family ----
 
 
 HIDDEN = 128

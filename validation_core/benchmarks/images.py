@@ -314,7 +314,7 @@ def _read(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], NDArray[np
     return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels
 
 
-# ---- Images: theta is an image, x its label, and q's images are blurred, swirled or noisy ----
+# ---- The benchmark ----
 
 
 _SHAPE = (SIDE, SIDE, 3)

@@ -241,9 +241,6 @@ _READERS: Mapping[str, Callable[[Path], dict[str, NDArray[np.generic]]]] = {
 }
 
 
-# ---- Gravitational lensing: theta is a galaxy, x its lensed, blurred and noisy image ----
-
-
 Lens = Literal["isothermal", "affine"]
 Bias = Literal["turned lens", "convolved likelihood"]
 

@@ -1,4 +1,4 @@
-"""`gallery`: what the package ships, and how it is made."""
+"""`gallery`: what the package ships, and how it is made; `lessons`: each as an HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an upload's networks learn from, and how: rows that no test looks at, a recipe each.
+"""Which methods a diagnosis runs, and what their networks learn from: rows that no test looks at.
 
 A table is cut once by simulation: half of the rows train the classifier that several methods
 share and the localizers of CoLT, the other half is tested on.

@@ -322,7 +322,7 @@ def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> Learn
     return LearnedScore(name, rows, values, name in RATIOS)
 
 
-# ---- A diagnosis as pieces of work: each method on an uploaded table, results in the store ----
+# ---- The work, and what the store has of it ----
 
 
 _here: WeakValueDictionary[str, Upload] = WeakValueDictionary()  # not read again by this process

@@ -1,4 +1,4 @@
-"""A table of draws in memory: what every question of the front door is asked about."""
+"""A table of draws in memory, which every question is asked about, and names as users type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work of the front door: tasks run in this process or on an engine, under a bar."""
+"""Long work of the front door, under a bar, and what every answer of it can do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one training loop, and classifiers on it: any number of one shape, each on its own data."""
+"""Perceptrons, the one training loop, and classifiers on it: any number of one shape at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where over x a feature is looked at: coordinates of x, and fixed functions of them.
+"""The slots of a table that may play the truth, and where over x a feature of them is looked at.
 
 Coordinates are x's columns and, where there are many, what q makes of it. q's means come from
 draws that no truth is ranked among: given x they are independent of the ranks, whether q is right
@@ -350,7 +350,7 @@ def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:
     return np.asarray(np.clip(off, -_FARTHEST, _FARTHEST), np.float32)
 
 
-# ---- Where over x a feature is looked at: coordinates of x, and fixed functions of them ----
+# ---- Coordinates of x, and fixed functions of them ----
 
 
 Mask = NDArray[np.bool_]

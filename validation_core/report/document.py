@@ -223,7 +223,7 @@ def _spaced(size: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(int))
 
 
-# ---- A diagnosis as one HTML file that needs nothing else and asks no network for anything ----
+# ---- The document ----
 
 
 __all__ = ["LIMIT", "html", "read_line"]

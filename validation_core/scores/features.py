@@ -1,4 +1,4 @@
-"""Frozen features of images: what a small head learns from, where pixels are too many.
+"""Frozen features of images, and the classifier on them: a small head, where pixels are too many.
 
 Bansal, Chen, Scott, Appendix B.3, take the 2048 features of an Inception V3. The default here is
 a filter bank, which has no weights to fetch; two networks trained on ImageNet are there where
@@ -355,7 +355,7 @@ def _means(planes: _Floats, cells: int) -> _Floats:
     return planes.reshape(n, c, cells, h // cells, cells, w // cells).mean(axis=(3, 5))
 
 
-# ---- Frozen features of images: what a small head learns from, where pixels are too many ----
+# ---- Either kind of features ----
 
 
 Kind = Literal["filters", "pretrained", "inception"]

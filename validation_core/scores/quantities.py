@@ -1,4 +1,4 @@
-"""Test quantities: what SBC ranks beside each parameter, nothing learnt.
+"""Scores that nothing is learnt for: quantities that SBC ranks, and log ratios that are known.
 
 Products and the norm are measured from the mean, and in the standard deviation, of the K + 1
 points at one x: the truth and q's draws together. So they see what is wrong inside a posterior

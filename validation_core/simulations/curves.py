@@ -1,4 +1,4 @@
-"""The lines of Figures 1 to 3: estimates with intervals, along iterations or along M."""
+"""Figures 1 to 3: estimates with intervals along iterations or M, and how they are drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The divergence as a classifier sees it: what is left where q gives draws and no density.
+"""The divergence as a classifier sees it, where q gives draws and no density; nats in pictures.
 
 A classifier learns to tell the truth from q's draws on simulated tables; its logit, on rows that
 it has not seen, estimates log p - log q up to what it overlooks. Beside it stands the divergence

@@ -1,4 +1,4 @@
-"""Do scores of p lie above scores of q? The Multiple test and the area under the curve.
+"""Do scores of p lie above scores of q? Multiple, C2ST and the area under the curve.
 
 References:
     Conformal C2ST, Bansal, Chen & Scott (2025), Section 4 and Appendix A.4.

@@ -1,4 +1,4 @@
-"""Null laws of the uniformity statistics, for many values at once.
+"""Null laws: of uniformity, of permutations, exact ones of small samples; many values at once.
 
 scipy evaluates the two-sided Kolmogorov law one value at a time (about a millisecond each) and the
 others from one minus a distribution function, which ends at 1e-16. Power curves need thousands of
@@ -152,7 +152,7 @@ def _pieces(count: int, n: int) -> Iterator[slice]:
     yield from (slice(i, min(i + step, count)) for i in range(0, count, step))
 
 
-# ---- Null laws of the uniformity statistics, for many values at once ----
+# ---- Uniformity ----
 
 
 Float = NDArray[np.float64]

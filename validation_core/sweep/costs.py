@@ -1,4 +1,4 @@
-"""About how long a sweep or a diagnosis takes here, and how much memory: said before it is run.
+"""What a sweep or a diagnosis costs here, said before it is run, and which test is worth it.
 
 Seconds are those of one 2.x GHz core, scaled by how fast this machine does a small fixed piece of
 arithmetic. They are guesses to plan by, within a factor of about two; once trials have run, what

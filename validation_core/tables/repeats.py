@@ -1,4 +1,4 @@
-"""Rows and draws that repeat or follow each other, where tests take them for independent."""
+"""Numbers that tests would misread: rows and draws that repeat, mixed precisions, far ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes back from a worker, before it is kept: that it is an answer, and the right one.
+"""What a Dask worker does with a task, and how its answer is checked before it is kept.
 
 A machine may be broken, its memory or its code another. An answer is held against the task, each
 entry against its checksum and its specification; and now and then a task is done once more on
