@@ -1,8 +1,6 @@
-"""What those who do not see a page well meet there: axe-core's findings, and faint words in SVG."""
+"""What those who see a page badly meet there: axe-core's findings, and faint words in SVG."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page

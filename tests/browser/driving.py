@@ -262,9 +262,10 @@ def npz(arrays: Mapping[str, NDArray[Any]], name: str = "table.npz") -> FilePayl
 
 def until(holds: Callable[[], object], seconds: float = 60.0) -> object:
     """What a condition says as soon as it holds, or at the end of its time."""
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.01
     while not holds() and time.monotonic() < end:
-        time.sleep(0.1)
+        time.sleep(pause)
+        pause = min(0.1, 2 * pause)
     return holds()
 
 

@@ -1,7 +1,6 @@
 """Every lesson in a browser: its file offline, its page, its story, its keys, and axe-core."""
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import expect
@@ -28,8 +27,7 @@ def files(tmp_path_factory):
     return paths
 
 
-@pytest.fixture(scope="module")
-def complaints(unplugged):
+def _complaints(page):
     """Whatever a file asks for, or says on the console: neither may happen."""
     result = []
 
@@ -37,16 +35,20 @@ def complaints(unplugged):
         if not request.url.startswith("file:"):
             result.append(request.url)
 
-    unplugged.page.on("console", lambda message: result.append(message.text))
-    unplugged.page.on("pageerror", lambda error: result.append(str(error)))
-    unplugged.page.on("request", ask)
+    page.on("console", lambda message: result.append(message.text))
+    page.on("pageerror", lambda error: result.append(str(error)))
+    page.on("request", ask)
     return result
+
+
+@pytest.fixture(scope="module")
+def complaints(unplugged):
+    return _complaints(unplugged.page)
 
 
 @pytest.fixture
 def offline(unplugged, complaints):
     """Opens a file without a network, as a visitor who was never there."""
-
     visits = []
 
     def go(path, anchor="", **screen):
@@ -62,6 +64,23 @@ def offline(unplugged, complaints):
     yield go
     unplugged.leave()
     assert not complaints
+
+
+@pytest.fixture
+def clocked(window, files):
+    """A function: what the screen is like -> a file whose time can be run ahead."""
+    pages = []
+
+    def go(**screen):
+        page = window("file://", offline=True, **screen)
+        pages.append(_complaints(page))
+        page.clock.install()
+        page.goto(files[NAMES[0]].as_uri())
+        expect(page.locator(".lesson h2")).to_be_visible()
+        return page
+
+    yield go
+    assert not any(pages)
 
 
 def _tabs(page):
@@ -127,23 +146,26 @@ def test_a_file_changes_its_theme(offline, files):
     assert page.evaluate(paper) == light
 
 
-def test_a_lesson_tells_its_story_until_it_is_touched(offline, files):
-    page = offline(files[NAMES[0]], reduced_motion="no-preference")
+def test_a_lesson_tells_its_story_until_it_is_touched(clocked):
+    page = clocked()
+    page.clock.run_for(1600)
     expect(page.locator(".lesson.told")).to_be_visible()
-    assert until(lambda: _redraws(page) > 10)
-    expect(_tabs(page).nth(1)).to_have_attribute("aria-current", "step", timeout=20_000)
+    second = _tabs(page).nth(1)
+    assert until(lambda: page.clock.run_for(1000) or second.get_attribute("aria-current"), 20)
+    expect(second).to_have_attribute("aria-current", "step")
+    assert _redraws(page) > 10
     page.locator(".lesson h2").click()
     expect(page.locator(".lesson.told")).to_have_count(0)
     for _ in range(2):  # what was due before the touch, and what its layout asks for
         page.evaluate("() => new Promise(requestAnimationFrame)")
     still = _redraws(page)
-    time.sleep(0.5)
+    page.clock.run_for(5000)
     assert _redraws(page) == still
 
 
-def test_a_reader_who_asks_for_less_motion_starts_it_by_hand(offline, files):
-    page = offline(files[NAMES[0]])
-    page.wait_for_timeout(2500)
+def test_a_reader_who_asks_for_less_motion_starts_it_by_hand(clocked):
+    page = clocked(reduced_motion="reduce")
+    page.clock.run_for(5000)
     expect(page.locator(".lesson.told")).to_have_count(0)
     page.get_by_role("button", name="Watch").click()
     expect(page.locator(".lesson.told")).to_be_visible()
