@@ -112,6 +112,14 @@ def lent(browser, server):
     return Lent(browser, server.url)
 
 
+@pytest.fixture(scope="package")
+def unplugged(browser, tmp_path_factory):
+    """A page that is lent without a network."""
+    path = tmp_path_factory.mktemp("blank") / "blank.html"
+    path.write_text("<!doctype html><title>Nothing</title>")
+    return Lent(browser, "file://", path.as_uri(), offline=True)
+
+
 @pytest.fixture
 def visit(server, lent, window):
     """A function: path on the shared server, size and colours -> its page, run.

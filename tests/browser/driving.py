@@ -53,28 +53,29 @@ _PROBED = re.compile(r"/_stcore/(health|host-config)$")
 
 # When a page last asked for a run of its script (field 11 of a BackMsg of Streamlit) that has not
 # begun: a loaded server lets it wait, and until then the page looks as if nothing were to come.
-_ASKS = """(() => {
+# And when its document last changed, or its script began or ended.
+_TIMES = """(() => {
   const send = WebSocket.prototype.send
   WebSocket.prototype.send = function (data) {
     if (data[0] === (11 << 3 | 2)) window.askedAt = performance.now()
     send.call(this, data)
   }
-  new MutationObserver(() => { window.askedAt = null })
+  new MutationObserver(() => { window.changedAt = performance.now() })
+    .observe(document, { subtree: true, childList: true, characterData: true })
+  new MutationObserver(() => { window.askedAt = null; window.changedAt = performance.now() })
     .observe(document, { subtree: true, attributeFilter: ['data-test-script-state'] })
 })()"""
 
 # A script may stop and start again at once, so that one look is not enough; skeletons stand where
 # a part of Streamlit's front end is still being fetched.
 _STILL = """() => {
-  const idle = document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
-    && !document.querySelector('[data-testid=stMain] [data-testid=stSkeleton]')
+  const main = document.querySelector('[data-testid=stMain]')
+  const titles = main ? main.querySelectorAll('h1') : []
+  return titles.length === 1 && titles[0].checkVisibility({ visibilityProperty: true })
+    && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
+    && !main.querySelector('[data-testid=stSkeleton]')
     && !(window.askedAt && performance.now() - window.askedAt < 1500)
-  const now = idle && document.querySelector('[data-testid=stMain]').innerText
-  if (!idle || now !== window.seenText) {
-    window.seenText = now
-    window.seenAt = performance.now()
-  }
-  return idle && performance.now() - window.seenAt > 300
+    && performance.now() - window.changedAt > 200
 }"""
 
 
@@ -171,7 +172,7 @@ class Watch:
 
     def over(self, context: BrowserContext) -> None:
         """Watch every page of a context."""
-        context.add_init_script(_ASKS)
+        context.add_init_script(_TIMES)
         context.on("request", lambda request: self.ask(request.url))
         context.on("page", self._page)
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
@@ -261,9 +262,10 @@ def npz(arrays: Mapping[str, NDArray[Any]], name: str = "table.npz") -> FilePayl
 
 def until(holds: Callable[[], object], seconds: float = 60.0) -> object:
     """What a condition says as soon as it holds, or at the end of its time."""
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.01
     while not holds() and time.monotonic() < end:
-        time.sleep(0.1)
+        time.sleep(pause)
+        pause = min(0.1, 2 * pause)
     return holds()
 
 
@@ -273,9 +275,8 @@ def follows(read: Callable[[], Sequence[object]], before: Sequence[object], leas
 
 
 def settled(page: Page) -> Page:
-    """The page once its script has run: idle, and its text the same for a while."""
-    expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=WAIT)
-    page.wait_for_function(_STILL, timeout=WAIT, polling=50)
+    """The page once its script has run: titled, idle, and its document the same for a while."""
+    page.wait_for_function(_STILL, timeout=WAIT, polling=20)
     return page
 
 

@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import Lent, fits, listed, no_exception, serving, settled
+from tests.browser.accessibility import faint, serious, words_in_pictures
+from tests.browser.driving import SIZE, Lent, fits, listed, no_exception, serving, settled
 from tests.server import free_port
 
 PAGES = listed()
@@ -15,6 +16,11 @@ ALIVE = (
     "diagnose", "compare-posteriors", "methods",
 )  # fmt: skip
 """Pages that show a picture at the first visit, no button in the way."""
+DRAWN = (
+    "", "lessons", "name-that-defect", "weak-classifiers", "conformal-c2st", "colt",
+    "symmetric-divergence", "high-dimensions", "compare", "compare-posteriors",
+)  # fmt: skip
+"""Pages whose pictures have words in SVG at the first visit."""
 pages = pytest.mark.parametrize("listed_page", PAGES, ids=lambda page: page.path or "home")
 
 
@@ -42,16 +48,27 @@ def _in_frame(page):
 
 
 def test_every_page_opens_from_the_menu(visit):
+    """It names its tab, and has nothing that is serious to axe-core, and no faint words."""
     page = visit(PAGES[-1].path)
     title = _title(page)
+    problems, words = [], []
     for name, path in PAGES:
         before = title.inner_text()
         _menu(page).filter(has_text=name).click()
         expect(title).not_to_have_text(before)
         expect(page).to_have_url(re.compile(rf"/{path}(\?.*)?$"))
+        expect(page).to_have_title(f"{name} · NPT Lab")
         expect(_here(page)).to_have_text(name)
         settled(page)
         _in_frame(page)
+        problems += [f"{name}: {problem}" for problem in serious(page)]
+        words += [(f"{name}: {text}", contrast) for text, contrast in words_in_pictures(page)]
+    expect(page.locator("link[rel*=icon]")).to_have_attribute("href", re.compile("svg"))
+    room = page.get_by_test_id("stMainBlockContainer").bounding_box()["width"]
+    assert room > 900  # a page's title leaves the frame's own settings alone
+    assert not problems, "\n".join(problems)
+    assert not faint(words)
+    assert len(words) > 100
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +105,7 @@ def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_p
 
 @pages
 def test_dark_and_narrow(listed_page, visit):
+    """And its pictures' words stand out in the dark, on a window of any width."""
     page = visit(listed_page.path, color_scheme="dark", viewport={"width": 400, "height": 800})
     no_exception(page)
     fits(page)
@@ -100,17 +118,12 @@ def test_dark_and_narrow(listed_page, visit):
           return paper < 60 && light(of('[data-testid=stMain] h1').color) > 160
         }"""
     )
-
-
-def test_a_tab_is_called_as_its_page(visit):
-    page = visit()
-    for name, path in PAGES:
-        if path:
-            _menu(page).filter(has_text=name).click()
-        expect(page).to_have_title(f"{name} · NPT Lab")
-    expect(page.locator("link[rel*=icon]")).to_have_attribute("href", re.compile("svg"))
-    room = page.get_by_test_id("stMainBlockContainer").bounding_box()["width"]
-    assert room > 900  # a page's title leaves the frame's own settings alone
+    for size in (None, SIZE):
+        if size:
+            page.set_viewport_size(size)
+        words = words_in_pictures(settled(page))
+        assert not faint(words)
+        assert len(words) > 5 or listed_page.path not in DRAWN
 
 
 def _number(page):

@@ -1,13 +1,12 @@
 """Every lesson in a browser: its file offline, its page, its story, its keys, and axe-core."""
 
 import re
-import time
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.driving import SIZE, WAIT, settled, until
+from tests.browser.accessibility import serious
+from tests.browser.driving import WAIT, settled, until
 from validation_core import lessons
 from validation_core.lessons import LESSONS
 from validation_core.store import Store
@@ -28,27 +27,60 @@ def files(tmp_path_factory):
     return paths
 
 
-@pytest.fixture
-def offline(browser):
-    """Opens a file without a network; whatever it asks for or complains of fails the test."""
-    contexts, wrong = [], []
+def _complaints(page):
+    """Whatever a file asks for, or says on the console: neither may happen."""
+    result = []
 
-    def go(path, anchor="", **options):
-        options = {"viewport": SIZE, "reduced_motion": "reduce", **options}
-        context = browser.new_context(offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: asked.url.startswith("file:") or wrong.append(asked.url))
+    def ask(request):
+        if not request.url.startswith("file:"):
+            result.append(request.url)
+
+    page.on("console", lambda message: result.append(message.text))
+    page.on("pageerror", lambda error: result.append(str(error)))
+    page.on("request", ask)
+    return result
+
+
+@pytest.fixture(scope="module")
+def complaints(unplugged):
+    return _complaints(unplugged.page)
+
+
+@pytest.fixture
+def offline(unplugged, complaints):
+    """Opens a file without a network, as a visitor who was never there."""
+    visits = []
+
+    def go(path, anchor="", **screen):
+        if visits:
+            unplugged.leave()
+        visits.append(path)
+        page = unplugged.seen(**{"reduced_motion": "reduce", **screen})
         page.goto(f"{path.as_uri()}{anchor}")
         expect(page.locator(".lesson h2")).to_be_visible()
         return page
 
+    complaints.clear()
     yield go
-    for context in contexts:
-        context.close()
-    assert not wrong
+    unplugged.leave()
+    assert not complaints
+
+
+@pytest.fixture
+def clocked(window, files):
+    """A function: what the screen is like -> a file whose time can be run ahead."""
+    pages = []
+
+    def go(**screen):
+        page = window("file://", offline=True, **screen)
+        pages.append(_complaints(page))
+        page.clock.install()
+        page.goto(files[NAMES[0]].as_uri())
+        expect(page.locator(".lesson h2")).to_be_visible()
+        return page
+
+    yield go
+    assert not any(pages)
 
 
 def _tabs(page):
@@ -66,7 +98,8 @@ def _redraws(page):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_opens_within_a_second_and_all_its_controls_work(offline, files, name):
-    page = offline(files[name])
+    """At no stage is anything serious to axe-core."""
+    page = offline(files[name], color_scheme="light")
     loaded = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
     assert loaded < 1000
     for tab in _tabs(page).all():
@@ -79,6 +112,7 @@ def test_a_file_opens_within_a_second_and_all_its_controls_work(offline, files, 
             key = "ArrowLeft" if rail.evaluate("it => it.value === it.max") else "ArrowRight"
             rail.press(key)
             assert until(lambda before=before: _redraws(page) > before)
+        assert not serious(page), tab.inner_text()
         words = page.locator(".lesson").inner_text()
         assert not re.search(r"\bNaN\b|undefined|\{\w+\}|Infinity", words), words
 
@@ -112,23 +146,26 @@ def test_a_file_changes_its_theme(offline, files):
     assert page.evaluate(paper) == light
 
 
-def test_a_lesson_tells_its_story_until_it_is_touched(offline, files):
-    page = offline(files[NAMES[0]], reduced_motion="no-preference")
+def test_a_lesson_tells_its_story_until_it_is_touched(clocked):
+    page = clocked()
+    page.clock.run_for(1600)
     expect(page.locator(".lesson.told")).to_be_visible()
-    assert until(lambda: _redraws(page) > 10)
-    expect(_tabs(page).nth(1)).to_have_attribute("aria-current", "step", timeout=20_000)
+    second = _tabs(page).nth(1)
+    assert until(lambda: page.clock.run_for(1000) or second.get_attribute("aria-current"), 20)
+    expect(second).to_have_attribute("aria-current", "step")
+    assert _redraws(page) > 10
     page.locator(".lesson h2").click()
     expect(page.locator(".lesson.told")).to_have_count(0)
     for _ in range(2):  # what was due before the touch, and what its layout asks for
         page.evaluate("() => new Promise(requestAnimationFrame)")
     still = _redraws(page)
-    time.sleep(0.5)
+    page.clock.run_for(5000)
     assert _redraws(page) == still
 
 
-def test_a_reader_who_asks_for_less_motion_starts_it_by_hand(offline, files):
-    page = offline(files[NAMES[0]])
-    page.wait_for_timeout(2500)
+def test_a_reader_who_asks_for_less_motion_starts_it_by_hand(clocked):
+    page = clocked(reduced_motion="reduce")
+    page.clock.run_for(5000)
     expect(page.locator(".lesson.told")).to_have_count(0)
     page.get_by_role("button", name="Watch").click()
     expect(page.locator(".lesson.told")).to_be_visible()
@@ -173,22 +210,14 @@ def test_sliders_move_pictures_without_a_message(visit):
     assert until(lambda: page.evaluate("window.sentNow") == 1)
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_no_lesson_has_what_is_serious(offline, files, name, theme):
-    page = offline(files[name], color_scheme=theme)
+def test_no_lesson_has_what_is_serious_in_the_dark(offline, files, name):
+    page = offline(files[name], color_scheme="dark")
     for tab in _tabs(page).all():
         tab.click()
         page.wait_for_timeout(100)
-        problems = [
-            f"{rule['id']} at {node['target']}: {node['failureSummary']}"
-            for rule in Axe()
-            .run(page, options={"resultTypes": ["violations"]})
-            .response["violations"]
-            for node in rule["nodes"]
-            if rule["impact"] in ("serious", "critical")
-        ]
-        assert not problems, "\n".join(problems)
+        assert not serious(page)
 
 
 @pytest.mark.parametrize("name", NAMES)

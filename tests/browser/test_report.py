@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, Lent, npz, settled, shown, unillustrated, until
+from tests.browser.driving import LONG, npz, settled, shown, unillustrated, until
 from tests.reports import HOSTILE, NUMBERS, Fake, answer, diagnosed, table
 from validation_core import report
 from validation_core.tables import Upload
@@ -39,16 +39,6 @@ def opened(page, path):
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     expect(page.locator(".js-plotly-plot")).to_have_count(page.locator(".drawing").count())
     return page
-
-
-@pytest.fixture(scope="module")
-def unplugged(browser, tmp_path_factory):
-    """A page that is lent without a network."""
-    path = tmp_path_factory.mktemp("blank") / "blank.html"
-    path.write_text("<title>Nothing</title>")
-    result = Lent(browser, "file://", path.as_uri(), offline=True)
-    yield result
-    result.context.close()
 
 
 @pytest.fixture

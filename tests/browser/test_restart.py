@@ -3,19 +3,19 @@
 import os
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, serving
+from tests.browser.driving import LONG, serving, until
 from tests.server import free_port
 from validation_core import store
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_page_recovers_by_itself_when_its_server_is_killed(browser, tmp_path, number):
+    """Nothing of that server stays in memory: its workers see to that, whatever it had time for."""
     port, cache = free_port(), tmp_path / "cache"
     context = browser.new_context()
     page = context.new_page()
@@ -27,11 +27,16 @@ def test_a_page_recovers_by_itself_when_its_server_is_killed(browser, tmp_path, 
             expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=LONG)
             title = page.get_by_role("heading", level=1).inner_text()
             page.evaluate("window.sameDocument = true")
+            assert until(lambda: any(map(_begun, server.workers())))
+            folder = _in_memory(server.process.pid)
+            folder.mkdir()
+            (folder / "file").write_text("kept")
             os.kill(server.process.pid, number)
             server.process.wait(30)
             expect(app).not_to_have_attribute(
                 "data-test-connection-state", "CONNECTED", timeout=LONG
             )
+            assert until(lambda: not folder.exists())
         with serving(cache, port) as server:
             expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LONG)
             expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=LONG)
@@ -42,23 +47,12 @@ def test_a_page_recovers_by_itself_when_its_server_is_killed(browser, tmp_path, 
         context.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_server_that_is_told_to_end_or_killed_leaves_nothing_in_memory(tmp_path, number):
-    """Its workers see to that, whatever it has no time for."""
-    with serving(tmp_path / "cache") as server:
-        pid = server.process.pid
-        until = time.monotonic() + LONG / 1000
-        while not server.workers() and time.monotonic() < until:
-            time.sleep(0.1)
-        time.sleep(2)  # they have begun
-        folder = _in_memory(pid)
-        folder.mkdir()
-        (folder / "file").write_text("kept")
-        os.kill(pid, number)
-        server.process.wait(30)
-        while folder.exists() and time.monotonic() < until:
-            time.sleep(0.1)
-    assert not folder.exists()
+def _begun(worker):
+    """Whether a worker listens to its server: it has shut out Ctrl-C, and reads in a thread."""
+    text = Path(f"/proc/{worker}/status").read_text()
+    ignored = int(re.search(r"SigIgn:\s*(\w+)", text)[1], 16)
+    threads = int(re.search(r"Threads:\s*(\d+)", text)[1])
+    return ignored >> (signal.SIGINT - 1) & 1 and threads > 1
 
 
 def _in_memory(pid):
