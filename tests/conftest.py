@@ -12,12 +12,16 @@ sys.dont_write_bytecode = False
 
 import gc  # noqa: E402
 import json  # noqa: E402
+from concurrent.futures import Executor, Future  # noqa: E402
 from functools import cache  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+
+from pages.ui.services import services  # noqa: E402
+from validation_core import engine  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -70,6 +74,33 @@ def few_trials(patch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _few_trials(monkeypatch):
     few_trials(monkeypatch)
+
+
+class Idle(Executor):
+    """Accepts all work and does none: its jobs wait."""
+
+    def submit(self, fn, /, *args, **options):
+        return Future()
+
+
+def leave_waiting(patch: pytest.MonkeyPatch) -> None:
+    """Servers that start from now on register work and never perform it."""
+    start = engine.start
+
+    def idle(*args):
+        store = start(*args).store
+        return engine.Services(store, engine.Engine(store, Idle()))
+
+    patch.setattr(engine, "start", idle)
+
+
+@pytest.fixture
+def _idle(monkeypatch):
+    """An engine that works nothing out, for pages whose results do not matter to a test."""
+    leave_waiting(monkeypatch)
+    services.clear()
+    yield
+    services.clear()
 
 
 def pytest_addoption(parser):
