@@ -74,7 +74,7 @@ def test_pvalues_are_valid_where_q_is_correct(trials):
 
 
 def test_the_correct_q_is_p_and_densities_integrate_to_one():
-    theta = np.linspace(-40, 40, 40001)
+    theta = np.linspace(-40, 40, 8001)
     for defect in DEFECTS:
         hidden = Round(defect, "easy", 1, 1)
         p, q = hidden.densities(theta, hidden.table().x[0])
