@@ -47,15 +47,24 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish():
     """What is done once: modules are not looked through for garbage, nor for components.
 
-    AppTest would look for installed components of Streamlit before every run.
+    AppTest would look for installed components of Streamlit before every run, and compile every
+    script of a page anew, which a server does once.
     """
     gc.collect()
     gc.freeze()
     if "streamlit.testing.v1" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
+        from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 
         once = cache(manifest_scanner.scan_component_manifests)
         manifest_scanner.scan_component_manifests = once
+        compiled_anew = ScriptCache.get_bytecode
+
+        @cache
+        def compiled(path, written):
+            return compiled_anew(ScriptCache(), path)
+
+        ScriptCache.get_bytecode = lambda self, path: compiled(path, os.stat(path).st_mtime_ns)
 
 
 @pytest.fixture(autouse=True)
