@@ -73,6 +73,12 @@ def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
 
 
+def in_turn(first: int, full: int) -> pytest.MarkDecorator:
+    """A level at fewer trials, within their own binomial bound; a slow test repeats it in full."""
+    slow = pytest.param(full, marks=pytest.mark.slow)
+    return pytest.mark.parametrize("trials", [first, slow])
+
+
 def few_trials(patch: pytest.MonkeyPatch) -> None:
     """Few simulated tables tell what would have been caught: enough to have an answer."""
     from validation_core.diagnosis.questions.sensitivity import search

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import METHODS
@@ -199,9 +200,7 @@ def test_level(name, kind, trials):
     _within_level(outcome.pvalue, conservative=name in CONSERVATIVE or tied)
 
 
-@pytest.mark.parametrize(
-    "trials", [FIRST_TRIALS, pytest.param(NULL_TRIALS, marks=pytest.mark.slow)]
-)
+@in_turn(FIRST_TRIALS, NULL_TRIALS)
 @pytest.mark.parametrize("name", [n for n, kind in METHODS.items() if kind.layout == "blocks"])
 def test_level_on_shared_x_tables(name, trials):
     """What a user brings, truth and draws at the same x: rows are split by x.

@@ -7,6 +7,7 @@ from hypothesis import strategies as some
 from scipy import stats
 from sklearn.ensemble import ExtraTreesClassifier
 
+from tests.conftest import in_turn
 from validation_core import game
 from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Guess, Round
 
@@ -64,7 +65,7 @@ def test_plots_draw_the_rounds_own_numbers():
     np.testing.assert_allclose(drawn.numbers["units"].sum(1), 1)
 
 
-@pytest.mark.parametrize("trials", [120, pytest.param(300, marks=pytest.mark.slow)])
+@in_turn(120, 300)
 def test_pvalues_are_valid_where_q_is_correct(trials):
     """At most 5% of rounds at level 5%, by a binomial bound of 1 in 10,000 for each plot."""
     rounds = [game.seen(Round("none", "easy", i, 1)) for i in range(trials)]
