@@ -365,12 +365,12 @@ def test_costs_know_that_q_is_fitted():
 
 def test_the_command_line_puts_q_through_the_tests(capsys):
     arguments = ["power", "--benchmark", "bayes_model", "--set", "model=hospitals", "--gamma",
-                 "300,1000", "--method", "sbc", "--method", "skl", "--trials", "2", "--n", "30",
+                 "150,500", "--method", "sbc", "--method", "skl", "--trials", "2", "--n", "30",
                  "--k", "20", "--engine", "serial", "--json", "-"]  # fmt: skip
     assert main(arguments) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert [(cell["method"], cell["gamma"]) for cell in cells] == [
-        ("sbc", 300), ("sbc", 1000), ("skl", 300), ("skl", 1000),
+        ("sbc", 150), ("sbc", 500), ("skl", 150), ("skl", 500),
     ]  # fmt: skip
     assert {cell["set"]["model"] for cell in cells} == {"hospitals"}
     nats = [cell["statistic"] for cell in cells if cell["method"] == "skl"]
