@@ -12,7 +12,9 @@ sys.dont_write_bytecode = False
 
 import gc  # noqa: E402
 import json  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
 from concurrent.futures import Executor, Future  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
 from functools import cache  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -107,6 +109,21 @@ def leave_waiting(patch: pytest.MonkeyPatch) -> None:
         return engine.Services(store, engine.Engine(store, Idle()))
 
     patch.setattr(engine, "start", idle)
+
+
+@contextmanager
+def nothing_worked_out(folder: Path) -> Iterator[None]:
+    """Pages that open meanwhile find a store of this folder, and leave their work waiting.
+
+    For the example that a page opens with, where a test makes networks so small that its shipped
+    answers are not what the page asks for.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLAB_CACHE", str(folder))
+        leave_waiting(patch)
+        services.clear()
+        yield
+    services.clear()
 
 
 @pytest.fixture
