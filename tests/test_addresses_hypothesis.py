@@ -272,9 +272,17 @@ def queries(draw, values):
 
 
 @pytest.mark.parametrize("path", DOORS)
-@settings(max_examples=16, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=9, suppress_health_check=[HealthCheck.too_slow])
 @given(data=some.data())
 def test_no_address_breaks_a_page(pages, path, data):
+    _tried(pages[path], DOORS[path], data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", DOORS)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@given(data=some.data())
+def test_no_more_addresses_break_a_page(pages, path, data):
     _tried(pages[path], DOORS[path], data)
 
 
