@@ -16,6 +16,7 @@ from collections.abc import Iterator  # noqa: E402
 from concurrent.futures import Executor, Future  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from functools import cache  # noqa: E402
+from itertools import count  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -69,10 +70,14 @@ def pytest_collection_finish():
         ScriptCache.get_bytecode = lambda self, path: compiled(path, os.stat(path).st_mtime_ns)
 
 
+_CACHES = count()
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    """No test reads or writes the user's cache."""
-    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+def _own_cache(tmp_path_factory, monkeypatch):
+    """No test reads or writes the user's cache; of thousands of caches few are ever written."""
+    folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_CACHES))
+    monkeypatch.setenv("NPTLAB_CACHE", str(folder))
 
 
 def in_turn(first: int, full: int) -> pytest.MarkDecorator:
