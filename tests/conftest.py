@@ -6,18 +6,27 @@ import sys
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # of each worker of pytest-xdist
 os.environ.setdefault("NPTLAB_ENGINE", "serial")
+if hasattr(os, "nice"):
+    os.nice(19)  # no more than workers have, which yield to pages: beside tests they would starve
 # Servers, workers and command lines start some hundred times: each module is compiled once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 import gc  # noqa: E402
 import json  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from concurrent.futures import Executor, Future  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
 from functools import cache  # noqa: E402
+from itertools import count  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+
+from pages.ui.services import services  # noqa: E402
+from validation_core import engine  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -43,21 +52,40 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish():
     """What is done once: modules are not looked through for garbage, nor for components.
 
-    AppTest would look for installed components of Streamlit before every run.
+    AppTest would look for installed components of Streamlit before every run, and compile every
+    script of a page anew, which a server does once.
     """
     gc.collect()
     gc.freeze()
     if "streamlit.testing.v1" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
+        from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 
         once = cache(manifest_scanner.scan_component_manifests)
         manifest_scanner.scan_component_manifests = once
+        compiled_anew = ScriptCache.get_bytecode
+
+        @cache
+        def compiled(path, written):
+            return compiled_anew(ScriptCache(), path)
+
+        ScriptCache.get_bytecode = lambda self, path: compiled(path, os.stat(path).st_mtime_ns)
+
+
+_CACHES = count()
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    """No test reads or writes the user's cache."""
-    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+def _own_cache(tmp_path_factory, monkeypatch):
+    """No test reads or writes the user's cache; of thousands of caches few are ever written."""
+    folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_CACHES))
+    monkeypatch.setenv("NPTLAB_CACHE", str(folder))
+
+
+def in_turn(first: int, full: int) -> pytest.MarkDecorator:
+    """A level at fewer trials, within their own binomial bound; a slow test repeats it in full."""
+    slow = pytest.param(full, marks=pytest.mark.slow)
+    return pytest.mark.parametrize("trials", [first, slow])
 
 
 def few_trials(patch: pytest.MonkeyPatch) -> None:
@@ -70,6 +98,48 @@ def few_trials(patch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _few_trials(monkeypatch):
     few_trials(monkeypatch)
+
+
+class Idle(Executor):
+    """Accepts all work and does none: its jobs wait."""
+
+    def submit(self, fn, /, *args, **options):
+        return Future()
+
+
+def leave_waiting(patch: pytest.MonkeyPatch) -> None:
+    """Servers that start from now on register work and never perform it."""
+    start = engine.start
+
+    def idle(*args):
+        store = start(*args).store
+        return engine.Services(store, engine.Engine(store, Idle()))
+
+    patch.setattr(engine, "start", idle)
+
+
+@contextmanager
+def nothing_worked_out(folder: Path) -> Iterator[None]:
+    """Pages that open meanwhile find a store of this folder, and leave their work waiting.
+
+    For the example that a page opens with, where a test makes networks so small that its shipped
+    answers are not what the page asks for.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLAB_CACHE", str(folder))
+        leave_waiting(patch)
+        services.clear()
+        yield
+    services.clear()
+
+
+@pytest.fixture
+def _idle(monkeypatch):
+    """An engine that works nothing out, for pages whose results do not matter to a test."""
+    leave_waiting(monkeypatch)
+    services.clear()
+    yield
+    services.clear()
 
 
 def pytest_addoption(parser):

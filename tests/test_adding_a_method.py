@@ -10,11 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import validation_core as npt
+from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
-from tests.conftest import ROOT
+from tests.conftest import ROOT, nothing_worked_out
 from validation_core import keys, sampling, statistics
 from validation_core.__main__ import main
-from validation_core.diagnosis import Record, findings
+from validation_core.diagnosis import Record, findings, questions
 from validation_core.figures import style
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import METHODS
@@ -179,15 +180,18 @@ def test_the_catalogue_names_it(residual):
 
 
 @pytest.mark.usefixtures("_few_trials")
-def test_my_posterior_runs_it_and_models_lists_its_network(residual, table):
+def test_my_posterior_runs_it_and_models_lists_its_network(residual, table, monkeypatch, tmp_path):
     """Unasked, as it needs no `further`; with what it says, its figures and its caption.
 
-    Of so few rows that nothing but it learns anything.
+    Of so few rows that nothing but it learns anything, and beside two questions.
     """
-    services.clear()
+    few = (questions.by_name("size"), questions.by_name("in_theta"))
+    for module in (questions, rows, takeaway, view):
+        monkeypatch.setattr(module, "QUESTIONS", few)
     page = AppTest.from_file(str(ROOT / "pages" / "diagnose/page.py"), default_timeout=120)
     page.session_state["row-tests"] = True
-    page.run()
+    with nothing_worked_out(tmp_path / "example"):
+        page.run()
     file = io.BytesIO()
     np.savez(file, **{name: array[:30] for name, array in table.items()})
     page.file_uploader[0].upload("table.npz", file.getvalue()).run()

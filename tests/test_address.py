@@ -206,6 +206,7 @@ def test_a_link_says_all():
     assert says(page) == {"m": ["10"]}
 
 
+@pytest.mark.usefixtures("_idle")
 @pytest.mark.parametrize("query", [{}, {"level": "0.1", "seed": "3"}])
 def test_back_brings_what_the_address_says(monkeypatch, query):
     """A run that Back asked for reads every setting anew."""
@@ -222,6 +223,7 @@ def test_back_brings_what_the_address_says(monkeypatch, query):
     assert says(page) == {name: [text] for name, text in query.items()}
 
 
+@pytest.mark.usefixtures("_idle")
 def test_a_table_that_is_not_here_is_told():
     page = AppTest.from_file(MAIN, default_timeout=120).run()
     page.query_params.update({"table": "0123456789ab", "level": "0.1", "more": ["dc"]})

@@ -1,6 +1,5 @@
 """Addresses that nobody meant: every page draws, says what it left out, and means what it says."""
 
-from concurrent.futures import Executor, Future
 from itertools import cycle
 from math import isclose
 from typing import NamedTuple
@@ -13,9 +12,8 @@ from streamlit.testing.v1 import AppTest
 from pages.playground import strip
 from pages.ui import address, forms
 from pages.ui.services import services
-from tests.conftest import ROOT
-from validation_core import BENCHMARKS, METHODS, engine, game
-from validation_core.engine import Engine, Services
+from tests.conftest import ROOT, leave_waiting
+from validation_core import BENCHMARKS, METHODS, game
 from validation_core.lessons import LESSONS
 from validation_core.sweep.playground import named
 
@@ -81,13 +79,6 @@ WORDS = (
 )  # fmt: skip
 
 
-class Idle(Executor):
-    """Takes all work and does none."""
-
-    def submit(self, fn, /, *args, **options):
-        return Future()
-
-
 class Known(NamedTuple):
     """What links may say to a page: its names, and by each what its widgets offer."""
 
@@ -102,15 +93,9 @@ class Known(NamedTuple):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Every page's names and values, as its settings show them; nothing is ever computed."""
-    start = engine.start
-
-    def idle(*args):
-        store = start(*args).store
-        return Services(store, Engine(store, Idle()))
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NPTLAB_CACHE", str(tmp_path_factory.mktemp("addresses")))
-        patch.setattr(engine, "start", idle)
+        leave_waiting(patch)
         services.clear()
         front = AppTest.from_file(MAIN, default_timeout=120).run()
         known = {}
@@ -287,9 +272,17 @@ def queries(draw, values):
 
 
 @pytest.mark.parametrize("path", DOORS)
-@settings(max_examples=16, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=9, suppress_health_check=[HealthCheck.too_slow])
 @given(data=some.data())
 def test_no_address_breaks_a_page(pages, path, data):
+    _tried(pages[path], DOORS[path], data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", DOORS)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@given(data=some.data())
+def test_no_more_addresses_break_a_page(pages, path, data):
     _tried(pages[path], DOORS[path], data)
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.benchmarks.client import Visitor
 from tests.benchmarks.servers import product
 
-PAGES = ("lessons", "name-that-defect", "weak-classifiers", "conformal-c2st", "colt")
+PAGES = ("weak-classifiers", "colt")
+OTHERS = ("lessons", "name-that-defect", "conformal-c2st")
 QUERIES = (
     "%", "%zz", "seed=%zz", "seed=%FF%FE", "%C3%28=1", "seed=%00", "seed=%ED%A0%80", "seed=\x00",
     "=5", "&&&=&=", "seed", "seed=1;level=2", "seed[]=1", "?seed=1", "#seed=1", "seed=1=2=3",
@@ -59,7 +60,9 @@ async def visited(server, page, query):
         await visitor.open()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *(pytest.param(page, marks=pytest.mark.slow) for page in OTHERS)]
+)
 def test_raw_addresses_open_a_page_whose_session_goes_on(server, page):
     started, log = server
     before = len(log.read_text().splitlines())

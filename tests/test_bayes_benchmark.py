@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, in_turn
 from validation_core import keys, sampling, scores, statistics
 from validation_core.__main__ import main
 from validation_core.bayes import MODELS, closed, posterior
@@ -254,13 +254,15 @@ def _wiggle(theta, x):
     return np.sin(theta @ np.linspace(1.3, 2.7, theta.shape[1])) + 1e-3 * x[:, 0] + theta[:, 0]
 
 
+@in_turn(800, 2000)
 @pytest.mark.parametrize("benchmark", [
     BayesModel(inference="exact"), BayesModel(model="concrete", inference="exact"),
 ], ids=_label)  # fmt: skip
 @pytest.mark.parametrize("method", [SBC(), WithinX(), METHODS["skl"](relabelings=39)],
                          ids=lambda m: m.name)  # fmt: skip
-def test_level_where_q_is_the_posterior(benchmark, method):
-    trials, n, k = (2000, 20, 19) if benchmark.model == "heart_transplants" else (400, 10, 19)
+def test_level_where_q_is_the_posterior(benchmark, method, trials):
+    n, k = (20, 19) if benchmark.model == "heart_transplants" else (10, 19)
+    trials = trials if benchmark.model == "heart_transplants" else trials // 5
     drawn = sampling.table(benchmark, 0.0, trials * n, k, stream(19, method.name))
     score = _wiggle if method.reads_classifier else engine._score_of(method, benchmark, 0.0, {})
     made = scores.apply(score, drawn)
@@ -363,12 +365,12 @@ def test_costs_know_that_q_is_fitted():
 
 def test_the_command_line_puts_q_through_the_tests(capsys):
     arguments = ["power", "--benchmark", "bayes_model", "--set", "model=hospitals", "--gamma",
-                 "300,1000", "--method", "sbc", "--method", "skl", "--trials", "2", "--n", "30",
+                 "150,500", "--method", "sbc", "--method", "skl", "--trials", "2", "--n", "30",
                  "--k", "20", "--engine", "serial", "--json", "-"]  # fmt: skip
     assert main(arguments) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert [(cell["method"], cell["gamma"]) for cell in cells] == [
-        ("sbc", 300), ("sbc", 1000), ("skl", 300), ("skl", 1000),
+        ("sbc", 150), ("sbc", 500), ("skl", 150), ("skl", 500),
     ]  # fmt: skip
     assert {cell["set"]["model"] for cell in cells} == {"hospitals"}
     nats = [cell["statistic"] for cell in cells if cell["method"] == "skl"]

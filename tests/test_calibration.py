@@ -9,6 +9,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
+from tests.conftest import in_turn
 from validation_core import diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -103,13 +104,13 @@ def test_bias_and_width_are_the_known_ones_at_any_k(shift, width, k):
     assert np.sign(found.bias.estimate) == np.sign(shift)  # q too high: positive
 
 
+@in_turn(500, 1000)
 @pytest.mark.parametrize(
     ("shift", "width", "n", "k"),
     [(0, 1, 5, 5), (0, 1, 50, 10), (0, 1, 300, 200), (0.3, 0.7, 300, 200), (-0.5, 1.5, 300, 20),
      (0.5, 0.4, 200, 100)],
 )  # fmt: skip
-def test_intervals_cover_bias_and_width(shift, width, n, k):
-    trials = 1000
+def test_intervals_cover_bias_and_width(shift, width, n, k, trials):
     found = effects.misfit(ranks(shift, width, n, k, trials, np.random.default_rng(n + k)), k)
     least = statistics.binomial_bounds(trials, 0.935 if n > 5 else 0.92, 0.999)[0]
     for rate, known in ((found.bias, shift / width), (found.ratio, width)):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import diagnosis, tables
 from validation_core.diagnosis import questions, tasks
 from validation_core.diagnosis.claims import TITLES
@@ -51,10 +52,11 @@ def answered(upload, seed):
     return found, " ".join(said)
 
 
-def test_right_tables_are_claimed_wrong_no_more_often_than_the_level():
+@in_turn(80, 150)
+def test_right_tables_are_claimed_wrong_no_more_often_than_the_level(trials):
     """By any panel or parameter: each speaks only where the verdict does."""
     verdicts = claims = flagged = 0
-    for seed in range(150):
+    for seed in range(trials):
         found, said = answered(made(seed), seed)
         claimed = any(words in said for words in WRONG)
         verdicts += found.verdict == "problem found"
@@ -63,7 +65,7 @@ def test_right_tables_are_claimed_wrong_no_more_often_than_the_level():
         if found.verdict != "problem found":
             assert not claimed, said
             assert not found.flagged
-    most = binomial_bounds(150, 0.05, 0.999)[1]
+    most = binomial_bounds(trials, 0.05, 0.999)[1]
     assert claims <= verdicts <= most
     assert flagged <= most
 

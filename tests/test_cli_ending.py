@@ -67,11 +67,12 @@ def check_stop(arguments, seconds, number, tmp_path):
     return "stopped" if code else "done"
 
 
+@pytest.mark.parametrize("latest", [2.5, pytest.param(5.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("where", SLOW)
-def test_a_command_that_is_told_to_stop_ends_quietly(where, tmp_path):
+def test_a_command_that_is_told_to_stop_ends_quietly(where, latest, tmp_path):
     rng = random.Random(where)
     for number in (signal.SIGINT, signal.SIGTERM):
-        check_stop(SLOW[where], rng.uniform(0.2, 5), number, tmp_path)
+        check_stop(SLOW[where], rng.uniform(0.2, latest), number, tmp_path)
 
 
 @pytest.mark.soak
@@ -105,11 +106,13 @@ def test_streams_may_be_closed(streams, tmp_path):
     assert run.stderr == ""
 
 
-def test_work_goes_on_without_any_stream(tmp_path):
+@pytest.mark.parametrize("method", ["sbc", pytest.param("c2st", marks=pytest.mark.slow)])
+def test_work_goes_on_without_any_stream(method, tmp_path):
     """Nothing that is opened meanwhile becomes the standard output."""
     result = tmp_path / "result.json"
     command = f"{sys.executable} -m validation_core {' '.join(POWER)} --engine local"
-    script = f"{command.replace('200', '20')} --json {result} <&- >&- 2>&-"
+    command = command.replace("c2st", method).replace("200", "20")
+    script = f"{command} --json {result} <&- >&- 2>&-"
     env = {**os.environ, "NPTLAB_CACHE": str(tmp_path / "cache")}
     assert subprocess.run(["bash", "-c", script], cwd=ROOT, env=env).returncode == 0
     assert len(json.loads(result.read_text())["cells"]) == 2

@@ -433,7 +433,7 @@ def test_what_a_broken_worker_sends_is_refused_and_done_elsewhere(broken, store,
     own = broken(how, recheck=1 if how == "one wrong bit" else 0)
     engine = Engine(store, own)
     network = how in ("no numbers", "results without their arrays")
-    tasks = sweep() if network else [SelfCheck(seed=seed, rounds=20) for seed in range(8)]
+    tasks = sweep() if network else [SelfCheck(seed=seed, rounds=4) for seed in range(8)]
     job = engine.submit(tasks, "me")
     state = finish(engine, job)
     assert (state.state, state.failures) == ("done", {})

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
@@ -24,7 +25,7 @@ from validation_core.sweep.plan import Batch, Sweep
 from validation_core.types import TableScores
 
 EMBEDDINGS = ("identity", "mlp", "residual", "fourier")
-NULL_TRIALS = 2000
+NULL_TRIALS, FIRST_TRIALS = 2000, 1000
 N, K = 30, 10
 
 SHORT = Localizer(
@@ -82,12 +83,13 @@ def _pairs():
         yield pytest.param(embedding, name, marks=() if once else pytest.mark.slow)
 
 
+@in_turn(FIRST_TRIALS, NULL_TRIALS)
 @pytest.mark.parametrize(("embedding", "name"), list(_pairs()))
-def test_level(embedding, name):
+def test_level(embedding, name, trials):
     """Whatever was learnt: trained where q is wrong, it rejects a right q 5 times in 100."""
     benchmark, gamma = RIGHT[name]
     trained = _trained(embedding, benchmark, gamma)
-    made = _trials(trained.at(), benchmark, NULL_TRIALS, seed=1)
+    made = _trials(trained.at(), benchmark, trials, seed=1)
     outcome = CoLT(embedding=embedding).test(made, stream(2, embedding, name))
     _within_level(outcome.pvalue)
     # The spiral's q is its truth at gamma 0: every draw ties. Elsewhere only rounding makes ties.
@@ -96,18 +98,20 @@ def test_level(embedding, name):
     assert ((outcome.arrays["low"] > 0) == (outcome.pvalue < 0.05)).all()
 
 
+@in_turn(FIRST_TRIALS, NULL_TRIALS)
 @pytest.mark.parametrize("beta", [0.5, 1.0])
-def test_level_of_a_degraded_localizer(beta):
+def test_level_of_a_degraded_localizer(beta, trials):
     trained = _trained("identity", *RIGHT["mean shift"])
-    made = _trials(trained.at(beta), Gaussian(), NULL_TRIALS, seed=3)
+    made = _trials(trained.at(beta), Gaussian(), trials, seed=3)
     _within_level(CoLT().test(made, stream(4)).pvalue)
 
 
+@in_turn(FIRST_TRIALS, NULL_TRIALS)
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_level_with_few_draws(k):
+def test_level_with_few_draws(k, trials):
     """R / K would be far from uniform here; the randomised rank is uniform at any K."""
     trained = _trained("identity", *RIGHT["mean shift"])
-    made = _trials(trained.at(), Gaussian(), NULL_TRIALS, seed=5, n=100, k=k)
+    made = _trials(trained.at(), Gaussian(), trials, seed=5, n=100, k=k)
     _within_level(CoLT().test(made, stream(6)).pvalue)
     below, _ = statistics.count(made.truth, made.draws)
     raw = statistics.ks(below[:, 0] / k).pvalue

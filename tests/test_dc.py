@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import dc
@@ -62,10 +63,11 @@ def test_level(score, kind):
         np.testing.assert_array_equal(outcome.pvalue, 1.0)
 
 
+@in_turn(500, 1000)
 @pytest.mark.parametrize("kind", KINDS)
-def test_level_of_a_trained_score(kind):
+def test_level_of_a_trained_score(kind, trials):
     """It has learnt from other simulations, with the truth in slot 0 of every one of them."""
-    n, trials = 40, 1000
+    n = 40
     method = DC(kind=kind, m=5, permutations=99)
     recipe = method.recipe(200, 5)
     trained = _learn(recipe, recipe.sample(GAUSSIAN, 0.0, stream(2)))

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import in_turn
 from validation_core import models
 from validation_core.benchmarks import Digits
 from validation_core.benchmarks import digits as benchmark
@@ -136,13 +137,14 @@ def test_conformal_tests_find_it_first_under_a_bad_classifier(shipped):
     assert min(multiple, uniform) > c2st + 0.2
 
 
-def test_the_study(store, monkeypatch):
+@in_turn(10, 20)
+def test_the_study(store, monkeypatch, trials):
     monkeypatch.setattr(Digits, "gammas", (0, 5))
-    study = DigitsStudy(benchmark=Digits(truth_is="generated"), n=100, trials=20)
+    study = DigitsStudy(benchmark=Digits(truth_is="generated"), n=100, trials=trials)
     seen = study.compute(store, lambda fraction, live: None)
     assert seen.auc[0, 1] > 0.8 > seen.auc[0, 0]
-    assert (seen.rejections[:, 0, 1] >= 18).all()
-    assert (seen.rejections[:, :, 0] <= binom.ppf(0.9999, 20, highdim.LEVEL)).all()
+    assert (seen.rejections[:, 0, 1] >= 0.9 * trials).all()
+    assert (seen.rejections[:, :, 0] <= binom.ppf(0.9999, trials, highdim.LEVEL)).all()
     assert seen.drawn.shape == (2, highdim.ROWS, 10, 14, 14)
     assert seen.surest_q[1, 0].mean() > 0.9
     assert not seen.surest_q[1, 1].any()

@@ -446,7 +446,7 @@ def test_cancelling_ends_the_process_and_another_takes_its_place(workers, pool, 
 
 def test_a_crash_loses_no_task(workers, pool, store):
     """The one whose process ended is run once more."""
-    tasks = [SelfCheck(seed=seed, rounds=400) for seed in (40, 41)]
+    tasks = [SelfCheck(seed=seed, rounds=150) for seed in (40, 41)]
     job = workers.submit(tasks, "me")
     eventually(lambda: any(run.fraction > 0 for run in job.runs))
     os.kill(pool.pids()[0], signal.SIGKILL)

@@ -400,10 +400,11 @@ class Lab:
         assert not list(self.server.temporary.iterdir())
 
 
-@pytest.fixture
-def lab(tmp_path, expected):
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory, expected):
+    """For all tests of this file: what each inflicts must be over when the next begins."""
     expected(0)
-    lab = Lab(tmp_path, expected)
+    lab = Lab(tmp_path_factory.mktemp("lab"), expected)
     yield lab
     lab.close()
     left = [path for path in Path("/dev/shm").glob("nptlab-*") if str(lab.server.pid) in path.name]

@@ -7,6 +7,7 @@ from hypothesis import strategies as some
 from scipy import stats
 from sklearn.ensemble import ExtraTreesClassifier
 
+from tests.conftest import in_turn
 from validation_core import game
 from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Guess, Round
 
@@ -19,14 +20,17 @@ def vector(drawn):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_rounds_can_be_solved_from_what_plots_draw(level):
+@pytest.mark.parametrize(
+    ("learning", "asking"), [(20, 10), pytest.param(30, 15, marks=pytest.mark.slow)]
+)
+def test_rounds_can_be_solved_from_what_plots_draw(level, learning, asking):
     def rounds(first, count):
         made = [Round(d, level, first + i, 1, bool(i % 2)) for d in DEFECTS for i in range(count)]
         return [vector(game.seen(one)) for one in made], [one.defect for one in made]
 
-    trees = ExtraTreesClassifier(200, random_state=0).fit(*rounds(20_000, 30))
-    named = trees.score(*rounds(30_000, 15))
-    print(f"{level}: {named:.1%} of {15 * len(DEFECTS)} rounds named")
+    trees = ExtraTreesClassifier(200, random_state=0).fit(*rounds(20_000, learning))
+    named = trees.score(*rounds(30_000, asking))
+    print(f"{level}: {named:.1%} of {asking * len(DEFECTS)} rounds named")
     assert named >= LEAST[level]
 
 
@@ -61,16 +65,17 @@ def test_plots_draw_the_rounds_own_numbers():
     np.testing.assert_allclose(drawn.numbers["units"].sum(1), 1)
 
 
-def test_pvalues_are_valid_where_q_is_correct():
+@in_turn(120, 300)
+def test_pvalues_are_valid_where_q_is_correct(trials):
     """At most 5% of rounds at level 5%, by a binomial bound of 1 in 10,000 for each plot."""
-    rounds = [game.seen(Round("none", "easy", i, 1)) for i in range(300)]
+    rounds = [game.seen(Round("none", "easy", i, 1)) for i in range(trials)]
     most = stats.binom.ppf(1 - 1e-4, len(rounds), 0.05)
     for plot in PLOTS:
         assert sum(one.pvalues[plot] <= 0.05 for one in rounds) <= most, plot
 
 
 def test_the_correct_q_is_p_and_densities_integrate_to_one():
-    theta = np.linspace(-40, 40, 40001)
+    theta = np.linspace(-40, 40, 8001)
     for defect in DEFECTS:
         hidden = Round(defect, "easy", 1, 1)
         p, q = hidden.densities(theta, hidden.table().x[0])

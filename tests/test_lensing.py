@@ -83,13 +83,13 @@ def test_posterior_is_conjugate(system):
     assert 10 < narrowed < 100
 
 
+@pytest.mark.parametrize("n", [800, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
-def test_diffusion_leads_to_its_closed_form(system, gamma):
-    """Mean, and covariance in Frobenius norm, of 2000 draws by the steps themselves at one x.
+def test_diffusion_leads_to_its_closed_form(system, gamma, n):
+    """Mean, and covariance in Frobenius norm, of n draws by the steps themselves at one x.
 
-    Beside it 2000 draws of the closed form: what is left is Monte Carlo error, alike in both.
+    Beside it n draws of the closed form: what is left is Monte Carlo error, alike in both.
     """
-    n = 2000
     x = np.repeat(Lensing().x(1, stream(0)), n, axis=0)
     law = Lensing()._estimator(gamma)
     mean = Lensing().moments(x[:1], gamma).mean[0]

@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import tomllib
+from functools import cache
 
 import numpy as np
 import pytest
@@ -50,10 +51,18 @@ def head(payload):
     return json.loads(payload.head)
 
 
+@cache
+def script():
+    """What Streamlit calls the page."""
+    front = AppTest.from_file(str(MAIN), default_timeout=120).run()
+    return front.switch_page("learn/page.py")._page_hash
+
+
 def opened(query):
     page = AppTest.from_file(str(MAIN), default_timeout=120)
     page.query_params.update(query)
-    page.run().switch_page("learn/page.py").run()
+    page._page_hash = script()
+    page.run()
     assert not page.exception
     return page
 

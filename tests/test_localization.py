@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import keys, models, sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
@@ -503,19 +504,20 @@ def test_a_hundred_coordinates_can_still_be_told():
     assert found.pvalues[1] > 0.05
 
 
+@in_turn(200, 400)
 @pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("ties", [False, True])
-def test_pvalues_are_uniform_where_x_does_not_matter(m, ties):
+def test_pvalues_are_uniform_where_x_does_not_matter(m, ties, trials):
     """Uniform for one coordinate and for two, however large the overall discrepancy; Holm's
     smallest is at most that."""
-    reps, pvalues = 400, []
-    for rep in range(reps):
+    pvalues = []
+    for rep in range(trials):
         rng = stream(12, m, rep)
         x, u = rng.standard_normal((97, m)), rng.random(97) ** 2
         x = np.round(2 * x) if ties else x
         pvalues.append(local_rate(x, u, 0.3, seed=rep, permutations=99).pvalue)
     for level in (0.05, 0.2, 0.5):
-        low, high = statistics.binomial_bounds(reps, level, 0.999)
+        low, high = statistics.binomial_bounds(trials, level, 0.999)
         count = np.sum(np.array(pvalues) <= level + 1e-9)
         assert count <= high
         assert m == 3 or count >= low

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import keys, statistics
 from validation_core.figures import plotly
 from validation_core.methods import mmd_fuse
@@ -17,7 +18,6 @@ from validation_core.statistics import mmd
 from validation_core.types import BlockScores
 
 CASES = ("mmdfuse-null", "mmdfuse-shift", "mmdfuse-scale-unequal", "mmdfuse-duplicates")
-TRIALS = 2000
 FEW = MMDFuse(permutations=39)
 """p <= 0.05 for exactly 2 places of 40, so that the size is exactly 5% without ties."""
 
@@ -154,33 +154,36 @@ NULLS = {
 }
 
 
+@in_turn(1000, 2000)
 @pytest.mark.parametrize("options", NULLS.values(), ids=NULLS)
-def test_level(options):
-    made = FEW.test(_scores("level", trials=TRIALS, **options), stream(4, *options))
+def test_level(options, trials):
+    made = FEW.test(_scores("level", trials=trials, **options), stream(4, *options))
     rejections = int((made.pvalue <= 0.05).sum())
-    low, high = statistics.binomial_bounds(TRIALS, 0.05, 0.999)
+    low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert low <= rejections <= high
-    assert made.pvalue.shape == made.statistic.shape == (TRIALS,)
+    assert made.pvalue.shape == made.statistic.shape == (trials,)
 
 
+@in_turn(1000, 2000)
 @pytest.mark.parametrize("scaling", ["package", "paper"])
-def test_pvalues_are_uniform_on_their_grid(scaling):
+def test_pvalues_are_uniform_on_their_grid(scaling, trials):
     method = MMDFuse(permutations=19, scaling=scaling)
-    made = method.test(_scores("uniform", scaling, trials=TRIALS, n=(8, 8)), stream(5, scaling))
+    made = method.test(_scores("uniform", scaling, trials=trials, n=(8, 8)), stream(5, scaling))
     places = np.rint(made.pvalue * 20).astype(int)
     np.testing.assert_allclose(made.pvalue * 20, places, atol=1e-9)
     for place in (1, 2, 5, 10, 15):
-        low, high = statistics.binomial_bounds(TRIALS, place / 20, 0.9999)
+        low, high = statistics.binomial_bounds(trials, place / 20, 0.9999)
         assert low <= (places <= place).sum() <= high
     assert places.min() == 1
 
 
+@in_turn(1000, 2000)
 @pytest.mark.parametrize("levels", [2, 3, 10])
-def test_level_with_ties(levels):
+def test_level_with_ties(levels, trials):
     """Relabelings that exchange equal rows tie: p-values may only be larger for it."""
     make = lambda rng, shape: rng.integers(levels, size=shape).astype(float)  # noqa: E731
-    made = FEW.test(_scores("ties", levels, trials=TRIALS, size=1, make=make), stream(6))
-    assert (made.pvalue <= 0.05).sum() <= statistics.binomial_bounds(TRIALS, 0.05, 0.999)[1]
+    made = FEW.test(_scores("ties", levels, trials=trials, size=1, make=make), stream(6))
+    assert (made.pvalue <= 0.05).sum() <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
     assert made.pvalue.min() > 0
     assert all(np.isfinite(array).all() for array in made.arrays.values())
 

@@ -103,10 +103,11 @@ def test_ranks_alone_say_what_the_test_says(method):
 LEVEL = [SBC(), TARP(), WithinX(), CoLT(), Multiple(), C2ST(), Uniform(m=1), Uniform(m=4)]
 
 
+@pytest.mark.parametrize("count", [1000, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("k", "rounded"), [(2, None), (7, None), (7, 0), (3, 0)])
 @pytest.mark.parametrize("method", LEVEL, ids=lambda method: method.label)
-def test_every_method_keeps_its_level(method, k, rounded):
-    count, n = 2000, 120
+def test_every_method_keeps_its_level(method, k, rounded, count):
+    n = 120
     rows = drawn(n=n, k=k, rounded=rounded)
     made = trials(rows, count, seed=1)
     score = Quantities() if method.name == "sbc" else Product()

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import diagnosis, keys, statistics, study, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
@@ -73,14 +74,15 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
     assert low <= rejected <= high
 
 
-def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch):
+@in_turn(80, 150)
+def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch, trials):
     least = replace(QUICK, local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
     monkeypatch.setattr(observation, "_LC2STEnsemble", lambda: least)
-    tables, rejected = 150, 0
-    for seed in range(tables):
+    rejected = 0
+    for seed in range(trials):
         upload = upload_of(normals(n=60, k=5, d=1, m=1, seed=seed))
         rejected += run(upload, store, where=0, seed=seed).local.test.pvalue <= 0.05
-    low, high = statistics.binomial_bounds(tables, 0.05, 0.999)
+    low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert low <= rejected <= high
 
 

@@ -1,7 +1,9 @@
 """The CoLT page under AppTest: train, look at every view, change the rail, stop, misuse."""
 
 import itertools
+import shutil
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,7 @@ from validation_core.models import Simulated, Training
 from validation_core.scores import localizer
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
+from validation_core.store import Store
 from validation_core.sweep import presets
 from validation_core.sweep.plan import missing
 
@@ -86,18 +89,34 @@ def _task(benchmark=CASES["plane"], gamma=0.15, embedding="fourier"):
     return MapTask(training=training, **SMALL)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _results(tmp_path_factory):
+    RESULTS.append(tmp_path_factory.mktemp("results"))
+    yield
+    RESULTS.clear()
+
+
+RESULTS: list[Path] = []
+"""A folder of stores, by key: what several tests ask for is worked out once."""
+
+
+def _worked_out(study):
+    """The result of a study, which stands in the test's own store afterwards."""
+    folder, store = RESULTS[-1] / study.key, services().store
+    if not folder.exists():
+        study.run(Store(folder), lambda fraction, live: None)
+    shutil.copytree(folder, store.root, dirs_exist_ok=True)
+    return study.load(store)
+
+
 def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
-    task = _task(benchmark, gamma)
-    task.run(services().store, lambda fraction, live: None)
-    return task.load(services().store)
+    return _worked_out(_task(benchmark, gamma))
 
 
 def _learned(benchmark=CASES["plane"]) -> _GammaMaps:
     """What the page opens with."""
     n, k = presets.SIZES[benchmark.name]
-    study = presets.gamma_maps(benchmark, CoLT(), n, k)
-    study.run(services().store, lambda fraction, live: None)
-    return study.load(services().store)
+    return _worked_out(presets.gamma_maps(benchmark, CoLT(), n, k))
 
 
 def _address(page, benchmark):

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
-from tests.conftest import ROOT
+from tests.conftest import ROOT, nothing_worked_out
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, questions
 from validation_core.methods import DC, MMDFuse
@@ -31,6 +32,8 @@ def _small(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path_factory.getbasetemp() / "diagnose"))
     monkeypatch.setattr(learning, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+    slots = learning.slot_recipe
+    monkeypatch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))
     services.clear()
     yield
     services.clear()
@@ -56,10 +59,21 @@ def fresh(*, opened=ROWS):
 
 
 @pytest.fixture
-def page():
-    at = fresh().run()
-    assert not at.exception
-    return at
+def visited(tmp_path):
+    """A function: the page with these rows open, on its example, which is left unanswered."""
+
+    def visit(*, opened=ROWS):
+        with nothing_worked_out(tmp_path / "example"):
+            at = fresh(opened=opened).run()
+        assert not at.exception
+        return at
+
+    return visit
+
+
+@pytest.fixture
+def page(visited):
+    return visited()
 
 
 def component(at, name):
@@ -163,8 +177,8 @@ def test_the_first_visit_shows_a_finished_diagnosis(monkeypatch):
     assert not at.get("plotly_chart")
 
 
-def test_the_card_comes_first_and_rows_wait_to_be_opened(page):
-    closed = fresh(opened=()).run()
+def test_the_card_comes_first_and_rows_wait_to_be_opened(page, visited):
+    closed = visited(opened=())
     upload(closed, **far())
     assert title(closed) == "Problem found"
     for label in ("How wrong", "Where", "Likely cause", "Next"):
@@ -239,14 +253,14 @@ def test_what_will_run_is_said_before(page):
 
 
 @pytest.mark.usefixtures("_few_questions")
-def test_a_file_on_the_server(page, tmp_path, monkeypatch):
+def test_a_file_on_the_server(visited, tmp_path, monkeypatch):
     """Chosen from the list of the folder that the operator allows, and from nowhere else."""
     np.savez(tmp_path / "table.npz", **table(n=40))
     inside = tmp_path / "inside"
     inside.mkdir()
     np.savez(inside / "run.npz", **table(n=30))
     monkeypatch.setenv(local.VARIABLE, str(inside))
-    choose(page.run(), "path")
+    page = choose(visited(), "path")
     box = page.selectbox(key="path")
     assert box.options == ["run.npz"]
     tricks = ("../table.npz", str(tmp_path / "table.npz"), "none.npz")
@@ -350,13 +364,15 @@ def test_more_tests_are_asked_for(page, monkeypatch):
 
 
 @pytest.mark.usefixtures("_few_questions")
-def test_more_tests_stand_in_the_address(monkeypatch):
+def test_more_tests_stand_in_the_address(monkeypatch, tmp_path):
     cheap = dict(diagnosis.further_methods())
     cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
     monkeypatch.setattr(learning, "further_methods", lambda: cheap)
     at = fresh()
     at.query_params["more"] = ["MMD-FUSE"]
-    upload(at.run(), **table())
+    with nothing_worked_out(tmp_path / "example"):
+        at.run()
+    upload(at, **table())
     assert "MMD-FUSE 30 rows" in every_test(at).index
 
 
@@ -425,11 +441,11 @@ def test_names_are_shown_as_text(page):
     assert not any("<img" in spec for spec in specs)
 
 
-def test_a_refresh_computes_nothing_again(page):
+def test_a_refresh_computes_nothing_again(page, visited):
     content = saved(**far())
     send(page, content).run()  # the second run begins what takes long
     first = worked_out()
-    again = send(fresh().run(), content)
+    again = send(visited(), content)
     assert card(again) == card(page)
     assert worked_out() == first
 

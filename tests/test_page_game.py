@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
@@ -11,6 +12,13 @@ from validation_core import game
 from validation_core.game import DEFECTS, PLOTS, ROUNDS
 
 MAIN = str(ROOT / "pages" / "main.py")
+
+
+@pytest.fixture(autouse=True)
+def _few_rounds(monkeypatch):
+    """Rounds that say what a plot could have told: their number is test_game's."""
+    for module in (game, game.power):
+        monkeypatch.setattr(module, "REPEATS", 8)
 
 
 @cache

@@ -1,7 +1,9 @@
 """The page Models and jobs, as a user meets it: empty, full, at work, after a restart."""
 
+import os
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,7 +253,7 @@ def test_durations_are_said_as_a_person_does(duration, said):
 
 
 def test_stores_are_told_apart_by_the_environment(services, tmp_path):
-    assert services.store.root == tmp_path / "cache"
+    assert services.store.root == Path(os.environ["NPTLAB_CACHE"])
     assert isinstance(services.store, Store)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import scores
 from validation_core.methods.within_x import WithinX
 from validation_core.rng import stream
@@ -64,9 +65,9 @@ def test_what_the_network_cannot_tell_apart_ties(trained):
     np.testing.assert_array_equal(result.draws[0], np.repeat(result.truth[0][:, None], K, axis=1))
 
 
-def test_within_x_keeps_its_level_with_exact_copies(trained):
+@in_turn(1000, 2000)
+def test_within_x_keeps_its_level_with_exact_copies(trained, trials):
     kind, network = trained
-    trials, rejected = 2000, 0
     score = network.at()
     many = table(kind, stream(4, kind), N * trials)  # scored at once, tested one by one
     result = scores.apply(score, many)
@@ -78,10 +79,10 @@ def test_within_x_keeps_its_level_with_exact_copies(trained):
     assert low <= rejected <= high
 
 
-def test_within_x_keeps_its_level_table_by_table(trained):
+@in_turn(150, 300)
+def test_within_x_keeps_its_level_table_by_table(trained, trials):
     """Scored in batches of their own sizes, as a table is."""
     kind, network = trained
-    trials = 300
     score = network.at()
     pvalues = [
         WithinX().test(scores.apply(score, table(kind, stream(6, kind, i))), stream(7, i)).pvalue

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.conftest import in_turn
 from validation_core import diagnosis, keys, models, sampling, scores, statistics
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -20,7 +21,7 @@ from validation_core.sweep import costs
 from validation_core.tables import Upload
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
-TRIALS, ROWS = 400, 30
+ROWS = 30
 
 
 def _quick(n, k, **options):
@@ -273,35 +274,37 @@ def _law(name, n, k, rng):
 SHAPES = {"gaussian": 20, "binary": 20, "rounded": 30, "cauchy": 40, "eight": 8, "ten": 30}
 
 
+@in_turn(200, 400)
 @pytest.mark.parametrize("kind", ["trees", "network"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_level(name, kind):
-    """Exact posteriors under a score that learnt from a wrong q: 400 tables of 30 rows."""
+def test_level(name, kind, trials):
+    """Exact posteriors under a score that learnt from a wrong q: tables of 30 rows."""
     k = SHAPES[name]
     rng = stream(0, "level", name)
     x, theta = _law(name, 120, k, rng)
     wrong = theta[:, 0] * 1.5 + 0.5 if name != "binary" else 1 - theta[:, 0] * theta[:, 1]
     trained = _learnt(_quick(120, k, kind=kind), PosteriorTable(wrong, x, theta[:, 1:]))
     assert trained.weights.any()
-    x, theta = _law(name, TRIALS * ROWS, k, rng)
+    x, theta = _law(name, trials * ROWS, k, rng)
     u = _ranks(trained, PosteriorTable(theta[:, 0], x, theta[:, 1:]), name, kind)
-    _within(int((statistics.ks(u.reshape(TRIALS, ROWS)).pvalue <= 0.05).sum()), TRIALS)
+    _within(int((statistics.ks(u.reshape(trials, ROWS)).pvalue <= 0.05).sum()), trials)
 
 
+@in_turn(200, 400)
 @pytest.mark.parametrize("kind", ["multiclass", "binary"])
-def test_level_of_discriminative_calibration(kind):
+def test_level_of_discriminative_calibration(kind, trials):
     method = DC(kind=kind, net="within", m=6, permutations=99)
     rng = stream(0, "level", kind)
     x, theta = _law("gaussian", 200, 30, rng)
     trained = _learnt(method.recipe(200, 30), PosteriorTable(theta[:, 0] * 1.3, x, theta[:, 1:]))
-    x, theta = _law("gaussian", TRIALS * ROWS, 30, rng)
+    x, theta = _law("gaussian", trials * ROWS, 30, rng)
     read = scores.apply(trained.at(), PosteriorTable(theta[:, 0], x, theta[:, 1:]))
     assert read.draws.shape[-1] == 6
     tables = type(read)(
-        read.truth.reshape(TRIALS, 1, ROWS), read.draws.reshape(TRIALS, 1, ROWS, -1)
+        read.truth.reshape(trials, 1, ROWS), read.draws.reshape(trials, 1, ROWS, -1)
     )
     outcome = method.test(tables, stream(1, kind))
-    _within(int((outcome.pvalue <= 0.05).sum()), TRIALS)
+    _within(int((outcome.pvalue <= 0.05).sum()), trials)
 
 
 def test_extremes_are_finite():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.conftest import in_turn
 from validation_core import statistics as st
 from validation_core.rng import stream
 from validation_core.statistics import laws
@@ -61,10 +62,10 @@ def test_full_separation_is_one_arrangement():
     assert st.c2st(p, q, 15.0).pvalue_per_class == pytest.approx(1 / comb(24, 12), rel=1e-9)
 
 
+@in_turn(500, 1000)
 @pytest.mark.parametrize(("n_p", "n_q"), [(6, 7), (40, 30), (12, 200)])
 @pytest.mark.parametrize("score", [np.round, np.sign, lambda s: np.round(s, 1)])
-def test_ties_keep_their_level(n_p, n_q, score):
-    trials = 1000
+def test_ties_keep_their_level(n_p, n_q, score, trials):
     p = score(stream(8, n_p).standard_normal((trials, n_p)))
     q = score(stream(9, n_q).standard_normal((trials, n_q)))
     pvalue = st.multiple(p, q, stream(10)).pvalue
@@ -112,9 +113,10 @@ def test_the_conditional_law_is_fishers(n_p, n_q):
         assert law == pytest.approx(want, rel=1e-9)
 
 
-def test_a_small_side_beside_a_very_large_one():
+@in_turn(4000, 8000)
+def test_a_small_side_beside_a_very_large_one(trials):
     """Beyond what is counted: the normal law, which must not be too sure."""
-    n_p, n_q, trials = 40, 1000, 8_000
+    n_p, n_q = 40, 1000
     p, q = stream(15).standard_normal((trials, n_p)), stream(16).standard_normal((trials, n_q))
     result = st.multiple(p, q, stream(17))
     for level in (0.001, 0.01, 0.05):

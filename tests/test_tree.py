@@ -92,10 +92,11 @@ def test_the_sign_of_x_picks_the_tree():
         )
 
 
+@pytest.mark.parametrize("n", [20_000, pytest.param(60_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("noise", "sd"), [("scaled", 0.025), ("added", 0.01 * np.sqrt(3.25))])
-def test_samplers_follow_their_densities(noise, sd):
+def test_samplers_follow_their_densities(noise, sd, n):
     """Every projection of the draws has the mixture's law, and none has a neighbour's."""
-    bench, n = Tree(noise=noise), 60_000
+    bench = Tree(noise=noise)
     assert bench.sd(1.5) == pytest.approx(sd)
     rng = stream(1, noise)
     for name, sign in (("A", 1.0), ("B", -1.0)):

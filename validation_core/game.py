@@ -226,7 +226,7 @@ def _region(
             np.abs(theta[rows] - at), np.abs(q[rows] - at[:, None]), rng
         )
 
-    distances = [float(statistics.ks(ranks(*line, learn)).statistic) for line in lines]
+    distances = statistics.ks([ranks(*line, learn) for line in lines]).statistic
     a, b = lines[int(np.argmax(distances))]
     return (a, b), ranks(a, b, test)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,26 +66,28 @@ def large(path: Path) -> Path:
 def settled(server: Server) -> Taken:
     """What it has once every page has been looked at: what is read once stays."""
     for number in range(len(PAGES)):
-        asyncio.run(_visit(server, number))
+        asyncio.run(_visit(server, number, steps=()))
     time.sleep(3.0)
     return Taken.now(server)
 
 
-def come_and_go(server: Server, file: Path) -> None:
+def come_and_go(server: Server, file: Path, sessions: int = SESSIONS) -> None:
     """All at once; one uploads the file."""
 
     async def all_at_once() -> None:
-        visits = (_visit(server, i, file if i == 0 else None) for i in range(SESSIONS))
+        visits = (_visit(server, i, file if i == 0 else None) for i in range(sessions))
         await asyncio.gather(*visits)
 
     asyncio.run(all_at_once())
 
 
-async def _visit(server: Server, number: int, file: Path | None = None) -> None:
-    """Three pages, and the file on the one that takes it."""
+async def _visit(
+    server: Server, number: int, file: Path | None = None, *, steps: Sequence[int] = (4, 8)
+) -> None:
+    """A page, others so many steps on in the menu, and the file on the one that takes it."""
     async with Visitor(server, PAGES[number % len(PAGES)]) as visitor:
         await visitor.open()
-        for step in (4, 8):
+        for step in steps:
             await visitor.turn_to(PAGES[(number + step) % len(PAGES)])
         if file is not None:
             await visitor.turn_to("diagnose")

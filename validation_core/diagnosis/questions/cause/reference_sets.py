@@ -864,10 +864,10 @@ def _density(values: Array, bandwidth: float) -> tuple[Array, Array]:
     cell = (values - low) / step
     floor = np.minimum(cell.astype(int), _GRID - 2)
     part = cell - floor
-    row = np.broadcast_to(np.arange(len(values))[:, None], cell.shape)
-    counts = np.zeros((len(values), _GRID))
-    np.add.at(counts, (row, floor), 1 - part)
-    np.add.at(counts, (row, floor + 1), part)
+    place = floor + _GRID * np.arange(len(values))[:, None]
+    counts = np.bincount(
+        np.append(place, place + 1), np.append(1 - part, part), len(values) * _GRID
+    ).reshape(-1, _GRID)
     frequency = 2 * np.pi * np.fft.rfftfreq(_GRID) / step
     smooth = np.fft.rfft(counts) * np.exp(-0.5 * np.square(bandwidth * frequency))
     return low + step * np.arange(_GRID), np.fft.irfft(smooth, _GRID)
@@ -877,10 +877,10 @@ def _modes(values: Array, bandwidth: float) -> Array:
     """How many local maxima the estimate of each sample has; ripples of rounding do not count."""
     density = _density(values, bandwidth)[1]
     rounded = np.round(density / density.max(1, keepdims=True), 9)
-    rise = np.sign(np.diff(rounded, axis=1))
-    for i in range(1, rise.shape[1]):  # on a plateau the last step counts on
-        flat = rise[:, i] == 0
-        rise[flat, i] = rise[flat, i - 1]
+    steps = np.sign(np.diff(rounded, axis=1))
+    # On a plateau the last step counts on.
+    last = np.maximum.accumulate(np.where(steps != 0, np.arange(steps.shape[1]), 0), axis=1)
+    rise = np.take_along_axis(steps, last, axis=1)
     return np.asarray(((rise[:, :-1] > 0) & (rise[:, 1:] < 0)).sum(1))
 
 
