@@ -150,7 +150,7 @@ def test_a_q_that_is_too_wide_nearby_is_told_so():
 def test_what_is_not_claimed_is_told_as_two_sentences(store):
     """The verdict's own p first, what the numbers here are by themselves next."""
     upload = wrong_on_the_right(n=300)
-    relabelled = diagnosis.run._run_relabelling(upload_of(normals(n=100)), Omnibus(), 0, {})
+    relabelled = diagnoses._run_relabelling(upload_of(normals(n=100)), Omnibus(), 0, {})
     claims = diagnosis.verdict([relabelled], upload).claims
     assert claims.pvalue > 0.05
     result = run(upload, store, where=[1.2])
