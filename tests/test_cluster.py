@@ -324,16 +324,16 @@ import numpy as np
 from pathlib import Path
 from validation_core import keys
 from validation_core.engine import SelfCheck
-from validation_core.engine.cluster import remote
+from validation_core.engine.cluster import checks
 
 # a preload may be loaded twice
-honest = remote._honest = getattr(remote, "_honest", remote._answer)
+honest = checks._honest = getattr(checks, "_honest", checks._answer)
 
 
 def entries(answer, change):
-    sent = [remote._SentEntry.of(fields) for fields in answer["entries"]]
+    sent = [checks._SentEntry.of(fields) for fields in answer["entries"]]
     changed = [change(entry.name, entry.stored) for entry in sent]
-    return {**answer, "entries": [remote._SentEntry(*each).plain() for each in changed]}
+    return {**answer, "entries": [checks._SentEntry(*each).plain() for each in changed]}
 
 
 def arrays(answer, change):
@@ -386,7 +386,7 @@ def answer(message, worker):
     return HOW[how](sent) if sent.get("entries") and how else sent
 
 
-remote._answer = answer
+checks._answer = answer
 """
 WAYS = [
     line.split('"')[1] for line in BROKEN.splitlines() if line.startswith('    "') and ": " in line
@@ -621,7 +621,7 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
     for words in (NOBODY, "dask scheduler", "`,local`"):
         assert words in said
     module = sys.modules["validation_core.engine.start"]  # `engine.start` is its function
-    monkeypatch.setattr(module, "local_pool", _SerialExecutor)
+    monkeypatch.setattr(module, "_local_pool", _SerialExecutor)
     assert main([*command, "--engine", f"dask:{NOBODY},local"]) == 0
     heard = capsys.readouterr()
     assert "runs on this machine instead" in heard.err

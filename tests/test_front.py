@@ -203,7 +203,7 @@ def test_results_show_themselves_and_are_saved(found, table, store, tmp_path):
 
 def test_the_same_question_again_runs_nothing(table, store, monkeypatch):
     first = npt.diagnose(table, ["sbc", "c2st"], "none", store=store)
-    monkeypatch.setattr("validation_core.diagnosis.tasks.run_method", None)
+    monkeypatch.setattr("validation_core.diagnosis.tasks._run_method", None)
     again = npt.diagnose(table.arrays(), ["sbc", "c2st"], "none", store=store)
     assert again.pvalues == first.pvalues
     assert again.questions == ()

@@ -16,8 +16,8 @@ ASK = """
 import json, sys
 import validation_core as npt
 from validation_core.engine import start
-from validation_core.tables import local
-result = npt.diagnose(local.sample_path("sample_undertrained"), ["sbc"], ["calibration"])
+from validation_core.tables.source import sample_path
+result = npt.diagnose(sample_path("sample_undertrained"), ["sbc"], ["calibration"])
 print(json.dumps({
     "home": npt.__file__,
     "verdict": result.verdict,

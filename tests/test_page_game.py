@@ -17,8 +17,7 @@ MAIN = str(ROOT / "pages" / "main.py")
 @pytest.fixture(autouse=True)
 def _few_rounds(monkeypatch):
     """Rounds that say what a plot could have told: their number is test_game's."""
-    for module in (game, game.power):
-        monkeypatch.setattr(module, "REPEATS", 8)
+    monkeypatch.setattr(game, "REPEATS", 8)
 
 
 @cache

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.compare.controls import CompareChoice
-from validation_core.cli.options import line
+from validation_core.cli.power import line
 from validation_core.sweep import plan
 from validation_core.sweep.plan import Progress
 

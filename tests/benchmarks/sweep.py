@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import ROOT, Lab, say
 from tests.benchmarks.rows import Row
-from validation_core.cli.options import line
+from validation_core.cli.power import line
 from validation_core.methods import C2ST, SBC, Multiple
 from validation_core.models import TrainTask
 from validation_core.store import Store
