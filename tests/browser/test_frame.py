@@ -21,7 +21,7 @@ DRAWN = (
     "symmetric-divergence", "high-dimensions", "compare", "compare-posteriors",
 )  # fmt: skip
 """Pages whose pictures have words in SVG at the first visit."""
-pages = pytest.mark.parametrize("listed_page", PAGES, ids=lambda page: page.path or "home")
+PHONE = {"color_scheme": "dark", "viewport": {"width": 400, "height": 800}}
 
 
 def _menu(page):
@@ -89,9 +89,10 @@ def _of_fresh_servers():
 
 @pytest.mark.parametrize("listed_page", list(_of_fresh_servers()))
 def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_path):
+    """And dark and narrow, as below: a server knows neither theme nor screen."""
     port, lent = place
     with serving(tmp_path / "cache", port):
-        page = lent.visit(listed_page.path)
+        page = lent.visit(listed_page.path, **PHONE)
         _in_frame(page)
         expect(_here(page)).to_have_text(listed_page.title)
         if listed_page.path in ALIVE:  # on an empty cache
@@ -100,13 +101,20 @@ def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_p
             expect(drawn.first).to_be_visible()
             in_the_way = page.get_by_role("button", name=re.compile("^(Train|Run|Start|Compute)"))
             expect(in_the_way).to_have_count(0)
+        _dark_and_narrow(page, listed_page.path)
         lent.leave()
 
 
-@pages
+REST = [page for page in PAGES if page.path not in ALIVE]
+
+
+@pytest.mark.parametrize("listed_page", REST, ids=lambda page: page.path)
 def test_dark_and_narrow(listed_page, visit):
-    """And its pictures' words stand out in the dark, on a window of any width."""
-    page = visit(listed_page.path, color_scheme="dark", viewport={"width": 400, "height": 800})
+    _dark_and_narrow(visit(listed_page.path, **PHONE), listed_page.path)
+
+
+def _dark_and_narrow(page, path):
+    """It fits and is dark; its pictures' words stand out there, and once the window is wide."""
     no_exception(page)
     fits(page)
     page.wait_for_function(
@@ -123,7 +131,7 @@ def test_dark_and_narrow(listed_page, visit):
             page.set_viewport_size(size)
         words = words_in_pictures(settled(page))
         assert not faint(words)
-        assert len(words) > 5 or listed_page.path not in DRAWN
+        assert len(words) > 5 or path not in DRAWN
 
 
 def _number(page):
