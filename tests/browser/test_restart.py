@@ -15,11 +15,7 @@ from validation_core import store
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_page_recovers_by_itself_when_its_server_is_killed(browser, tmp_path, number):
-<<<<<<< HEAD
-    """Nothing of that server stays in memory: its workers see to that, whatever time it had."""
-=======
     """And nothing of it stays in memory: its workers see to that, whatever it had time for."""
->>>>>>> tests-b
     port, cache = free_port(), tmp_path / "cache"
     context = browser.new_context()
     page = context.new_page()
