@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from validation_core import cli
-from validation_core import store as scratch
+from validation_core import store as store_module
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine, SelfCheck, Task, WorkerPool
 from validation_core.methods import C2ST, Multiple, Uniform
@@ -108,7 +108,7 @@ def main() -> None:
             ahead = command["clock"]
             time.time = lambda ahead=ahead: clock() + ahead
         elif "memory" in command:
-            scratch._MEMORY = Path(command["memory"])
+            store_module._MEMORY = Path(command["memory"])
         else:
             _run(Path(command["run"]), command["seed"], pool)
     pool.shutdown()

@@ -234,11 +234,11 @@ def test_beta_moves_the_whole_network_to_its_start(learnt):
 
 def test_scores_do_not_hang_on_the_rows_beside(learnt, monkeypatch):
     """Nothing is dropped when scoring, and memory-bounded passes give the same numbers."""
-    from validation_core.scores import features as feature_classifier
+    from validation_core.scores import features
 
     network, data = learnt
     whole = network.grid((0.0, 0.95), data.held_p)
-    monkeypatch.setattr(feature_classifier, "_IMAGES", 37)
+    monkeypatch.setattr(features, "_IMAGES", 37)
     np.testing.assert_allclose(network.grid((0.0, 0.95), data.held_p), whole, atol=1e-4)
 
 

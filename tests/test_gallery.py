@@ -17,10 +17,8 @@ from validation_core.simulations import MOST
 from validation_core.simulations.runs import _summary
 from validation_core.store import Store
 from validation_core.study import Study
-from validation_core.sweep import conformal_explorer
+from validation_core.sweep import conformal_explorer, presets
 from validation_core.sweep import plan as sweeps
-from validation_core.sweep import presets as comparisons
-from validation_core.sweep import presets as papers
 from validation_core.sweep.conformal_explorer import ConformalPower
 
 GALLERY = gallery.FOLDER
@@ -112,7 +110,7 @@ def test_the_readme_has_the_shipped_divergences(tmp_path):
 def test_the_colt_page_opens_with_maps_at_every_gamma(store):
     """Right posteriors are left alone, the far ones found, and the ball has one size."""
     false, shown = 0, 0
-    for study in papers.shipped_maps():
+    for study in presets.shipped_maps():
         seen = study.load(store)
         assert seen.q.shape[0] == len(study.gammas) == len(seen.rates)
         if study.gammas[0] == 0:
@@ -180,15 +178,15 @@ def test_degrading_takes_c2st_first(counted):
     assert checked >= 50
 
 
-@pytest.mark.parametrize("one", comparisons.shipped(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", presets.shipped(), ids=lambda one: one.name)
 def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
     result = sweeps.collect(one.sweep, store)
     assert result.complete
     assert sweeps.missing(one.sweep, store) == ()
-    assert comparisons.broken(result.cells) == []
+    assert presets.broken(result.cells) == []
 
 
-@pytest.mark.parametrize("name", comparisons.PERTURBATIONS)
+@pytest.mark.parametrize("name", presets.PERTURBATIONS)
 def test_the_power_figure_looks_as_published(name, store):
     """Bansal, Chen, Scott, Fig. 2: power rises with gamma, and C2ST lies below both conformal
     tests; MMD-FUSE, on 250 points, last. Six rejections of 200 are the noise of one curve."""
@@ -211,24 +209,22 @@ def test_the_demonstrations_show_what_they_say(store):
     references = _rates("references", store)
     apart = [references["TARP x", g] - references["TARP", g] for _, g in references]
     assert max(apart) > 0.15
-    collapse = comparisons.by_name("collapse").sweep
+    collapse = presets.by_name("collapse").sweep
     rates = {(c.label, c.beta): c.rate for c in sweeps.collect(collapse, store).cells}
     assert any(rates["C2ST", beta] < 0.05 < 0.9 < rates["Uniform(20)", beta] for _, beta in rates)
 
 
 def test_a_collapse_is_explained(store):
     """Both one-sided tests fall silent, for a reason that is said of a degraded network."""
-    by_name = comparisons.by_name("collapse")
-    disagreement = comparisons.disagreement(
-        by_name.sweep, sweeps.collect(by_name.sweep, store).cells
-    )
+    by_name = presets.by_name("collapse")
+    disagreement = presets.disagreement(by_name.sweep, sweeps.collect(by_name.sweep, store).cells)
     assert disagreement.place.beta >= 0.9
     assert {remark.silent for remark in disagreement.remarks} == {"C2ST", "Multiple"}
     assert all("degraded" in remark.why for remark in disagreement.remarks)
 
 
 def _rates(name, store):
-    result = sweeps.collect(comparisons.by_name(name).sweep, store)
+    result = sweeps.collect(presets.by_name(name).sweep, store)
     return {(cell.label, cell.gamma): cell.rate for cell in result.cells}
 
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from validation_core import keys, sampling, statistics
-from validation_core.benchmarks import lensing as images
-from validation_core.benchmarks import lensing as module
+from validation_core.benchmarks import lensing
 from validation_core.benchmarks.lensing import NOISE, PIXELS, RIDGE, Lensing
 from validation_core.highdim.lensing import LensingStudy, sweeps
 from validation_core.rng import stream
@@ -24,7 +23,7 @@ def system():
 
 
 def test_prior_is_of_real_galaxies(system):
-    galaxies = images._galaxies("hubble")
+    galaxies = lensing._galaxies("hubble")
     assert galaxies.shape[1:] == (16, 16)
     assert 600 < len(galaxies) < 900
     values = np.linalg.eigvalsh(system.prior)[::-1]
@@ -39,7 +38,7 @@ def test_prior_is_of_real_galaxies(system):
 
 @pytest.mark.parametrize("lens", ["isothermal", "affine"])
 def test_lens_keeps_surface_brightness(lens):
-    forward = module._lens_matrix(lens)
+    forward = lensing._lens_matrix(lens)
     assert forward.shape == (PIXELS, PIXELS)
     assert (forward >= 0).all()
     light = forward.sum(1).reshape(16, 16)
@@ -51,19 +50,19 @@ def test_isothermal_lens_makes_a_ring():
     """A compact source at the middle is seen about one Einstein radius from it, not there."""
     source = np.zeros((16, 16))
     source[7:9, 7:9] = 1
-    image = (module._lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
-    x, y = module._plane()
+    image = (lensing._lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
+    x, y = lensing._plane()
     radius = np.hypot(x, y)
     brightest = radius[np.argsort(image.ravel())[-20:]]
-    assert abs(brightest.mean() - module.EINSTEIN) < 0.1
+    assert abs(brightest.mean() - lensing.EINSTEIN) < 0.1
     assert image[7:9, 7:9].mean() < 0.7 * image.max()
 
 
 def test_affine_lens_is_its_warp():
     """A linear ramp over the source is seen as the warped ramp, away from the edges."""
-    x, y = module._plane()
-    seen = (module._traced(*module._warped(0.0)) @ x).reshape(16, 16)
-    (a, b), _ = module.WARP
+    x, y = lensing._plane()
+    seen = (lensing._traced(*lensing._warped(0.0)) @ x).reshape(16, 16)
+    (a, b), _ = lensing.WARP
     expected = (a * x + b * y).reshape(16, 16)
     np.testing.assert_allclose(seen[5:11, 5:11], expected[5:11, 5:11], atol=1e-12)
 
@@ -218,7 +217,7 @@ def save_h5(path, array):
 
 @pytest.mark.parametrize("save", [save_npy, save_npz, save_h5])
 def test_probes_are_read(save, tmp_path, monkeypatch):
-    monkeypatch.setenv(images.PROBES, str(save(tmp_path, blobs(channels=3))))
+    monkeypatch.setenv(lensing.PROBES, str(save(tmp_path, blobs(channels=3))))
     benchmark = Lensing(galaxies="probes")
     assert benchmark.sources().shape == (40, PIXELS)
     mean = benchmark._system.mean.reshape(16, 16)
@@ -230,7 +229,7 @@ def test_probes_are_read(save, tmp_path, monkeypatch):
 @pytest.mark.parametrize("side", [16, 32, 40])
 def test_reduced_by_area_means(side):
     light = np.random.default_rng(1).random((2, side, side))
-    small = images._reduced(light)
+    small = lensing._reduced(light)
     assert small.shape == (2, 16, 16)
     np.testing.assert_allclose(small.mean((1, 2)), light.mean((1, 2)))
     if side == 32:
@@ -238,8 +237,8 @@ def test_reduced_by_area_means(side):
 
 
 def refused(monkeypatch, path):
-    monkeypatch.setenv(images.PROBES, str(path))
-    with pytest.raises(ValueError, match=images.PROBES + r"|Galaxy images") as caught:
+    monkeypatch.setenv(lensing.PROBES, str(path))
+    with pytest.raises(ValueError, match=lensing.PROBES + r"|Galaxy images") as caught:
         Lensing(galaxies="probes").x(1, stream(0))
     return str(caught.value)
 
@@ -257,7 +256,7 @@ def test_another_file_of_probes_has_another_key(monkeypatch, tmp_path):
 
 
 def test_probes_without_a_file_are_refused(monkeypatch, tmp_path):
-    monkeypatch.delenv(images.PROBES, raising=False)
+    monkeypatch.delenv(lensing.PROBES, raising=False)
     with pytest.raises(ValueError, match="got no environment variable NPTLAB_PROBES"):
         Lensing(galaxies="probes").x(1, stream(0))
     assert "no such file" in refused(monkeypatch, tmp_path / "none.npy")

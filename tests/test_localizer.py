@@ -13,7 +13,6 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.rng import stream
 from validation_core.scores import localizer_training
-from validation_core.scores import localizer_training as learning
 from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
 from validation_core.scores.localizer_training import (
     CHECKS,
@@ -46,14 +45,14 @@ def _learnt(embedding="identity", seed=0, table=None, **changes):
     return _learn(chosen.of_table(table, stream(0, "split")), chosen, seed)
 
 
-FITTED = learning._STEPS
+FITTED = localizer_training._STEPS
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _short_fit():
     """A fifth of the steps that fit a centre to q's mean, but where that start is looked at."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "_STEPS", FITTED // 5)
+        patch.setattr(localizer_training, "_STEPS", FITTED // 5)
         yield
 
 
@@ -384,10 +383,12 @@ def test_no_truth_shapes_a_start(embedding):
         parts = _halves(PosteriorTable(theta, table.x, table.q))
         frame = _LocalizerFrame.fit(parts[0], whiten=True)
         learn_on, watch = (_in_frame(frame, part, "cpu") for part in parts)
-        at_mean = learning._at_mean(centre, learn_on, watch, stream(2))
+        at_mean = localizer_training._at_mean(centre, learn_on, watch, stream(2))
         arrays = [vars(frame), at_mean]
         if phi:
-            arrays += learning._blurred(chosen, at_mean, phi, learn_on, stream(3), lambda *_: None)
+            arrays += localizer_training._blurred(
+                chosen, at_mean, phi, learn_on, stream(3), lambda *_: None
+            )
         made.append({f"{i}{n}": a for i, part in enumerate(arrays) for n, a in part.items()})
     assert all(np.isfinite(array).all() for array in made[0].values())
     for name, array in made[0].items():
@@ -400,7 +401,7 @@ def test_the_mean_start_is_at_qs_middle(bend, monkeypatch):
 
     With no step taken the start is what is kept; beta = 1 is the network before any start.
     """
-    monkeypatch.setattr(learning, "_STEPS", FITTED)
+    monkeypatch.setattr(localizer_training, "_STEPS", FITTED)
     rng = stream(4)
     x = rng.standard_normal((400, 2))
     middle = np.stack([x[:, 0], x[:, 1] + bend * np.sin(2 * x[:, 0])], axis=1)
@@ -529,7 +530,7 @@ def test_a_step_takes_some_anchors_and_some_of_their_draws(monkeypatch, draws_st
             seen.append(rows)
         return _distances(recipe, centre, phi, rows)
 
-    monkeypatch.setattr(learning, "_distances", spy)
+    monkeypatch.setattr(localizer_training, "_distances", spy)
     made = _learnt(table=table, draws_step=draws_step, batch=batch, steps=4, start="origin")
     n, k = min(batch, 45), 8 if draws_step == 8 else 20
     theta, q = (made.frame.theta(a) for a in (table.theta, table.q))

@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import diagnosis, statistics, study, tables
-from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis import tasks as run
+from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
 from validation_core.diagnosis.questions.over_x import _over_x, scan
@@ -386,7 +385,7 @@ def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypa
     table = normals(n=400, m=1, d=1)
     theta = table.theta + 1.5 * (table.x > 0.5)
     uploaded = upload_of(PosteriorTable(theta, table.x, table.q))
-    diagnoses.hold(uploaded)
+    tasks.hold(uploaded)
     store = Store(tmp_path)
     first, second = QUESTION.studies(uploaded, diagnosis.default_methods(), 0)
     assert (first.trainings, len(second.trainings)) == ((), 1)
@@ -516,7 +515,7 @@ def test_x_that_never_varies_promises_no_power_over_x():
 def claimed(table, seed):
     """What a verdict without learned scores lets this question claim, and its own tests."""
     uploaded = upload_of(table)
-    relabelled = run._run_relabelling(uploaded, Omnibus(relabelings=199), seed, {})
+    relabelled = tasks._run_relabelling(uploaded, Omnibus(relabelings=199), seed, {})
     claims = diagnosis.verdict([relabelled], uploaded, seed=seed).claims
     return claims, _over_x(uploaded, seed, nulls=199)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.highdim import images as view
+from pages.highdim import images
 from pages.ui.services import services
 from validation_core.benchmarks.images import Images
 from validation_core.engine import Engine
@@ -145,7 +145,7 @@ def test_while_it_learns_the_images_are_there(monkeypatch):
 
     monkeypatch.setattr(Engine, "submit", submit)
     drawn = []
-    monkeypatch.setattr(view.live, "chart", lambda payload, **more: drawn.append(payload))
+    monkeypatch.setattr(images.live, "chart", lambda payload, **more: drawn.append(payload))
     page = AppTest.from_function(_page, default_timeout=60)
     page.session_state["corruption"] = "swirl"
     monkeypatch.setattr(

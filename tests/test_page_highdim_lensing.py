@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.highdim import lensing as view
+from pages.highdim import lensing
 from pages.ui.services import services
 from tests.test_lensing import SMALL, _Few
 from validation_core.engine import Engine
@@ -35,7 +35,7 @@ def small(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _fresh():
     services.clear()
-    view._memory.clear()
+    lensing._memory.clear()
     yield
     services.clear()
 
@@ -77,8 +77,8 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     for sweep in both:
         for task in sweep.tasks:
             task.run(services().store, lambda fraction, live: None)
-    monkeypatch.setattr(view, "shipped", lambda: (study,))
-    monkeypatch.setattr(view, "sweeps", lambda: both)
+    monkeypatch.setattr(lensing, "shipped", lambda: (study,))
+    monkeypatch.setattr(lensing, "sweeps", lambda: both)
     page = AppTest.from_function(_page, default_timeout=60).run()
     assert not page.exception
     assert "wrong angle" in page.markdown[0].value
@@ -101,7 +101,7 @@ def test_what_is_missing_is_worked_out(monkeypatch):
 
     monkeypatch.setattr(Engine, "submit", submit)
     unshipped = dataclasses.replace(highdim.shipped()[0], seed=77)
-    monkeypatch.setattr(view, "shipped", lambda: (unshipped,))
+    monkeypatch.setattr(lensing, "shipped", lambda: (unshipped,))
     page = AppTest.from_function(_page, default_timeout=60).run()
     assert page.exception
     (tasks,) = asked

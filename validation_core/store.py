@@ -85,7 +85,7 @@ def abandoned(name: str) -> bool:
     return _started(int(match[2])) != int(match[3])
 
 
-def folder() -> Path:
+def memory_folder() -> Path:
     """The folder of this process, which may not be there yet.
 
     In memory where the system has a place for that, else where temporary files go.
@@ -95,7 +95,7 @@ def folder() -> Path:
 
 def clear() -> None:
     """Delete the folder of this process, at whatever end that is not sudden."""
-    shutil.rmtree(folder(), ignore_errors=True)
+    shutil.rmtree(memory_folder(), ignore_errors=True)
 
 
 def clear_abandoned() -> None:
@@ -341,7 +341,7 @@ class Store:
         self._abouts: dict[Path, tuple[tuple[int, int], _About]] = {}
         self.root = Path(root or _default_root()).expanduser().absolute()
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
-        self.memory = folder() / name
+        self.memory = memory_folder() / name
         """Where files are kept while the folder takes none; there only then."""
         self._default_limit = _positive(limit)
         self._unwritten_limit: int | None = None

@@ -6,8 +6,7 @@ import streamlit as st
 from pages.ui import address, forms, jobs, live
 from pages.ui.services import services, stored
 from validation_core.figures.live import Payload
-from validation_core.sweep import weak_classifiers as figures
-from validation_core.sweep import weak_classifiers as toy
+from validation_core.sweep import weak_classifiers
 
 READING = (
     "**What you see.** p is a standard normal, q the same shifted by half a standard "
@@ -23,7 +22,7 @@ READING = (
 
 
 @address.fragment
-def _show(study: toy.BoundaryPowerStudy, m: int, sample: int) -> None:
+def _show(study: weak_classifiers.BoundaryPowerStudy, m: int, sample: int) -> None:
     """The chart, how to read it, and its numbers where the sliders were left."""
     power = stored(study.key, study)
     payload = live.once(("weak", study.key, m, sample), lambda: _chart(power, study.n, m, sample))
@@ -33,16 +32,20 @@ def _show(study: toy.BoundaryPowerStudy, m: int, sample: int) -> None:
     st.table(_numbers(power, m, c, degrees))
 
 
-def _chart(power: toy.BoundaryPower, n: int, m: int, sample: int) -> Payload:
+def _chart(power: weak_classifiers.BoundaryPower, n: int, m: int, sample: int) -> Payload:
     """Everything the page draws, for every place of the sliders."""
-    blocks = toy.draw(n, sample)
-    pvalues = toy.sample_pvalues(blocks, m, sample)
-    return figures.payload(blocks, pvalues, power.exact, power.rejections(m), power.trials, m)
+    blocks = weak_classifiers.draw(n, sample)
+    pvalues = weak_classifiers.sample_pvalues(blocks, m, sample)
+    return weak_classifiers.payload(
+        blocks, pvalues, power.exact, power.rejections(m), power.trials, m
+    )
 
 
-def _numbers(power: toy.BoundaryPower, m: int, c: float, degrees: float) -> pd.DataFrame:
+def _numbers(
+    power: weak_classifiers.BoundaryPower, m: int, c: float, degrees: float
+) -> pd.DataFrame:
     """Power at one place, as a table that can be read aloud and copied."""
-    rows = toy.at(power.exact, power.rejections(m), c, degrees)
+    rows = weak_classifiers.at(power.exact, power.rejections(m), c, degrees)
     names = ("C2ST", "C2ST, per-class variance", "Multiple", f"Uniform({m})")
     return pd.DataFrame(
         {
@@ -55,15 +58,21 @@ def _numbers(power: toy.BoundaryPower, m: int, c: float, degrees: float) -> pd.D
 
 
 with st.sidebar:
-    n = forms.choice("Sample size per class, n", toy.SIZES, "n", first=100, draw=st.select_slider)
+    n = forms.choice(
+        "Sample size per class, n", weak_classifiers.SIZES, "n", first=100, draw=st.select_slider
+    )
     m = forms.choice(
-        "Calibration draws per test point, m", toy.DRAWS, "m", first=50, draw=st.select_slider
+        "Calibration draws per test point, m",
+        weak_classifiers.DRAWS,
+        "m",
+        first=50,
+        draw=st.select_slider,
     )
     sample = forms.number("Sample number", 0, 9999, 0, "sample")
 
 st.title("Can a bad classifier still find a bad posterior?", anchor=False)
 jobs.notices()
-study = toy.BoundaryPowerStudy(n=n)
+study = weak_classifiers.BoundaryPowerStudy(n=n)
 if study.done(services().store):
     _show(study, m, sample)
 else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -20,10 +20,6 @@ from scipy.special import gammaln, logsumexp
 
 from validation_core.rng import stream
 from validation_core.types import Array, Benchmark, Paper
-
-if TYPE_CHECKING:
-    pass
-
 
 # ---- Seven ways in which q departs from a Gaussian posterior, each a sampler and its oracle ----
 #

@@ -269,13 +269,12 @@ def _assembled(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
 def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) -> _TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
     from validation_core.learn import training
-    from validation_core.learn import training as nets
     from validation_core.learn.optim import Adam
 
     scale = float(data.theta.std())
     theta, x = _single(data.theta / scale), _single(data.x)
     flow = _assembled()
-    nets.restart(flow, stream(seed, "initial"))
+    training.restart(flow, stream(seed, "initial"))
     adam = Adam([(list(flow.parameters()), recipe.lr)], over=recipe.epochs)
     rng = stream(seed, "order")
     parts = training.slices(len(x), max(1, round(len(x) / recipe.batch)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,6 @@ from validation_core.scores.slots import FEWEST_DRAWS, Slots
 from validation_core.tables import Upload
 from validation_core.tables.repeats import Range
 from validation_core.types import Joint, PosteriorTable, TwoSamples
-
-if TYPE_CHECKING:
-    pass
-
 
 RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
 """How an upload's classifier is trained: few rows, so a faster rate and the best held-out step."""

@@ -26,10 +26,9 @@ from contextlib import suppress
 from typing import Any
 
 from validation_core import keys
-from validation_core import store as scratch
 from validation_core.engine.job import Report, _as_json, _readable, _Reply, _Request, perform
 from validation_core.keys import JSON
-from validation_core.store import Store, settle
+from validation_core.store import Store, clear_abandoned, settle
 
 Send = Callable[[_Reply], None]
 
@@ -81,7 +80,7 @@ def _clear_up(server: int) -> None:
     while os.getppid() == server and time.monotonic() < until:
         time.sleep(0.01)
     settle()
-    scratch.clear_abandoned()
+    clear_abandoned()
 
 
 def _warm() -> str:

@@ -189,18 +189,17 @@ def _networks(seed: int) -> Iterator[Mapping[str, Array]]:
     """The network before its first step and after every ten: logits of p against q."""
     from torch.nn.functional import softplus
 
-    from validation_core.learn import optim
-    from validation_core.learn import training as nets
+    from validation_core.learn import optim, training
 
     learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
-    rows = nets.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
-    network = nets.learnable(_start(seed, "initial network"), "cpu")
+    rows = training.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
+    network = training.learnable(_start(seed, "initial network"), "cpu")
     adam = optim.Adam([(network.values(), _RATE)])
     for step in range(STEPS[-1] + 1):
         if step in STEPS:
-            yield nets.arrays(network)
+            yield training.arrays(network)
         adam.zero_grad()
-        p, q = (nets.forward(network, rows[side]) for side in ("p", "q"))
+        p, q = (training.forward(network, rows[side]) for side in ("p", "q"))
         loss = softplus(-p).mean() + softplus(q).mean()
         loss.backward()  # type: ignore[no-untyped-call]
         adam.step()
@@ -208,9 +207,9 @@ def _networks(seed: int) -> Iterator[Mapping[str, Array]]:
 
 def _start(seed: int, name: str) -> Mapping[str, Array]:
     """A network that has learnt nothing."""
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
 
-    return nets.perceptron(stream(seed, name), _WIDTHS)
+    return training.perceptron(stream(seed, name), _WIDTHS)
 
 
 def _rows(joint: Joint) -> Array:
@@ -221,11 +220,11 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
     """(..., 2) to (...,), in pieces that stay in the cache."""
     import torch
 
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
 
-    tensors, flat = nets.tensors(network, "cpu"), torch.from_numpy(rows.reshape(-1, 2))
+    tensors, flat = training.tensors(network, "cpu"), torch.from_numpy(rows.reshape(-1, 2))
     with torch.no_grad():
-        pieces = [nets.forward(tensors, piece) for piece in torch.split(flat, _CHUNK)]
+        pieces = [training.forward(tensors, piece) for piece in torch.split(flat, _CHUNK)]
     return np.asarray(torch.cat(pieces).numpy().reshape(rows.shape[:-1]))
 
 

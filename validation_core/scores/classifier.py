@@ -198,11 +198,11 @@ class _Logit:
         import torch
 
         from validation_core.learn import training
-        from validation_core.learn import training as nets
 
-        device, ends = nets.pick_device(), (self.classifier.trained, self.classifier.initial)
+        device, ends = training.pick_device(), (self.classifier.trained, self.classifier.initial)
         networks = [
-            nets.tensors(nets.stack([nets.between(*ends, beta)]), device) for beta in self.betas
+            training.tensors(training.stack([training.between(*ends, beta)]), device)
+            for beta in self.betas
         ]
 
         def forward(inputs: NDArray[np.float32]) -> Array:
@@ -263,12 +263,11 @@ def _learn_all(
     costs what its networks cost one by one, so that callers there train them in parallel jobs.
     """
     from validation_core.learn import training
-    from validation_core.learn import training as nets
 
-    where = nets.pick_device(device)
+    where = training.pick_device(device)
     scalings = [_scaling(training_set) for training_set in data]
     widths = [len(scalings[0][0]), *[recipe.hidden] * recipe.layers, 1]
-    starts = [nets.perceptron(stream(seed, "initial"), widths) for seed in seeds]
+    starts = [training.perceptron(stream(seed, "initial"), widths) for seed in seeds]
     problems = [
         _problem(training_set, *scaling)
         for training_set, scaling in zip(data, scalings, strict=True)

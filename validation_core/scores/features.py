@@ -87,9 +87,9 @@ def _network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[n
     import torch
     from torch.nn import functional
 
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
 
-    device = nets.pick_device()
+    device = training.pick_device()
     network = _network(kind, device)
     planes = torch.from_numpy(np.ascontiguousarray(images, np.float32)).to(device)
     planes = planes.permute(0, 3, 1, 2)
@@ -391,8 +391,6 @@ def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
         if kind == "filters":
             out[part] = _bank_features(images[part])
         else:
-            pass
-
             out[part] = _network_features(kind, images[part])
     return out
 
@@ -411,8 +409,6 @@ def missing(kind: Kind) -> str:
     """What features of this kind need that is not here, and how to get it; "" for nothing."""
     if kind == "filters":
         return ""
-    pass
-
     return _weights_missing(kind)
 
 
@@ -546,11 +542,12 @@ class TrainedFeatureClassifier(StoredNetwork):
         """Logits (len(betas), n) of images by their features (n, F) and labels x (n, M)."""
         import torch
 
-        from validation_core.learn import training as nets
+        from validation_core.learn import training
 
-        device = nets.pick_device()
+        device = training.pick_device()
         heads = [
-            nets.tensors(nets.between(self.trained, self.initial, beta), device) for beta in betas
+            training.tensors(training.between(self.trained, self.initial, beta), device)
+            for beta in betas
         ]
         out = np.empty((len(betas), len(described)), np.float32)
         with torch.inference_mode():
@@ -596,7 +593,7 @@ def _forward(
     import torch
     from torch.nn import functional
 
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
 
     if "label_weight" in head:
         embedded = torch.addmm(head["label_bias"], x, head["label_weight"])
@@ -607,18 +604,18 @@ def _forward(
         return active if drop is None else drop(active)
 
     layers = {name: tensor for name, tensor in head.items() if not name.startswith("label")}
-    return nets.forward(layers, z, activation=activation).squeeze(-1)
+    return training.forward(layers, z, activation=activation).squeeze(-1)
 
 
 def _start(recipe: FeatureClassifier, features: int, labels: int, seed: int) -> Parameters:
     """PyTorch's default start of the head, and of the embedding where labels are seen."""
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
 
     inputs = features + recipe.embedding * recipe.conditional
-    head = nets.perceptron(stream(seed, "initial"), [inputs, *recipe.hidden, 1])
+    head = training.perceptron(stream(seed, "initial"), [inputs, *recipe.hidden, 1])
     if not recipe.conditional:
         return head
-    weight, bias = nets.layer(stream(seed, "initial embedding"), labels, recipe.embedding)
+    weight, bias = training.layer(stream(seed, "initial embedding"), labels, recipe.embedding)
     return {**head, "label_weight": weight, "label_bias": bias}
 
 
@@ -637,9 +634,8 @@ def _learn(
 ) -> TrainedFeatureClassifier:
     """A head trained on `data`; the seed fixes its start, the rows' order and what is dropped."""
     from validation_core.learn import training
-    from validation_core.learn import training as nets
 
-    device = nets.pick_device()
+    device = training.pick_device()
 
     def whole() -> tuple[Parameters, Parameters, Array, Array, dict[str, Array]]:
         sides = data.p, data.q, data.held_p, data.held_q
@@ -672,10 +668,9 @@ def _fit(
     from torch.nn import functional
 
     from validation_core.learn import training
-    from validation_core.learn import training as nets
     from validation_core.learn.optim import Adam
 
-    head = nets.learnable(start, device)
+    head = training.learnable(start, device)
     adam = Adam([(head.values(), recipe.lr)], over=recipe.epochs)
     mask = torch.Generator(device).manual_seed(int(stream(seed, "dropout").integers(2**62)))
     keep = 1 - recipe.dropout
@@ -699,7 +694,7 @@ def _fit(
         if report:
             report(epoch / recipe.epochs, live)
     history = {name: np.array([row[name] for row in rows], np.float32) for name in rows[0]}
-    return nets.arrays(head), history
+    return training.arrays(head), history
 
 
 def _rounds(

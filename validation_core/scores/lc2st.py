@@ -104,14 +104,14 @@ class LocalScore:
     def __call__(self, theta: Array, x: Array) -> Array:
         import torch
 
-        from validation_core.learn import training as nets
+        from validation_core.learn import training
 
-        device = nets.pick_device()
+        device = training.pick_device()
         z = _scaled(theta, x, self.shift, self.scale)
         out = np.empty((self.nulls + 1, len(z)), dtype=np.float32)
         step = _ROWS if device == "cpu" else 1 << 14
         with torch.inference_mode():
-            tensors = nets.tensors(self.parameters, device)
+            tensors = training.tensors(self.parameters, device)
             for first in range(0, len(z), step):
                 part = slice(first, first + step)
                 rows = torch.from_numpy(z[part]).to(device)
@@ -134,10 +134,10 @@ def _logits(parameters: Tensors, z: Tensor) -> Tensor:
     """Logits (B, n) of the same inputs z (n, inputs) under B networks."""
     from torch.nn import functional
 
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
 
     shared = z.expand(len(parameters["bias0"]), -1, -1)  # a view: rows are never copied
-    return nets.forward(parameters, shared, activation=functional.relu).squeeze(-1)
+    return training.forward(parameters, shared, activation=functional.relu).squeeze(-1)
 
 
 def _train(pairs: _Pairs, recipe: LC2STClassifier, rng: np.random.Generator) -> Parameters:
@@ -146,17 +146,17 @@ def _train(pairs: _Pairs, recipe: LC2STClassifier, rng: np.random.Generator) -> 
     `rng` draws the networks' starts and the common order of pairs: each takes the steps that it
     would take alone, whichever others are trained beside it.
     """
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
 
     widths, count = [pairs.first.shape[1], recipe.hidden, recipe.hidden, 1], len(pairs.signs)
-    start, device = nets.perceptron(rng, widths, count), nets.pick_device()
+    start, device = training.perceptron(rng, widths, count), training.pick_device()
     orders = [rng.permutation(len(pairs.first)) for _ in range(recipe.epochs)]
     step = _AT_ONCE if device == "cpu" else count
     parts = []
     for i in range(0, count, step):
         own = {name: array[i : i + step] for name, array in start.items()}
         some = pairs._replace(signs=pairs.signs[i : i + step])
-        parts.append(_trained(nets.learnable(own, device), some, orders, recipe, device))
+        parts.append(_trained(training.learnable(own, device), some, orders, recipe, device))
     return {name: np.concatenate([part[name] for part in parts]) for name in start}
 
 
@@ -171,7 +171,7 @@ def _trained(
     import torch
     from torch.nn import functional
 
-    from validation_core.learn import training as nets
+    from validation_core.learn import training
     from validation_core.learn.optim import Adam
     from validation_core.learn.training import descend
 
@@ -192,7 +192,7 @@ def _trained(
     )
     for _ in descend(adam, rounds, loss):
         pass
-    return nets.arrays(tensors)
+    return training.arrays(tensors)
 
 
 def _require(train: PosteriorTable) -> None:

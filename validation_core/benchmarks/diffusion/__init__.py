@@ -235,10 +235,10 @@ class _TrainedDiffusion(StoredNetwork):
         self._check(x, steps, latents, total)
         import torch
 
-        from validation_core.learn import training as nets
+        from validation_core.learn import training
 
-        device = nets.pick_device()
-        parameters = nets.tensors(self.network, device)
+        device = training.pick_device()
+        parameters = training.tensors(self.network, device)
         out = [np.empty(latents.shape, dtype=np.float32) for _ in steps]
         size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
         with torch.inference_mode():
@@ -301,9 +301,8 @@ def _learn(
     """
     from validation_core.benchmarks.diffusion.network import _fit, _NetworkShape
     from validation_core.learn import training
-    from validation_core.learn import training as nets
 
-    where = nets.pick_device(device)
+    where = training.pick_device(device)
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))
     if recipe.one_scale:
         theta_sd = np.full_like(theta_sd, np.sqrt(np.mean(theta_sd**2)))

@@ -153,11 +153,10 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     from zuko.flows import NSF
 
     from validation_core.learn import training
-    from validation_core.learn import training as nets
     from validation_core.learn.optim import Adam
 
     flow = NSF(2, len(DAYS), transforms=_TRANSFORMS, hidden_features=(_HIDDEN, _HIDDEN))
-    nets.restart(flow, stream(seed, "epidemic", "initial"))
+    training.restart(flow, stream(seed, "epidemic", "initial"))
     rng = stream(seed, "epidemic", "order")
     order, tenth = rng.permutation(len(theta)), len(theta) // 10
     held, learnt = order[:tenth], order[tenth:]

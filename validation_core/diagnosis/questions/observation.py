@@ -671,7 +671,7 @@ class _LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
         report: TrainingReport | None = None,
     ) -> list[_TrainedLC2ST]:
         """The classifier and its nulls on each table."""
-        from validation_core.learn import training as nets
+        from validation_core.learn import training
 
         trained = []
         for table, seed in zip(data, seeds, strict=True):
@@ -688,7 +688,7 @@ class _LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
                     fewer.matrix,
                     len(table),
                     time.perf_counter() - start,
-                    nets.pick_device(),
+                    training.pick_device(),
                 )
             )
         return trained

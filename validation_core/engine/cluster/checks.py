@@ -30,11 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys, models
-from validation_core import store as scratch
 from validation_core.engine.job import Report, Task, _as_json, _readable, _Stopped, perform
 from validation_core.engine.pool import WorkerPool
 from validation_core.keys import JSON, Arrays, Specification
-from validation_core.store import Kind, Store, Stored
+from validation_core.store import Kind, Store, Stored, memory_folder
 
 # ---- What a Dask worker does with a task ----
 #
@@ -557,7 +556,7 @@ class _Sample:
 
         Empty as well where it cannot be made here: that says nothing about a worker.
         """
-        folder = scratch.folder() / f"recheck-{uuid.uuid4().hex}"
+        folder = memory_folder() / f"recheck-{uuid.uuid4().hex}"
         try:
             own = Store(folder, gallery=store.root)
             self._done_here(task, own)
