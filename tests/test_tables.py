@@ -3,6 +3,7 @@
 import io
 import tracemalloc
 import zipfile
+from itertools import product
 
 import numpy as np
 import pytest
@@ -130,6 +131,24 @@ def test_shapes_that_are_understood(theta, x, q, expected):
 )
 def test_shapes_that_are_not(change, words):
     assert words in refusal(packed(**(table() | change)))
+
+
+def test_axes_without_length_are_read_or_refused():
+    """Of a column, a vector, a matrix, a picture: any axis may be empty, in any of the three."""
+    shapes = [(0,), (N,), (N, 0), (N, K), (N, K, D), (N, 0, D)]
+    shapes += [(0, 1, 1), (0, K, 1, 1), (N, K, 0, 1)]
+    rng, read = np.random.default_rng(0), 0
+    for theta, x, q in product(shapes, repeat=3):
+        arrays = {"theta": rng.random(theta), "x": rng.random(x), "theta_q": rng.random(q)}
+        try:
+            upload = tables.read(packed(**arrays))
+        except ValueError as error:
+            message = str(error)
+            assert "got" in message
+        else:
+            assert upload.data.q.size > 0
+            read += 1
+    assert read > 0
 
 
 @pytest.mark.parametrize("missing", ["theta", "x", "theta_q"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -215,10 +216,11 @@ def _flat(
     image = theta.shape[1:]
     if len(image) not in (2, 3) or q.ndim != theta.ndim + 1 or q.shape[2:] != image:
         return arrays, ()
-    rows = {"theta": theta.reshape(len(theta), -1), "theta_q": q.reshape(*q.shape[:2], -1)}
+    size = math.prod(image)  # -1 would not do where there are no rows
+    rows = {"theta": theta.reshape(len(theta), size), "theta_q": q.reshape(*q.shape[:2], size)}
     observed = arrays.get("theta_o")
     if observed is not None and observed.shape[1:] == image:
-        rows["theta_o"] = observed.reshape(len(observed), -1)
+        rows["theta_o"] = observed.reshape(len(observed), size)
     return {**arrays, **rows}, tuple(int(side) for side in image)
 
 
