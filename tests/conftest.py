@@ -44,9 +44,9 @@ settings.load_profile("hundreds")
 def pytest_collection_modifyitems(config, items):
     """What takes an hour runs where it is asked for by name."""
     if "soak" not in config.option.markexpr:
-        kept = [item for item in items if item.get_closest_marker("soak") is None]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-        items[:] = kept
+        soak = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=soak)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 def pytest_collection_finish():
@@ -57,6 +57,7 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     if "streamlit.testing.v1" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
         from streamlit.runtime.scriptrunner.script_cache import ScriptCache

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 import validation_core as npt
 from tests.conftest import ROOT
 from validation_core import keys
-from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
+from validation_core.cli import main
 from validation_core.store import Store
 from validation_core.types import Benchmark, Paper
 

@@ -14,7 +14,7 @@ from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
 from tests.conftest import ROOT, nothing_worked_out
 from validation_core import keys, sampling, statistics
-from validation_core.__main__ import main
+from validation_core.cli import main
 from validation_core.diagnosis import Record, findings, questions
 from validation_core.figures import style
 from validation_core.figures.diagnosis import pictures

@@ -41,7 +41,7 @@ HEAVY = {"torch", "streamlit"}
 LIGHT = (
     (
         "help on the command line", {*HEAVY, "numpy"},
-        "from validation_core.__main__ import parser\n"
+        "from validation_core.cli import parser\n"
         "parser().format_help()",
     ),
     (
@@ -50,7 +50,7 @@ LIGHT = (
             "bayes", "benchmarks", "cli.power", "gallery", "highdim", "lessons", "report",
             "simulations", "sweep",
         ))},
-        "from validation_core.__main__ import parser\n"
+        "from validation_core.cli import parser\n"
         "parser().parse_args(['diagnose', 'table.npz'])",
     ),
     (

@@ -11,10 +11,10 @@ import pytest
 
 from tests.conftest import ROOT, in_turn
 from validation_core import keys, sampling, scores, statistics
-from validation_core.__main__ import main
 from validation_core.bayes import MODELS, closed, posterior
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.benchmarks import BayesModel, Gaussian, bayes_model
+from validation_core.cli import main
 from validation_core.cli.power import line
 from validation_core.localization import maps
 from validation_core.methods import METHODS, SBC, CoLT, WithinX

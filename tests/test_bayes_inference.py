@@ -10,7 +10,7 @@ from validation_core.bayes import MODELS, HeartTransplants, inference
 from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational, _ExactPosterior
 from validation_core.bayes.model import _gradient, _hessian, log_joint
 from validation_core.bayes.posterior import FullGaussian, log_weights
-from validation_core.learn.optim import Adam
+from validation_core.learn.training import Adam
 from validation_core.rng import stream
 
 CONCRETE, HEART, HOSPITALS = (MODELS[n]() for n in ("concrete", "heart_transplants", "hospitals"))

@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import ROOT
 from validation_core import diagnosis
-from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
+from validation_core.cli import main
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse

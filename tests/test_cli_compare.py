@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from validation_core import __main__ as command
+from validation_core import cli as command
 from validation_core.diagnosis import learning
 from validation_core.scores.classifier import Classifier
 

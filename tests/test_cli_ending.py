@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.test_cli import refused
 from validation_core import keys
-from validation_core.__main__ import main
+from validation_core.cli import main
 from validation_core.engine import SelfCheck
 from validation_core.store import Store
 from validation_core.tables import source

@@ -12,11 +12,11 @@ import pytest
 from tests.cluster import Cluster
 from tests.test_engine import LONG, LONG_WAIT, eventually
 from validation_core import diagnosis, engine, keys
-from validation_core.__main__ import main
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import Laplace, Variational
 from validation_core.bayes.models import _Concrete
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.cli import main
 from validation_core.cli.options import _Counted
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import Engine, SelfCheck

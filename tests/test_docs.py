@@ -11,9 +11,9 @@ import pytest
 from tests.benchmarks import samples
 from tests.conftest import ROOT, few_trials
 from validation_core import keys, methods, statistics
-from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.gaussian import PERTURBATIONS
+from validation_core.cli import main
 from validation_core.diagnosis import learning
 from validation_core.methods import METHODS
 from validation_core.sweep import trials

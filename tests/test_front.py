@@ -16,7 +16,7 @@ import pytest
 import validation_core as npt
 from tests.conftest import ROOT
 from validation_core import simulations
-from validation_core.__main__ import main
+from validation_core.cli import main
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.engine import start

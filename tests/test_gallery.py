@@ -11,8 +11,8 @@ from scipy.stats import binom
 from tests.benchmarks import divergence
 from tests.conftest import ROOT
 from validation_core import gallery, keys, models, simulations, statistics
-from validation_core.__main__ import main
 from validation_core.benchmarks.gaussian import DIMENSIONS
+from validation_core.cli import main
 from validation_core.simulations import MOST
 from validation_core.simulations.runs import _summary
 from validation_core.store import Store

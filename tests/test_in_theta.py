@@ -16,8 +16,8 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import in_theta as regions
 from validation_core.diagnosis.questions.in_theta import _in_theta
 from validation_core.diagnosis.records import equals
-from validation_core.figures import style
 from validation_core.scores.classifier import Classifier
+from validation_core.statistics import interval_text
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -221,7 +221,7 @@ def test_a_shift_is_found_by_the_classifier_and_told(tmp_path):
         f"(p {equals(found.pvalue)})."
     )
     assert where.startswith("Where the score says q too low by 2 times or more: ")
-    share = style.interval((missing.truth, missing.low, missing.high), ".1%")
+    share = interval_text((missing.truth, missing.low, missing.high), ".1%")
     assert f"{missing.q:.1%} of q's draws, {share} of true values" in where
     said = " ".join(rest)
     assert "q puts too little mass where mass is" in said or "q puts too much mass" in said

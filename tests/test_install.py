@@ -36,7 +36,7 @@ def test_metadata_reads_the_one_list_of_requirements():
     }
     extras = {"automl", "dask", "images", "sbi", "dev"}
     assert set(project["project"]["optional-dependencies"]) == extras
-    assert project["project"]["scripts"] == {"nptlab": "validation_core.__main__:main"}
+    assert project["project"]["scripts"] == {"nptlab": "validation_core.cli:main"}
     assert [path.name for path in ROOT.glob("requirements*.txt")] == ["requirements.txt"]
 
 

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
 from validation_core import lessons
-from validation_core.__main__ import main
+from validation_core.cli import main
 from validation_core.figures import live
 from validation_core.figures.marks import Axis, Line, Panel, Slider, over
 from validation_core.lessons import LESSONS

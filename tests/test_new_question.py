@@ -74,7 +74,7 @@ LINE = "    Farthest(),\n"
 
 COMMANDS = """
 import sys
-from validation_core.__main__ import main
+from validation_core.cli import main
 
 assert main(sys.argv[1:]) == 0
 print("HELP", flush=True)

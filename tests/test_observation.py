@@ -15,10 +15,10 @@ from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
 from validation_core.diagnosis.questions.base import Interval
 from validation_core.diagnosis.records import equals
-from validation_core.figures import style
 from validation_core.localization import over_x
 from validation_core.methods import SBC, CoLT, Omnibus
 from validation_core.scores.lc2st import LC2STClassifier
+from validation_core.statistics import interval_text
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -110,8 +110,8 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert worst.shift.estimate < -1  # q sits too low there
     assert QUESTION.rows(there, Names(("a", "b")))[0] == {
         "parameter": "b",
-        "bias nearby, posterior sd (+ is too high)": style.interval(worst.shift, "+"),
-        "width / needed width": style.interval(worst.width),
+        "bias nearby, posterior sd (+ is too high)": interval_text(worst.shift, "+"),
+        "width / needed width": interval_text(worst.width),
     }
     assert there.local.test.parameter == 1
     assert there.local.test.little[0] > there.local.test.much[0]
@@ -143,7 +143,7 @@ def test_a_q_that_is_too_wide_nearby_is_told_so():
     assert 1.4 < worst.width.low < worst.width.estimate < worst.width.high < 3
     assert worst.width.low <= 2 <= worst.width.high
     said = observation._nearby_text(nearby, NAMES)
-    assert f"q's mass is {style.interval(worst.width)} times as wide as it should be" in said
+    assert f"q's mass is {interval_text(worst.width)} times as wide as it should be" in said
     assert said.endswith("(too wide).")
 
 

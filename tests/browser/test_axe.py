@@ -1,6 +1,7 @@
 """Every page as axe-core finds it, both themes, wide and narrow: nothing serious or critical.
 
-In the light and on a wide window test_frame.py looks at every page, on its way through the menu.
+In the light and on a wide window test_frame.py looks at every page, on its way through the menu,
+and test_diagnose.py at a diagnosis that is dark and narrow.
 """
 
 import pytest
@@ -28,7 +29,8 @@ def test_no_page_has_what_is_serious(visit, server, theme, size):
     assert len(words) > 100
 
 
-@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_diagnosis_has_what_is_serious(visit, wrong, theme):
     page = visit("diagnose", color_scheme=theme, viewport=SIZES["wide"])
     page.locator("input[type=file]").set_input_files(npz(wrong))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import faint, serious, words_in_pictures
 from tests.browser.driving import (
     LONG,
     fits,
@@ -106,9 +107,12 @@ def test_a_wrong_table_can_be_taken_away_as_json_by_who_brought_it(page, visit, 
 
 
 def test_the_questions_stand_in_their_order_on_a_telephone(visit, wrong):
-    """Those whose answers come late have their places from the beginning; names stay text."""
+    """Those whose answers come late have their places from the beginning; names stay text.
+
+    Nothing is serious to axe-core, and no words are faint.
+    """
     titles = [item.title for item in QUESTIONS]
-    page = visit("diagnose", viewport={"width": 400, "height": 800})
+    page = visit("diagnose", color_scheme="dark", viewport={"width": 400, "height": 800})
     _upload(page, npz({**wrong, "theta_names": np.array(NAMES)}))
     lines = _own(page).locator("summary strong")
     shown(lines.filter(has_text=titles[-1]))
@@ -125,6 +129,10 @@ def test_the_questions_stand_in_their_order_on_a_telephone(visit, wrong):
     expect(page.locator("#planted")).to_have_count(0)
     expect(page.locator("img[src=x]")).to_have_count(0)
     assert page.evaluate("window.planted") is None
+    assert not serious(page)
+    assert not faint(words_in_pictures(page))
+    charts = page.get_by_test_id("stPlotlyChart").locator("[aria-label], [alt]")
+    assert charts.count() > 5
     no_exception(page)
 
 

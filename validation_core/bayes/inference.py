@@ -118,7 +118,7 @@ def _ascend(
             given: the tensors are where that step finds them.
         rates: for the first half of the steps, rounded down, and for the rest.
     """
-    from validation_core.learn.optim import Adam
+    from validation_core.learn.training import Adam
 
     adam = Adam([(at, rates[0])])
     for step in range(iterations):

@@ -269,7 +269,7 @@ def _assembled(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
 def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) -> _TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
     from validation_core.learn import training
-    from validation_core.learn.optim import Adam
+    from validation_core.learn.training import Adam
 
     scale = float(data.theta.std())
     theta, x = _single(data.theta / scale), _single(data.x)

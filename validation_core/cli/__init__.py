@@ -1,12 +1,123 @@
-"""The commands of `python -m validation_core`, one module each."""
+"""NPT Lab on the command line.
+
+    nptlab diagnose table.npz                     the verdict in words
+    nptlab diagnose table.npz --json -            the same for programs
+    nptlab diagnose table.npz --report page.html  the same to show
+    nptlab diagnose table.npz --method all        with DC, AutoML, MMD-FUSE, L-C2ST
+    nptlab compare a.npz b.npz                    which of two is nearer the truth
+    nptlab power --comparison colt_tree           a paper's figure, made anew
+    nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
+    nptlab divergence --html figures.html         Domke's three figures
+    nptlab lessons --html folder                  each lesson as a file that needs no server
+    nptlab methods                                with their options and papers
+
+Results go to standard output, progress to standard error. Exit codes: 0 ran; 1 `store verify`
+found damage; 2 bad input, with one line that says the rule, what was got, and what to do; 130
+stopped by Ctrl-C. Networks and results are kept in the user's cache folder, or in NPTLAB_CACHE:
+what was worked out once is there at once.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
+from pkgutil import resolve_name
 from types import FrameType
+from typing import Any, NoReturn
+
+# name, what adds its arguments (in validation_core.cli), help text
+_COMMANDS = (
+    ("diagnose", "diagnose:add", "a verdict on a table of draws"),
+    ("compare", "compare:add", "several posteriors of the same simulations"),
+    ("power", "power:add", "how often methods reject on a benchmark"),
+    (
+        "divergence",
+        "divergence:add",
+        "symmetric divergence over simulations: the figures of its paper",
+    ),
+    ("methods", "listing:add_methods", "the methods, with options and papers"),
+    ("benchmarks", "listing:add_benchmarks", "the benchmarks, with options and papers"),
+    ("lessons", "gallery:add_lessons", "each as an HTML file that needs no server"),
+    ("gallery", "gallery:add", "what the package ships, and how it is made"),
+    ("store", "listing:add_store", "what is kept on disk"),
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+class _Command(_Parser):
+    """A command: its module is imported, and its arguments are added, when it is parsed."""
+
+    def __init__(self, *, add: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._add: str | None = add
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._add is not None:
+            add, self._add = resolve_name(f"validation_core.cli.{self._add}"), None
+            add(self)
+        return super().parse_known_args(args, namespace)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code.
+
+    Args:
+        arguments: None where this process is the command: those that were typed.
+    """
+    if arguments is None:
+        _prepare()  # before a command's imports, which take a second
+        if _program() == "nptlab" and len(sys.argv) == 1:
+            parser().print_help()
+            return 0
+    chosen = parser().parse_args(arguments)
+    try:
+        code: int = chosen.run(chosen) or 0
+        sys.stdout.flush()
+    except BrokenPipeError:  # `nptlab methods | head`: who reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
+        return 141
+    except (ValueError, OSError) as error:
+        tell(f"error: {error}")
+        return 2
+    except MemoryError as error:
+        tell(
+            f"error: Results are computed in memory; got {str(error) or 'too little of it'}. Ask "
+            f"for less, or take a machine that has more."
+        )
+        return 2
+    except KeyboardInterrupt:
+        tell("stopped")
+        return 130
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command line understands."""
+    command_line = _Parser(
+        prog=_program(),
+        description="Is a learned posterior right, and if not, where and how is it wrong?",
+        epilog=str(__doc__).partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = command_line.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
+    for name, add, about in _COMMANDS:
+        commands.add_parser(name, add=add, help=about)
+    return command_line
+
+
+def _program() -> str:
+    """What was typed: the installed command, or this package."""
+    return "nptlab" if Path(sys.argv[0]).stem == "nptlab" else "python -m validation_core"
+
 
 # ---- How the command begins and ends: whatever its streams are, whenever it is told to stop ----
 #
@@ -19,8 +130,8 @@ from types import FrameType
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
-def prepare() -> None:
-    """For the process that is the command: call it before anything that takes time."""
+def _prepare() -> None:
+    """Stop when told to, write whatever the streams are."""
     for name in _SIGNALS:
         number = getattr(signal, name, None)
         # one that is ignored stays so: nohup, and jobs in the background of a script

@@ -91,7 +91,7 @@ def _warm() -> str:
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
     weight = torch.zeros(1, requires_grad=True)
-    adam = importlib.import_module("validation_core.learn.optim").Adam([([weight], 1.0)])
+    adam = importlib.import_module("validation_core.learn.training").Adam([([weight], 1.0)])
     (weight * weight).sum().backward()
     adam.step()
     gc.collect()

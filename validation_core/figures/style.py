@@ -7,7 +7,7 @@ a dash and a symbol as second cue, as have algorithms of inference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -80,14 +80,3 @@ def short(name: str, most: int, *, ends: bool = False) -> str:
     if len(name) <= most:
         return name
     return f"{name[: most // 2 - 1]}…{name[-(most // 2) :]}" if ends else name[: most - 1] + "…"
-
-
-def interval(ends: Iterable[float], form: str = ".2f") -> str:
-    """An estimate with the ends of its interval, as one reads it: `−0.12 [−0.31, 0.07]`.
-
-    Args:
-        ends: estimate, low and high.
-        form: of each, as Python's `format` takes it; per cent are written once.
-    """
-    estimate, low, high = (format(end, form) for end in ends)
-    return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]".replace("-", "−")

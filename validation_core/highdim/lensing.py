@@ -41,6 +41,7 @@ from validation_core.models import Simulated, Training
 from validation_core.rng import common, stream
 from validation_core.scores.classifier import Classifier, TrainedClassifier
 from validation_core.scores.localizer import Localizer, for_all_gammas
+from validation_core.statistics import interval_text
 from validation_core.study import Report, Study
 from validation_core.sweep.plan import Progress, Sweep
 from validation_core.sweep.presets import SMALL_MMD, bounds
@@ -540,7 +541,7 @@ def _over_x(seen: _LensingView) -> Panel:
 
 def _shares(inside: NDArray[np.floating]) -> list[str]:
     """Shares (G, 3) with their intervals."""
-    return [style.interval(ends, ".0%") for ends in inside]
+    return [interval_text(ends, ".0%") for ends in inside]
 
 
 # ---- Table 2 ----

@@ -33,7 +33,7 @@ from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, 
 from validation_core.methods import C2ST
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
-from validation_core.statistics import NormalLaw
+from validation_core.statistics import NormalLaw, interval_text
 from validation_core.store import Store
 from validation_core.study import Report, Study
 from validation_core.types import Array
@@ -434,7 +434,7 @@ def _written(count: int, trials: int) -> str:
     if not trials:
         return "no trial yet"
     low, high = map(float, statistics.wilson(count, trials))
-    return f"{count} of {trials} rejected, {style.interval((count / trials, low, high), '.1%')}"
+    return f"{count} of {trials} rejected, {interval_text((count / trials, low, high), '.1%')}"
 
 
 def _intervals(counts: Array) -> tuple[Array, Array, Array]:

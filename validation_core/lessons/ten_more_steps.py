@@ -189,12 +189,12 @@ def _networks(seed: int) -> Iterator[Mapping[str, Array]]:
     """The network before its first step and after every ten: logits of p against q."""
     from torch.nn.functional import softplus
 
-    from validation_core.learn import optim, training
+    from validation_core.learn import training
 
     learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
     rows = training.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
     network = training.learnable(_start(seed, "initial network"), "cpu")
-    adam = optim.Adam([(network.values(), _RATE)])
+    adam = training.Adam([(network.values(), _RATE)])
     for step in range(STEPS[-1] + 1):
         if step in STEPS:
             yield training.arrays(network)

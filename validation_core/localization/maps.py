@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from validation_core import keys, models, statistics
 from validation_core.models import Simulated, Training, trace
 from validation_core.rng import common, stream
-from validation_core.scores.localizer import STARTS
+from validation_core.scores.localizer import STARTS, MapPlaces
 from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark, Pairs, PosteriorTable, narrow
 
@@ -188,7 +188,7 @@ class MapTask(Study[Maps], spec="map"):
         places = self._places(table)
         axes = _grid_axes(places, self.points)
         u_star = float(summary["u_star"])
-        here = at_places(distance, places, u_star)
+        here = distance.ball(places, u_star)
         mapped = {
             "x_at": places.x,
             "q": places.q,
@@ -221,7 +221,7 @@ class MapTask(Study[Maps], spec="map"):
     ) -> dict[str, Array]:
         """What the two batches of ranks say of the ball and of q as a whole."""
         rng = stream(self.seed, "map", "ranks")
-        chose, quoted = (distance_ranks(distance, batch, rng) for batch in (choose, quote))
+        chose, quoted = (distance.ranks(batch, rng) for batch in (choose, quote))
         estimate = statistics.ball(chose.u, quoted.u)
         return {
             "u_choose": chose.u,
@@ -254,50 +254,6 @@ class MapTask(Study[Maps], spec="map"):
 
 FILM_MEASURED = 300
 """Draws of q at a place that give a frame's radius."""
-_EQUAL = 1e-5  # relative: what ties may differ by where a matrix product rounds
-
-
-class _TruthRanks(NamedTuple):
-    """Randomised ranks (n,) of the truth's distance, and which truths tie with a draw (n,)."""
-
-    u: Array
-    tied: NDArray[np.bool_]
-
-
-class _AtPlaces(NamedTuple):
-    """The ball of q-mass u_star at V places; flags are 1 inside."""
-
-    centre: Array  # (V, D)
-    radius: Array  # (V,)
-    q_inside: Array  # (V, S)
-    truth_inside: Array  # (V, T)
-
-
-def distance_ranks(
-    distance: LocalizerDistance, draws: PosteriorTable, rng: np.random.Generator
-) -> _TruthRanks:
-    """The truths' ranks by their distance from the centre."""
-    scored = distance.table(draws)
-    below, equal = statistics.count(scored.truth[0], scored.draws[0])
-    u = statistics.randomised_ranks(below, equal, draws.q.shape[1], rng)
-    return _TruthRanks(u, equal > 0)
-
-
-def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> _AtPlaces:
-    """The ball at every place."""
-    radius, q_inside, truth_inside = [], [], []
-    draws, truths = places.q.shape[1], places.truth.shape[1]
-    for place in range(len(places.x)):
-        part = slice(place, place + 1)
-        groups = (places.q[part], places.truth[part], places.measured[part])
-        far = distance.field(np.concatenate(groups, axis=1), places.x[part])[0]
-        radius.append(np.quantile(far[draws + truths :], u_star))
-        reach = radius[-1] * (1 + _EQUAL)
-        q_inside.append(far[:draws] <= reach)
-        truth_inside.append(far[draws : draws + truths] <= reach)
-    return _AtPlaces(
-        distance.centre(places.x), np.array(radius), np.array(q_inside), np.array(truth_inside)
-    )
 
 
 def _film_arrays(
@@ -313,7 +269,7 @@ def _film_arrays(
     balls, fields = [], []
     for index in range(localizer.checks):
         distance = localizer.at_checkpoint(index)
-        balls.append(at_places(distance, few, u_star))
+        balls.append(distance.ball(few, u_star))
         fields.append(_distance_field(distance, places.x, *coarse))
         progress((index + 1) / localizer.checks)
     history = localizer.history
@@ -441,15 +397,6 @@ MEASURED = 2000
 _SHOWN_NUMBERS = 700_000  # of all draws shown: bounds what a page and a file hold
 _NUMBERS = 20_000_000  # of all draws measured: bounds the memory
 _TAIL = 0.01  # the slider leaves out this much of x at either end
-
-
-class MapPlaces(NamedTuple):
-    """V places x (V, M): draws of q shown and measured (V, S, D), (V, K, D), truths (V, T, D)."""
-
-    x: Array
-    q: Array
-    truth: Array
-    measured: Array
 
 
 def _halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:

@@ -14,12 +14,12 @@ import numpy as np
 
 from validation_core import models, sampling, statistics
 from validation_core.localization import maps as atlas
-from validation_core.localization.maps import MapPlaces, Maps, _Spine
+from validation_core.localization.maps import Maps, _Spine
 from validation_core.localization.outline import bend, rims, stacked
 from validation_core.localization.over_x import LocalRate, RateCurve, _RateHeat, local_rate
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
-from validation_core.scores.localizer import Localizer, for_all_gammas
+from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces, for_all_gammas
 from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark, PosteriorTable
 
@@ -184,12 +184,12 @@ def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) 
     x_at = drawn[0].x
     axes = _axes(drawn, study.points)
     lines = [axis for axis in axes if axis.size]
-    balls: list[atlas._AtPlaces] = []
+    balls: list[BallAtPlaces] = []
     outlines: list[list[Array]] = []
     differences: list[Array] = []
     for index, places in enumerate(drawn):
         at = MapPlaces(study.over.at(x_at, index), places.q, places.truth, places.measured)
-        ball = atlas.at_places(distance, at, u_star)
+        ball = distance.ball(at, u_star)
         field = atlas._distance_field(distance, at.x, *axes)
         outlines.append(rims(lines, field, ball.radius) if lines else [])
         differences.append(_difference(study, gammas[index], x_at, axes))
@@ -234,8 +234,7 @@ def _ranks(
         halves = atlas._halves(table)
         x = halves[1].x
         ranks = [
-            atlas.distance_ranks(
-                distance,
+            distance.ranks(
                 PosteriorTable(half.theta, study.over.at(half.x, index), half.q),
                 stream(study.seed, "maps", "ranks", side),
             )

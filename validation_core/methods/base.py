@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from validation_core.figures import style
 from validation_core.figures.outcome import Drawn, rank_figures, rank_figures_of
 from validation_core.keys import Specification, known
 from validation_core.scores import Recipe
+from validation_core.statistics import interval_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -372,4 +372,4 @@ def _signed(value: float) -> str:
 
 def _interval(effect: Mapping[str, float], name: str, form: str = ".1%") -> str:
     """A number with its interval, by its name in an effect."""
-    return style.interval((effect[name], effect[f"{name}_low"], effect[f"{name}_high"]), form)
+    return interval_text((effect[name], effect[f"{name}_low"], effect[f"{name}_high"]), form)

@@ -15,6 +15,7 @@ from validation_core.figures.outcome import Drawn, ecdf_difference
 from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _interval
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
+from validation_core.statistics import interval_text
 from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
 from validation_core.types import (
     Array,
@@ -220,7 +221,7 @@ def _area(arrays: Mapping[str, Array]) -> str:
     confidence = reading(low, high)
     word = f"q is {confidence}" if confidence != "neither" else "neither over- nor under-confident"
     return (
-        f"ATC {style.interval((estimate, low, high), '+.3f')}, the area between line and "
+        f"ATC {interval_text((estimate, low, high), '+.3f')}, the area between line and "
         f"diagonal above level 50% with its 95% interval: {word}. "
     )
 

@@ -668,7 +668,7 @@ def _fit(
     from torch.nn import functional
 
     from validation_core.learn import training
-    from validation_core.learn.optim import Adam
+    from validation_core.learn.training import Adam
 
     head = training.learnable(start, device)
     adam = Adam([(head.values(), recipe.lr)], over=recipe.epochs)

@@ -172,8 +172,7 @@ def _trained(
     from torch.nn import functional
 
     from validation_core.learn import training
-    from validation_core.learn.optim import Adam
-    from validation_core.learn.training import descend
+    from validation_core.learn.training import Adam, descend
 
     first, second, sign = (torch.from_numpy(array).to(device) for array in pairs)
     batches = recipe.batches(len(first))

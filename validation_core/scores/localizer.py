@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from validation_core import sampling
 from validation_core.scores import Recipe
-from validation_core.types import Benchmark, PosteriorTable
+from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
@@ -34,6 +34,24 @@ class Anchors:
     learn: PosteriorTable
     watch: PosteriorTable
     more: Callable[[int, int, np.random.Generator], PosteriorTable] | None = None
+
+
+class MapPlaces(NamedTuple):
+    """V places x (V, M): draws of q shown and measured (V, S, D), (V, K, D), truths (V, T, D)."""
+
+    x: Array
+    q: Array
+    truth: Array
+    measured: Array
+
+
+class BallAtPlaces(NamedTuple):
+    """The ball of q-mass u_star at V places; flags are 1 inside."""
+
+    centre: Array  # (V, D)
+    radius: Array  # (V,)
+    q_inside: Array  # (V, S)
+    truth_inside: Array  # (V, T)
 
 
 _STEP = {"identity": 1e-4, "residual": 9e-4, "mlp": 9e-4, "fourier": 3e-4}

@@ -24,15 +24,22 @@ from validation_core.learn import (
     training,
     whitener,
 )
-from validation_core.learn.optim import Adam
-from validation_core.learn.training import Parameters, Report, Tensors, descend
+from validation_core.learn.training import Adam, Parameters, Report, Tensors, descend
 from validation_core.rng import stream
 from validation_core.scores import _share_ties
-from validation_core.scores.localizer import STARTS, Anchors, Embedding, Localizer
+from validation_core.scores.localizer import (
+    STARTS,
+    Anchors,
+    BallAtPlaces,
+    Embedding,
+    Localizer,
+    MapPlaces,
+)
 from validation_core.types import Array, PosteriorTable, TableScores
 
 _CLIP = 30.0  # robust sds: heavy tails reach the networks as "far out", not as 1e6
 _FITTED_ROWS = 20_000  # draws that the scales are read off
+_EQUAL = 1e-5  # relative: what ties may differ by where a matrix product rounds
 _TAIL = 4.0  # sds beyond which a draw no longer sways the covariance
 _RIDGE = 0.02  # share of the identity in the covariance, whatever the dimension
 
@@ -321,6 +328,13 @@ class TrainedLocalizer(StoredNetwork):
         )
 
 
+class _TruthRanks(NamedTuple):
+    """Randomised ranks (n,) of the truth's distance, and which truths tie with a draw (n,)."""
+
+    u: Array
+    tied: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, eq=False)
 class LocalizerDistance:
     """d(theta, theta_l(x)) = |phi(theta) - phi(theta_l(x))|: the score of CoLT."""
@@ -360,6 +374,29 @@ class LocalizerDistance:
         centre = self._embedded(self._centres(x))
         places = self.embed(theta.reshape(-1, theta.shape[-1]))
         return _lengths(places.reshape(-1, theta.shape[-2], centre.shape[1]) - centre[:, None])
+
+    def ranks(self, draws: PosteriorTable, rng: np.random.Generator) -> _TruthRanks:
+        """The truths' ranks by their distance from the centre."""
+        scored = self.table(draws)
+        below, equal = statistics.count(scored.truth[0], scored.draws[0])
+        u = statistics.randomised_ranks(below, equal, draws.q.shape[1], rng)
+        return _TruthRanks(u, equal > 0)
+
+    def ball(self, places: MapPlaces, u_star: float) -> BallAtPlaces:
+        """The ball of q-mass u_star at every place."""
+        radius, q_inside, truth_inside = [], [], []
+        draws, truths = places.q.shape[1], places.truth.shape[1]
+        for place in range(len(places.x)):
+            part = slice(place, place + 1)
+            groups = (places.q[part], places.truth[part], places.measured[part])
+            far = self.field(np.concatenate(groups, axis=1), places.x[part])[0]
+            radius.append(np.quantile(far[draws + truths :], u_star))
+            reach = radius[-1] * (1 + _EQUAL)
+            q_inside.append(far[:draws] <= reach)
+            truth_inside.append(far[draws : draws + truths] <= reach)
+        return BallAtPlaces(
+            self.centre(places.x), np.array(radius), np.array(q_inside), np.array(truth_inside)
+        )
 
     def embed(self, theta: Array) -> NDArray[np.float32]:
         """phi(theta): (n, D) to (n, D)."""

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from validation_core.keys import Arrays
 from validation_core.learn import StoredNetwork, training
-from validation_core.learn.optim import Adam
+from validation_core.learn.training import Adam
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,

@@ -11,6 +11,7 @@ from validation_core.statistics.intervals import (
     clopper_pearson,
     dkw,
     holm,
+    interval_text,
     total_variation_bounds,
     wilson,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "histogram",
     "histogram_band",
     "holm",
+    "interval_text",
     "kolmogorov",
     "ks",
     "multiple",

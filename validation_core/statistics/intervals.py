@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrik, betaincinv, ndtri
@@ -127,3 +129,14 @@ def _binomial_quantile(q: ArrayLike, n: int, rate: ArrayLike) -> NDArray[np.int6
     # Without chance there is one count.
     near = np.where(rate <= 0, 0, np.where(rate >= 1, n, near))
     return near.astype(np.int64)
+
+
+def interval_text(ends: Iterable[float], form: str = ".2f") -> str:
+    """An estimate with the ends of its interval, as one reads it: `−0.12 [−0.31, 0.07]`.
+
+    Args:
+        ends: estimate, low and high.
+        form: of each, as Python's `format` takes it; per cent are written once.
+    """
+    estimate, low, high = (format(end, form) for end in ends)
+    return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]".replace("-", "−")

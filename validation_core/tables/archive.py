@@ -12,20 +12,19 @@ import math
 import struct
 import zipfile
 from collections.abc import Mapping
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.source import ARRAYS, BROKEN, Order, _Header, _worked
+from validation_core.tables.source import ARRAYS, BROKEN, Order, _Header, _read_into, _worked
 
 SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
 
 _CONTENTS = 2**20  # bytes of an archive's table of contents; 64 arrays of usual names have 4 kB
 _HEADER = 2**16  # bytes of a member unpacked to read its header; NumPy writes 128
-_CHUNK = 2**22
 _TEXT = 10_000  # characters of a header that are parsed, as NumPy does
 _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
 
@@ -106,22 +105,6 @@ def _fill_from(member: IO[bytes], begun: _NpyStart) -> NDArray[np.generic]:
     member.read(1)
     turned = array.reshape(header.shape[::-1]).T if begun.fortran else array.reshape(header.shape)
     return _worked(turned)
-
-
-def _read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The array, filled with the next bytes of a stream without a second copy of them.
-
-    Raises:
-        EOFError: when they end too early.
-    """
-    into = array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
-    done = 0
-    while done < array.nbytes:
-        got = stream.readinto(into[done : done + _CHUNK].data)
-        if not got:
-            raise EOFError
-        done += got
-    return array
 
 
 class _Npy:

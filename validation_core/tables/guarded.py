@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.archive import _read_into
-from validation_core.tables.source import LIMIT, Order, _Header, _size
+from validation_core.tables.source import LIMIT, Order, _Header, _read_into, _size
 
 Kind = Literal["npz", "npy", "csv", "parquet", "hdf5"]
 

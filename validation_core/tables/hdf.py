@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.archive import _read_into
-from validation_core.tables.source import BROKEN, Order, _Header, _worked, _working
+from validation_core.tables.source import BROKEN, Order, _Header, _read_into, _worked, _working
 
 if TYPE_CHECKING:
     import h5py

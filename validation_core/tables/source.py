@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeGuard
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,7 @@ HDF5, PARQUET = b"\x89HDF\r\n\x1a\n", b"PAR1"
 
 _AXES = 32
 _AXIS_LENGTH = 2**62
+_CHUNK = 2**22  # bytes read at a time
 
 BROKEN = (
     zipfile.BadZipFile,
@@ -154,6 +155,22 @@ def _worked(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """The array in its working type, copied only where that is another one."""
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(_working(array.dtype), copy=False)
+
+
+def _read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The array, filled with the next bytes of a stream without a second copy of them.
+
+    Raises:
+        EOFError: when they end too early.
+    """
+    into = array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
+    done = 0
+    while done < array.nbytes:
+        got = stream.readinto(into[done : done + _CHUNK].data)
+        if not got:
+            raise EOFError
+        done += got
+    return array
 
 
 def _accepted(declared: Mapping[str, _Header], limit: float) -> Mapping[str, _Header]:

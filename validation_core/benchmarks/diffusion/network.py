@@ -14,8 +14,7 @@ from torch.nn import functional
 
 from validation_core.benchmarks.diffusion import _Diffusion, _scalings
 from validation_core.learn import training
-from validation_core.learn.optim import Adam
-from validation_core.learn.training import Parameters, Report, Tensors, descend, slices
+from validation_core.learn.training import Adam, Parameters, Report, Tensors, descend, slices
 from validation_core.types import Array
 
 _FREQUENCIES = 8

@@ -52,7 +52,7 @@ from validation_core.methods.base import Method
 from validation_core.methods.skl import nats_in_words
 from validation_core.rng import stream
 from validation_core.scores import quantities
-from validation_core.statistics import coverage, effects
+from validation_core.statistics import coverage, effects, interval_text
 from validation_core.statistics import divergence as nats
 from validation_core.statistics.effects import WIDEST
 from validation_core.study import Report
@@ -688,10 +688,10 @@ def _covers(errors: _ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
-        return f"{style.interval(half, '.1%')} of true values lie below its median, not half"
+        return f"{interval_text(half, '.1%')} of true values lie below its median, not half"
     if rate.excess <= 0:
         rate = _middle(errors)
-    held = style.interval(rate.covers, ".1%")
+    held = interval_text(rate.covers, ".1%")
     return f"{100 * rate.level:g}% intervals hold {held} of true values"
 
 
@@ -706,10 +706,10 @@ def _bias(errors: _ParameterErrors) -> str:
     if not errors.bias.known:
         return "its bias cannot be estimated"
     if low > 0:
-        return f"q sits {least}{style.interval(errors.bias)} posterior sd too high"
+        return f"q sits {least}{interval_text(errors.bias)} posterior sd too high"
     if high < 0:
-        return f"q sits {least}{style.interval((-bias, -high, -low))} posterior sd too low"
-    return f"its bias is {style.interval(errors.bias, '+.2f')} posterior sd"
+        return f"q sits {least}{interval_text((-bias, -high, -low))} posterior sd too low"
+    return f"its bias is {interval_text(errors.bias, '+.2f')} posterior sd"
 
 
 def _width(errors: _ParameterErrors) -> str:
@@ -787,7 +787,7 @@ def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list
     more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
     return [
         f"q is wider than the prior for {_called(names, widest.index)} (contraction "
-        f"{style.interval(widest.contraction, '+.2f')}){more}."
+        f"{interval_text(widest.contraction, '+.2f')}){more}."
     ]
 
 
@@ -816,12 +816,12 @@ def _mass(mass: _DensityRegions, claims: Claims | None) -> str:
         )
     )
     rates = ", ".join(
-        f"{100 * rate.level:g}%: {style.interval(rate.covers, '.1%')}" for rate in mass.coverage
+        f"{100 * rate.level:g}%: {interval_text(rate.covers, '.1%')}" for rate in mass.coverage
     )
     left = f" {mass.nan_rows} rows without a log q are left out." if mass.nan_rows else ""
     return (
         f"Highest-density regions of q hold the true value in (nominal: observed) {rates}; "
-        f"area between coverage and level {style.interval(mass.area, '+.3f')}, {p}.{left}"
+        f"area between coverage and level {interval_text(mass.area, '+.3f')}, {p}.{left}"
     )
 
 
@@ -838,7 +838,7 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
     if nats.weighted:
         left = ", ".join(
             f"M = {weighting.m}: "
-            f"{style.interval((weighting.estimate, weighting.low, weighting.high), '.3f')}"
+            f"{interval_text((weighting.estimate, weighting.low, weighting.high), '.3f')}"
             for weighting in nats.weighted
         )
         sentences.append(
@@ -849,7 +849,7 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
 
 
 def _learned(nats: _LearnedDivergence) -> str:
-    interval = f"{style.interval((nats.estimate, nats.boot_low, nats.boot_high), '.3f')} nats"
+    interval = f"{interval_text((nats.estimate, nats.boot_low, nats.boot_high), '.3f')} nats"
     if nats.slope <= 0:
         return (
             "Symmetric divergence: the shared classifier sees none. On held-out rows its "

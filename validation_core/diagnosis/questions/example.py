@@ -153,7 +153,7 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     from zuko.flows import NSF
 
     from validation_core.learn import training
-    from validation_core.learn.optim import Adam
+    from validation_core.learn.training import Adam
 
     flow = NSF(2, len(DAYS), transforms=_TRANSFORMS, hidden_features=(_HIDDEN, _HIDDEN))
     training.restart(flow, stream(seed, "epidemic", "initial"))

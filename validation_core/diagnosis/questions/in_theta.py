@@ -31,7 +31,7 @@ from validation_core.figures.outcome import Drawn
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
 from validation_core.rng import stream
-from validation_core.statistics import PooledLaw, slots
+from validation_core.statistics import PooledLaw, interval_text, slots
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples, narrow
@@ -650,12 +650,12 @@ def _ratio_text(share: _Share) -> str:
         return "–"
     assert share.ratio_low is not None
     assert share.ratio_high is not None
-    return style.interval((share.ratio, share.ratio_low, share.ratio_high))
+    return interval_text((share.ratio, share.ratio_low, share.ratio_high))
 
 
 def _interval(share: _Share) -> str:
     """The truth's share with its interval."""
-    return style.interval((share.truth, share.low, share.high), ".1%")
+    return interval_text((share.truth, share.low, share.high), ".1%")
 
 
 def _regions(result: _MassInTheta) -> str:

@@ -35,7 +35,6 @@ from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import Arrays, Specification
 from validation_core.learn import StoredNetwork
-from validation_core.localization import maps
 from validation_core.localization import over_x as smoothing
 from validation_core.localization.over_x import Reduced, reduced
 from validation_core.methods import lc2st
@@ -44,7 +43,9 @@ from validation_core.models import Training
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
+from validation_core.scores.localizer import MapPlaces
 from validation_core.statistics import ball as ball_of
+from validation_core.statistics import interval_text
 from validation_core.statistics.localization import distance_of_logits, local
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -156,8 +157,8 @@ class Observation(Question["AtObservation"]):
         return [
             {
                 "parameter": _called(names.theta, ranks.parameter),
-                "bias nearby, posterior sd (+ is too high)": style.interval(ranks.shift, "+"),
-                "width / needed width": style.interval(ranks.width),
+                "bias nearby, posterior sd (+ is too high)": interval_text(ranks.shift, "+"),
+                "width / needed width": interval_text(ranks.width),
             }
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
@@ -569,12 +570,12 @@ def _ball_at(
     middle = len(rows) // 2
     choose, quote = (sampling.lent(table, half) for half in (rows[:middle], rows[middle:]))
     rng = stream(seed, "map", "ranks")  # the map's tie-breakers: the same ball
-    chose, quoted = (maps.distance_ranks(distance, part, rng).u for part in (choose, quote))
+    chose, quoted = (distance.ranks(part, rng).u for part in (choose, quote))
     u_star = float(ball_of(chose, quoted).u_star)
     weight = smoothing.weights(quote.x, x[None])
     rate, low, high, worth = smoothing.rates(weight, quoted <= u_star, u_star)
-    places = maps.MapPlaces(x[None], draws[None], truth[None], draws[None])
-    here = maps.at_places(distance, places, u_star)
+    places = MapPlaces(x[None], draws[None], truth[None], draws[None])
+    here = distance.ball(places, u_star)
     count = min(_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.
@@ -775,8 +776,8 @@ def _unclaimed(
         f"By themselves, L-C2ST gives p {equals(local.test.pvalue)} and the {nearby.rows} rows "
         f"nearest in x p {equals(nearby.pvalue)}; of their parameters "
         f"{_called(names, worst.parameter)} differs most: bias "
-        f"{style.interval(worst.shift, '+.2f')} posterior sd, width "
-        f"{style.interval(worst.width)} times what it should be.",
+        f"{interval_text(worst.shift, '+.2f')} posterior sd, width "
+        f"{interval_text(worst.width)} times what it should be.",
     ]
 
 
@@ -790,8 +791,8 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
     rows = f"At the {nearby.rows} rows nearest in x"
     p = f"p {equals(nearby.pvalue)}, exact test that q is correct at all of them"
     detail = (
-        f"most off is {name}: bias {style.interval(worst.shift, '+.2f')} posterior sd, width "
-        f"{style.interval(worst.width)} times what it should be"
+        f"most off is {name}: bias {interval_text(worst.shift, '+.2f')} posterior sd, width "
+        f"{interval_text(worst.width)} times what it should be"
     )
     if nearby.pvalue > LEVEL:
         return f"{rows} the true values' ranks show no error ({p}); {detail}."
@@ -803,11 +804,11 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
         side = "high" if number.estimate >= 0 else "low"
         sign = 1 if number.estimate >= 0 else -1
         low, high = sorted((sign * number.low, sign * number.high))
-        size = style.interval((abs(number.estimate), low, high))
+        size = interval_text((abs(number.estimate), low, high))
         return f"{rows} ({p}), q's {name} sits {size} posterior sd too {side}."
     side = "wide" if number.estimate >= 1 else "narrow"
     return (
-        f"{rows} ({p}), q's {name} is {style.interval(number)} times as wide as it should be (too "
+        f"{rows} ({p}), q's {name} is {interval_text(number)} times as wide as it should be (too "
         f"{side})."
     )
 
@@ -867,7 +868,7 @@ def _basis(test: _LocalTest, nearby: _Nearby) -> str:
 
 
 def _ball_text(ball: _LocalBall) -> str:
-    inside = style.interval(
+    inside = interval_text(
         (ball.u_star + ball.rate, ball.u_star + ball.low, ball.u_star + ball.high), ".1%"
     )
     reads = (

@@ -19,10 +19,10 @@ from scipy.special import ndtri
 from validation_core import keys, statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions.base import Interval, TableStudy
-from validation_core.figures import style
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
+from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable
@@ -415,4 +415,4 @@ def _gap(m: Measure, other: int) -> str:
 
 def number(value: Interval) -> str:
     """An estimate with its interval, to read."""
-    return style.interval(value, ".3f")
+    return interval_text(value, ".3f")

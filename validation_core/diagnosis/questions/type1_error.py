@@ -36,6 +36,7 @@ from validation_core.figures.marks import Axis, Mark, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn, rank_histogram
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
+from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable
@@ -265,7 +266,7 @@ def _consequence(test: _MethodLevel) -> str:
 
 
 def _percent(rate: _Rejections) -> str:
-    return style.interval((rate.rate, rate.low, rate.high), ".1%")
+    return interval_text((rate.rate, rate.low, rate.high), ".1%")
 
 
 _DRAWN = 6

@@ -33,6 +33,7 @@ from validation_core.figures.marks import (
 )
 from validation_core.figures.power import _PowerCurve, curves
 from validation_core.localization import Maps
+from validation_core.statistics import interval_text
 from validation_core.statistics.curves import histogram_band
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Array, Benchmark, PowerCell
@@ -178,7 +179,7 @@ def _uniform(maps: Maps, alpha: float) -> str:
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
     return (
         f"True values' ranks {conclusion} at level {alpha:.0%} (KS p-value {p}): their "
-        f"distance from uniform is {style.interval((at, low, high), '.3f')}."
+        f"distance from uniform is {interval_text((at, low, high), '.3f')}."
     )
 
 

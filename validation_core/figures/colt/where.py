@@ -49,6 +49,7 @@ from validation_core.figures.marks import (
     sentence,
 )
 from validation_core.localization import LocalRate, Maps, RateCurve, bend, contours, local_rate
+from validation_core.statistics import interval_text
 from validation_core.types import Array
 
 _PERMUTATIONS = 1999
@@ -300,7 +301,7 @@ def _headline(maps: Maps, alpha: float) -> Text:
 
 def _interval(share: Array, low: Array, high: Array) -> str:
     """A share with its interval, in percent."""
-    return style.interval((float(share), float(low), float(high)), ".0%")
+    return interval_text((float(share), float(low), float(high)), ".0%")
 
 
 def _says(u: float, low: float, high: float) -> str:

@@ -48,6 +48,7 @@ from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Key, Panel, Points
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method
+from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload, repeats
 from validation_core.tables.repeats import Fault
@@ -554,7 +555,7 @@ def _strength(candidate: _Candidate) -> str:
     narrow = candidate.cause == "too_narrow" or strength.unit == "across"
     if strength.unit == "degrees" or narrow:  # the strength is their inverse
         value, low, high = 1 / value, 1 / high, 1 / low
-    return STRENGTHS[strength.unit](style.interval((value, low, high), ".2g"))
+    return STRENGTHS[strength.unit](interval_text((value, low, high), ".2g"))
 
 
 def _finding_text(finding: _Finding, names: Sequence[str]) -> str:
@@ -579,7 +580,7 @@ def _departure_text(departure: _Departure, names: Sequence[str]) -> str:
 
 
 def _numbers(finding: _Finding) -> str:
-    return style.interval((finding.value, finding.low, finding.high))
+    return interval_text((finding.value, finding.low, finding.high))
 
 
 def _percent(finding: _Finding) -> str:

@@ -50,6 +50,7 @@ from validation_core.omnibus.places import (
     moments,
 )
 from validation_core.rng import stream
+from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, TwoSamples, narrow
@@ -718,7 +719,7 @@ def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
         return f"{estimate.value:.2f} [{estimate.low:.2f}, {high}]"
     assert estimate.low is not None
     assert estimate.high is not None
-    return style.interval((estimate.value, estimate.low, estimate.high), "+.2f")
+    return interval_text((estimate.value, estimate.low, estimate.high), "+.2f")
 
 
 def _place(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
@@ -757,7 +758,7 @@ def _unsigned(estimate: _FeatureSize) -> str:
     assert low is not None
     assert high is not None
     low, high = (low, high) if value >= 0 else (-high, -low)
-    return style.interval((abs(value), low, high))
+    return interval_text((abs(value), low, high))
 
 
 def _next(

@@ -59,6 +59,7 @@ from validation_core.figures.marks import (
 )
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method
+from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array
@@ -548,7 +549,7 @@ def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[
         who = "these tests" if injection.networks else "the tests that train no network"
         return (
             f"{_capital(most)}, the strongest tried, would not be found with {power} by {who}: "
-            f"they found it in {style.interval((last.rate, last.low, last.high), '.0%')} of the "
+            f"they found it in {interval_text((last.rate, last.low, last.high), '.0%')} of the "
             "tables."
         )
     estimate, *ends = injection.smallest
