@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -180,6 +180,9 @@ def _train(store: Store, trainings: Sequence[Training], report: Report | None = 
 @dataclass(frozen=True, kw_only=True)
 class TrainTask(Specification, spec="train"):
     """Train classifiers; several of one recipe become one batch, which pays on a GPU."""
+
+    gpu: ClassVar[bool] = True
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     trainings: tuple[Training, ...]
 

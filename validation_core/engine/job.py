@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar, cast
@@ -91,9 +91,8 @@ class _TaskRun:
     gpu: bool = True
 
     def __post_init__(self) -> None:
-        self.makes = frozenset(getattr(self.task, "makes", ()))
-        self.needs = frozenset(getattr(self.task, "needs", ()))
-        self.gpu = _needs_gpu(self.task)
+        self.makes, self.needs = frozenset(self.task.makes), frozenset(self.task.needs)
+        self.gpu = self.task.gpu
 
     @property
     def begun(self) -> bool:
@@ -182,11 +181,24 @@ Report = Callable[[float, Mapping[str, JSON]], None]
 class Task(Protocol):
     """A frozen dataclass of this package whose result lands in the store.
 
-    A task may name store keys that it `makes` and that it `needs` (networks, kind "models"): it
-    then waits while another task under way makes what it needs. It may say by `gpu` whether it
-    runs a network; one that says nothing is taken to, so that it queues where networks run on a
-    GPU and is never the second one there.
+    It waits while another task under way makes what it needs. One that may run a network queues
+    where networks run on a GPU, and is never the second one there.
     """
+
+    @property
+    def makes(self) -> Collection[str]:
+        """Keys of the store (networks, kind "models") that it writes."""
+        ...
+
+    @property
+    def needs(self) -> Collection[str]:
+        """Those that it reads."""
+        ...
+
+    @property
+    def gpu(self) -> bool:
+        """Whether it may run a network."""
+        ...
 
     @property
     def label(self) -> str:
@@ -230,11 +242,6 @@ class _TaskError(RuntimeError):
 
 class _Stopped(Exception):
     """Raised inside a task that nobody waits for any more."""
-
-
-def _needs_gpu(task: Task) -> bool:
-    """Whether a task queues for the GPU, where there is one."""
-    return bool(getattr(task, "gpu", True))
 
 
 def perform(task: Task, store: Store, report: Report) -> None:
@@ -287,6 +294,8 @@ class SelfCheck(Specification, spec="self_check"):
     """Draw random numbers, sort them, and store a fingerprint of every bit."""
 
     gpu: ClassVar[bool] = False
+    makes: ClassVar[Collection[str]] = ()
+    needs: ClassVar[Collection[str]] = ()
 
     seed: int = 0
     rounds: int = 20

@@ -20,15 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.job import (
-    Report,
-    Task,
-    _needs_gpu,
-    _Reply,
-    _Stopped,
-    _TaskError,
-    perform,
-)
+from validation_core.engine.job import Report, Task, _Reply, _Stopped, _TaskError, perform
 from validation_core.store import Store
 
 T = TypeVar("T")
@@ -46,7 +38,7 @@ class _Pending(Future[None]):
     def __init__(self, pool: WorkerPool, task: Task, store: Store, report: Report) -> None:
         super().__init__()
         self.message = json.dumps({"task": keys.encode(task), "store": store.place()})
-        self.gpu = _needs_gpu(task)
+        self.gpu = task.gpu
         self.store = store
         self.report = report
         self.stopped = False

@@ -71,6 +71,8 @@ class _Part(Study[_Tally], spec="trials_of"):
 class Batch(Specification, spec="batch_of_trials"):
     """Parts that differ in their methods alone: they are drawn and scored together."""
 
+    makes: ClassVar[frozenset[str]] = frozenset()
+
     parts: tuple[_Part, ...]
 
     @property

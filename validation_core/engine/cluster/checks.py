@@ -539,7 +539,7 @@ class _Sample:
         ends when its time has run out.
         """
         text = json.dumps(keys.encode(task))
-        elsewhere = (device == "cuda" and getattr(task, "gpu", True)) or '"automl"' in text
+        elsewhere = (device == "cuda" and task.gpu) or '"automl"' in text
         with self._lock:
             if not self.every or elsewhere or self._closed:
                 return False

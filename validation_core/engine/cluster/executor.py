@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from validation_core import keys
 from validation_core.engine.cluster import checks
 from validation_core.engine.cluster.checks import Name, _Answer, _Garbage, _Message, _SentEntry
-from validation_core.engine.job import Report, Task, _needs_gpu, _Stopped, _TaskError, perform
+from validation_core.engine.job import Report, Task, _Stopped, _TaskError, perform
 from validation_core.store import Store
 
 _PATIENCE = 3.0  # seconds until somebody listens at a scheduler's address
@@ -305,7 +305,7 @@ class _RemoteFuture(Future[None]):
         self.task = keys.encode(task)
         self.distrusted = 0
         """Answers that were not believed."""
-        self.gpu = _needs_gpu(task)
+        self.gpu = task.gpu
         self.store = store
         self.report = report
         self.asked: set[Name] = set()
@@ -313,7 +313,7 @@ class _RemoteFuture(Future[None]):
         self.remote: Any = None
         self._executor = executor
         self._named: frozenset[Name] = frozenset(
-            ("models", key) for what in ("needs", "makes") for key in getattr(task, what, ())
+            ("models", key) for key in (*task.needs, *task.makes)
         )
 
     def cancel(self) -> bool:
