@@ -13,7 +13,7 @@ import importlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,6 +184,19 @@ def read(canonical: str) -> Any:
 def part(arrays: Mapping[str, V], name: str) -> dict[str, V]:
     """The arrays stored as `name.<key>`, by key."""
     return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
+def by_name(*values: N) -> dict[str, N]:
+    """Values, or classes, that have a name each, by that name and in this order."""
+    return {value.name: value for value in values}
 
 
 def digest(**arrays: NDArray[np.generic]) -> str:

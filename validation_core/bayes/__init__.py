@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from validation_core import keys
 from validation_core.bayes.model import Model
 from validation_core.bayes.models import (
     GLMBinomial,
@@ -15,9 +16,9 @@ from validation_core.bayes.models import (
 
 __all__ = ["MODELS", "GLMBinomial", "HeartTransplants", "Hospitals", "Model", "closed"]
 
-MODELS: dict[str, type[Model]] = {
-    kind.name: kind for kind in (GLMBinomial, HeartTransplants, Hospitals, _Ionosphere, _Concrete)
-}
+MODELS: dict[str, type[Model]] = keys.by_name(
+    GLMBinomial, HeartTransplants, Hospitals, _Ionosphere, _Concrete
+)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from validation_core import keys
 from validation_core.bayes import closed
 from validation_core.bayes.model import Model, _gradient, _hessian, _value_and_gradient
 from validation_core.bayes.posterior import FullGaussian, Posterior
@@ -365,13 +366,6 @@ def possible(model: Model, inference: Inference) -> bool:
     return not isinstance(inference, _ExactPosterior) or closed(model.name)
 
 
-ALGORITHMS: dict[str, Inference] = {
-    inference.name: inference
-    for inference in (
-        Laplace(),
-        Laplace(adjusted=True),
-        Variational(),
-        Variational(m=10),
-        _ExactPosterior(),
-    )
-}
+ALGORITHMS: dict[str, Inference] = keys.by_name(
+    Laplace(), Laplace(adjusted=True), Variational(), Variational(m=10), _ExactPosterior()
+)

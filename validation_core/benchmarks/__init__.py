@@ -1,5 +1,6 @@
 """The benchmarks, by name: a new one is its file and one line here."""
 
+from validation_core import keys
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.digits import Digits
@@ -24,7 +25,6 @@ __all__ = [
     "Tree",
 ]
 
-BENCHMARKS: dict[str, type[Benchmark]] = {
-    kind.name: kind
-    for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing)
-}
+BENCHMARKS: dict[str, type[Benchmark]] = keys.by_name(
+    Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing
+)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from validation_core import keys
 from validation_core.figures import live
 from validation_core.figures.live import Scene
 from validation_core.lessons import (
@@ -79,4 +80,4 @@ def html(lesson: Lesson) -> str:
     return live.html(f"{lesson.title} · NPT Lab", [Scene(lesson.title, lesson.payload)], foot)
 
 
-LESSONS: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+LESSONS: Mapping[str, Kind] = keys.by_name(*KINDS)

@@ -1,5 +1,6 @@
 """The methods, by name: a new one is its file and one line here."""
 
+from validation_core import keys
 from validation_core.methods.automl import AutoML
 from validation_core.methods.base import Method
 from validation_core.methods.c2st import C2ST
@@ -32,21 +33,6 @@ __all__ = [
     "WithinX",
 ]
 
-METHODS: dict[str, type[Method]] = {
-    kind.name: kind
-    for kind in (
-        Omnibus,
-        C2ST,
-        Multiple,
-        Uniform,
-        WithinX,
-        CoLT,
-        SBC,
-        TARP,
-        SKL,
-        DC,
-        AutoML,
-        MMDFuse,
-        LC2ST,
-    )
-}
+METHODS: dict[str, type[Method]] = keys.by_name(
+    Omnibus, C2ST, Multiple, Uniform, WithinX, CoLT, SBC, TARP, SKL, DC, AutoML, MMDFuse, LC2ST
+)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtri, fdtr, fdtri
 
+from validation_core import keys
 from validation_core.rng import stream
 from validation_core.types import Array
 
@@ -481,97 +482,94 @@ def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[_Injection, _Injec
     return one, every
 
 
-INJECTIONS: Mapping[str, _Injection] = {
-    injection.name: injection
-    for injection in (
-        _Injection(
-            name="bias",
-            cause="bias",
-            title="biased in one parameter",
-            unit="posterior sd",
-            apply=_one_parameter(_bias_all),
-            strengths=_SD,
-            spread="one",
-            nats=_bias_one_nats,
-        ),
-        _Injection(
-            name="bias_all",
-            cause="bias",
-            title="biased in all parameters",
-            unit="posterior sd",
-            apply=_bias_all,
-            strengths=_SD,
-            spread="all",
-            nats=_bias_all_nats,
-            least_dims=2,
-        ),
-        *_widths("too_wide", _too_wide, wide=True),
-        *_widths("too_narrow", _too_narrow, wide=False),
-        _Injection(
-            name="wrong_correlation",
-            cause="wrong_correlation",
-            title="wrongly correlated",
-            apply=_correlation,
-            unit="times too wide along a direction",
-            least_dims=2,
-            strengths=(1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0),
-        ),
-        _Injection(
-            name="heavy_tails",
-            cause="heavy_tails",
-            title="too heavy in its tails",
-            apply=_heavy_tails,
-            unit="1 / degrees of freedom",
-            strengths=_DEGREES,
-            spread="all",
-        ),
-        _Injection(
-            name="light_tails",
-            cause="light_tails",
-            title="too light in its tails",
-            apply=_light_tails,
-            unit="1 / degrees of freedom",
-            strengths=_DEGREES,
-            spread="all",
-        ),
-        _Injection(
-            name="missing_mode",
-            cause="missing_mode",
-            title="missing a mode",
-            unit="share of the truth's mass",
-            strengths=_SHARES,
-            apply=_missing_mode,
-            nats=_missing_nats,
-        ),
-        _Injection(
-            name="spurious_mode",
-            cause="spurious_mode",
-            title="putting mass where the truth never is",
-            unit="share of q's mass",
-            strengths=_SHARES,
-            apply=_spurious_mode,
-            nats=_spurious_nats,
-        ),
-        _Injection(
-            name="ignores_x",
-            cause="ignores_x",
-            title="blind to x",
-            unit="correlation of the truth's residuals with x",
-            apply=_ignores_x,
-            strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9),
-            nats=_follows_nats,
-        ),
-        _Injection(
-            name="support_leak",
-            cause="support_leak",
-            title="leaking out of the truth's support",
-            unit="share of q's mass",
-            strengths=_SHARES,
-            apply=_support_leak,
-            spread="all",
-        ),
-    )
-}
+INJECTIONS: Mapping[str, _Injection] = keys.by_name(
+    _Injection(
+        name="bias",
+        cause="bias",
+        title="biased in one parameter",
+        unit="posterior sd",
+        apply=_one_parameter(_bias_all),
+        strengths=_SD,
+        spread="one",
+        nats=_bias_one_nats,
+    ),
+    _Injection(
+        name="bias_all",
+        cause="bias",
+        title="biased in all parameters",
+        unit="posterior sd",
+        apply=_bias_all,
+        strengths=_SD,
+        spread="all",
+        nats=_bias_all_nats,
+        least_dims=2,
+    ),
+    *_widths("too_wide", _too_wide, wide=True),
+    *_widths("too_narrow", _too_narrow, wide=False),
+    _Injection(
+        name="wrong_correlation",
+        cause="wrong_correlation",
+        title="wrongly correlated",
+        apply=_correlation,
+        unit="times too wide along a direction",
+        least_dims=2,
+        strengths=(1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0),
+    ),
+    _Injection(
+        name="heavy_tails",
+        cause="heavy_tails",
+        title="too heavy in its tails",
+        apply=_heavy_tails,
+        unit="1 / degrees of freedom",
+        strengths=_DEGREES,
+        spread="all",
+    ),
+    _Injection(
+        name="light_tails",
+        cause="light_tails",
+        title="too light in its tails",
+        apply=_light_tails,
+        unit="1 / degrees of freedom",
+        strengths=_DEGREES,
+        spread="all",
+    ),
+    _Injection(
+        name="missing_mode",
+        cause="missing_mode",
+        title="missing a mode",
+        unit="share of the truth's mass",
+        strengths=_SHARES,
+        apply=_missing_mode,
+        nats=_missing_nats,
+    ),
+    _Injection(
+        name="spurious_mode",
+        cause="spurious_mode",
+        title="putting mass where the truth never is",
+        unit="share of q's mass",
+        strengths=_SHARES,
+        apply=_spurious_mode,
+        nats=_spurious_nats,
+    ),
+    _Injection(
+        name="ignores_x",
+        cause="ignores_x",
+        title="blind to x",
+        unit="correlation of the truth's residuals with x",
+        apply=_ignores_x,
+        strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9),
+        nats=_follows_nats,
+    ),
+    _Injection(
+        name="support_leak",
+        cause="support_leak",
+        title="leaking out of the truth's support",
+        unit="share of q's mass",
+        strengths=_SHARES,
+        apply=_support_leak,
+        spread="all",
+    ),
+)
 """Defects that move the truth, those in one parameter before those in all."""
 
 CAUSES: tuple[str, ...] = tuple(
@@ -756,22 +754,19 @@ def _tilt(
     )
 
 
-TILTS: Mapping[str, _Injection] = {
-    tilt.name: tilt
-    for tilt in (
-        _tilt("tilt_bias", "bias", "tilted along one parameter", _one, _each),
-        _tilt("tilt_narrow", "too_narrow", "tilted inwards in one parameter", _out, _squares(1.0)),
-        _tilt("tilt_wide", "too_wide", "tilted outwards in one parameter", _in, _squares(-1.0)),
-        _tilt(
-            "tilt_correlation",
-            "wrong_correlation",
-            "tilted along two parameters' product",
-            _two,
-            _pairs,
-            dims=2,
-        ),
-    )
-}
+TILTS: Mapping[str, _Injection] = keys.by_name(
+    _tilt("tilt_bias", "bias", "tilted along one parameter", _one, _each),
+    _tilt("tilt_narrow", "too_narrow", "tilted inwards in one parameter", _out, _squares(1.0)),
+    _tilt("tilt_wide", "too_wide", "tilted outwards in one parameter", _in, _squares(-1.0)),
+    _tilt(
+        "tilt_correlation",
+        "wrong_correlation",
+        "tilted along two parameters' product",
+        _two,
+        _pairs,
+        dims=2,
+    ),
+)
 """Defects that choose the truth, each of exactly known nats."""
 
 DEFECTS: Mapping[str, _Injection] = {**INJECTIONS, **TILTS}
