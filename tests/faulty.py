@@ -96,7 +96,7 @@ def _say(**facts: object) -> None:
 
 def main() -> None:
     """Serve commands until the input ends."""
-    cli.prepare()
+    cli._prepare()
     clock = time.time
     pool = WorkerPool(2)
     while pool.ready < 2:
