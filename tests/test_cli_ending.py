@@ -1,5 +1,6 @@
 """How the command begins and ends: told to stop at any moment, whatever its streams are."""
 
+import itertools
 import json
 import os
 import random
@@ -67,12 +68,18 @@ def check_stop(arguments, seconds, number, tmp_path):
     return "stopped" if code else "done"
 
 
-@pytest.mark.parametrize("latest", [2.5, pytest.param(5.0, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("where", SLOW)
-def test_a_command_that_is_told_to_stop_ends_quietly(where, latest, tmp_path):
-    rng = random.Random(where)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        check_stop(SLOW[where], rng.uniform(0.2, latest), number, tmp_path)
+ENDS = (signal.SIGINT, signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("where", "number", "latest"),
+    [*zip(SLOW, itertools.cycle(ENDS), itertools.repeat(2.5), strict=False),
+     *(pytest.param(where, number, 5.0, marks=pytest.mark.slow)
+       for where in SLOW for number in ENDS)],
+)  # fmt: skip
+def test_a_command_that_is_told_to_stop_ends_quietly(where, number, latest, tmp_path):
+    rng = random.Random(f"{where} {number}")
+    check_stop(SLOW[where], rng.uniform(0.2, latest), number, tmp_path)
 
 
 @pytest.mark.soak

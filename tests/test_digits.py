@@ -137,7 +137,7 @@ def test_conformal_tests_find_it_first_under_a_bad_classifier(shipped):
     assert min(multiple, uniform) > c2st + 0.2
 
 
-@in_turn(10, 20)
+@in_turn(6, 20)
 def test_the_study(store, monkeypatch, trials):
     monkeypatch.setattr(Digits, "gammas", (0, 5))
     study = DigitsStudy(benchmark=Digits(truth_is="generated"), n=100, trials=trials)

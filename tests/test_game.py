@@ -19,9 +19,12 @@ def vector(drawn):
     return np.concatenate([np.ravel(drawn.numbers[plot]) for plot in PLOTS if plot != "draws"])
 
 
-@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
-    ("learning", "asking"), [(20, 10), pytest.param(30, 15, marks=pytest.mark.slow)]
+    ("level", "learning", "asking"),
+    [
+        ("middle", 20, 10),
+        *(pytest.param(level, 30, 15, marks=pytest.mark.slow) for level in LEVELS),
+    ],
 )
 def test_rounds_can_be_solved_from_what_plots_draw(level, learning, asking):
     def rounds(first, count):

@@ -199,7 +199,7 @@ _TEXTS = some.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(some.sampled_from(NAMES), some.dictionaries(some.sampled_from(
     ["lesson", "stage", "gamma", "beta", "n", "m", "k", "guess", "trials", "samples"]), _TEXTS,
     max_size=4))  # fmt: skip

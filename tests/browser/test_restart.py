@@ -13,7 +13,9 @@ from tests.server import free_port
 from validation_core import store
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_page_recovers_by_itself_when_its_server_is_killed(browser, tmp_path, number):
     """And nothing of it stays in memory: its workers see to that, whatever it had time for."""
     port, cache = free_port(), tmp_path / "cache"
