@@ -72,6 +72,16 @@ def pytest_collection_finish():
 
         ScriptCache.get_bytecode = lambda self, path: compiled(path, os.stat(path).st_mtime_ns)
 
+        from streamlit.testing.v1 import local_script_runner
+
+        asked_every_millisecond = local_script_runner.require_widgets_deltas
+
+        def ended(runner, timeout=3):
+            runner._script_thread.join(timeout)
+            asked_every_millisecond(runner, 0.01)
+
+        local_script_runner.require_widgets_deltas = ended
+
 
 _CACHES = count()
 

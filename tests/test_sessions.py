@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.benchmarks.servers import product
-from tests.benchmarks.sessions import FORGOTTEN, SESSIONS, Taken, come_and_go, large, settled
+from tests.benchmarks.sessions import FORGOTTEN, Taken, come_and_go, large, settled
 from tests.conftest import ROOT
 
 MORE = 90.0  # MB by which caches may have grown; the upload and its table alone are 100
@@ -21,12 +21,12 @@ def back(server, before):
     return now.descriptors <= before.descriptors + 3 and now.memory <= before.memory + MORE
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("sessions", [12, pytest.param(SESSIONS, marks=pytest.mark.slow)])
-def test_sessions_and_a_large_upload_leave_no_memory_and_no_descriptor(tmp_path, sessions):
+def test_sessions_and_a_large_upload_leave_no_memory_and_no_descriptor(tmp_path):
     with product(tmp_path / "cache", *FORGOTTEN) as server:
         before = settled(server)
-        come_and_go(server, large(tmp_path / "table.npz"), sessions)
+        come_and_go(server, large(tmp_path / "table.npz"))
         assert not back(server, before), "they took nothing"
         until = time.monotonic() + SOON
         while not back(server, before) and time.monotonic() < until:

@@ -89,8 +89,8 @@ def test_a_story_is_stepped_through_by_its_keys(visit):
     settled(page)
     page.keyboard.press("PageDown")
     expect(bar).to_have_text("2 of 3 · A bag")
+    settled(page)  # until then the lesson before it stands there too
     expect(page.locator(".lesson .spoken")).to_contain_text("2 times the right width")
-    settled(page)
     page.keyboard.press("ArrowRight")
     expect(bar).to_have_text("3 of 3 · A tree")
     expect(page.locator(".live .headline").first).to_be_visible()
@@ -98,6 +98,7 @@ def test_a_story_is_stepped_through_by_its_keys(visit):
     settled(page)
     page.get_by_role("button", name="Scene before").click()
     expect(bar).to_have_text("2 of 3 · A bag")
+    settled(page)  # until then the lesson before it stands there too
     expect(page.locator(".lesson .spoken")).to_contain_text("2 times the right width")
 
 
