@@ -170,7 +170,7 @@ def part(name: str) -> Part:
     Raises:
         ValueError: when there is none.
     """
-    known = {one.name: one for one in parts()}
+    known = keys.by_name(*parts())
     if name not in known:
         raise ValueError(f"The gallery has {', '.join(known)}; got {name!r}. Choose one of those.")
     return known[name]

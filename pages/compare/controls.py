@@ -8,7 +8,7 @@ from pages.compare import bayes
 from pages.ui import forms
 from pages.ui.forms import segmented
 from pages.ui.once import same
-from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, models
+from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, keys, models
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.figures import power as curves
 from validation_core.methods.base import Method
@@ -55,10 +55,7 @@ class CompareChoice:
 
 def choose() -> CompareChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
-    known = {
-        candidate.name: candidate
-        for candidate in (*comparisons.figures(), *comparisons.demonstrations())
-    }
+    known = keys.by_name(*comparisons.figures(), *comparisons.demonstrations())
     with st.sidebar:
         name = forms.choice(
             "Start from",

@@ -8,6 +8,7 @@ from pages.divergence import augmented, learned, meaning, opened, terms
 from pages.ui import jobs
 from pages.ui.forms import choice
 from pages.ui.services import services
+from validation_core import keys
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import possible
 from validation_core.simulations import InferenceRun, Plan, RunResult
@@ -18,18 +19,15 @@ _FIRST = 3000  # iterations
 
 def _choose(plan: Plan) -> InferenceRun:
     """The run that a reader picks from the plan."""
-    names = {model.name: model for model in plan.models}
+    names = keys.by_name(*plan.models)
     first = names.get(Hospitals.name, plan.models[0]).name
     left, middle, right = st.columns(3)
     with left:
         model = names[
             choice("Model", list(names), "one-model", first=first, words=lambda n: names[n].title)
         ]
-    inferences = {
-        inference.name: inference for inference in plan.inferences if possible(model, inference)
-    }
-    if not inferences:
-        inferences = {inference.name: inference for inference in plan.inferences}
+    there = [inference for inference in plan.inferences if possible(model, inference)]
+    inferences = keys.by_name(*(there or plan.inferences))
     with middle:
         inference = inferences[
             choice(

@@ -3,6 +3,7 @@
 from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
+from validation_core import keys
 from validation_core.figures import playground as figures
 from validation_core.sweep.playground import (
     METHODS,
@@ -15,7 +16,7 @@ from validation_core.sweep.playground import (
 
 def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, float]:
     """The wall of one method, and one trial of it opened below; gamma and beta of both."""
-    kinds = {method.name: method for method in METHODS}
+    kinds = keys.by_name(*METHODS)
     titles = {key: kind.title.removeprefix("Conformal C2ST, ") for key, kind in kinds.items()}
     method = kinds[segmented("Test", titles, "test", first="uniform")]
     betas = betas_of(method)

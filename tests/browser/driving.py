@@ -99,7 +99,7 @@ def listed() -> list[Listed]:
 
 
 def chromium() -> str | None:
-    """Where a Chromium is, or None: best one without windows, which works a sixth less."""
+    """Where a Chromium is, or None; first the one without windows, a sixth less work."""
     entry = os.environ.get("NPTLAB_CHROMIUM")
     names = ("chromium-headless-shell", "chromium", "google-chrome")
     places = (entry, *map(shutil.which, names))

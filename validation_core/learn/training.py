@@ -1,4 +1,4 @@
-"""Perceptrons, the one training loop, and classifiers on it: any number of one shape at once."""
+"""Perceptrons, the one training loop and Adam, and classifiers: any number of a shape at once."""
 
 from __future__ import annotations
 

@@ -30,7 +30,18 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.lessons.lesson import (
+    _PERCENT,
+    _PERCENT_NAMES,
+    Bar,
+    Beat,
+    Formula,
+    Lesson,
+    Onwards,
+    Prediction,
+    Stage,
+    _percent_guess,
+)
 from validation_core.methods import SBC, TARP
 from validation_core.rng import common, stream
 from validation_core.store import Store
@@ -231,7 +242,6 @@ def _lesson(seen: _Blind) -> Lesson:
     """What is drawn of it."""
     share = _rates(seen)
     truth = 100 * share[:, -1, 0, -1, SIZES.index(_N)]
-    said = np.arange(101)
     asked = {"sbc": 0, "tarp": 1, "colt": 3, "c2st": 4}
     ways = ("follow", "mix", "alpha", "n")
     now = {
@@ -262,10 +272,10 @@ def _lesson(seen: _Blind) -> Lesson:
                 f"SBC rejects {truth[0]:.0f}% of {TRIALS} batches (you said {{sbc}}), TARP "
                 f"{truth[1]:.0f}% ({{tarp}}), CoLT {truth[3]:.0f}% ({{colt}}), C2ST "
                 f"{truth[4]:.0f}% ({{c2st}}). {{comment}}",
-                **{name: over([f"{v}%" for v in said], f"guess_{name}") for name in asked},
+                **{name: over(_PERCENT_NAMES, f"guess_{name}") for name in asked},
                 comment=over(
                     np.where(
-                        np.abs(said - truth[0]) > 10,
+                        np.abs(_PERCENT - truth[0]) > 10,
                         "To SBC the prior is a correct posterior: 5% is its false-alarm rate.",
                         "Right: to SBC the prior is a correct posterior.",
                     ),
@@ -384,17 +394,7 @@ def _lesson(seen: _Blind) -> Lesson:
             ),
         ],
         sliders=[
-            *(
-                Slider(
-                    f"guess_{name}",
-                    said,
-                    label="Prediction",
-                    names=[f"{v}%" for v in said],
-                    start=50,
-                    hidden=True,
-                )
-                for name in asked
-            ),
+            *(_percent_guess(f"guess_{name}") for name in asked),
             Slider(
                 "alpha",
                 ALPHAS,

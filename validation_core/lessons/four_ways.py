@@ -29,7 +29,17 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.lessons.lesson import (
+    _PERCENT_NAMES,
+    Bar,
+    Beat,
+    Formula,
+    Lesson,
+    Onwards,
+    Prediction,
+    Stage,
+    _percent_guess,
+)
 from validation_core.methods import C2ST
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
@@ -258,7 +268,6 @@ def _lesson(seen: _FourWays) -> Lesson:
     """What is drawn of it."""
     counts = _rejected(seen)
     sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
-    said = np.arange(0, 101)
     story = [Beat(at={"trials": 0}, seconds=0.5), Beat(at={"trials": TRIALS}, seconds=3.5)]
     return Lesson(
         name="four-ways",
@@ -276,7 +285,7 @@ def _lesson(seen: _FourWays) -> Lesson:
                 + f"; measured on {TRIALS} trials: "
                 + ", ".join(f"{size:.1f}%" for size in sizes)
                 + ". Each would be 5% if the test were valid.",
-                **{name: over([f"{v}%" for v in said], name) for name in _GUESSES},
+                **{name: over(_PERCENT_NAMES, name) for name in _GUESSES},
             ),
         ),
         stages=[
@@ -358,17 +367,7 @@ def _lesson(seen: _FourWays) -> Lesson:
             ),
         ],
         sliders=[
-            *(
-                Slider(
-                    name,
-                    said,
-                    label="Prediction",
-                    names=[f"{v}%" for v in said],
-                    start=5,
-                    hidden=True,
-                )
-                for name in _GUESSES
-            ),
+            *(_percent_guess(name, start=5) for name in _GUESSES),
             Slider(
                 "trials", SEEN, label="Trials", names=[str(t) for t in SEEN], play=True, rate=10
             ),

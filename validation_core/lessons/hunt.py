@@ -27,7 +27,17 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.lessons.lesson import (
+    _PERCENT_NAMES,
+    Bar,
+    Beat,
+    Formula,
+    Lesson,
+    Onwards,
+    Prediction,
+    Stage,
+    _percent_guess,
+)
 from validation_core.methods import CoLT
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -222,10 +232,10 @@ def _best(seen: _Hunted) -> NDArray[np.int64]:
 def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
     """What is said after 0, ..., FRESH batches of counts (P, FRESH, V): (P, FRESH + 1, V)."""
     total = np.cumsum(counts, axis=1)
-    said = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")
+    words = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")
     for f in range(FRESH):
-        said[:, f + 1] = written(total[:, f], partial(_share, n=N * (f + 1)))
-    return said
+        words[:, f + 1] = written(total[:, f], partial(_share, n=N * (f + 1)))
+    return words
 
 
 def _share(count: float, n: int) -> str:
@@ -235,7 +245,6 @@ def _share(count: float, n: int) -> str:
 
 def _lesson(seen: _Hunted) -> Lesson:
     """What is drawn of it."""
-    said = np.arange(101)
     same, again = 100 * seen.rejected[NOTHING] / TRIALS
     chosen = _best(seen)
     law = _pvalues()
@@ -262,8 +271,8 @@ def _lesson(seen: _Hunted) -> Lesson:
                 f"You said {{same}} and {{fresh}}. With a correct q the best of {len(CENTRES)} "
                 f"balls rejects in {same:.1f}% of {TRIALS} hunts on the data that chose it, and "
                 f"in {again:.1f}% on fresh data (95% interval {low:.1%} to {high:.1%}).",
-                same=over([f"{v}%" for v in said], "guess_same"),
-                fresh=over([f"{v}%" for v in said], "guess_fresh"),
+                same=over(_PERCENT_NAMES, "guess_same"),
+                fresh=over(_PERCENT_NAMES, "guess_fresh"),
             ),
         ),
         stages=[
@@ -367,17 +376,7 @@ def _lesson(seen: _Hunted) -> Lesson:
             ),
         ],
         sliders=[
-            *(
-                Slider(
-                    name,
-                    said,
-                    label="Prediction",
-                    names=[f"{v}%" for v in said],
-                    start=50,
-                    hidden=True,
-                )
-                for name in ("guess_same", "guess_fresh")
-            ),
+            *(_percent_guess(name) for name in ("guess_same", "guess_fresh")),
             Slider(
                 "preset", range(len(PRESETS)), label="What is wrong", names=PRESETS, start=NOTHING
             ),

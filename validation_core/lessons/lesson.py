@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 from latex2mathml.converter import convert
 
 from validation_core.figures import live
@@ -25,6 +26,17 @@ _RATE = 30.0  # values a second that a lesson's sliders play at the least
 
 STAGE = "stage"
 """The slider that says which stage is open."""
+
+
+_PERCENT = np.arange(101)
+_PERCENT_NAMES = tuple(f"{percent}%" for percent in _PERCENT)
+
+
+def _percent_guess(name: str, start: float = 50) -> Slider:
+    """The share that a student predicts: a slider without a rail, from 0% to 100%."""
+    return Slider(
+        name, _PERCENT, label="Prediction", names=_PERCENT_NAMES, start=start, hidden=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,18 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.lessons.lesson import (
+    _PERCENT,
+    _PERCENT_NAMES,
+    Bar,
+    Beat,
+    Formula,
+    Lesson,
+    Onwards,
+    Prediction,
+    Stage,
+    _percent_guess,
+)
 from validation_core.methods import Uniform
 from validation_core.rng import common, stream
 from validation_core.store import Store
@@ -231,7 +242,6 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
 def _lesson(seen: _TrainedSteps) -> Lesson:
     """What is drawn of it."""
     looks = seen.looks
-    said = np.arange(0, 101)
     untrained, trained = looks.uniform[0, 0, 1], looks.uniform[0, -1, 0]
     false, true = (100 * float(hits) / TRIALS for hits in (untrained, trained))
     steps = over([str(s) for s in STEPS], "steps")
@@ -264,11 +274,11 @@ def _lesson(seen: _TrainedSteps) -> Lesson:
                 f"You said {{false}} and {{true}}. The untrained network rejects a correct q in "
                 f"{false:.1f}% of {TRIALS} batches (95% interval {low:.1%} to {high:.1%}); the "
                 f"trained one rejects the wrong q in {true:.1f}%. {{comment}}",
-                false=over([f"{v}%" for v in said], "guess_false"),
-                true=over([f"{v}%" for v in said], "guess_true"),
+                false=over(_PERCENT_NAMES, "guess_false"),
+                true=over(_PERCENT_NAMES, "guess_true"),
                 comment=over(
                     np.where(
-                        abs(said - false) > 3,
+                        abs(_PERCENT - false) > 3,
                         "A classifier that knows nothing loses power. It raises no extra false "
                         "alarms.",
                         "Close: 5% stays 5%, whatever the classifier knows.",
@@ -364,17 +374,7 @@ def _lesson(seen: _TrainedSteps) -> Lesson:
             ),
         ],
         sliders=[
-            *(
-                Slider(
-                    name,
-                    said,
-                    label="Prediction",
-                    names=[f"{v}%" for v in said],
-                    start=50,
-                    hidden=True,
-                )
-                for name in ("guess_false", "guess_true")
-            ),
+            *(_percent_guess(name) for name in ("guess_false", "guess_true")),
             Slider(
                 "steps",
                 STEPS,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, cast, get_args
 
+from validation_core import keys
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, Perturbation
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
@@ -104,7 +105,7 @@ def by_name(name: str) -> Comparison:
     Raises:
         ValueError: when there is none.
     """
-    known = {comparison.name: comparison for comparison in (*figures(), *demonstrations())}
+    known = keys.by_name(*figures(), *demonstrations())
     if name not in known:
         raise ValueError(f"A comparison is one of {', '.join(known)}; got {name!r}. Choose one.")
     return known[name]

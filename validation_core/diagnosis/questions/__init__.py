@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from validation_core import keys
 from validation_core.diagnosis.questions.base import (
     Answer,
     Answers,
@@ -67,7 +68,7 @@ def by_name(name: str) -> AnyQuestion:
     Raises:
         ValueError: for a name that none has.
     """
-    known = {question.name: question for question in QUESTIONS}
+    known = keys.by_name(*QUESTIONS)
     if name not in known:
         names = ", ".join(known)
         raise ValueError(f"A panel is one of {names}; got {name!r}. Choose one of those.")
