@@ -75,7 +75,7 @@ _STILL = """() => {
     && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
     && !main.querySelector('[data-testid=stSkeleton]')
     && !(window.askedAt && performance.now() - window.askedAt < 1500)
-    && performance.now() - window.changedAt > 200
+    && performance.now() - window.changedAt > 100
 }"""
 
 
