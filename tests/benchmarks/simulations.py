@@ -18,18 +18,21 @@ from validation_core.bayes import HeartTransplants
 from validation_core.simulations import Plan, collect, figure
 from validation_core.store import Store
 
+_SEED = 1  # the gallery ships the runs of seed 0: nothing would be left to do
 _WORKERS = 2
 _POLL = 0.1
 
 
 def rows(lab: Lab) -> Iterator[Row]:
     """The command line's own command from an empty cache, starting of processes included."""
-    plan = figure(1)
+    plan = figure(1, seed=_SEED)
     folder = lab.folder / "simulations"
     store = Store(folder)
     first, whole = _watch(plan, folder)
     result = collect(plan, store)
     worked = sum(float(np.nansum(terms.seconds)) for terms in result.values())
+    if not worked:
+        raise RuntimeError("Nothing was worked out: the gallery ships these runs. Change _SEED.")
     note = f"{len(plan.runs())} runs of {plan.datasets} data sets, {_WORKERS} workers"
     yield table.at_most("Figure 1: first panel, heart transplants", "s", note,
                         seconds=(first, 15.0))  # fmt: skip
@@ -45,7 +48,7 @@ def _watch(plan: Plan, folder: Path) -> tuple[float, float]:
     heart = [run for run in plan.runs() if isinstance(run.model, HeartTransplants)]
     start, first = time.perf_counter(), 0.0
     words = ["-m", "validation_core", "divergence", "--figure", "1"]
-    words += ["--html", str(folder / "figure.html")]
+    words += ["--seed", str(_SEED), "--html", str(folder / "figure.html")]
     process = subprocess.Popen(
         [sys.executable, *words], cwd=ROOT, env=_env(folder), stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
