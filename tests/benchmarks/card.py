@@ -17,7 +17,7 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import product
-from tests.browser.driving import FLAGS, chromium, settled
+from tests.browser.driving import FLAGS, chromium, settled, timed
 from validation_core.rng import stream
 
 N, K, D = 1000, 200, 2
@@ -79,7 +79,7 @@ def _file(path: Path, seed: int) -> Path:
 
 
 def _visit(browser: Browser, url: str, file: Path) -> Visit:
-    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    page = timed(browser.new_context(viewport={"width": 1280, "height": 800})).new_page()
     page.goto(url)
     settled(page)
     time.sleep(_WARM)

@@ -13,7 +13,7 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import product
-from tests.browser.driving import FLAGS, chromium, settled
+from tests.browser.driving import FLAGS, chromium, settled, timed
 from validation_core.rng import stream
 
 _N, _K, _D = 1000, 990, 10
@@ -48,7 +48,7 @@ def _file(path: Path, seed: int) -> Path:
 
 
 def _seconds(browser: Browser, url: str, file: Path) -> float:
-    page = browser.new_context().new_page()
+    page = timed(browser.new_context()).new_page()
     page.goto(url)
     settled(page)
     start = time.perf_counter()

@@ -173,7 +173,7 @@ class Watch:
 
     def over(self, context: BrowserContext) -> None:
         """Watch every page of a context."""
-        context.add_init_script(_TIMES)
+        timed(context)
         context.on("request", lambda request: self.ask(request.url))
         context.on("page", self._page)
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
@@ -273,6 +273,12 @@ def until(holds: Callable[[], object], seconds: float = 60.0) -> object:
 def follows(read: Callable[[], Sequence[object]], before: Sequence[object], least: int) -> bool:
     """Whether, in time, as many of the things that are read differ as said."""
     return bool(until(lambda: sum(a != b for a, b in zip(before, read(), strict=False)) >= least))
+
+
+def timed(context: BrowserContext) -> BrowserContext:
+    """The context, whose pages note when they last changed, as `settled` asks."""
+    context.add_init_script(_TIMES)
+    return context
 
 
 def settled(page: Page) -> Page:
