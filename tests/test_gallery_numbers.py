@@ -301,7 +301,7 @@ def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
 # ---- High dimensions: what is drawn, and the areas behind it ----
 
 
-@cases("spheres", [(study,) for study in sphere_flow.shipped()], 2)
+@cases("spheres", [(study,) for study in sphere_flow.shipped()], 4)
 def test_draws_and_areas_of_the_sphere_flow(case, shipped, agree, request):
     (study,) = case
     behind = models.network_behind(study.benchmark)
