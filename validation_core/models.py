@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
@@ -202,9 +202,12 @@ class TrainTask(Specification, spec="train"):
 
     def run(self, store: Store, report: Report) -> None:
         """Train those networks that the store lacks."""
-        missing = self._missing(store)
-        if missing:
-            _train(store, missing, trace(report))
+        with ExitStack() as locks:
+            for key in sorted(self.makes):  # in one order: two never wait for each other
+                locks.enter_context(locked(store, key))
+            missing = self._missing(store)
+            if missing:
+                _train(store, missing, trace(report))
 
     def _missing(self, store: Store) -> list[Training]:
         return [

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
-from tests.benchmarks.servers import product
+from tests.benchmarks.servers import WARM, product
 from tests.browser.driving import FLAGS, chromium, settled, timed
 from validation_core.rng import stream
 
@@ -24,7 +24,6 @@ N, K, D = 1000, 200, 2
 _TIMES = 3
 _VERDICT, _CARD, _ALL = 1.0, 12.0, 25.0  # seconds
 _SHIFT = 0.05
-_WARM = 8.0  # seconds that workers take to import what they need
 _WATCH = """() => { window.shifted = 0
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
@@ -82,7 +81,7 @@ def _visit(browser: Browser, url: str, file: Path) -> Visit:
     page = timed(browser.new_context(viewport={"width": 1280, "height": 800})).new_page()
     page.goto(url)
     settled(page)
-    time.sleep(_WARM)
+    time.sleep(WARM)
     page.evaluate(_WATCH)
     start = time.perf_counter()
     page.locator("input[type=file]").set_input_files(file)

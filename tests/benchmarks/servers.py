@@ -17,6 +17,9 @@ from typing import NamedTuple
 from tests.benchmarks.lab import ROOT
 from tests.server import free_port, stop
 
+WARM = 8.0
+"""Seconds that workers take to import what they need, while a visitor looks around."""
+
 _PATIENCE = 120.0  # seconds until a server that does not answer is given up
 _SET_ELSEWHERE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPTLAB_ENGINE")
 

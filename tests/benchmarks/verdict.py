@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -40,7 +41,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     )  # fmt: skip
     yield _memory("peak memory of that, largest process", watch, limit, size)
     command = [sys.executable, "-m", "validation_core", "diagnose", str(file), "--json", "-"]
-    out, seconds, watch = watched(command)
+    out, seconds, watch = watched(command, lab.folder / "cold")
     verdict = json.loads(out)["verdict"]
     what = "the same on the command line, from a cold start"
     yield table.at_most(what, "s", f"verdict: {verdict}", all=(seconds, 15.0))
@@ -57,11 +58,22 @@ def _upload(folder: Path) -> tuple[Path, float]:
     return file, sum(array.nbytes for array in arrays.values()) / 2**20
 
 
-def watched(command: list[str]) -> tuple[str, float, Watch]:
-    """A command's output, its seconds, and the memory of its processes."""
+def watched(command: list[str], cache: Path | None = None) -> tuple[str, float, Watch]:
+    """A command's output, its seconds, and the memory of its processes.
+
+    Args:
+        command: what to run.
+        cache: where it keeps results, where the command itself does not say it.
+    """
+    place = {} if cache is None else {"NPTLAB_CACHE": str(cache)}
     start = time.perf_counter()
     process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=ROOT,
+        env={**os.environ, **place},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     with Watch(lambda: process.pid) as watch:
         out, errors = process.communicate(timeout=600)

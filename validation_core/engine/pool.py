@@ -111,7 +111,7 @@ class WorkerPool(Executor):
                 f"A pool has at least one worker and at most {_LARGEST}; got {size}. Set "
                 "NPTLAB_WORKERS."
             )
-        self.slots = size or min(_MOST, os.cpu_count() or 1)
+        self.slots = size or _usual_size()
         self.device = ""
         self._lock = threading.RLock()
         self._queue: deque[_Pending] = deque()
@@ -269,6 +269,10 @@ class WorkerPool(Executor):
             if pending.running() or pending.set_running_or_notify_cancel():
                 return pending
         return None
+
+
+def _usual_size() -> int:
+    return min(_MOST, os.cpu_count() or 1)
 
 
 def _why(code: int) -> str:

@@ -16,7 +16,6 @@ there Holm over the tests that ran is the verdict, as it is when tests are asked
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import Parameter, verdict
 from validation_core.engine import Task, WorkerPool
-from validation_core.engine.job import perform
+from validation_core.engine.start import beside
 from validation_core.figures.outcome import Drawn
 from validation_core.front.table import (
     ALIASES,
@@ -286,7 +285,8 @@ def diagnose(
     """Ask whether q could be the posterior, and where it could not, how, where and why.
 
     If q is right, a problem is found in at most a share `alpha` of tables. What was worked out
-    before, for the same numbers, options and seed, is taken from the store.
+    before, for the same numbers, options and seed, is taken from the store. Other cores help with
+    what takes seconds, as many as NPTLAB_WORKERS says.
 
     Args:
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
@@ -317,8 +317,8 @@ def diagnose(
             watch.left_out(question)
         if budget is None:  # nobody waits for relabelling's answer without learned scores
             queue = [task for task in queue if not _preliminary(task)]
-        with _beside(queue, store, upload):
-            _run_in_turn(queue, store, watch, budget)
+        with _helpers(queue, store, upload, budget) as helpers:
+            _run_in_turn(queue, store, watch, budget, helpers=helpers)
     records, _ = tasks.records(store, upload, chosen, seed)
     answered = {record.label: record for record in records}
     late = f"The budget of {budget or 0:g} s was spent before it could run."
@@ -397,21 +397,23 @@ def _preliminary(task: Task) -> bool:
 
 
 @contextmanager
-def _beside(queue: Sequence[Task], store: Store, upload: Upload) -> Iterator[None]:
-    """The dearest training in a process of its own, while this one goes on with the others.
+def _helpers(
+    queue: Sequence[Task], store: Store, upload: Upload, budget: float | None
+) -> Iterator[WorkerPool | None]:
+    """Processes that share the work.
 
-    Whoever comes to it first trains, and the other waits for it: without a second core, or where
-    the table is large, this process does both.
+    None for what is done before they have started, for a large table, of which each would hold a
+    copy, and where time is short: they begin with what is wanted last.
     """
     dear = tasks.dearest(queue)
     size = sum(array.nbytes for array in upload.arrays().values())
-    if dear is None or dear.done(store) or (os.cpu_count() or 1) < 2 or size > _SHARED:
-        yield
+    long = dear is not None and not dear.done(store)
+    pool = beside() if long and size <= _SHARED and budget is None else None
+    if pool is None:
+        yield None
         return
     tasks.keep(store, upload)
-    pool = WorkerPool(1)
     try:
-        pool.submit(perform, dear, store, lambda fraction, live: None)
-        yield
+        yield pool
     finally:
         pool.shutdown()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from validation_core.engine import Engine, JobState, Task
+from validation_core.engine import Engine, JobState, Task, WorkerPool
+from validation_core.engine.job import perform
 from validation_core.engine.start import executor
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import JSON
@@ -128,6 +131,106 @@ class _OutOfTime(Exception):
     """The time that some work was given has gone."""
 
 
+_LOOK = 0.2  # seconds between two looks at a clock while helpers work
+
+
+class _Shared:
+    """Tasks that this process takes from the front of a queue, and helpers from its back.
+
+    Nobody begins what reads a network that is still to come. What a helper cannot do, such as a
+    method that only this process knows, comes back.
+
+    Args:
+        queue: tasks whose results are missing.
+        store: where results go.
+        pool: the helpers; None for none.
+    """
+
+    def __init__(self, queue: Sequence[Task], store: Store, pool: WorkerPool | None) -> None:
+        self._left, self._here = list(queue), list[Task]()
+        self._lent: dict[Future[None], Task] = {}
+        self._refused, self._ended = list[Task](), list[Task]()
+        self._store, self._pool = store, pool
+        self._changed = threading.Condition(threading.RLock())
+
+    @property
+    def waiting(self) -> Sequence[Task]:
+        """What has not ended, as far as this process was told."""
+        with self._changed:
+            return [*self._left, *self._lent.values(), *self._ended]
+
+    def ended(self) -> list[Task]:
+        """What helpers have done since this was asked last."""
+        with self._changed:
+            ended, self._ended = self._ended, []
+            return ended
+
+    def take(self) -> Task | None:
+        """The next for this process; None, after a while, where all is with helpers."""
+        with self._changed:
+            self._here.clear()
+            self._lend()
+            task = self._able()
+            if task is None and self._take_back():
+                task = self._able()
+            if task is not None:
+                self._left.remove(task)
+                self._here.append(task)
+            elif not self._ended:
+                self._changed.wait(_LOOK)
+            return task
+
+    def _able(self) -> Task | None:
+        """The first that waits for no helper."""
+        coming = _made_by(self._lent.values())
+        return next((task for task in self._left if coming.isdisjoint(task.needs)), None)
+
+    def _lend(self) -> None:
+        """Give each helper without work something that it can begin."""
+        while self._pool and len(self._lent) < self._pool.slots:
+            coming = _made_by([*self._left, *self._lent.values(), *self._here])
+            able = [
+                task
+                for task in self._left
+                if coming.isdisjoint(task.needs) and task not in self._refused
+            ]
+            if not able:
+                return
+            task = able[-1]
+            self._left.remove(task)
+            future = self._pool.submit(perform, task, self._store, _unheard)
+            self._lent[future] = task
+            future.add_done_callback(self._back)
+
+    def _take_back(self) -> bool:
+        """Whether something that no helper has begun, which may be starting, is here again."""
+        # The pool's own way to cancel would end a helper that begins right now.
+        return any(Future.cancel(future) for future in list(self._lent))
+
+    def _back(self, future: Future[None]) -> None:
+        with self._changed:
+            task = self._lent.pop(future)
+            if future.cancelled():
+                self._left.insert(0, task)
+            elif future.exception():
+                self._refused.append(task)
+                self._left.insert(0, task)
+            else:
+                self._ended.append(task)
+                with suppress(RuntimeError):  # the helpers are being ended
+                    self._lend()
+            self._changed.notify()
+
+
+def _made_by(tasks: Iterable[Task]) -> frozenset[str]:
+    """Keys of what these leave in the store."""
+    return frozenset(key for task in tasks for key in task.makes)
+
+
+def _unheard(fraction: float, live: Mapping[str, JSON]) -> None:
+    """How far a helper is: nobody looks."""
+
+
 def _run_in_turn(
     queue: Sequence[Task],
     store: Store,
@@ -135,6 +238,7 @@ def _run_in_turn(
     budget: float | None = None,
     *,
     prefix: str = "",
+    helpers: WorkerPool | None = None,
 ) -> None:
     """Run the tasks whose results are missing, one after the other, in this process.
 
@@ -144,28 +248,38 @@ def _run_in_turn(
         watch: is told of each.
         budget: seconds; what would take longer is not run.
         prefix: before the label of each.
+        helpers: worker processes that do some of it meanwhile, from the end.
     """
     start, total = time.perf_counter(), len(queue)
-    for done, task in enumerate(queue):
-        known = task.done(store)
-        if not known:
-            watch.begin(prefix + task.label)
+    known = [task for task in queue if task.done(store)]
+    missing = [task for task in queue if task not in known]
+    shared = _Shared(missing, store, helpers)
+    ended, done = known, 0
 
-        def heard(fraction: float, live: Mapping[str, JSON], done: int = done) -> None:
-            seconds = time.perf_counter() - start
-            if budget is not None and seconds > budget:
-                raise _OutOfTime
-            watch.progress(done, fraction, total, seconds)
+    def heard(fraction: float, live: Mapping[str, JSON]) -> None:
+        seconds = time.perf_counter() - start
+        if budget is not None and seconds > budget:
+            raise _OutOfTime
+        watch.progress(done, fraction, total, seconds)
 
+    while True:
+        for task in ended:
+            done += 1
+            watch.end(task, time.perf_counter() - start, store)
+        waiting = shared.waiting
+        if not waiting:
+            return
+        own = shared.take()
         try:
             heard(0.0, {})
-            if not known:
-                task.run(store, heard)
+            if own is not None and not own.done(store):
+                watch.begin(prefix + own.label)
+                own.run(store, heard)
         except _OutOfTime:
-            watch.late(task)
+            watch.late(own or waiting[0])
             return
         _release_memory()  # a table may be nearly all that fits
-        watch.end(task, time.perf_counter() - start, store)
+        ended = [*([own] if own else []), *shared.ended()]
 
 
 def _release_memory() -> None:

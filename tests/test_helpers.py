@@ -1,0 +1,220 @@
+"""Work that this process shares with helpers: all of it is done, once, and in a possible order."""
+
+import threading
+import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import validation_core as npt
+from tests.test_front import SMALL, arrays
+from validation_core import models
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.diagnosis import learning
+from validation_core.engine import WorkerPool
+from validation_core.engine.start import beside
+from validation_core.front.work import _run_in_turn, _Shared, _Silent
+from validation_core.models import Simulated, Training, TrainTask
+from validation_core.rng import stream
+from validation_core.scores.classifier import Classifier
+from validation_core.store import Store
+
+QUICK = Classifier(train=200, epochs=3, lr=2e-3, batch=64, hidden=16, layers=2)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A task that notes when and where it ran; `log` holds what is done."""
+
+    label: str
+    makes: frozenset = frozenset()
+    needs: frozenset = frozenset()
+    seconds: float = 0.001
+    log: list = field(default_factory=list, compare=False)
+
+    def done(self, store):
+        return self.label in [label for label, _ in self.log]
+
+    def run(self, store, report):
+        keys = {key for label, _ in self.log for key in label.split()[1:]}
+        assert self.needs <= keys, "what it reads is not there yet"
+        report(0.5, {})
+        time.sleep(self.seconds)
+        self.log.append((self.label, threading.current_thread()))
+
+
+class Told(_Silent):
+    """What was told of the work."""
+
+    def __init__(self):
+        self.ended, self.missed, self.counts = [], [], []
+
+    def progress(self, done, part, total, seconds):
+        self.counts.append(done)
+
+    def end(self, task, seconds, store):
+        self.ended.append(task.label)
+
+    def late(self, task):
+        self.missed.append(task.label)
+
+
+class Threads(ThreadPoolExecutor):
+    """Helpers in threads."""
+
+    def __init__(self, slots):
+        super().__init__(slots)
+        self.slots = slots
+
+
+class Never(Executor):
+    """Helpers that are still starting."""
+
+    slots = 3
+
+    def submit(self, fn, /, *args, **kwargs):
+        return Future()
+
+
+class Unable(Executor):
+    """Helpers that know no such task."""
+
+    slots = 2
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_exception(ValueError("no such method here"))
+        return future
+
+
+def steps(seed, log, count=30):
+    """Networks, and what reads some of those before it."""
+    rng = stream(seed, "steps")
+    made, queue = [], []
+    for i in range(count):
+        if rng.random() < 0.3:
+            made.append(f"network-{i}")
+            queue.append(Step(f"{i} {made[-1]}", makes=frozenset(made[-1:]), log=log))
+        else:
+            some = rng.permutation(made)[: rng.integers(3)]
+            queue.append(Step(f"{i}", needs=frozenset(map(str, some)), log=log))
+    return queue
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_everything_is_done_once_and_after_what_it_needs(seed, slots, store):
+    log, told = [], Told()
+    queue = steps(seed, log)
+    with Threads(slots) as helpers:
+        _run_in_turn(queue, store, told, helpers=helpers)
+    labels = [step.label for step in queue]
+    assert sorted(label for label, _ in log) == sorted(told.ended) == sorted(labels)
+    assert {thread for _, thread in log} - {threading.current_thread()}
+    assert told.counts == sorted(told.counts)
+
+
+@pytest.mark.parametrize("helpers", [None, Never(), Unable()])
+def test_without_helpers_it_is_done_here_and_in_order(helpers, store):
+    log, told = [], Told()
+    queue = steps(0, log)
+    _run_in_turn(queue, store, told, helpers=helpers)
+    assert {thread for _, thread in log} == {threading.current_thread()}
+    assert sorted(told.ended) == sorted(step.label for step in queue)
+    if helpers is None:
+        assert told.ended == [step.label for step in queue]
+
+
+def test_what_is_known_is_told_and_not_done_again(store):
+    log, told = [], Told()
+    queue = steps(0, log, 6)
+    log += [(queue[4].label, None), (queue[5].label, None)]
+    with Threads(1) as helpers:
+        _run_in_turn(queue, store, told, helpers=helpers)
+    assert told.ended[:2] == [queue[4].label, queue[5].label]
+    assert len(log) == len(told.ended) == 6
+
+
+def test_an_error_comes_out_though_a_helper_met_it_first(store):
+    class Wrong(Step):
+        def run(self, store, report):
+            raise ValueError("x has no spread")
+
+    with Threads(2) as helpers, pytest.raises(ValueError, match="no spread"):
+        _run_in_turn([Step("0"), Wrong("1")], store, Told(), helpers=helpers)
+
+
+def test_a_budget_ends_the_wait_for_helpers(store):
+    log, told = [], Told()
+    queue = [Step("0", log=log), Step("1", seconds=1.0, log=log)]
+    with Threads(1) as helpers:
+        _run_in_turn(queue, store, told, 0.3, helpers=helpers)
+        assert told.ended == ["0"]
+        assert told.missed == ["1"]
+
+
+def test_helpers_are_one_fewer_than_the_environment_asks_for(monkeypatch):
+    monkeypatch.setenv("NPTLAB_WORKERS", "3")
+    assert beside() is None  # tests compute in this process
+    monkeypatch.setenv("NPTLAB_ENGINE", "local")
+    pool = beside()
+    assert pool.slots == 2
+    pool.shutdown()
+    monkeypatch.setenv("NPTLAB_WORKERS", "1")
+    assert beside() is None
+
+
+def test_two_that_want_one_network_train_it_once(store, monkeypatch):
+    """Whoever comes second waits for the first."""
+    source = Simulated(benchmark=Gaussian(dim_x=3, dim_theta=2), gamma=0.3)
+    trainings = tuple(Training(source=source, recipe=QUICK, seed=seed) for seed in range(2))
+    begun, train = [], models._train
+
+    def slowly(store, trainings, report):
+        begun.append(trainings)
+        time.sleep(0.2)
+        return train(store, trainings, report)
+
+    monkeypatch.setattr(models, "_train", slowly)
+    works = [TrainTask(trainings=trainings), TrainTask(trainings=trainings[::-1])]
+    told = (store, lambda fraction, live: None)
+    threads = [threading.Thread(target=work.run, args=told) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(begun) == 1
+    assert all(work.done(store) for work in works)
+
+
+@pytest.mark.slow
+def test_a_diagnosis_is_the_same_with_helpers(tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "RECIPE", QUICK)
+    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+    table = npt.Table(*arrays())
+    alone = npt.diagnose(table, store=Store(tmp_path / "alone"))
+    pool = WorkerPool(2)
+    while pool.ready < pool.slots:
+        time.sleep(0.05)
+    helped, ended = [], _Shared.ended
+
+    def noted(self):
+        helped.extend(done := ended(self))
+        return done
+
+    monkeypatch.setattr(_Shared, "ended", noted)
+    monkeypatch.setattr("validation_core.front.diagnose.beside", lambda: pool)
+    shared = npt.diagnose(table, store=Store(tmp_path / "shared"))
+    assert helped
+    assert pool.pids() == []
+    assert shared.questions == alone.questions
+    assert shared.sentences == alone.sentences
+    pvalues = [[record.pvalue for record in result.records] for result in (alone, shared)]
+    np.testing.assert_allclose(*np.array(pvalues, dtype=float), rtol=1e-9)
