@@ -46,6 +46,7 @@ def _main() -> None:
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(lines,), daemon=True).start()
     send({"ready": _warm()})
+    _read_ahead()
     stores: dict[str, Store] = {}
     while True:
         _serve(json.loads(lines.get()), send, stores)
@@ -94,9 +95,15 @@ def _warm() -> str:
     adam = importlib.import_module("validation_core.learn.training").Adam([([weight], 1.0)])
     (weight * weight).sum().backward()
     adam.step()
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _read_ahead() -> None:
+    """Import what most tasks are read from: the first need not wait for that."""
+    for room in ("benchmarks", "diagnosis.questions"):
+        importlib.import_module(f"validation_core.{room}")
     gc.collect()
     gc.freeze()
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _serve(message: _Request, send: Send, stores: dict[str, Store]) -> None:
