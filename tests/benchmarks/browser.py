@@ -77,7 +77,7 @@ def _divergence(lab: Lab) -> Row:
             run.run(store, lambda fraction, live: None)
     path = f"symmetric-divergence?iterations={_FEW[-1]}&one-model=Heart+transplants"
     with product(cache) as server, _page(f"{server.url}/{path}") as (page, _):
-        page.wait_for_selector(".live figure path")
+        page.wait_for_selector(".live figure path", state="attached")
         stop = page.get_by_role("button", name="Cancel")
         page.wait_for_timeout(2000)
         stop.first.wait_for(state="detached", timeout=300_000)  # what is opened up is drawn
