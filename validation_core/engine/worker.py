@@ -101,7 +101,8 @@ def _warm() -> str:
 def _read_ahead() -> None:
     """Import what most tasks are read from: the first need not wait for that."""
     for room in ("benchmarks", "diagnosis.questions"):
-        importlib.import_module(f"validation_core.{room}")
+        with suppress(ImportError):  # told by the task that needs it
+            importlib.import_module(f"validation_core.{room}")
     gc.collect()
     gc.freeze()
 
