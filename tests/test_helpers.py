@@ -50,7 +50,7 @@ class Step:
         self.log.append((self.label, threading.current_thread()))
 
 
-class Told(_Silent):
+class Recorder(_Silent):
     """What was told of the work."""
 
     def __init__(self):
@@ -97,13 +97,13 @@ class Unable(Executor):
 def steps(seed, log, count=30):
     """Networks, and what reads some of those before it."""
     rng = stream(seed, "steps")
-    made, queue = [], []
+    networks, queue = [], []
     for i in range(count):
         if rng.random() < 0.3:
-            made.append(f"network-{i}")
-            queue.append(Step(f"{i} {made[-1]}", makes=frozenset(made[-1:]), log=log))
+            networks.append(f"network-{i}")
+            queue.append(Step(f"{i} {networks[-1]}", makes=frozenset(networks[-1:]), log=log))
         else:
-            some = rng.permutation(made)[: rng.integers(3)]
+            some = rng.permutation(networks)[: rng.integers(3)]
             queue.append(Step(f"{i}", needs=frozenset(map(str, some)), log=log))
     return queue
 
@@ -111,35 +111,35 @@ def steps(seed, log, count=30):
 @pytest.mark.parametrize("slots", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_everything_is_done_once_and_after_what_it_needs(seed, slots, store):
-    log, told = [], Told()
+    log, watch = [], Recorder()
     queue = steps(seed, log)
     with Threads(slots) as helpers:
-        _run_in_turn(queue, store, told, helpers=helpers)
+        _run_in_turn(queue, store, watch, helpers=helpers)
     labels = [step.label for step in queue]
-    assert sorted(label for label, _ in log) == sorted(told.ended) == sorted(labels)
+    assert sorted(label for label, _ in log) == sorted(watch.ended) == sorted(labels)
     assert {thread for _, thread in log} - {threading.current_thread()}
-    assert told.counts == sorted(told.counts)
+    assert watch.counts == sorted(watch.counts)
 
 
 @pytest.mark.parametrize("helpers", [None, Never(), Unable()])
 def test_without_helpers_it_is_done_here_and_in_order(helpers, store):
-    log, told = [], Told()
+    log, watch = [], Recorder()
     queue = steps(0, log)
-    _run_in_turn(queue, store, told, helpers=helpers)
+    _run_in_turn(queue, store, watch, helpers=helpers)
     assert {thread for _, thread in log} == {threading.current_thread()}
-    assert sorted(told.ended) == sorted(step.label for step in queue)
+    assert sorted(watch.ended) == sorted(step.label for step in queue)
     if helpers is None:
-        assert told.ended == [step.label for step in queue]
+        assert watch.ended == [step.label for step in queue]
 
 
 def test_what_is_known_is_told_and_not_done_again(store):
-    log, told = [], Told()
+    log, watch = [], Recorder()
     queue = steps(0, log, 6)
     log += [(queue[4].label, None), (queue[5].label, None)]
     with Threads(1) as helpers:
-        _run_in_turn(queue, store, told, helpers=helpers)
-    assert told.ended[:2] == [queue[4].label, queue[5].label]
-    assert len(log) == len(told.ended) == 6
+        _run_in_turn(queue, store, watch, helpers=helpers)
+    assert watch.ended[:2] == [queue[4].label, queue[5].label]
+    assert len(log) == len(watch.ended) == 6
 
 
 def test_an_error_comes_out_though_a_helper_met_it_first(store):
@@ -148,16 +148,16 @@ def test_an_error_comes_out_though_a_helper_met_it_first(store):
             raise ValueError("x has no spread")
 
     with Threads(2) as helpers, pytest.raises(ValueError, match="no spread"):
-        _run_in_turn([Step("0"), Wrong("1")], store, Told(), helpers=helpers)
+        _run_in_turn([Step("0"), Wrong("1")], store, Recorder(), helpers=helpers)
 
 
 def test_a_budget_ends_the_wait_for_helpers(store):
-    log, told = [], Told()
+    log, watch = [], Recorder()
     queue = [Step("0", log=log), Step("1", seconds=1.0, log=log)]
     with Threads(1) as helpers:
-        _run_in_turn(queue, store, told, 0.3, helpers=helpers)
-        assert told.ended == ["0"]
-        assert told.missed == ["1"]
+        _run_in_turn(queue, store, watch, 0.3, helpers=helpers)
+        assert watch.ended == ["0"]
+        assert watch.missed == ["1"]
 
 
 def test_helpers_are_one_fewer_than_the_environment_asks_for(monkeypatch):
@@ -184,8 +184,8 @@ def test_two_that_want_one_network_train_it_once(store, monkeypatch):
 
     monkeypatch.setattr(models, "_train", slowly)
     works = [TrainTask(trainings=trainings), TrainTask(trainings=trainings[::-1])]
-    told = (store, lambda fraction, live: None)
-    threads = [threading.Thread(target=work.run, args=told) for work in works]
+    args = (store, lambda fraction, live: None)
+    threads = [threading.Thread(target=work.run, args=args) for work in works]
     for thread in threads:
         thread.start()
     for thread in threads:

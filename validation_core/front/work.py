@@ -210,9 +210,7 @@ class _Shared:
     def _back(self, future: Future[None]) -> None:
         with self._changed:
             task = self._lent.pop(future)
-            if future.cancelled():
-                self._left.insert(0, task)
-            elif future.exception():
+            if future.cancelled() or future.exception():
                 self._refused.append(task)
                 self._left.insert(0, task)
             else:
