@@ -2,7 +2,6 @@
 
 import gzip
 import importlib.util
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from scipy.stats import binom
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import in_turn
 from validation_core import models
 from validation_core.benchmarks import Digits
 from validation_core.benchmarks import digits as benchmark
@@ -138,12 +136,10 @@ def test_conformal_tests_find_it_first_under_a_bad_classifier(shipped):
     assert min(multiple, uniform) > c2st + 0.2
 
 
-@in_turn(6, 20)
-def test_the_study(store, monkeypatch, trials):
+@pytest.mark.slow
+def test_the_study(store, monkeypatch):
+    trials = 20
     monkeypatch.setattr(Digits, "gammas", (0, 5))
-    if trials < 20:
-        recipe = replace(DIGITS.classifier, epochs=60)
-        monkeypatch.setattr(Digits, "classifier", recipe)
     study = DigitsStudy(benchmark=Digits(truth_is="generated"), n=100, trials=trials)
     seen = study.compute(store, lambda fraction, live: None)
     assert seen.auc[0, 1] > 0.8 > seen.auc[0, 0]

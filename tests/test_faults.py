@@ -510,12 +510,14 @@ def read_only(lab, disk, rng, name):
     )
 
 
+@pytest.mark.slow
 def test_a_sweep_survives_what_happens_to_its_workers_and_its_cache(lab):
     rng = random.Random(18)
     for fault in CACHE_FAULTS.values():
         inflict(lab, fault, rng)
 
 
+@pytest.mark.slow
 def test_a_sweep_survives_the_end_of_its_server(lab):
     rng = random.Random(18)
     for fault in SERVER_FAULTS.values():

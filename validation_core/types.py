@@ -10,7 +10,7 @@ statistic works on the last axis and broadcasts over leading ones, so that R tri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -20,6 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from validation_core.keys import Specification
 
 Array = NDArray[np.floating]
+Float = NDArray[np.float64]
+
+LogDensity = Callable[[Array, Array], Array]
+"""log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
+Preset = Literal["interactive", "paper"]
+"""How long a network learns: seconds, while a page is looked at, or as in its paper."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui import forms
 from validation_core import Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.scores.classifier import PRESETS, Classifier, Preset
+from validation_core.scores.classifier import PRESETS, Classifier
 from validation_core.sweep.conformal_explorer import (
     PAPER_M,
     RECIPE,
@@ -15,6 +15,7 @@ from validation_core.sweep.conformal_explorer import (
     ConformalStudy,
     Learned,
 )
+from validation_core.types import Preset
 
 SIZES = (100, 200, 500, 1000, 2000)
 LEVELS = (0.01, 0.05, 0.1)

@@ -12,7 +12,8 @@ from tests.benchmarks.rows import Row
 from validation_core import sampling, statistics
 from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
 from validation_core.rng import stream
-from validation_core.scores.classifier import PRESETS, Preset, TrainedClassifier, _learn
+from validation_core.scores.classifier import PRESETS, TrainedClassifier, _learn
+from validation_core.types import Preset
 
 SOME = ("mean_shift", "additional_mode")
 _HELD = 20_000  # rows of each side: the AUC's own error is .003

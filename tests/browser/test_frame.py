@@ -84,23 +84,21 @@ FIRST = ("", "symmetric-divergence", "diagnose")
 """Where most begin, and the pages that have most to do at once."""
 
 
-def _of_fresh_servers():
-    """Pages that open one after another on a server of their own: most alone only if slow."""
-    for page in PAGES:
-        marks = () if page.path in FIRST else pytest.mark.slow
-        yield pytest.param([page], marks=marks, id=page.path or "home")
-    others = [page for page in PAGES if page.path in ALIVE and page.path not in FIRST]
-    yield pytest.param(others, id="the others that are alive")
-
-
-@pytest.mark.parametrize("pages", list(_of_fresh_servers()))
-def test_a_link_is_the_first_request_of_a_fresh_server(pages, place, tmp_path):
+@pytest.mark.parametrize(
+    "listed_page",
+    [
+        pytest.param(
+            page, marks=() if page.path in FIRST else pytest.mark.slow, id=page.path or "home"
+        )
+        for page in PAGES
+    ],
+)
+def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_path):
     """And dark and narrow, as below: a server knows neither theme nor screen."""
     port, lent = place
     with serving(tmp_path / "cache", port):
-        for listed_page in pages:
-            _opens(lent.visit(listed_page.path, **PHONE), listed_page)
-            lent.leave()
+        _opens(lent.visit(listed_page.path, **PHONE), listed_page)
+        lent.leave()
 
 
 def _opens(page, listed_page):
@@ -115,7 +113,7 @@ def _opens(page, listed_page):
     _dark_and_narrow(page, listed_page.path)
 
 
-REST = [page for page in PAGES if page.path not in ALIVE]
+REST = [page for page in PAGES if page.path not in FIRST]
 
 
 @pytest.mark.parametrize("listed_page", REST, ids=lambda page: page.path)

@@ -54,6 +54,7 @@ def _slow(route):
 
 
 @pytest.mark.timeout(400)  # it trains, and waits for every panel
+@pytest.mark.slow
 def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
     take = lent.page.get_by_role("button", name="Report", exact=True)
     with unillustrated(lent.page):  # it would draw its charts again with each answer

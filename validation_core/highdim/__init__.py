@@ -11,8 +11,16 @@ from validation_core import statistics
 from validation_core.figures import live
 from validation_core.figures.marks import Key, Line, Mark, Over, Points, over, written
 from validation_core.figures.style import method_style
+from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.types import Array, Score
+
+LEVEL = 0.05
+BETAS = (0.0, 0.95)
+"""Degradations of the paper: as trained, and nearly the random start."""
+METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=20))
+"""What the paper compares on images, Uniform at the largest of its m."""
+
 
 # ---- How often methods reject, as curves and in a sentence: what several systems draw alike ----
 

@@ -35,8 +35,7 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.figures.style import NULL, padded
-from validation_core.highdim import _curves, _patched, rejections
-from validation_core.methods.base import Method
+from validation_core.highdim import BETAS, LEVEL, METHODS, _curves, _patched, rejections
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.features import TrainedFeatureClassifier, extract
@@ -50,11 +49,6 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-METHODS: tuple[Method, ...] = (methods.C2ST(), methods.Multiple(), methods.Uniform(m=20))
-"""What the paper compares on images."""
-BETAS = (0.0, 0.95)
-"""As trained, and nearly the random start."""
-LEVEL = 0.05
 ROWS = 6
 """Examples of each label."""
 SUREST = 12

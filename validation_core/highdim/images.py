@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import methods, models, statistics
+from validation_core import models, statistics
 from validation_core.benchmarks.images import SIDE, Corruption, Images
 from validation_core.figures import live
 from validation_core.figures.marks import (
@@ -36,8 +36,7 @@ from validation_core.figures.marks import (
     sentence,
 )
 from validation_core.figures.style import NULL, P, Q, method_style, padded
-from validation_core.highdim import _patched, rejections
-from validation_core.methods.base import Method
+from validation_core.highdim import BETAS, LEVEL, METHODS, _patched, rejections
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.features import (
@@ -56,11 +55,6 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-METHODS: tuple[Method, ...] = (methods.C2ST(), methods.Multiple(), methods.Uniform(m=20))
-"""What Fig. 3 compares, Uniform at the largest of its m."""
-BETAS = (0.0, 0.95)
-"""Degradations of the paper: as trained, and nearly the random start."""
-LEVEL = 0.05
 CONDITIONAL = (True, False)
 """Whether a network sees the label, in the order of results."""
 PATCH, STRIDE = 8, 4

@@ -38,7 +38,7 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.figures.style import NULL, P, Q, padded
-from validation_core.highdim import _curves, rejections
+from validation_core.highdim import LEVEL, _curves, rejections
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.models import Training
@@ -56,7 +56,6 @@ METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=50))
 """What Fig. 5 compares."""
 BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Standard deviations of the score's noise."""
-LEVEL = 0.05
 EDGES: Array = np.linspace(-4, 4, 41)
 """Bins along g'z, and of the score in its own standard deviations."""
 

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import Arrays, part
-from validation_core.types import Array
+from validation_core.types import Array, Float
 
 # ---- Scales of columns: robust or by moments, and what a network sees of numbers in them ----
 
 
-Float = NDArray[np.float64]
 _F = TypeVar("_F", bound=np.floating)
 
 _QUARTILES = 1.349  # interquartile range of a standard normal

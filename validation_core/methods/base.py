@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from validation_core.types import (
     Array,
     Benchmark,
     Budget,
+    LogDensity,
     MethodStyle,
     Outcome,
     Paper,
@@ -38,8 +39,6 @@ RANK_ROWS = 5
 
 Layout = Literal["blocks", "table"]
 ScoreKind = Literal["fixed", "classifier", "recipe", "trial"]
-LogDensity = Callable[[Array, Array], Array]
-"""log q of theta (n, D) and x (n, M): (n,)."""
 
 RELABELLED = 1.5e-8
 """Seconds for one simulation under one relabeling, on one 2.x GHz core as all of these."""

@@ -13,13 +13,14 @@ from validation_core.figures.marks import Panel, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method, ScoreKind, _interval
 from validation_core.scores import localizer
-from validation_core.scores.localizer import Divergence, Embedding, Localizer, Preset
+from validation_core.scores.localizer import Divergence, Embedding, Localizer
 from validation_core.types import (
     Array,
     Benchmark,
     MethodStyle,
     Outcome,
     Paper,
+    Preset,
     Scores,
     TableScores,
 )

@@ -11,7 +11,7 @@ import numpy as np
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, HLine, Line, Mark, Panel, Points, empty
 from validation_core.figures.outcome import Drawn, null_histogram
-from validation_core.methods.base import Further, Layout, LogDensity, Method, Work
+from validation_core.methods.base import Further, Layout, Method, Work
 from validation_core.scores import RawRows
 from validation_core.statistics import mmd
 from validation_core.types import (
@@ -19,6 +19,7 @@ from validation_core.types import (
     Benchmark,
     BlockScores,
     Budget,
+    LogDensity,
     MethodStyle,
     Outcome,
     Paper,

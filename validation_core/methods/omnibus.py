@@ -11,12 +11,13 @@ import numpy as np
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Line, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
-from validation_core.methods.base import RANKED, LogDensity, Method, Work
+from validation_core.methods.base import RANKED, Method, Work
 from validation_core.methods.mmd_fuse import _null_of_relabelings
 from validation_core.omnibus import RELABELINGS, OmnibusResult, relabelled
 from validation_core.omnibus.battery import Family
 from validation_core.types import (
     Array,
+    LogDensity,
     MethodStyle,
     Outcome,
     Paper,

@@ -13,7 +13,7 @@ from validation_core import statistics
 from validation_core.figures import style
 from validation_core.figures.marks import Grid, Panel, Picture, empty
 from validation_core.figures.outcome import Drawn, ecdf_difference, rank_histogram
-from validation_core.methods.base import LogDensity, Method
+from validation_core.methods.base import Method
 from validation_core.scores.quantities import (
     LOG_Q,
     QUANTITIES,
@@ -26,6 +26,7 @@ from validation_core.statistics.curves import bins
 from validation_core.types import (
     Array,
     Benchmark,
+    LogDensity,
     MethodStyle,
     Outcome,
     Paper,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,19 @@ from validation_core.learn import Standardizer, StoredNetwork, robust
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe, _share_ties
-from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores, narrowed
+from validation_core.types import (
+    Array,
+    Benchmark,
+    Joint,
+    PosteriorTable,
+    Preset,
+    TableScores,
+    narrowed,
+)
 
 if TYPE_CHECKING:
     from validation_core.learn.training import Problem, Report
 
-Preset = Literal["interactive", "paper"]
 
 _STEP = 4.2e-5  # seconds of training, for each row of each epoch
 _HELD = 1000  # rows of p, and of q, that a benchmark's classifier is watched on

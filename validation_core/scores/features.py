@@ -22,7 +22,7 @@ from validation_core.learn import GIVEN, StoredNetwork, moments
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe
-from validation_core.types import Array, Benchmark, Joint
+from validation_core.types import Array, Benchmark, Joint, Preset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -419,8 +419,6 @@ def missing(kind: Kind) -> str:
 # Bansal, Chen, Scott, Appendix B.3. The logit of p against q is high where an image looks like p;
 # psi_beta moves the head and the embedding back to their random start, the features never move.
 
-
-Preset = Literal["interactive", "paper"]
 
 _HELD = 512  # rows of p, and of q, that the head is watched on
 _CLIP = 10.0  # sds, as far as the head sees

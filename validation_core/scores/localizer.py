@@ -10,7 +10,7 @@ import numpy as np
 
 from validation_core import sampling
 from validation_core.scores import Recipe
-from validation_core.types import Array, Benchmark, PosteriorTable
+from validation_core.types import Array, Benchmark, PosteriorTable, Preset
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Embedding = Literal["identity", "mlp", "residual", "fourier"]
 Divergence = Literal["w2", "sinkhorn"]
-Preset = Literal["interactive", "paper"]
 
 _WATCHED = 1000  # anchors beyond the budget that a benchmark's paper preset is watched on
 

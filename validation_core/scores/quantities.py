@@ -24,10 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import Upload
-from validation_core.types import Array, Benchmark, PosteriorTable, TableScores, Weighted
-
-LogDensity = Callable[[Array, Array], Array]
-"""log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
+from validation_core.types import (
+    Array,
+    Benchmark,
+    LogDensity,
+    PosteriorTable,
+    TableScores,
+    Weighted,
+)
 
 LOG_Q = "log_q"
 """The quantity that needs more than draws."""

@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import sampling
@@ -20,14 +19,13 @@ from validation_core.keys import Arrays
 from validation_core.learn import GIVEN, Standardizer, StoredNetwork, moments, positive
 from validation_core.rng import Words, again, hashed, occurrences, stream, uniforms
 from validation_core.scores import Recipe
-from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores
+from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
 Follows = Literal["random", "x"]
 Metric = Literal["euclidean", "manhattan"]
-Float = NDArray[np.float64]
 
 FEWEST = 2
 """True pairs that span a box."""

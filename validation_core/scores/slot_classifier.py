@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.learn import Standardizer, robust, whitener
 from validation_core.scores import Recipe
 from validation_core.statistics.slots import Kind
-from validation_core.types import Array, Benchmark, PosteriorTable
+from validation_core.types import Array, Benchmark, Float, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
@@ -128,8 +127,6 @@ class SlotClassifier(Recipe, spec="scorer"):
 
 # ---- What it sees of (theta, x): standardised, or whitened about q's mean given x ----
 
-
-Float = NDArray[np.float64]
 
 _CLIP = 8.0  # robust sds: heavy tails reach it as "far out", not as 1e6
 _TAIL = 4.0  # sds beyond which a draw no longer sways the covariance

@@ -13,7 +13,7 @@ from validation_core import sampling
 from validation_core.learn import Standardizer, robust
 from validation_core.scores import Recipe
 from validation_core.statistics import slots
-from validation_core.types import Benchmark, PosteriorTable
+from validation_core.types import Benchmark, Float, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
@@ -147,7 +147,6 @@ class Slots(Recipe, spec="slots"):
 # slot's place among those that are scored. ----
 
 
-Float = NDArray[np.float64]
 Single = NDArray[np.float32]
 
 NEAREST = (3, 7, 16)

@@ -24,13 +24,12 @@ from validation_core.scores.slot_classifier_training import (
 )
 from validation_core.scores.slots import Slots, _fit, _ScoredSlots, _SlotFeatures
 from validation_core.statistics import slots
-from validation_core.types import Array, PosteriorTable, TableScores
+from validation_core.types import Array, Float, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
 
-Float = NDArray[np.float64]
 Single = NDArray[np.float32]
 
 # ---- Extremely randomised trees of two classes, grown level by level, as flat arrays. After

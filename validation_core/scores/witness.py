@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from validation_core import sampling
 from validation_core.learn import Standardizer, robust
 from validation_core.scores import Recipe
-from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TwoSamples
+from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
@@ -119,7 +119,6 @@ class Witness(Recipe, spec="witness"):
 # ---- What a witness learns from, and what its members give ----
 
 
-Float = NDArray[np.float64]
 _MemberArrays = Mapping[str, NDArray[Any]]  # floats, and the columns of a tree
 
 FOLDS = 5

@@ -33,9 +33,8 @@ from validation_core.scores.witness import (
     _WitnessRegression,
     _WitnessRows,
 )
-from validation_core.types import Array
+from validation_core.types import Array, Float
 
-Float = NDArray[np.float64]
 Library = Literal["flaml", "autogluon"]
 
 _KEPT = 8  # found models a process keeps

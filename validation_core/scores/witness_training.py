@@ -29,13 +29,11 @@ from validation_core.scores.witness import (
     _WitnessRegression,
     _WitnessRows,
 )
-from validation_core.types import Array
+from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
-
-Float = NDArray[np.float64]
 
 # ---- Ridge regression on three sets of features (rows, products, a Gaussian kernel), and
 # neighbours. The kernel is Nystroem's approximation (Williams & Seeger, 2001): its values at a

@@ -16,7 +16,7 @@ from validation_core.rng import stream
 from validation_core.simulations.runs import MS, InferenceRun, RunResult, _simulated, tested
 from validation_core.statistics import divergence
 from validation_core.study import Report, Study
-from validation_core.types import Array
+from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -304,7 +304,6 @@ def _ticks(low: float, high: float, most: int = 4) -> Array:
     raise AssertionError("ten times the power of ten below a fourth has at most four")
 
 
-Float = NDArray[np.float64]
 Width = Literal["narrow", "wide"]
 
 NATS = np.logspace(-3, 1, 81)

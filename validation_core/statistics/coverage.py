@@ -15,13 +15,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from validation_core.statistics.effects import LEVELS, _Rate, _rate
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.statistics.uniformity import GRID, ecdf_band, ecdf_difference, ks
-
-Float = NDArray[np.float64]
+from validation_core.types import Float
 
 RESAMPLES = 399
 """Bootstrap samples behind an interval: (399 + 1) x 2.5% is a whole number."""

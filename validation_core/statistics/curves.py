@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, xlogy
 
 from validation_core.statistics.intervals import _binomial_quantile
+from validation_core.types import Float
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
-Float = NDArray[np.float64]
 
 FREEDOM = (4.0, 30.0)
 """What a smoother's degrees of freedom lie between: a parabola has 3, the basis 40."""

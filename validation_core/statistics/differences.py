@@ -14,8 +14,8 @@ from scipy.special import ndtr
 
 from validation_core.statistics import laws
 from validation_core.statistics.ranks import require_numbers
+from validation_core.types import Float
 
-Float = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

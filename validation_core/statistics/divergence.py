@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
 from validation_core.statistics import slots
 from validation_core.statistics.intervals import binomial_bounds
-from validation_core.statistics.laws import share_beyond
+from validation_core.statistics.laws import _ROUNDING, _Permutation, share_beyond
+from validation_core.types import Float
 
 HEAVY = 0.5
 """Shape of the tail from which on a variance is infinite, so that intervals say too little."""
@@ -59,8 +60,6 @@ def tail_shape(values: ArrayLike) -> float:
 
 # ---- The mean of d over rows, with intervals ----
 
-
-Float = NDArray[np.float64]
 
 _RESAMPLES = 1999
 _NUMBERS = 1 << 20  # rows drawn again at a time
@@ -370,20 +369,11 @@ def _slope(truth: Float, draws: Float) -> float:
 
 
 RELABELINGS = 1999
-_ROUNDING = 1e-12  # what equal means differ by, as a share of the values
-
-
-class _Relabelled(NamedTuple):
-    """The mean d, its p-value (...), and its values with other truths (..., B)."""
-
-    statistic: Float
-    pvalue: Float
-    null: Float
 
 
 def relabelled(
     truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator, relabelings: int = RELABELINGS
-) -> _Relabelled:
+) -> _Permutation:
     """Test that the mean of d is 0, against its being larger.
 
     If q = p, the truth and q's draws at an x are exchangeable, and so are their K + 1 values of
@@ -420,7 +410,7 @@ def relabelled(
         observed, null = permuted.statistic * more, permuted.null * more[..., None]
         slack = _ROUNDING * np.maximum(size * more, 1.0)
     pvalue = np.where(finite_count > 0, share_beyond(observed, null, slack), 1.0)
-    return _Relabelled(np.asarray(observed), pvalue, null)
+    return _Permutation(np.asarray(observed), pvalue, null)
 
 
 def _table(truth: ArrayLike, draws: ArrayLike) -> Float:

@@ -10,14 +10,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtr, chdtrc, chdtri, gammaln, ndtr, ndtri, stdtrit
 
 from validation_core.statistics.intervals import clopper_pearson
 from validation_core.statistics.uniformity import ks
-from validation_core.types import Array
-
-Float = NDArray[np.float64]
+from validation_core.types import Array, Float
 
 LEVELS = (0.5, 0.8, 0.95)
 """Nominal levels whose true coverage is told."""

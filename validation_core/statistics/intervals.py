@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrik, betaincinv, ndtri
 
-Float = NDArray[np.float64]
+from validation_core.types import Float
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:

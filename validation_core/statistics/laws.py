@@ -27,9 +27,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gamma, gammaln, kv, ndtr
 
 from validation_core.statistics.ranks import midranks, require_numbers
-from validation_core.types import Array
+from validation_core.types import Array, Float
 
 # ---- The p-value of a permutation test: the identity is one of the permutations ----
+
+_ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest value
+
+
+class _Permutation(NamedTuple):
+    """A statistic (...), its p-value (...), and the statistic of each permutation (..., B)."""
+
+    statistic: Float
+    pvalue: Float
+    null: Float
 
 
 def share_beyond(
@@ -41,24 +51,23 @@ def share_beyond(
     return (1 + (values >= bound[..., None]).sum(axis=-1)) / (values.shape[-1] + 1)
 
 
+def _require_permutations(count: int) -> None:
+    if count < 1:
+        raise ValueError(
+            f"a permutation test needs at least one permutation; got {count}; "
+            "99 is the fewest that reach a p-value of 0.01"
+        )
+
+
 # ---- Does a witness lie higher under p than under q? The difference of means and its null ----
 
 
 _NUMBERS = 1 << 21  # scores or labels held at a time: 16 MB
-_ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest score
-
-
-class _MeanPermutation(NamedTuple):
-    """The permutation test: tau (...), its p-value (...), tau of each relabelling (..., B)."""
-
-    statistic: Float
-    pvalue: Float
-    null: Float
 
 
 def permuted(
     p: ArrayLike, q: ArrayLike, permutations: int, rng: np.random.Generator
-) -> _MeanPermutation:
+) -> _Permutation:
     """tau = mean p - mean q against relabellings of the pooled scores; large where p's are higher.
 
     p-value = (1 + number of relabellings with tau at least the observed) / (permutations + 1),
@@ -75,11 +84,7 @@ def permuted(
         ValueError: if a side has fewer than two scores, one is not finite, or B < 1.
     """
     both, n_p = _pooled(p, q)
-    if permutations < 1:
-        raise ValueError(
-            f"a permutation test needs at least one permutation; got {permutations}; "
-            "99 is the fewest that reach a p-value of 0.01"
-        )
+    _require_permutations(permutations)
     tau = _differences(both, n_p)
     flat = both.reshape(-1, both.shape[-1])
     shuffled = rng.permuted(flat, axis=-1)
@@ -89,7 +94,7 @@ def permuted(
             shuffled, _labels(piece.stop - piece.start, *_sizes(both, n_p), rng)
         )
     null = null.reshape(*both.shape[:-1], permutations)
-    return _MeanPermutation(tau, share_beyond(tau, null, _slack(both)), null)
+    return _Permutation(tau, share_beyond(tau, null, _slack(both)), null)
 
 
 def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
@@ -154,8 +159,6 @@ def _pieces(count: int, n: int) -> Iterator[slice]:
 
 # ---- Uniformity ----
 
-
-Float = NDArray[np.float64]
 
 CHUNK = 1 << 20
 """Entries of the largest temporary array."""

@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from validation_core.statistics.intervals import holm, wilson
-from validation_core.statistics.laws import kolmogorov_quantile, share_beyond
+from validation_core.statistics.laws import _ROUNDING, kolmogorov_quantile, share_beyond
 from validation_core.statistics.ranks import require_numbers
 from validation_core.statistics.uniformity import _ks_location, ks
-
-Float = NDArray[np.float64]
+from validation_core.types import Float
 
 
 class _BallMass(NamedTuple):
@@ -93,7 +92,6 @@ def _reach(n: int, level: float) -> float:
 #     (d - 1/2)^2, against classifiers whose labels carry nothing.
 
 
-_ROUNDING = 1e-12  # what sums in another order differ by, as a share of the statistic
 _NUMBERS = 1 << 20  # logits turned into probabilities at a time
 
 

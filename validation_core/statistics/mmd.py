@@ -16,9 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from validation_core.types import Array
-
-Float = NDArray[np.float64]
+from validation_core.types import Array, Float
 
 BANDWIDTHS = 10
 """Of each family: Laplace kernels of L1 distances first, Gaussian ones of L2 distances then."""

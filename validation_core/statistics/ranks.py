@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from validation_core.types import Array
-
-Float = NDArray[np.float64]
+from validation_core.types import Array, Float
 
 CHUNK = 1 << 18
 """Scores compared at a time, so that the booleans stay in the cache."""

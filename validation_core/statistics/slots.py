@@ -9,29 +9,25 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp, ndtri, xlogy
 
-from validation_core.statistics.laws import share_beyond
+from validation_core.statistics.laws import (
+    _ROUNDING,
+    _Permutation,
+    _require_permutations,
+    share_beyond,
+)
 from validation_core.statistics.ranks import require_numbers
+from validation_core.types import Float
 
-Float = NDArray[np.float64]
 Integer = NDArray[np.integer]
 Kind = Literal["multiclass", "binary"]
 
 _NUMBERS = 1 << 20  # values gathered at a time: index and value are 8 MB each
-_ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest value
-
-
-class _SlotPermutation(NamedTuple):
-    """The permutation test: divergence (...), its p-value (...), each permuted one (..., B)."""
-
-    statistic: Float
-    pvalue: Float
-    null: Float
 
 
 def contributions(scores: ArrayLike, kind: Kind) -> Float:
@@ -82,9 +78,7 @@ def most(kind: Kind, m: int) -> float:
     return float(np.log(m + 1 if kind == "multiclass" else 2))
 
 
-def permutation(
-    values: ArrayLike, permutations: int, rng: np.random.Generator
-) -> _SlotPermutation:
+def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) -> _Permutation:
     """The divergence of contributions (..., n, m + 1) against truths put in random slots.
 
     p-value = (1 + number of permuted divergences at least the observed) / (B + 1): never 0, and
@@ -99,11 +93,7 @@ def permutation(
     Raises:
         ValueError: if B < 1.
     """
-    if permutations < 1:
-        raise ValueError(
-            f"a permutation test needs at least one permutation; got {permutations}; "
-            "99 is the fewest that reach a p-value of 0.01"
-        )
+    _require_permutations(permutations)
     table = np.asarray(values, dtype=np.float64)
     lead, (n, slots) = table.shape[:-2], table.shape[-2:]
     trials = table.reshape(-1, n, slots)
@@ -115,7 +105,7 @@ def permutation(
         null[some, few] = _permuted(trials[some], truth_slots)
     observed = table[..., 0].mean(axis=-1)
     spread = null.reshape(*lead, permutations)
-    return _SlotPermutation(observed, share_beyond(observed, spread, _slack(table)), spread)
+    return _Permutation(observed, share_beyond(observed, spread, _slack(table)), spread)
 
 
 def _permuted(values: ArrayLike, slots: Integer) -> Float:

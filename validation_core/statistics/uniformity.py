@@ -22,8 +22,7 @@ from validation_core.statistics.laws import (
     _cramer_von_mises_sf,
     _kolmogorov_sf,
 )
-
-Float = NDArray[np.float64]
+from validation_core.types import Float
 
 GRID: Float = np.linspace(0.0, 1.0, 101)
 """Where empirical distribution functions are drawn and their band is simultaneous."""

@@ -32,11 +32,11 @@ from validation_core.methods import (
 from validation_core.methods.base import Method, kind_of
 from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import Classifier, TableClassifier
-from validation_core.scores.localizer import Embedding, Preset
+from validation_core.scores.localizer import Embedding
 from validation_core.statistics import binomial_bounds, wilson
 from validation_core.sweep.plan import Sweep, SweepPlace
 from validation_core.sweep.trials import TrialDesign
-from validation_core.types import Benchmark, PowerCell
+from validation_core.types import Benchmark, PowerCell, Preset
 
 BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
 PERTURBATIONS: tuple[Perturbation, ...] = (

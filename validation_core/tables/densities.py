@@ -15,7 +15,7 @@ import scipy  # its parts load at first use: a child that reads files needs none
 from numpy.typing import NDArray
 
 from validation_core.tables.source import Order, _is_real
-from validation_core.types import Array
+from validation_core.types import Array, Float
 
 DENSITIES = ("log_q", "log_q_draws", "log_joint", "log_joint_draws")
 OBSERVED = ("x_o", "theta_o")
@@ -171,8 +171,6 @@ _STILL = 0.17  # nats by which half of the draws give another entropy: a third o
 _ERRORS = 5.0  # standard errors
 _QUADRATIC = 1e-6  # share of log q's variance that a normal's leaves: float32 rounds
 _ALIKE = 0.25  # nats between the entropies by log q's shape and by the draws' covariance
-
-Float = NDArray[np.float64]
 
 
 class _Offset(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from validation_core import sampling
 from validation_core.learn import StoredNetwork, moments
 from validation_core.rng import stream
 from validation_core.scores import Recipe
-from validation_core.types import Array, Benchmark, Joint
+from validation_core.types import Array, Benchmark, Joint, Preset
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
 
-Preset = Literal["interactive", "paper"]
 _State = TypeVar("_State", "Tensor", NDArray[np.floating])
 
 SIGMA_DATA = 0.5

@@ -29,7 +29,15 @@ from validation_core.rng import stream
 from validation_core.statistics.laws import share_beyond
 from validation_core.statistics.ranks import count, require_numbers
 from validation_core.tables import Upload
-from validation_core.types import Array, BlockScores, PosteriorTable, Score, Scores, TableScores
+from validation_core.types import (
+    Array,
+    BlockScores,
+    Float,
+    PosteriorTable,
+    Score,
+    Scores,
+    TableScores,
+)
 
 TRIALS = 200
 """Self-made tables behind a rate: it is then known to about 3 points near 5%, 6 near 80%."""
@@ -42,7 +50,6 @@ _LARGE = (
 )
 _SEARCHED = 16  # trials from which on a search in ordered scores is quicker than counting
 
-Float = NDArray[np.float64]
 Places = NDArray[np.int64]
 Counts = NDArray[np.int32]
 
