@@ -194,27 +194,45 @@ def test_two_that_want_one_network_train_it_once(store, monkeypatch):
     assert all(work.done(store) for work in works)
 
 
-@pytest.mark.slow
-def test_a_diagnosis_is_the_same_with_helpers(tmp_path, monkeypatch):
+@pytest.fixture
+def helped(monkeypatch):
+    """What helpers do: two that have started, for networks that learn little."""
     monkeypatch.setattr(learning, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    table = npt.Table(*arrays())
-    alone = npt.diagnose(table, store=Store(tmp_path / "alone"))
     pool = WorkerPool(2)
     while pool.ready < pool.slots:
         time.sleep(0.05)
-    helped, ended = [], _Shared.ended
+    work, ended = [], _Shared.ended
 
     def noted(self):
-        helped.extend(done := ended(self))
+        work.extend(done := ended(self))
         return done
 
     monkeypatch.setattr(_Shared, "ended", noted)
-    monkeypatch.setattr("validation_core.front.diagnose.beside", lambda: pool)
-    shared = npt.diagnose(table, store=Store(tmp_path / "shared"))
-    assert helped
+    # The first answer is this process's own.
+    pools = iter([None, pool])
+    monkeypatch.setattr("validation_core.front.diagnose.beside", lambda: next(pools))
+    yield work
     assert pool.pids() == []
+
+
+@pytest.mark.slow
+def test_a_diagnosis_is_the_same_with_helpers(tmp_path, helped):
+    table = npt.Table(*arrays())
+    alone, shared = (npt.diagnose(table, store=Store(tmp_path / name)) for name in ("1", "2"))
+    assert helped
     assert shared.questions == alone.questions
     assert shared.sentences == alone.sentences
     pvalues = [[record.pvalue for record in result.records] for result in (alone, shared)]
     np.testing.assert_allclose(*np.array(pvalues, dtype=float), rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_a_comparison_is_the_same_with_helpers(tmp_path, helped):
+    theta, x, q = arrays()
+    tables = {"q": npt.Table(theta, x, q), "wider": npt.Table(theta, x, 1.3 * q)}
+    alone, shared = (npt.compare(tables, store=Store(tmp_path / name)) for name in ("1", "2"))
+    assert helped
+    assert shared.sentences == alone.sentences
+    values = [[measure.values for measure in result.measures] for result in (alone, shared)]
+    np.testing.assert_allclose(*np.array(values, dtype=float), rtol=1e-9)

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, Ranking
+from validation_core.engine import Task
 from validation_core.figures import diagnosis as draw
 from validation_core.figures.outcome import Drawn
+from validation_core.front.diagnose import _helpers
 from validation_core.front.table import Table, _table_of
 from validation_core.front.work import Result, Rows, Watch, _run_in_turn, _watching
 from validation_core.store import Store
@@ -119,7 +121,8 @@ def compare(
     """Compare posteriors of the same simulations row by row: checkpoints, architectures, methods.
 
     What an observation adds to both tables cancels, so that small differences show. Energy score,
-    CRPS and log score are proper (Gneiting, Raftery 2007): the true posterior has the best.
+    CRPS and log score are proper (Gneiting, Raftery 2007): the true posterior has the best. Other
+    cores help, as many as NPTLAB_WORKERS says.
 
     Args:
         tables: two or more, by what they are called, with the same theta and x in every row.
@@ -163,15 +166,19 @@ def compared(
         reason = None if i == reference else posteriors.unlike(uploads[reference], upload)
         if reason:
             raise ValueError(f"{label}: {reason}")
-    records, scores = [], []
-    with _watching(progress) as watch:
-        for label, upload in zip(labels, uploads, strict=True):
-            tasks.hold(upload)
-            own = posteriors.studies(upload, seed)
-            queue = (*tasks.tasks(upload, methods, seed), *own)
-            _run_in_turn(queue, store, watch, prefix=f"{label}: ")
-            records.append(tasks.records(store, upload, methods, seed)[0])
-            scores.append(next((task.load(store) for task in own), None))
+    names: dict[Task, str] = {}
+    for label, upload in zip(labels, uploads, strict=True):
+        tasks.hold(upload)
+        own = (*tasks.tasks(upload, methods, seed), *posteriors.studies(upload, seed))
+        names |= {task: f"{label}: {task.label}" for task in own if task not in names}
+    queue = list(names)
+    with _watching(progress) as watch, _helpers(queue, store, uploads) as helpers:
+        _run_in_turn(queue, store, watch, helpers=helpers, label=names.__getitem__)
+    records = [tasks.records(store, upload, methods, seed)[0] for upload in uploads]
+    scores = [
+        next((task.load(store) for task in posteriors.studies(upload, seed)), None)
+        for upload in uploads
+    ]
     return ComparisonResult(
         tuple(labels),
         tuple(posteriors.measures(uploads, records, scores, reference)),

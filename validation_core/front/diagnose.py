@@ -317,7 +317,7 @@ def diagnose(
             watch.left_out(question)
         if budget is None:  # nobody waits for relabelling's answer without learned scores
             queue = [task for task in queue if not _preliminary(task)]
-        with _helpers(queue, store, upload, budget) as helpers:
+        with _helpers(queue, store, [upload], budget) as helpers:
             _run_in_turn(queue, store, watch, budget, helpers=helpers)
     records, _ = tasks.records(store, upload, chosen, seed)
     answered = {record.label: record for record in records}
@@ -398,21 +398,22 @@ def _preliminary(task: Task) -> bool:
 
 @contextmanager
 def _helpers(
-    queue: Sequence[Task], store: Store, upload: Upload, budget: float | None
+    queue: Sequence[Task], store: Store, uploads: Sequence[Upload], budget: float | None = None
 ) -> Iterator[WorkerPool | None]:
     """Processes that share the work.
 
-    None for what is done before they have started, for a large table, of which each would hold a
+    None for what is done before they have started, for large tables, of which each would hold a
     copy, and where time is short: they begin with what is wanted last.
     """
     dear = tasks.dearest(queue)
-    size = sum(array.nbytes for array in upload.arrays().values())
+    size = sum(array.nbytes for upload in uploads for array in upload.arrays().values())
     long = dear is not None and not dear.done(store)
     pool = beside() if long and size <= _SHARED and budget is None else None
     if pool is None:
         yield None
         return
-    tasks.keep(store, upload)
+    for upload in uploads:
+        tasks.keep(store, upload)
     try:
         yield pool
     finally:

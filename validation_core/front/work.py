@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from html import escape
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -235,8 +236,8 @@ def _run_in_turn(
     watch: Watch,
     budget: float | None = None,
     *,
-    prefix: str = "",
     helpers: WorkerPool | None = None,
+    label: Callable[[Task], str] = attrgetter("label"),
 ) -> None:
     """Run the tasks whose results are missing, one after the other, in this process.
 
@@ -245,8 +246,8 @@ def _run_in_turn(
         store: where results go.
         watch: is told of each.
         budget: seconds; what would take longer is not run.
-        prefix: before the label of each.
         helpers: worker processes that do some of it meanwhile, from the end.
+        label: what the watch is told that a task is.
     """
     start, total = time.perf_counter(), len(queue)
     known = [task for task in queue if task.done(store)]
@@ -271,7 +272,7 @@ def _run_in_turn(
         try:
             heard(0.0, {})
             if own is not None and not own.done(store):
-                watch.begin(prefix + own.label)
+                watch.begin(label(own))
                 own.run(store, heard)
         except _OutOfTime:
             watch.late(own or waiting[0])

@@ -20,7 +20,6 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
 )
 from validation_core.diagnosis.questions.null_tables import (
-    Float,
     _LeftOut,
     _needs_draws,
     _parted,
@@ -39,7 +38,7 @@ from validation_core.rng import stream
 from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Float, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.claims import Claims

@@ -19,7 +19,6 @@ from validation_core import statistics
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions.injections import _DrawPool, _Injection
 from validation_core.diagnosis.questions.null_tables import (
-    Float,
     Places,
     _at_once,
     _NullVerdict,
@@ -33,7 +32,7 @@ from validation_core.diagnosis.questions.null_tables import (
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Float, PosteriorTable
 
 FIRST = 50
 """Trials that tell which strengths are worth the others."""
