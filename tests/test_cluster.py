@@ -278,7 +278,6 @@ def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch
     own.shutdown()
 
 
-@pytest.mark.slow
 def test_a_worker_without_this_program_gets_no_task_but_is_named(cluster, there, store, tmp_path):
     """It was started elsewhere; the other two do the work."""
     hidden = tmp_path / "hidden" / "validation_core.py"  # before an installed one
@@ -471,7 +470,6 @@ def test_a_sound_worker_passes_every_check(broken, store, here):
     engine.close()
 
 
-@pytest.mark.slow
 def test_one_that_sends_garbage_one_that_dies_and_one_that_comes_late(mixed, broken, store, here):
     cluster, _ = mixed
     own = broken("one wrong bit", recheck=1)
@@ -524,7 +522,6 @@ def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, tmp
         engine.close()
 
 
-@pytest.mark.slow
 def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store, tmp_path):
     with Cluster(tmp_path, workers=0) as declared:
         own = _DaskExecutor(declared.address)

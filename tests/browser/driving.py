@@ -129,12 +129,14 @@ class Server:
 
 
 @contextmanager
-def serving(cache: Path, port: int | None = None) -> Iterator[Server]:
-    """A server that listens and has been asked for nothing yet."""
+def serving(
+    cache: Path, port: int | None = None, engine: Literal["local", "serial"] = "local"
+) -> Iterator[Server]:
+    """A server that listens and has been asked for nothing yet, with one worker or none."""
     cache.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
     own = {
-        "NPTLAB_CACHE": str(cache), "NPTLAB_ENGINE": "local", "NPTLAB_WORKERS": "1",
+        "NPTLAB_CACHE": str(cache), "NPTLAB_ENGINE": engine, "NPTLAB_WORKERS": "1",
         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
     }  # fmt: skip
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true",

@@ -94,9 +94,13 @@ FIRST = ("", "symmetric-divergence", "diagnose")
     ],
 )
 def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_path):
-    """And dark and narrow, as below: a server knows neither theme nor screen."""
+    """And dark and narrow, as below: a server knows neither theme nor screen.
+
+    What is shown at a first visit was computed before, so that no worker need start for it.
+    """
     port, lent = place
-    with serving(tmp_path / "cache", port):
+    engine = "local" if listed_page.path in FIRST else "serial"
+    with serving(tmp_path / "cache", port, engine):
         _opens(lent.visit(listed_page.path, **PHONE), listed_page)
         lent.leave()
 
