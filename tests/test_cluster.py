@@ -588,9 +588,8 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
 def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient):
     monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
     monkeypatch.setenv("NPTLAB_FALLBACK", "local")
-    monkeypatch.setattr(
-        sys.modules["validation_core.engine.start"], "WorkerPool", lambda size: _SerialExecutor()
-    )
+    module = sys.modules["validation_core.engine.start"]  # `engine.start` is its function
+    monkeypatch.setattr(module, "_local_pool", _SerialExecutor)
     services = engine.start(store)
     assert isinstance(services.engine.executor, _SerialExecutor)
     assert "runs on this machine instead" in store.notices[0]
@@ -620,7 +619,7 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
     (said,) = heard.err.strip().splitlines()
     for words in (NOBODY, "dask scheduler", "`,local`"):
         assert words in said
-    module = sys.modules["validation_core.engine.start"]  # `engine.start` is its function
+    module = sys.modules["validation_core.engine.start"]
     monkeypatch.setattr(module, "_local_pool", _SerialExecutor)
     assert main([*command, "--engine", f"dask:{NOBODY},local"]) == 0
     heard = capsys.readouterr()

@@ -14,7 +14,7 @@ from validation_core import models
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.diagnosis import learning
 from validation_core.engine import WorkerPool
-from validation_core.engine.start import beside
+from validation_core.engine.pool import beside
 from validation_core.front.work import _run_in_turn, _Shared, _Silent
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.rng import stream

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from validation_core.engine.job import _SerialExecutor
-from validation_core.engine.pool import WorkerPool, _usual_size
+from validation_core.engine.pool import _local_pool
 from validation_core.engine.runner import Engine
 from validation_core.store import Store
 
@@ -110,34 +110,3 @@ def _of_environment(say: Say) -> Executor:
     if kind != "local":
         raise ValueError(f"NPTLAB_ENGINE is local or serial; got {kind!r}. Set one of them.")
     return _local_pool()
-
-
-def beside() -> WorkerPool | None:
-    """Workers for a process that computes too: one fewer than it would start; None for none.
-
-    Raises:
-        ValueError: when NPTLAB_WORKERS is no number.
-    """
-    count = (_workers() or _usual_size()) - 1
-    return WorkerPool(count) if count and os.environ.get("NPTLAB_ENGINE") != "serial" else None
-
-
-def _local_pool() -> WorkerPool:
-    """Worker processes of this machine, as many as NPTLAB_WORKERS says.
-
-    Raises:
-        ValueError: when it is no number.
-    """
-    return WorkerPool(_workers())
-
-
-def _workers() -> int | None:
-    """Their number, where the environment says one.
-
-    Raises:
-        ValueError: when it is no number.
-    """
-    size = os.environ.get("NPTLAB_WORKERS", "")
-    if size and not size.isdecimal():
-        raise ValueError(f"NPTLAB_WORKERS is a whole number; got {size!r}. Set one, or unset it.")
-    return int(size) if size else None

@@ -32,7 +32,7 @@ from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import Parameter, verdict
 from validation_core.engine import Task, WorkerPool
-from validation_core.engine.start import beside
+from validation_core.engine.pool import beside
 from validation_core.figures.outcome import Drawn
 from validation_core.front.table import (
     ALIASES,
