@@ -12,10 +12,12 @@ import validation_core as npt
 from tests.test_front import SMALL, arrays
 from validation_core import models
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.diagnosis import learning
+from validation_core.diagnosis import learning, tasks
 from validation_core.engine import WorkerPool
 from validation_core.engine.pool import beside
+from validation_core.front.diagnose import _helpers
 from validation_core.front.work import _run_in_turn, _Shared, _Silent
+from validation_core.methods import CoLT
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
@@ -225,6 +227,21 @@ def test_a_diagnosis_is_the_same_with_helpers(tmp_path, helped):
     assert shared.sentences == alone.sentences
     pvalues = [[record.pvalue for record in result.records] for result in (alone, shared)]
     np.testing.assert_allclose(*np.array(pvalues, dtype=float), rtol=1e-9)
+
+
+def test_helpers_come_where_any_localizer_is_missing(monkeypatch, store):
+    """Also where that of the first of several tables is known."""
+    asked = []
+    monkeypatch.setattr("validation_core.front.diagnose.beside", lambda: asked.append(1))
+    theta, x, q = arrays()
+    uploads = [npt.Table(theta, x, scale * q).upload for scale in (1.0, 1.3)]
+    queue = [task for upload in uploads for task in tasks.tasks(upload, [CoLT()], 0)]
+    first = tasks.dearest(queue)
+    monkeypatch.setattr(TrainTask, "done", lambda task, store: task == first)
+    with _helpers(queue, store, uploads):
+        assert asked == [1]
+    with _helpers([first], store, uploads[:1]):
+        assert asked == [1]
 
 
 @pytest.mark.slow

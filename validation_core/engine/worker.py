@@ -86,9 +86,7 @@ def _clear_up(server: int) -> None:
 
 def _warm() -> str:
     """Import what tasks need and take one training step, whose first time costs seconds."""
-    for name in ("validation_core.sweep.plan", "validation_core.scores.localizer_training"):
-        with suppress(ImportError):  # told by the task that needs it
-            importlib.import_module(name)
+    _import("sweep.plan", "scores.localizer_training")
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
     weight = torch.zeros(1, requires_grad=True)
@@ -100,11 +98,16 @@ def _warm() -> str:
 
 def _read_ahead() -> None:
     """Import what most tasks are read from: the first need not wait for that."""
-    for room in ("benchmarks", "diagnosis.questions"):
-        with suppress(ImportError):  # told by the task that needs it
-            importlib.import_module(f"validation_core.{room}")
+    _import("benchmarks", "diagnosis.questions")
     gc.collect()
     gc.freeze()
+
+
+def _import(*rooms: str) -> None:
+    """Parts of the core; one that cannot be imported is told by the task that needs it."""
+    for room in rooms:
+        with suppress(ImportError):
+            importlib.import_module(f"validation_core.{room}")
 
 
 def _serve(message: _Request, send: Send, stores: dict[str, Store]) -> None:

@@ -405,9 +405,9 @@ def _helpers(
     None for what is done before they have started, for large tables, of which each would hold a
     copy, and where time is short: they begin with what is wanted last.
     """
-    dear = tasks.dearest(queue)
+    # The trainings of several tables may stand in the queue, some of them done.
+    long = any(tasks.dearest([task]) and not task.done(store) for task in queue)
     size = sum(array.nbytes for upload in uploads for array in upload.arrays().values())
-    long = dear is not None and not dear.done(store)
     pool = beside() if long and size <= _SHARED and budget is None else None
     if pool is None:
         yield None
