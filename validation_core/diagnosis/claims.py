@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.omnibus import Claim, OmnibusResult
-from validation_core.omnibus.battery import LEARNED, Family
+from validation_core.omnibus.battery import LEARNED, SUMS, Family
+from validation_core.omnibus.named import ASKED
+from validation_core.types import Array
 
 TITLES: Mapping[Family, str] = {
     "means": "Place of single parameters",
     "widths": "Width of single parameters",
     "shapes": "Skew and tails of single parameters",
     "pairs": "Dependence of two parameters",
+    "together": "Weak errors of several parameters together",
     "norm": "Distance from q's centre, all parameters together",
+    "outliers": "True values or draws far out",
+    "spacing": "Rounded or repeated values",
+    "support": "Draws outside the range of all true values",
     "densities": "Log densities that came with the table",
     "learned": "Learned scores",
     "over_x": "Changes over x",
+    "together_over_x": "Weak changes over x together",
     "learned_over_x": "Changes over x, by learned scores",
     "observation": "Near the observation",
 }
@@ -40,7 +48,12 @@ _KINDS = {
     "shape": "skew or tails",
     "pair": "dependence",
     "score": "rank",
+    "far": "distance from q's centre",
+    "gap": "distance to the nearest draw",
+    "range": "range",
 }
+UNNAMED = "q is wrong; that this kind of error is there by itself is not shown"
+"""Of a family whose claims q's other errors would explain."""
 
 
 class _ClearestClaim(NamedTuple):
@@ -58,22 +71,31 @@ class Claims:
 
     result: OmnibusResult
     alpha: float
-    share: float = 1.0
-    """Of the level, what these claims have: less while learned scores are to come."""
 
     @property
     def pvalue(self) -> float:
         """Of the verdict."""
-        return self._p(self.result.pvalue)
+        return self.result.pvalue
 
     @property
     def found(self) -> bool:
         """Whether anything may be claimed at all."""
         return self.pvalue <= self.alpha
 
+    @cached_property
+    def named(self) -> NDArray[np.float64]:
+        """(C,) p that each claim is true by itself, not for another kind of error: the larger of
+        its p in the verdict and of that under its own null."""
+        return np.maximum(self.result.adjusted, self.result.own)
+
+    @property
+    def level(self) -> float:
+        """Up to which a claim is named: no own null is asked of what is less clear than ASKED."""
+        return min(self.alpha, ASKED)
+
     def parameter(self, which: int) -> float:
         """That a parameter's own ranks are wrong, over all x."""
-        return self._p(self._parameters.get(which, 1.0))
+        return self._parameters.get(which, 1.0)
 
     @cached_property
     def _parameters(self) -> Mapping[int, float]:
@@ -87,23 +109,21 @@ class Claims:
 
     def together(self) -> float:
         """That parameters are wrong together: pairs, their distance from q's centre, or tails."""
-        return self._p(
-            self.result.p(
-                lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
-            )
+        return self._named(
+            lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
         )
 
     def densities(self) -> float:
         """That log densities which came with the table rank wrongly."""
-        return self._p(self.result.p(lambda one: one.family == "densities"))
+        return self.result.p(lambda one: one.family == "densities")
 
     def score(self) -> float:
         """That q's mass is wrong somewhere in theta, by any learned score."""
-        return self._p(self.result.p(lambda one: one.family == "learned"))
+        return self.result.p(lambda one: one.family == "learned")
 
     def over_x(self) -> float:
-        """That something changes over x."""
-        return self._p(self.result.p(lambda one: "over_x" in one.family))
+        """That something changes over x, beyond errors that are alike at every x."""
+        return self._named(lambda one: "over_x" in one.family)
 
     def place(self, kind: str, parameter: int, along: str, which: int) -> float:
         """That one error changes along one coordinate of x.
@@ -128,29 +148,59 @@ class Claims:
             own = one.kind == ("mean" if kind == "shift" else "width")
             return there and own and one.of == "theta" and one.which == (parameter,)
 
-        return self._p(self.result.p(wanted))
+        return self._named(wanted)
 
     def observation(self) -> float:
         """That the rows near the table's own observation are wrong."""
-        return self._p(self.result.p(lambda one: one.family == "observation"))
+        return self.result.p(lambda one: one.family == "observation")
 
-    def _p(self, p: float) -> float:
-        return min(1.0, p / self.share)
+    def _named(self, wanted: Callable[[Claim], bool]) -> float:
+        """The smallest p of some claims that each is true by itself."""
+        some = [
+            p for claim, p in zip(self.result.claims, self.named, strict=True) if wanted(claim)
+        ]
+        return float(min(some, default=1.0))
+
+    def _lead(self, family: Family) -> int:
+        """The clearest claim of a family, of those that are true by themselves if any is."""
+        at = self._clearest_named(lambda claim: claim.family == family)
+        if at is None:
+            at = self.result.first(lambda claim: claim.family == family)
+        assert at is not None, "a family has claims"
+        return at
+
+    def _clearest_named(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> int | None:
+        """The place of the clearest claim that may be made of some; None where none may."""
+        some = [
+            at for at, claim in enumerate(self.result.claims)
+            if self.named[at] <= self.level and wanted(claim)
+        ]  # fmt: skip
+        return max(some, key=lambda at: float(self.result.evidence[at]), default=None)
 
     def families(
         self, names: Sequence[str] = (), x_names: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """Each family with its p and its clearest claim, the smallest p first."""
+        """Each family with its p and its clearest claim, the smallest p first.
+
+        `named` says whether the claim is true by itself: where it is not, the family's p says
+        that q is wrong, and the claim says no more.
+        """
         rows = []
         for family, p in self.result.families.items():
-            at = _lead(self.result, family)
+            at = self._lead(family)
+            claim = self.result.claims[at]
+            named = bool(self.named[at] <= self.level)
+            text = _claim_text(claim, names, x_names)
             rows.append(
                 {
                     "family": family,
                     "title": TITLES[family],
-                    "pvalue": self._p(p),
+                    "pvalue": p,
+                    "named": named,
+                    "pvalue_named": float(self.named[at]),
                     "z": float(self.result.z[at]),
-                    "claim": _claim_text(self.result.claims[at], names, x_names),
+                    "claim": UNNAMED if p <= self.alpha and not named else text,
+                    "sentence": self._sentence(at, names) if named else None,
                     "claims": sum(claim.family == family for claim in self.result.claims),
                 }
             )
@@ -158,23 +208,91 @@ class Claims:
 
     def clearest_of(self, *families: Family) -> _ClearestClaim | None:
         """The clearest claim of some families over all x; None where none may be made."""
-        at = self.result.first(lambda one: one.family in families and one.along is None)
-        if at is None or self._p(float(self.result.adjusted[at])) > self.alpha:
+        at = self._clearest_named(lambda one: one.family in families and one.along is None)
+        if at is None:
             return None
         claim = self.result.claims[at]
         return _ClearestClaim(claim.family, claim.which, abs(float(self.result.z[at])))
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
-        """What stands out most, to read."""
-        return _claim_text(
-            self.result.claims[int(np.argmax(self.result.evidence))], names, x_names
+        """What stands out most of all that may be claimed, to read: of single parameters first."""
+        at = self._clearest_named(lambda claim: claim.family not in SUMS)
+        if at is None:
+            at = self._clearest_named()
+        if at is None and self.found:
+            return UNNAMED
+        if at is None:
+            at = int(np.argmax(self.result.evidence))
+        return _claim_text(self.result.claims[at], names, x_names)
+
+    def sentences(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """What magnitudes show, with their numbers: outliers, rounding, draws outside the range of
+        the true values; none that may not be claimed."""
+        out = []
+        for family in ("outliers", "spacing", "support"):
+            at = self._clearest_named(partial(_is_of, family))
+            if at is not None and (sentence := self._sentence(at, names)):
+                out.append(sentence)
+        return tuple(out)
+
+    def _sentence(self, at: int, names: Sequence[str]) -> str | None:
+        """A claim about magnitudes with its numbers; None for any other."""
+        claim, numbers = self.result.claims[at], self.result.numbers[at]
+        words = _MAGNITUDES.get(claim.family)
+        return None if words is None else words(_called(names, claim.which[0]), numbers)
+
+
+def _is_of(family: Family, claim: Claim) -> bool:
+    return claim.family == family
+
+
+def _outliers(name: str, numbers: Array) -> str:
+    bound, count, expected, rows = numbers[:4]
+    if count > expected:
+        return (
+            f"{name}: {count:,.0f} of {rows:,.0f} true values lie more than {bound:g} robust sd "
+            f"from the median of q's draws at their x; about {expected:.2g} would if q were "
+            "correct."
         )
+    return (
+        f"{name}: {count:,.0f} of {rows:,.0f} true values lie more than {bound:g} robust sd from "
+        f"the median of q's draws, where the draws' own tails call for about {expected:.2g}: q "
+        "has outliers or tails that the true values lack."
+    )
 
 
-def _lead(result: OmnibusResult, family: Family) -> int:
-    at = result.first(lambda one: one.family == family)
-    assert at is not None, "a family has claims"
-    return at
+def _spacing(name: str, numbers: Array) -> str:
+    tied, usual, apart, between = numbers[:4]
+    if usual > tied + 0.01:
+        return (
+            f"{name}: {usual:.1%} of q's draws equal another draw at their x, {tied:.1%} of true "
+            "values do: q's draws are rounded or repeated."
+        )
+    if tied > usual + 0.01:
+        return (
+            f"{name}: {tied:.1%} of true values equal a draw of q, {usual:.1%} of draws equal "
+            "another one: true values are rounded as draws are not."
+        )
+    return (
+        f"{name}: the nearest draw is typically {apart:.2g} robust sd from a true value, "
+        f"{between:.2g} from another draw: q's draws lie on a grid or in clusters."
+    )
+
+
+def _support(name: str, numbers: Array) -> str:
+    below, above, slots, low, high = numbers
+    share = (below + above) / max(slots, 1)
+    return (
+        f"{name}: {share:.2%} of q's draws lie outside the range of all true values, {low:.4g} to "
+        f"{high:.4g}: outside the prior?"
+    )
+
+
+_MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
+    "outliers": _outliers,
+    "spacing": _spacing,
+    "support": _support,
+}
 
 
 def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
@@ -184,6 +302,12 @@ def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] 
         what = f"rank of the true value by {_SCORES[claim.of]}"
     elif claim.of == "norm":
         what = f"{_KINDS[claim.kind]} of the distance from q's centre"
+    elif claim.kind == "gap":
+        what = f"distance of {parameters[0]} to the nearest draw"
+    elif claim.kind == "far":
+        what = f"{parameters[0]} far from q's centre"
+    elif claim.kind == "range":
+        what = f"draws of {parameters[0]} outside the range of all true values"
     elif claim.kind == "pair":
         what = f"dependence of {parameters[0]} and {parameters[1]}"
     else:

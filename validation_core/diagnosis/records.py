@@ -48,8 +48,6 @@ class Effects:
     """The observation there; None where it is too long to be read."""
     rows: tuple[int, ...] | None = None
     """All places where it looked, if there were several."""
-    share: float | None = None
-    """Of the level: relabelling's, of those families of claims that are there."""
     scores: tuple[str, ...] | None = None
     """Learned scores that relabelling read."""
     whole: bool | None = None

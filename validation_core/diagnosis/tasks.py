@@ -23,8 +23,15 @@ from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.models import Training, TrainTask
-from validation_core.omnibus import LearnedScore, columns, nearest, relabelled
-from validation_core.omnibus.battery import RATIOS, SHARES
+from validation_core.omnibus import (
+    UNLEARNED,
+    LearnedScore,
+    OmnibusResult,
+    columns,
+    nearest,
+    relabelled,
+)
+from validation_core.omnibus.battery import RATIOS
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
@@ -246,12 +253,14 @@ def _run_relabelling(
     networks: Mapping[str, Any],
     *,
     whole: bool = True,
+    first: Record | None = None,
     report: Callable[[float], None] = lambda done: None,
 ) -> Record:
     """The test of a table with the learned scores of these networks, by name.
 
     Args:
         whole: whether these are all that there will be.
+        first: what was found before any score was learned, where that is known.
         report: told the fraction done.
     """
     reason = obstacle(method, upload)
@@ -276,15 +285,13 @@ def _run_relabelling(
         groups=upload.groups,
         training=train,
         near=observed,
+        share=1.0 if whole else UNLEARNED,
+        first=None if first is None else OmnibusResult.read(first.arrays),
         report=report,
     )
-    families = {claim.family for claim in result.claims}
-    there = sum(SHARES[family] for family in families)
-    later = 0.0 if whole else sum(SHARES[family] for family in ("learned", "learned_over_x"))
     effect = Effects(
         relabelings=result.relabelings,
         least_pvalue=1 / (result.relabelings + 1),
-        share=there / (there + later),
         scores=tuple(networks),
         whole=whole,
         claims=len(result.claims),
@@ -438,7 +445,9 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
 
 @dataclass(frozen=True, kw_only=True)
 class RelabelTask(_RecordStudy, spec="relabel"):
-    """The test on one upload: at once, or with the learned scores."""
+    """The test on one upload: at once, or with the learned scores, which leave that as it is."""
+
+    version: ClassVar[int] = 2
 
     digest: str
     method: Omnibus
@@ -467,12 +476,14 @@ class RelabelTask(_RecordStudy, spec="relabel"):
             name: models.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
         }
+        first = replace(self, names=(), recipes=(), whole=False) if self.names else None
         return _run_relabelling(
             upload,
             self.method,
             self.seed,
             networks,
             whole=self.whole,
+            first=None if first is None else first.load(store),
             report=lambda done: report(done, {}),
         )
 

@@ -236,8 +236,7 @@ def read_line(diagnosis: Diagnosis) -> str:
 def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
     for record in ran:
         if record.kind.decides:
-            assert record.effect.share is not None, "relabelling says what share it looked at"
-            return Claims(OmnibusResult.read(record.arrays), alpha, record.effect.share)
+            return Claims(OmnibusResult.read(record.arrays), alpha)
     return None
 
 
@@ -261,7 +260,7 @@ def _relabelled(
         replace(parameter, pvalue_adjusted=_of_quantity(parameter, i, claims))
         for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
-    critical = claims.result.critical(alpha * claims.share, "means")
+    critical = claims.result.critical(alpha, "means")
     size = _by_relabelling(upload.n, upload.k, critical)
     shift = _Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)

@@ -1,4 +1,4 @@
-"""The slots of a table that may play the truth, and where over x a feature of them is looked at.
+"""Where over x a feature of slots is looked at.
 
 Coordinates are x's columns and, where there are many, what q makes of it. q's means come from
 draws that no truth is ranked among: given x they are independent of the ranks, whether q is right
@@ -12,346 +12,14 @@ cancels from them and is looked at by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from validation_core.statistics.ranks import midranks
-from validation_core.types import Array, PosteriorTable
-
-# ---- The slots of a table ----
-#
-# At each x the truth and q's draws, any of which could play the truth.
-#
-# If q is right, truth and draws at one x are exchangeable. Rows that share one set of draws form
-# one pool: all of its truths and draws are exchangeable together. A labelling says, for every row,
-# which slot of its pool plays the truth; the observed one is as likely as any other.
-
-
-Slots = NDArray[np.int32]
-
-PLAYERS = 63
-"""Draws of each row that may play the truth: more would change no rank, only how often each of
-them is tried."""
-_PLAYED = 100_000  # draws that may play the truth, of all rows
-_RANKED = 2_500_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
-_FEWEST_DRAWS = 20  # draws of a row that are ranked, whatever the size
-_POOLED = 2000  # slots of a pool that rows share, at most
-_WHITENED = 60  # parameters up to which a row's covariance is worth its time
-_NUMBERS = 1_000_000  # of slots worked on at a time
-_DRAWN = 64  # labellings drawn at a time
-_FARTHEST = 50.0  # nats below the largest: no evidence is stronger
-_INFINITE = 1e30
-_OUT = 1e6  # sds: no point lies farther out
-
-
-@dataclass(frozen=True, eq=False)
-class _Pools:
-    """Which slots may play the truth of each row: slot numbers within the row's pool."""
-
-    size: NDArray[np.int64]
-    """(N,) slots of each row's pool."""
-    observed: Slots
-    """(N,) the slot that is the truth."""
-    first: NDArray[np.int64]
-    """(N,) where the row's pool begins among all slots."""
-    shared: tuple[NDArray[np.int64], ...] = ()
-    """Rows of each pool that several rows share."""
-
-    @cached_property
-    def total(self) -> int:
-        """Slots of all pools."""
-        return int((self.first + self.size).max())
-
-    def labellings(self, count: int, rng: np.random.Generator) -> Slots:
-        """Slots (count, N) that play the truth: in a shared pool each row has another one."""
-        slots = np.empty((count, len(self.size)), np.int32)
-        size, last = self.size.astype(np.float32), (self.size - 1).astype(np.int32)
-        for begin in range(0, count, _DRAWN):
-            some = slots[begin : begin + _DRAWN]
-            some[:] = rng.random(some.shape, np.float32) * size
-            np.minimum(some, last, out=some)  # a float32 may round up
-        for rows in self.shared:
-            order = rng.random((count, int(self.size[rows[0]]))).argsort(axis=1)
-            slots[:, rows] = order[:, : len(rows)]
-        return slots
-
-
-@dataclass(frozen=True, eq=False)
-class SlotRanks:
-    """One score of all slots as mid-ranks u in (0, 1) within the pool."""
-
-    of: str
-    """Whose score it is: theta, norm, log_q, log_ratio, or the learned score's name."""
-    which: int
-    """The parameter, from 0; -1 for a score of all of them."""
-    u: NDArray[np.float32]
-    """(E,) of all slots, pool after pool; NaN for those of rows that it says nothing of."""
-    raw: NDArray[np.float32] | None = None
-    """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
-
-    def at(self, rows: NDArray[np.int64]) -> SlotRanks:
-        """Of tables' truths (T, N) those of some rows (T, n); all where it speaks of no others."""
-        if self.u.shape[-1] == len(rows):
-            return self
-        raw = None if self.raw is None else self.raw[..., rows]
-        return SlotRanks(self.of, self.which, self.u[..., rows], raw)
-
-
-def _able(n: int) -> int:
-    """Draws of each of n rows that may play the truth, at most: fewer where rows are many."""
-    return max(_FEWEST_DRAWS, min(PLAYERS, _PLAYED // max(n, 1)))
-
-
-def _players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
-    """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them.
-
-    Neither end is nearer than the other, so that sorted draws have no bias.
-    """
-    few = min(k, most)
-    return (2 * np.arange(few) + 1) * k // max(2 * few, 1)
-
-
-def _ranked(n: int, k: int, d: int) -> NDArray[np.int64]:
-    """Columns of k draws that truths are ranked among: all, or of large tables some."""
-    return _players(k, max(_FEWEST_DRAWS, _RANKED // (n * d)))
-
-
-def _halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every other of k draws, and the rest."""
-    return np.arange(0, k, 2), np.arange(1, k, 2)
-
-
-def _pools_of(n: int, slots: int) -> _Pools:
-    """Every row its own pool; the first slot is the truth."""
-    return _Pools(np.full(n, slots), np.zeros(n, np.int32), np.arange(n) * slots)
-
-
-def _mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-    """Mid-ranks u (..., C) in (0, 1) of values (..., P); equal values share one.
-
-    Nothing is drawn to break ties: labellings, not a law of ranks, say what is unusual.
-
-    Args:
-        values: of all slots of a pool.
-        columns: slots that are asked for; None for all.
-    """
-    u = ((midranks(values) - 0.5) / values.shape[-1]).astype(np.float32)
-    return u if columns is None else np.ascontiguousarray(u[..., columns])
-
-
-def _normal(u: Array) -> Array:
-    """Normal scores of ranks in (0, 1)."""
-    return np.asarray(ndtri(u), np.float32)
-
-
-def norms(values: Array, points: Array | None = None) -> Array:
-    """Squared Mahalanobis norms (n, P) of values (n, P, D) in the pool's own mean and covariance.
-
-    Both treat all slots alike. Few slots leave the covariance singular: it is shrunk to its
-    diagonal by (D / P)^2, at most to half; beyond _WHITENED parameters the diagonal stands alone.
-    In single precision.
-
-    Args:
-        values: of all slots of a pool.
-        points: (n, T, D) whose norms are asked for; None for the slots themselves.
-    """
-    n, slots, d = values.shape
-    targets = values if points is None else points
-    out = np.empty(targets.shape[:2])
-    step = max(1, _NUMBERS // (max(slots, targets.shape[1]) * d))
-    for begin in range(0, n, step):
-        part = slice(begin, begin + step)
-        off: Array = values[part].astype(np.float64)
-        # Of any size: norms are the same in any unit, squares are not.
-        unit = np.abs(off).max(axis=1, keepdims=True)
-        unit = np.where(unit > 0, unit, 1.0)
-        off /= unit
-        mean = off.mean(axis=1, keepdims=True)
-        off -= mean
-        sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
-        sd = np.where(sd > 0, sd, 1.0)
-        off /= sd
-        to = off
-        if points is not None:  # truths that were moved may lie anywhere
-            with np.errstate(over="ignore"):
-                to = (points[part].astype(np.float64) / unit - mean) / sd
-            to = np.clip(to, -_OUT, _OUT)
-        if 1 < d <= _WHITENED:
-            shrink = min(0.5, (d / slots) ** 2) + 1e-4
-            covariance = (1 - shrink) / slots * (off.transpose(0, 2, 1) @ off)
-            covariance[:, np.arange(d), np.arange(d)] = 1.0
-            white = np.linalg.solve(np.linalg.cholesky(covariance), to.transpose(0, 2, 1))
-            out[part] = np.square(white).sum(axis=1)
-        else:
-            out[part] = np.square(to).sum(axis=2)
-    # Equal points are worked out in different lanes: single precision makes them ties again.
-    return out.astype(np.float32)
-
-
-@dataclass(frozen=True, eq=False)
-class _Slotted:
-    """A table's pools and the scores of their slots."""
-
-    pools: _Pools
-    scores: tuple[SlotRanks, ...]
-    mean: Array
-    """(N, D) of each row's pool: what q makes of x, alike whichever slot is the truth."""
-    spread: Array
-    """(N, D) variance within the pool."""
-
-
-def _slotted(
-    table: PosteriorTable,
-    parameters: NDArray[np.int64],
-    groups: NDArray[np.int64] | None = None,
-    *,
-    truths: bool = True,
-    rows: NDArray[np.int64] | None = None,
-) -> _Slotted:
-    """Every parameter's score and, of several parameters, that of their norm.
-
-    Args:
-        table: theta (N, D), q (N, K, D).
-        parameters: those that are looked at.
-        groups: (N,) of each row, the same for rows that share one set of draws; None where none
-            do.
-        truths: whether the truth is a slot; else pools are q's draws alone, and all of them.
-        rows: those that are tested; None for all. Where others chose the parameters, their
-            truths, and the draws they were compared with, are no slots of a shared pool.
-    """
-    if groups is not None:
-        tested = np.ones(len(table), bool)
-        if rows is not None:
-            tested[:] = False
-            tested[rows] = True
-        return _shared(table, parameters, groups, tested)
-    n, k, _ = table.q.shape
-    among = _ranked(n, k, len(parameters)) if truths else np.arange(k)
-    chosen = _players(len(among), _able(n)) if truths else np.arange(len(among))
-    ahead = int(truths)
-    values = np.empty(
-        (n, ahead + len(among), len(parameters)), np.result_type(table.theta, table.q)
-    )
-    values[:, ahead:] = table.q[:, among[:, None], parameters]
-    if truths:
-        values[:, 0] = table.theta[:, parameters]
-        chosen = np.append(0, 1 + chosen)
-    scores = _scores(values, parameters, chosen)
-    return _Slotted(_pools_of(n, len(chosen)), scores, *_moments(values))
-
-
-def _in_units(values: Array) -> Array:
-    """Columns (..., C) that no square leaves the floats of, as they are or by a power of two."""
-    large = np.abs(values).max(axis=tuple(range(values.ndim - 1)), initial=0.0).astype(np.float64)
-    far = (large > 1e100) | ((large < 1e-100) & (large > 0))
-    if not far.any():
-        return values
-    unit = np.where(far, np.exp2(np.floor(np.log2(np.where(far, large, 1.0)))), 1.0)
-    return np.asarray(values / unit)
-
-
-def _moments(values: Array) -> tuple[Array, Array]:
-    """Mean and variance (n, D) of pools (n, P, D), in units of each column."""
-    own = _in_units(values)
-    return own.mean(axis=1, dtype=np.float64), own.var(axis=1, dtype=np.float64)
-
-
-def _scores(
-    values: Array, parameters: NDArray[np.int64], chosen: NDArray[np.int64]
-) -> tuple[SlotRanks, ...]:
-    """Scores of pools (n, P, D) at the chosen slots."""
-    n, points, d = values.shape
-    u = np.empty((d, n, len(chosen)), np.float32)
-    step = max(1, _NUMBERS // points)
-    for column in range(d):
-        for begin in range(0, n, step):
-            part = slice(begin, begin + step)
-            u[column, part] = _mid_ranks(np.ascontiguousarray(values[part, :, column]), chosen)
-    scores = [
-        SlotRanks("theta", int(which), u[column].ravel())
-        for column, which in enumerate(parameters)
-    ]
-    if d > 1:
-        scores.append(SlotRanks("norm", -1, _mid_ranks(norms(values), chosen).ravel()))
-    return tuple(scores)
-
-
-def _shared(
-    table: PosteriorTable,
-    parameters: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    tested: NDArray[np.bool_],
-) -> _Slotted:
-    """Pools of rows that share their draws: every tested truth of a group, then its draws."""
-    n, k, _ = table.q.shape
-    free = np.arange(k) if tested.all() else _halves(k)[1]
-    _, group = np.unique(groups, return_inverse=True)
-    rows_of = [np.flatnonzero(group == label) for label in range(group.max() + 1)]
-    size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)
-    mean, spread = (np.zeros((n, len(parameters))) for _ in range(2))
-    parts: list[tuple[SlotRanks, ...]] = []
-    shared: list[NDArray[np.int64]] = []
-    begin = 0
-    for rows in rows_of:
-        own = rows[tested[rows]]
-        draws = free[_players(len(free), _most(len(rows)))]
-        among = table.q[rows[0]][draws] if len(draws) or len(own) else table.q[rows[0]][:1]
-        values = np.concatenate([table.theta[own], among])[None, :, parameters]
-        chosen = np.arange(values.shape[1])
-        parts.append(_scores(values, parameters, chosen))
-        size[rows], observed[own], first[rows] = len(chosen), np.arange(len(own)), begin
-        mean[rows], spread[rows] = (moment[0] for moment in _moments(values))
-        begin += len(chosen)
-        if len(own) > 1:
-            shared.append(own)
-    joined = tuple(
-        SlotRanks(some[0].of, some[0].which, np.concatenate([score.u for score in some]))
-        for some in zip(*parts, strict=True)
-    )
-    return _Slotted(_Pools(size, observed, first, tuple(shared)), joined, mean, spread)
-
-
-def _most(rows: int) -> int:
-    """Draws of a pool of so many rows, at most: a row of its own has as many as elsewhere."""
-    return PLAYERS if rows == 1 else max(_FEWEST_DRAWS, _POOLED - rows)
-
-
-def _of_rows(
-    name: str, pools: _Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
-) -> SlotRanks:
-    """A score that is known at some rows.
-
-    Args:
-        name: whose it is.
-        pools: of the table.
-        rows: (n,) at which it is known.
-        values: (n, P) of the slots.
-        ratio: whether it is a log ratio of p and q, up to a function of x.
-    """
-    u = np.full(pools.total, np.nan, np.float32)
-    places = pools.first[rows][:, None] + np.arange(values.shape[1])
-    u[places] = _mid_ranks(values)
-    raw = None
-    if ratio:
-        raw = np.full(pools.total, np.nan, np.float32)
-        raw[places] = log_ratios(values, values.max(axis=1))
-    return SlotRanks(name, -1, u, raw)
-
-
-def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:
-    """Log ratios (n, S) less the largest (n,) of their rows, within what single precision sums."""
-    top = np.clip(largest, -_INFINITE, _INFINITE)[:, None]
-    off = np.clip(values, -_INFINITE, _INFINITE) - top
-    return np.asarray(np.clip(off, -_FARTHEST, _FARTHEST), np.float32)
-
-
-# ---- Coordinates of x, and fixed functions of them ----
-
+from validation_core.omnibus.pools import mid_ranks
+from validation_core.types import Array
 
 Mask = NDArray[np.bool_]
 
@@ -476,7 +144,7 @@ def _standard(values: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _XFunctions:
+class XFunctions:
     """Functions of the x of n rows: H columns that sums are taken with."""
 
     columns: NDArray[np.float32]
@@ -496,7 +164,7 @@ class _XFunctions:
         others = sorted({int(axis) for axis in self.along if axis < 0}, reverse=True)
         return [*range(self.coordinates), *others]
 
-    def of(self, rows: NDArray[np.int64]) -> _XFunctions:
+    def of(self, rows: NDArray[np.int64]) -> XFunctions:
         """At some of the rows."""
         if np.array_equal(rows, np.arange(len(self.columns))):
             return self
@@ -506,10 +174,11 @@ class _XFunctions:
         self,
         sums: NDArray[np.float32],
         whole: NDArray[np.float32],
-        weight: _ContrastWeights,
+        weight: ContrastWeights,
         one_sided: Mask,
-    ) -> NDArray[np.float32]:
-        """The largest standardised contrast (A, F, B) along each coordinate, products and balls.
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The largest standardised contrast (A, F, B) along each coordinate, products and balls;
+        and the sum (F, B) of the squares of those with the coordinates' own ranks.
 
         Args:
             sums: with the columns, of features, (H, F, B).
@@ -522,18 +191,19 @@ class _XFunctions:
         other = sums[blocks:] - weight.other_mean[..., None] * whole
         other *= weight.other_scale[..., None]
         _unsigned(other, one_sided)
+        squares = np.square(other[: self.coordinates]).sum(axis=0)
         out = [best]
         for at in self.labels[self.coordinates :]:
             out.append(other[self.along == at].max(axis=0)[None])
         for at in range(self.coordinates):
             np.maximum(best[at], other[self.along == at].max(axis=0), out=best[at])
-        return np.concatenate(out)
+        return np.concatenate(out), squares
 
     def _stretched(
         self,
         sums: NDArray[np.float32],
         whole: NDArray[np.float32],
-        weight: _ContrastWeights,
+        weight: ContrastWeights,
         one_sided: Mask,
     ) -> NDArray[np.float32]:
         """The largest contrast (C, F, B) of all stretches, those of one length at a time.
@@ -560,7 +230,7 @@ class _XFunctions:
                 begin += count
         return best
 
-    def weights(self, variance: Array) -> _ContrastWeights:
+    def weights(self, variance: Array) -> ContrastWeights:
         """Variances of the sums, from those of features (F, n) in each row."""
         f = len(variance)
         blocks = self.coordinates * self.blocks
@@ -585,11 +255,11 @@ class _XFunctions:
         good = (squares > _TINY * safe[:, None]) & (whole > _TINY)[:, None]
         other_scale = np.where(good, 1 / np.sqrt(np.where(good, squares, 1.0)), 0.0)
         turned = (by.transpose(1, 2, 0), scale.transpose(1, 2, 0), mean.T, other_scale.T)
-        return _ContrastWeights(*(np.ascontiguousarray(array, np.float32) for array in turned))
+        return ContrastWeights(*(np.ascontiguousarray(array, np.float32) for array in turned))
 
 
 @dataclass(frozen=True, eq=False)
-class _ContrastWeights:
+class ContrastWeights:
     """What turns sums into standardised contrasts."""
 
     share: NDArray[np.float32]
@@ -610,7 +280,7 @@ def _unsigned(contrasts: NDArray[np.float32], one_sided: Mask) -> None:
         np.abs(contrasts, out=contrasts, where=~one_sided[:, None])
 
 
-def _affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
+def affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
     """Blocks of each coordinate, and how many coordinates, that take no more than their time."""
 
     def seconds(c: int, g: int) -> float:
@@ -635,14 +305,14 @@ def _stretches(g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.concatenate(first), np.concatenate(last)
 
 
-def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) -> _XFunctions:
+def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) -> XFunctions:
     """Functions of coordinates (n, C).
 
     Equal values stay together: a coordinate of few values has fewer blocks with rows in them.
     """
     n, c = values.shape
     g = max(2, min(blocks, n // _LEAST_ROWS))
-    rank = _mid_ranks(values.T).T.astype(np.float64)
+    rank = mid_ranks(values.T).T.astype(np.float64)
     r = np.sqrt(12) * (rank - 0.5)
     inside = np.zeros((n, c, g), np.float32)
     at = np.minimum((rank * g).astype(int), g - 1)
@@ -659,7 +329,7 @@ def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) ->
         along += [-2] * discs.shape[1]
     parts = [inside.reshape(n, c * g), *(functions.astype(np.float32) for functions in smooth)]
     columns = np.concatenate(parts, axis=1)
-    return _XFunctions(columns, c, g, *_stretches(g), np.array(along))
+    return XFunctions(columns, c, g, *_stretches(g), np.array(along))
 
 
 def _balls(r: Array, rng: np.random.Generator) -> Array:

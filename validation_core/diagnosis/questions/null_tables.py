@@ -22,9 +22,10 @@ from validation_core.diagnosis.learning import _unusable, obstacle
 from validation_core.methods.base import Method
 from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
-from validation_core.omnibus import LearnedScore, TableStatistics, statistics_of
+from validation_core.omnibus import UNLEARNED, LearnedScore, TableStatistics, statistics_of
 from validation_core.omnibus.battery import RATIOS, ROUNDING, Battery, EvidenceScale, scale
-from validation_core.omnibus.places import SlotRanks, Slots, log_ratios, norms
+from validation_core.omnibus.magnitudes import magnitudes_beside
+from validation_core.omnibus.pools import SlotRanks, Slots, log_ratios, norms
 from validation_core.rng import stream
 from validation_core.statistics.laws import share_beyond
 from validation_core.statistics.ranks import count, require_numbers
@@ -333,6 +334,34 @@ class _LearnedPools:
 
 
 @dataclass(frozen=True, eq=False)
+class _NullPart:
+    """Statistics that are calibrated together, and the largest of them in each labelling."""
+
+    battery: Battery
+    comparable: EvidenceScale
+    null: NDArray[np.float32]
+    """(B,)."""
+    share: float
+    """Of the level."""
+
+    @classmethod
+    def of(cls, battery: Battery, z: NDArray[np.float32], share: float) -> _NullPart:
+        """From the statistics (B, C) of labellings."""
+        comparable = scale(z, battery.cells)
+        null = comparable.evidence(comparable.normal(z)).max(axis=1)
+        return cls(battery, comparable, null, share)
+
+    def pvalues(self, scores: Sequence[SlotRanks]) -> Float:
+        """Of the largest statistic (T,) of tables; none is below 1 / (B + 1)."""
+        z = self.comparable.normal(self.battery.of_truths(scores))
+        observed = self.comparable.evidence(z).max(axis=1)
+        slack = ROUNDING * np.maximum(np.abs(observed), 1.0)
+        return share_beyond(
+            observed, np.broadcast_to(self.null, (len(observed), len(self.null))), slack
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class _NullVerdict:
     """What is looked at, its pools being q's draws alone, and how large the largest of it gets."""
 
@@ -374,29 +403,36 @@ class _NullVerdict:
         return replace(self, learned=learned, others=self.setup.beside(scores))
 
     @cached_property
-    def _null(self) -> tuple[EvidenceScale, NDArray[np.float32]]:
-        """How families compare, and the largest evidence (B,) of each labelling."""
-        z, cells = self.z, self.setup.battery.cells
-        if self.others is not None:
-            z = np.concatenate([z, self.others.labelled(self.labellings)], axis=1)
-            cells = (*cells, *self.others.cells)
-        comparable = scale(z, cells)
-        return comparable, comparable.evidence(z).max(axis=1)
+    def _parts(self) -> tuple[_NullPart, ...]:
+        """What learns nothing and, where scores are learned, these."""
+        if self.others is None:
+            return (_NullPart.of(self.setup.battery, self.z, 1.0),)
+        learned = self.others.labelled(self.labellings)
+        return (
+            _NullPart.of(self.setup.battery, self.z, UNLEARNED),
+            _NullPart.of(self.others, learned, 1 - UNLEARNED),
+        )
 
     def pvalues(self, trials: _SelfMadeTables) -> Float:
-        """The verdict's p (T,) of tables; none is below 1 / (B + 1)."""
-        scores, (comparable, null) = self._scores(trials), self._null
-        both = [battery for battery in (self.setup.battery, self.others) if battery is not None]
-        z = np.concatenate([battery.of_truths(scores) for battery in both], axis=1)
-        observed = comparable.evidence(z).max(axis=1)
-        slack = ROUNDING * np.maximum(np.abs(observed), 1.0)
-        return share_beyond(observed, np.broadcast_to(null, (len(observed), len(null))), slack)
+        """The verdict's p (T,) of tables, over its parts and their shares of the level."""
+        scores = self._scores(trials)
+        each = [part.pvalues(scores) / part.share for part in self._parts]
+        return np.minimum(1.0, np.minimum.reduce(each))
 
     def _scores(self, trials: _SelfMadeTables) -> list[SlotRanks]:
         """Ranks of the true values among the other draws, by every score that is looked at."""
-        u = self.theta.on(trials).mid_ranks()
+        theta = self.theta.on(trials)
+        u = theta.mid_ranks()
         scores = [
-            SlotRanks("theta", int(parameter), u[parameter]) for parameter in self.setup.parameters
+            SlotRanks(
+                "theta",
+                int(parameter),
+                u[parameter],
+                magnitude=magnitudes_beside(
+                    self.theta.ordered[parameter], theta.truth[parameter], theta.own[parameter]
+                ),
+            )
+            for parameter in self.setup.parameters
         ]
         if self.norm is not None:
             scores.append(SlotRanks("norm", -1, self._norms(trials)))

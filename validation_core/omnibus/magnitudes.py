@@ -1,0 +1,181 @@
+"""How far a slot lies from the others of its row: errors that leave every rank as it is.
+
+A rank within a row says nothing of distance. True values 30 sd away, q's draws on a grid, and
+draws where the prior is zero are seen by the raw values alone: a slot's distance from its row's
+median, its distance to the nearest other slot, and how many of all slots lie outside the range of
+those that play the truth. Each treats the slots of a row alike, so that relabelling stays exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri_exp
+
+from validation_core.types import Array
+
+FAR = (4.0, 10.0)
+"""Distances from the row's median, in its robust sd, beyond which slots are counted."""
+_FARTHEST = 1e30  # what is farther is as far
+_NEAREST = 1e-6  # robust sds: what is nearer coincides
+_MAD = 1.4826  # times the median absolute deviation is the sd of a normal law
+
+
+class Magnitudes(NamedTuple):
+    """Of one parameter's slots (E,), or of truths (T, N) beside them."""
+
+    value: Array
+    far: NDArray[np.float32]
+    """|value - median of the row's slots|, in their robust sd."""
+    gap: NDArray[np.float32]
+    """Log distance to the nearest other slot of the row, in their robust sd."""
+
+    def at(self, index: NDArray[np.int64]) -> Magnitudes:
+        """At some places of the last axis."""
+        return Magnitudes(*(part[..., index] for part in self))
+
+
+def centres(values: Array) -> tuple[Array, Array]:
+    """Median and robust sd (n, 1) of rows (n, P): the sd about the median where most are equal."""
+    centre = np.median(values, axis=-1, keepdims=True).astype(np.float64)
+    with np.errstate(over="ignore"):
+        off = np.abs(values - centre)
+        spread = _MAD * np.median(off, axis=-1, keepdims=True)
+        if not np.all(spread > 0):
+            unit = np.maximum(off.max(axis=-1, keepdims=True), 1e-300)
+            sd = unit * np.sqrt(np.square(off / unit).mean(axis=-1, keepdims=True))
+            spread = np.where(spread > 0, spread, sd)
+    return centre, np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
+
+
+def magnitudes(values: Array, chosen: NDArray[np.int64]) -> Magnitudes:
+    """Of the chosen slots of rows (n, P), each (n, C)."""
+    centre, spread = centres(values)
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    gap = np.empty(values.shape)
+    np.put_along_axis(gap, order, _nearest(ordered), axis=-1)
+    few = values[:, chosen]
+    return Magnitudes(few, _far(few, centre, spread), _log_gap(gap[:, chosen], spread))
+
+
+def magnitudes_beside(ordered: Array, truth: Array, own: Array | None = None) -> Magnitudes:
+    """Of truths (T, N) whose rows' draws are the slots.
+
+    Args:
+        ordered: every row's draws (N, K), ascending.
+        truth: (N, T).
+        own: (N, T) the draw of the row that plays the truth, and is no neighbour; None: none does.
+    """
+    centre, spread = centres(ordered)
+    n, k = ordered.shape
+    rows = np.arange(n)[:, None]
+    # The nearest of the others: one of two on either side, whichever of them is not its own draw.
+    around = _searched(ordered, truth)[..., None] + np.arange(-2, 2)
+    there = (around >= 0) & (around < k)
+    if own is not None:
+        there &= around != _searched(ordered, own)[..., None]
+    near = ordered[rows[..., None], np.clip(around, 0, k - 1)]
+    with np.errstate(over="ignore"):
+        gap = np.where(there, np.abs(near - truth[..., None]), np.inf).min(axis=-1)
+    gap = np.where(np.isfinite(gap), gap, 0.0)
+    return Magnitudes(truth.T, _far(truth, centre, spread).T, _log_gap(gap, spread).T)
+
+
+def _searched(ordered: Array, values: Array) -> NDArray[np.int64]:
+    """Where values (N, T) would stand in their ascending rows (N, K)."""
+    return np.stack([row.searchsorted(some) for row, some in zip(ordered, values, strict=True)])
+
+
+def _nearest(ordered: Array) -> Array:
+    """Distance (n, P) to the nearest other value of ascending rows (n, P)."""
+    if ordered.shape[-1] < 2:
+        return np.zeros(ordered.shape)
+    with np.errstate(over="ignore"):
+        steps = np.diff(ordered, axis=-1).astype(np.float64)
+    first, last = steps[:, :1], steps[:, -1:]
+    return np.concatenate([first, np.minimum(steps[:, 1:], steps[:, :-1]), last], axis=-1)
+
+
+def _far(values: Array, centre: Array, spread: Array) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        return np.minimum(np.abs(values - centre) / spread, _FARTHEST).astype(np.float32)
+
+
+def _log_gap(gap: Array, spread: Array) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        relative = np.minimum(gap / spread, _FARTHEST)
+    return np.log(relative + _NEAREST).astype(np.float32)
+
+
+class Outside(NamedTuple):
+    """Slots of one parameter outside the range of those that play the truth."""
+
+    below: int
+    above: int
+    slots: int
+    """Of all rows that are looked at."""
+    low: float
+    high: float
+    """The range."""
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Of every parameter all slots: how many lie outside the range of those that play the truth.
+
+    If q is right, each of the k lowest slots plays the truth with the chance of any other, so that
+    none of them does with probability (1 - N / E)^k.
+    """
+
+    values: Array
+    """(D, E) of all pools' slots."""
+    ordered: tuple[Array, ...]
+    """(D,) of the rows that are tested, ascending."""
+    log_other: float
+    """log(1 - N / E): that a slot does not play the truth."""
+
+    @classmethod
+    def of(cls, values: Array, tested: NDArray[np.bool_], rows: int) -> Support:
+        """Of values (D, E), those slots that belong to the tested rows' pools."""
+        ordered = tuple(np.sort(some[tested]) for some in values)
+        share = rows / max(int(tested.sum()), rows + 1)
+        return cls(values, ordered, float(np.log1p(-share)))
+
+    def statistics(self, at: NDArray[np.int64]) -> NDArray[np.float32]:
+        """|z| (B, D) of labellings whose slots that play the truth are `at` (n, B)."""
+        ends = ((some[at].min(axis=0), some[at].max(axis=0)) for some in self.values)
+        return self._standardised(list(ends))
+
+    def of_truths(self, values: Array) -> NDArray[np.float32]:
+        """|z| (T, D) of truths (D, T, n)."""
+        return self._standardised([(some.min(axis=-1), some.max(axis=-1)) for some in values])
+
+    def outside(self, parameter: int, at: NDArray[np.int64]) -> Outside:
+        """Of one parameter, by its place, under one labelling (n,)."""
+        truth, ordered = self.values[parameter][at], self.ordered[parameter]
+        below, above = self._counts(ordered, truth.min(), truth.max())
+        return Outside(
+            int(below), int(above), len(ordered), float(truth.min()), float(truth.max())
+        )
+
+    @staticmethod
+    def _counts(
+        ordered: Array, low: Array, high: Array
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        below = np.asarray(ordered.searchsorted(low, side="left"), np.int64)
+        within = np.asarray(ordered.searchsorted(high, side="right"), np.int64)
+        return below, len(ordered) - within
+
+    def _standardised(self, ends: list[tuple[Array, Array]]) -> NDArray[np.float32]:
+        """Normal |z| as improbable as what lies beyond either end, or beyond both."""
+        z = []
+        for (low, high), ordered in zip(ends, self.ordered, strict=True):
+            sides = [-self.log_other * side for side in self._counts(ordered, low, high)]
+            both = sides[0] + sides[1]
+            log_p = np.minimum(-np.maximum(*sides), np.log1p(both) - both)
+            z.append(-ndtri_exp(log_p - np.log(2)))
+        return np.stack(z, axis=-1).astype(np.float32)
