@@ -103,12 +103,14 @@ def test_labellings_of_rows_and_of_shared_pools_are_uniform():
 
 def test_an_equal_labelling_has_equal_evidence_however_many_are_worked_out_together():
     one, more = learned()(np.random.default_rng(0), N, K)
+    scores = more.pop("learned")
     asked = statistics_of(one, 0, **more)
-    slots = np.repeat(asked.battery.pools.observed[None], 50, axis=0)
-    alone = asked.battery.statistics(asked.battery.pools.observed[None])
-    np.testing.assert_allclose(
-        asked.battery.statistics(slots), alone.repeat(50, 0), atol=2e-6, rtol=2e-6
-    )
+    for every in (asked.battery, asked.beside(scores)):
+        slots = np.repeat(every.pools.observed[None], 50, axis=0)
+        alone = every.statistics(every.pools.observed[None])
+        np.testing.assert_allclose(
+            every.statistics(slots), alone.repeat(50, 0), atol=2e-6, rtol=2e-6
+        )
 
 
 def by_claim(one: OmnibusResult) -> dict[Claim, float]:

@@ -219,8 +219,12 @@ class OmnibusResult:
         at = self.first(wanted)
         return 1.0 if at is None else float(self.adjusted[at])
 
-    def _order(self, at: int | None) -> tuple[float, float]:
-        return (2.0, 0.0) if at is None else (float(self.adjusted[at]), -float(self.evidence[at]))
+    def _order(self, at: int | None) -> tuple[float, bool, float]:
+        """The smallest p first; among equal ones what names a parameter, then the clearest."""
+        if at is None:
+            return 2.0, False, 0.0
+        several = self.claims[at].family in battery.SUMS
+        return float(self.adjusted[at]), several, -float(self.evidence[at])
 
     def critical(self, alpha: float, family: Family) -> float:
         """The |z| at which a family is found at this level; inf without the family."""
