@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.keys import JSON, Arrays
+from validation_core.settings import CACHE
 
 # ---- Where results go while the disk takes none ----
 #
@@ -844,8 +845,7 @@ def _unlink(path: Path) -> bool:
 
 
 def _default_root() -> Path:
-    cache_folder = os.environ.get("NPTLAB_CACHE")
-    return Path(cache_folder) if cache_folder else platformdirs.user_cache_path("nptlab")
+    return CACHE.value() or platformdirs.user_cache_path("nptlab")
 
 
 # ---- A specification as a person reads it, from its canonical text alone ----
