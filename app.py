@@ -28,6 +28,7 @@ from pages.ui import gate, memory
 from validation_core import settings
 
 memory.spare()
+gate.take_long_cookies()
 
 _PAUSE = 1.0  # seconds before workers import torch: a first visitor's page goes first
 

@@ -745,7 +745,7 @@ class Store:
             return reader(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except MemoryError:
+        except (MemoryError, ImportError):
             raise  # says nothing about the file
         except Exception as error:  # what a damaged file makes its reader raise
             if isinstance(error, OSError) and error.errno in _NOT_THE_FILE:

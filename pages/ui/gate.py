@@ -18,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
+from websockets import http11
 
 from pages.ui import visitors
 from validation_core.settings import EMBED, HOSTS, hostname
@@ -49,11 +50,21 @@ HEADERS = {
 _CLOSED = re.compile(r"/_stcore/(metrics|agent/)")
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 _EMBED = re.compile(r"(^|&)embed(=1?)?(?=&|$)", re.IGNORECASE)
+_COOKIES = 2**16  # bytes
 _YEAR = 365 * 24 * 3600
 _FULL = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="20">
 <title>NPT Lab</title><body style="font:1.1rem/1.5 sans-serif;max-width:34rem;margin:4rem auto;\
 padding:0 1rem;color-scheme:light dark"><h1 style="font-size:1.5rem">No room just now</h1>
 <p>{why}</p><p>This page tries again by itself.</p>"""
+
+
+def take_long_cookies() -> None:
+    """Open a page's own connection wherever the page itself is answered.
+
+    All applications on a host share their cookies, which may take 64 KB of a request; the library
+    that opens connections gives up at 8 KB, and the page would wait for ever.
+    """
+    http11.MAX_LINE_LENGTH = max(http11.MAX_LINE_LENGTH, _COOKIES)
 
 
 class Gate:
