@@ -263,9 +263,6 @@ def test_stores_are_told_apart_by_the_environment(services, tmp_path):
 @pytest.fixture
 def operated(monkeypatch):
     monkeypatch.setenv("NPTLAB_ADMIN", "open sesame, please")
-    visitors.limits.cache_clear()
-    yield
-    visitors.limits.cache_clear()
 
 
 @pytest.mark.usefixtures("operated")

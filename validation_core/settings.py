@@ -179,8 +179,8 @@ def scheduler(text: str) -> str:
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
         raise ValueError(
-            f"A scheduler's address (NPTLAB_SCHEDULER, --engine dask:ADDRESS) is like "
-            f"tcp://host:8786; got {text!r}. Copy the one that `dask scheduler` prints."
+            f"NPTLAB_SCHEDULER (or --engine dask:ADDRESS) is an address like tcp://host:8786; got "
+            f"{text!r}. Copy the one that `dask scheduler` prints."
         )
     return text
 

@@ -845,7 +845,10 @@ def _unlink(path: Path) -> bool:
 
 
 def _default_root() -> Path:
-    return CACHE.value() or platformdirs.user_cache_path("nptlab")
+    try:
+        return CACHE.value() or platformdirs.user_cache_path("nptlab").expanduser()
+    except RuntimeError:  # a user without a home
+        return Path(os.devnull, "nptlab")
 
 
 # ---- A specification as a person reads it, from its canonical text alone ----
