@@ -1,4 +1,4 @@
-"""Permission bits that bind these tests too, where root runs them: its capabilities are laid down."""
+"""Permission bits that bind these tests where root runs them: it lays capabilities down."""
 
 import ctypes
 import os

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, visitors
+from pages.ui import jobs
 from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import keys

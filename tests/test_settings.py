@@ -1,4 +1,4 @@
-"""Settings of the environment: each is known in one place, and said at the start where it is wrong."""
+"""Settings of the environment: known in one place, and said at the start where one is wrong."""
 
 import os
 import subprocess

@@ -238,6 +238,14 @@ def hold(upload: Upload) -> None:
         _state.tables[upload] = name
 
 
+def others_hold(digest: str) -> bool:
+    """Whether another visitor has the table of this digest in memory: on a page of his."""
+    name = visitor()
+    with _state.lock:
+        tables = list(_state.tables.items())
+    return any(upload.digest == digest and whose != name for upload, whose in tables)
+
+
 def too_many_jobs(own: int, total: int) -> str:
     """Why a visitor may start no more jobs, in words; empty where he may.
 
