@@ -24,9 +24,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import config
 
-from pages.ui import gate, memory, visitors
+from pages.ui import gate, memory
+from validation_core import settings
 
 memory.spare()
+gate.take_long_cookies()
 
 _PAUSE = 1.0  # seconds before workers import torch: a first visitor's page goes first
 
@@ -34,17 +36,12 @@ _EVERYWHERE = "0.0.0.0"
 
 
 def check_settings() -> None:
-    """End with one line where the environment asks for what there is not."""
+    """End with one line, and exit code 2, where the environment asks for what there is not."""
     try:
-        gate.allowed_names()
-        gate.embedding()
-        visitors.limits()
-        visitors.admin_token()
-        if os.environ.get("NPTLAB_PUBLIC", "0") not in ("0", "1"):
-            value = os.environ["NPTLAB_PUBLIC"]
-            raise ValueError(f"NPTLAB_PUBLIC is 1 or not set; got {value!r}. Unset it.")
+        settings.check(server=True)
     except ValueError as refusal:
-        raise SystemExit(f"error: {refusal}") from None
+        print(f"error: {refusal}", file=sys.stderr, flush=True)
+        raise SystemExit(2) from None
 
 
 def open_to_others() -> None:
@@ -54,8 +51,7 @@ def open_to_others() -> None:
     settings, `--server.address` and STREAMLIT_SERVER_ADDRESS, go before.
     """
     own = config._server_mode == "starlette-app" and "STREAMLIT_SERVER_ADDRESS" not in os.environ
-    wanted = os.environ.get("NPTLAB_PUBLIC") == "1" and own
-    if not wanted or config.get_option("server.address") != "localhost":
+    if not (settings.PUBLIC.value() and own) or config.get_option("server.address") != "localhost":
         return
     if os.name == "nt":
         raise SystemExit("On Windows write --server.address 0.0.0.0 instead of NPTLAB_PUBLIC=1.")

@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 CORE = ROOT / "validation_core"
 # Each layer may import itself and the layers above it in this list.
 LAYERS = (
-    {"types", "keys", "rng"},
+    {"types", "keys", "rng", "settings"},
     {"statistics", "learn", "store", "study"},
     {"sampling", "omnibus", "tables", "figures.style", "figures.marks",
      "figures.plotly", "figures.outcome", "figures.live",

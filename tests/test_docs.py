@@ -19,7 +19,7 @@ from validation_core.methods import METHODS
 from validation_core.sweep import trials
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SETTING = re.compile(r"\bNPTLAB_[A-Z]+\b")
+SETTING = re.compile(r"\bNPTLAB_[A-Z0-9]+\b")
 RUN = (
     "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt "
     "&& .venv/bin/streamlit run app.py"

@@ -591,7 +591,7 @@ def test_start_reads_the_environment(monkeypatch, store):
     with pytest.raises(ValueError, match="local or serial; got 'cloud'"):
         engines.start(store)
     monkeypatch.setenv("NPTLAB_ENGINE", "local")
-    for size, rule in (("two", "whole number"), ("0", "at least one worker")):
+    for size, rule in (("two", "whole number"), ("0", "from 1 to 256")):
         monkeypatch.setenv("NPTLAB_WORKERS", size)
         with pytest.raises(ValueError, match=rule):
             engines.start(store)

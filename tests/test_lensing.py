@@ -217,7 +217,7 @@ def save_h5(path, array):
 
 @pytest.mark.parametrize("save", [save_npy, save_npz, save_h5])
 def test_probes_are_read(save, tmp_path, monkeypatch):
-    monkeypatch.setenv(lensing.PROBES, str(save(tmp_path, blobs(channels=3))))
+    monkeypatch.setenv("NPTLAB_PROBES", str(save(tmp_path, blobs(channels=3))))
     benchmark = Lensing(galaxies="probes")
     assert benchmark.sources().shape == (40, PIXELS)
     mean = benchmark._system.mean.reshape(16, 16)
@@ -237,8 +237,8 @@ def test_reduced_by_area_means(side):
 
 
 def refused(monkeypatch, path):
-    monkeypatch.setenv(lensing.PROBES, str(path))
-    with pytest.raises(ValueError, match=lensing.PROBES + r"|Galaxy images") as caught:
+    monkeypatch.setenv("NPTLAB_PROBES", str(path))
+    with pytest.raises(ValueError, match="NPTLAB_PROBES" + r"|Galaxy images") as caught:
         Lensing(galaxies="probes").x(1, stream(0))
     return str(caught.value)
 
@@ -256,7 +256,7 @@ def test_another_file_of_probes_has_another_key(monkeypatch, tmp_path):
 
 
 def test_probes_without_a_file_are_refused(monkeypatch, tmp_path):
-    monkeypatch.delenv(lensing.PROBES, raising=False)
+    monkeypatch.delenv("NPTLAB_PROBES", raising=False)
     with pytest.raises(ValueError, match="got no environment variable NPTLAB_PROBES"):
         Lensing(galaxies="probes").x(1, stream(0))
     assert "no such file" in refused(monkeypatch, tmp_path / "none.npy")

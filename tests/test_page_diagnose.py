@@ -259,7 +259,7 @@ def test_a_file_on_the_server(visited, tmp_path, monkeypatch):
     inside = tmp_path / "inside"
     inside.mkdir()
     np.savez(inside / "run.npz", **table(n=30))
-    monkeypatch.setenv(local.VARIABLE, str(inside))
+    monkeypatch.setenv("NPTLAB_FILES", str(inside))
     page = choose(visited(), "path")
     box = page.selectbox(key="path")
     assert box.options == ["run.npz"]
@@ -274,7 +274,7 @@ def test_a_file_on_the_server(visited, tmp_path, monkeypatch):
             assert not page.table
         page.selectbox(key="path").set_value("run.npz").run()
     assert "30 simulations with 8 draws" in texts(page)
-    monkeypatch.setenv(local.VARIABLE, str(tmp_path / "gone"))
+    monkeypatch.setenv("NPTLAB_FILES", str(tmp_path / "gone"))
     assert "must name a folder" in texts(page.run())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, visitors
+from pages.ui import jobs
 from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import keys
@@ -263,9 +263,6 @@ def test_stores_are_told_apart_by_the_environment(services, tmp_path):
 @pytest.fixture
 def operated(monkeypatch):
     monkeypatch.setenv("NPTLAB_ADMIN", "open sesame, please")
-    visitors.limits.cache_clear()
-    yield
-    visitors.limits.cache_clear()
 
 
 @pytest.mark.usefixtures("operated")

@@ -205,10 +205,10 @@ def test_a_long_list_is_cut_and_says_so(shelf, monkeypatch):
 
 
 def test_the_folder_is_off_until_it_is_named(shelf, monkeypatch):
-    monkeypatch.delenv(source.VARIABLE, raising=False)
+    monkeypatch.delenv("NPTLAB_FILES", raising=False)
     assert source.folder() is None
-    monkeypatch.setenv(source.VARIABLE, str(shelf))
+    monkeypatch.setenv("NPTLAB_FILES", str(shelf))
     assert source.folder() == shelf.resolve()
-    monkeypatch.setenv(source.VARIABLE, str(shelf / "a.npz"))
+    monkeypatch.setenv("NPTLAB_FILES", str(shelf / "a.npz"))
     with pytest.raises(ValueError, match="must name a folder"):
         source.folder()

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.keys import JSON, Arrays
+from validation_core.settings import CACHE
 
 # ---- Where results go while the disk takes none ----
 #
@@ -744,7 +745,7 @@ class Store:
             return reader(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except MemoryError:
+        except (MemoryError, ImportError):
             raise  # says nothing about the file
         except Exception as error:  # what a damaged file makes its reader raise
             if isinstance(error, OSError) and error.errno in _NOT_THE_FILE:
@@ -844,8 +845,10 @@ def _unlink(path: Path) -> bool:
 
 
 def _default_root() -> Path:
-    cache_folder = os.environ.get("NPTLAB_CACHE")
-    return Path(cache_folder) if cache_folder else platformdirs.user_cache_path("nptlab")
+    try:
+        return CACHE.value() or platformdirs.user_cache_path("nptlab").expanduser()
+    except RuntimeError:  # a user without a home
+        return Path(os.devnull, "nptlab")
 
 
 # ---- A specification as a person reads it, from its canonical text alone ----

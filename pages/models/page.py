@@ -7,6 +7,7 @@ from pages.ui import jobs, recent, visitors
 from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.engine import SelfCheck
+from validation_core.settings import ADMIN
 from validation_core.store import StoreEntry
 
 _MIB, _GIB = 2**20, 2**30
@@ -42,7 +43,7 @@ def _say_token() -> None:
 
 def _log_in() -> None:
     """Where whoever runs the server for others says that it is he."""
-    if not visitors.admin_token():
+    if not ADMIN.value():
         return
     with st.popover("I run this server", icon=":material/key:", type="tertiary"):
         st.text_input("Admin token", type="password", key="token", on_change=_say_token)

@@ -8,11 +8,9 @@ never passed on where Streamlit would ask the network about it.
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import quote, urlsplit
 
@@ -20,8 +18,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
+from websockets import http11
 
 from pages.ui import visitors
+from validation_core.settings import EMBED, HOSTS, hostname
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -49,8 +49,8 @@ HEADERS = {
 
 _CLOSED = re.compile(r"/_stcore/(metrics|agent/)")
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
-_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?", re.IGNORECASE)
 _EMBED = re.compile(r"(^|&)embed(=1?)?(?=&|$)", re.IGNORECASE)
+_COOKIES = 2**16  # bytes
 _YEAR = 365 * 24 * 3600
 _FULL = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="20">
 <title>NPT Lab</title><body style="font:1.1rem/1.5 sans-serif;max-width:34rem;margin:4rem auto;\
@@ -58,13 +58,22 @@ padding:0 1rem;color-scheme:light dark"><h1 style="font-size:1.5rem">No room jus
 <p>{why}</p><p>This page tries again by itself.</p>"""
 
 
+def take_long_cookies() -> None:
+    """Open a page's own connection wherever the page itself is answered.
+
+    All applications on a host share their cookies, which may take 64 KB of a request; the library
+    that opens connections gives up at 8 KB, and the page would wait for ever.
+    """
+    http11.MAX_LINE_LENGTH = max(http11.MAX_LINE_LENGTH, _COOKIES)
+
+
 class Gate:
     """Refuses what must not come in, gives each browser its cookie, bounds what visitors take."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._names = allowed_names()
-        self._headers = _framed(embedding())
+        self._names = _allowed_names()
+        self._headers = _framed(EMBED.value())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -75,7 +84,7 @@ class Gate:
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send, headers, refused=refusal is not None)
             return
-        token = _token(headers)
+        token = visitors.cookie(headers.getlist("cookie"))
         fresh = _fresh_token() if not token and _is_document(scope, headers) else ""
         answer = refusal or _embedded(scope, headers) or self._no_room(scope, headers, token)
         with_headers = _adding(send, self._headers, fresh, secure=_is_secure(scope, headers))
@@ -88,7 +97,7 @@ class Gate:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Why a request is not answered, or None."""
-        host = visitors.hostname(headers.get("host", ""))
+        host = hostname(headers.get("host", ""))
         if not (visitors.is_loopback(host) or _is_address(host) or host in self._names):
             return PlainTextResponse(
                 "A request must name a host that this server is known by. Whoever runs it allows "
@@ -111,7 +120,7 @@ class Gate:
         self, scope: Scope, receive: Receive, send: Send, headers: Headers, *, refused: bool
     ) -> None:
         """A page's own connection; another browser's session is not taken up again by it."""
-        name = visitors.name_of(_token(headers))
+        name = visitors.name_of(visitors.cookie(headers.getlist("cookie")))
         if refused or not visitors.enter(name):
             await receive()
             await send({"type": "websocket.close", "code": 1008 if refused else 1013})
@@ -159,37 +168,10 @@ class Gate:
             visitors.end_upload(session, length)
 
 
-def allowed_names() -> frozenset[str]:
-    """Names that this server is known by, beside this machine's own.
-
-    Raises:
-        ValueError: where NPTLAB_HOSTS holds what is no name of a host.
-    """
-    texts = os.environ.get("NPTLAB_HOSTS", "").replace(",", " ").split()
-    for text in texts:
-        if visitors.hostname(text) != text.lower():
-            raise ValueError(
-                f"NPTLAB_HOSTS holds names such as lab.example.org, with commas between; got "
-                f"{text!r}. Leave out scheme, port and path."
-            )
+def _allowed_names() -> frozenset[str]:
+    """Names that this server is known by, beside this machine's own."""
     own = config.get_option("browser.serverAddress"), *config.get_option("server.allowedHosts")
-    return frozenset(name.lower().rstrip(".") for name in (*texts, *own) if name)
-
-
-def embedding() -> tuple[str, ...]:
-    """Origins whose pages may show ours in a frame, beside our own.
-
-    Raises:
-        ValueError: where NPTLAB_EMBED holds what is no origin.
-    """
-    texts = os.environ.get("NPTLAB_EMBED", "").replace(",", " ").split()
-    for text in texts:
-        if not _ORIGIN.fullmatch(text):
-            raise ValueError(
-                "NPTLAB_EMBED holds origins such as https://moodle.example.org, with commas "
-                f"between; got {text!r}. Leave out path and wildcard."
-            )
-    return tuple(texts)
+    return frozenset(name.lower().rstrip(".") for name in (*HOSTS.value(), *own) if name)
 
 
 def _framed(origins: Sequence[str]) -> Mapping[str, str]:
@@ -222,9 +204,17 @@ def _is_address(host: str) -> bool:
 def _is_foreign(headers: Headers) -> bool:
     """Whether a browser says that a page of another site asks."""
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    if origin is not None and _place(origin) != headers.get("host", "").lower():
         return True
     return headers.get("sec-fetch-site") == "cross-site"
+
+
+def _place(origin: str) -> str:
+    """The host and port of an origin; empty for what is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _own_origin(scope: Scope, headers: Headers) -> Scope:
@@ -263,15 +253,6 @@ def _is_secure(scope: Scope, headers: Headers) -> bool:
 
 def _fresh_token() -> str:
     return secrets.token_urlsafe(24)
-
-
-def _token(headers: Headers) -> str:
-    """The visitor's cookie, if it is one of ours."""
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(visitors.COOKIE)
-    except CookieError:
-        return ""
-    return morsel.value if morsel is not None and visitors.name_of(morsel.value) else ""
 
 
 def _adding(send: Send, own: Mapping[str, str], token: str, *, secure: bool) -> Send:

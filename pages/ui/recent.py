@@ -11,13 +11,14 @@ from typing import TypedDict, cast
 
 import streamlit as st
 
-from pages.ui import address
+from pages.ui import address, visitors
 from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.diagnosis import tasks
 from validation_core.tables import Upload
 
 _KEPT = 8
+_SPEC = "recent"
 _ADDRESS = "table"
 _OPEN = "recent-open"
 
@@ -49,12 +50,7 @@ def remember(label: str, upload: Upload) -> None:
     known = listed()
     if known and known[0] == entry:
         return
-    others = [other for other in known if other["digest"] != upload.digest]
-    about = {"label": "A browser's list of tables", "tables": [entry, *others][:_KEPT]}
-    try:
-        services().store.save("results", _key(), {}, spec="recent", meta=about)
-    except OSError as error:  # it is open, but will not be listed
-        services().store.note(str(error))
+    _list([entry, *_without(known, upload.digest)][:_KEPT])
 
 
 def listed() -> Sequence[RecentTable]:
@@ -106,15 +102,47 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
 
 
 def delete(digest: str) -> None:
-    """Let the store forget one of this browser's tables; results from it stay, under its hash."""
-    if any(entry["digest"] == digest for entry in listed()):
-        services().store.delete("tables", digest)
+    """Take a table off this browser's list; the store forgets it with the last who has it.
+
+    Results from it stay, under its hash.
+    """
+    known, store = listed(), services().store
+    others = _without(known, digest)
+    if len(others) == len(known):
+        return
+    _list(others)  # first: of two who delete it at once, one finds nobody else
+    st.session_state.pop("recent", None)
+    if not (visitors.others_hold(digest) or _others_list(digest)):
+        store.delete("tables", digest)
 
 
 def forget() -> None:
     """Take the table out of the address; it stays listed."""
     address.ask(_ADDRESS)
     st.session_state.pop(_OPEN, None)
+
+
+def _list(tables: Sequence[RecentTable]) -> None:
+    """Keep this browser's list in place of the one before."""
+    store, about = services().store, {"label": "A browser's list of tables", "tables": [*tables]}
+    try:
+        store.save("results", _key(), {}, spec=_SPEC, meta=about)
+    except OSError as error:  # what is open stays open, but will not be listed
+        store.note(str(error))
+
+
+def _without(tables: Sequence[RecentTable], digest: str) -> list[RecentTable]:
+    return [entry for entry in tables if entry["digest"] != digest]
+
+
+def _others_list(digest: str) -> bool:
+    """Whether another browser has this table on its list."""
+    lists = (
+        cast("Sequence[RecentTable]", entry.meta["tables"])
+        for entry in services().store.entries()
+        if entry.spec == _SPEC and entry.key != _key()
+    )
+    return any(len(_without(tables, digest)) < len(tables) for tables in lists)
 
 
 def _open(digest: str) -> None:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
 import threading
 import uuid
 import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit import config, runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from validation_core.settings import ADMIN, HOSTS, LIMITS, PUBLIC, Share, hostname
 
 if TYPE_CHECKING:  # numpy reads how many threads it may use when it is imported: app.py says first
     from validation_core.tables import Upload
@@ -31,51 +31,26 @@ COOKIE = "nptlab"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")
 _MB = 10**6
 _KNOWN = 10_000  # sessions whose visitor is remembered, long after they ended
-_LENGTH = 16  # characters of a token
-
-
-class Share(NamedTuple):
-    """How much of something one visitor may have, and all of them together."""
-
-    own: int
-    all: int
-
-
-class Limits(NamedTuple):
-    """What visitors may take of this server."""
-
-    jobs: Share = Share(12, 120)
-    """Jobs under way."""
-    pages: Share = Share(30, 300)
-    """Pages open at once."""
-    uploads: Share = Share(600, 3000)
-    """MB of files that were sent and are still listed on a page."""
-    tables: Share = Share(1500, 6000)
-    """MB of tables in memory, read from such files."""
-
-
-@cache
-def limits() -> Limits:
-    """The limits of this server: NPTLAB_LIMITS, such as `jobs=4/40 pages=20/200`, or the usual.
-
-    Raises:
-        ValueError: for anything else.
-    """
-    text = os.environ.get("NPTLAB_LIMITS", "")
-    known = Limits._fields
-    chosen: dict[str, Share] = {}
-    for part in text.replace(",", " ").split():
-        match = re.fullmatch(r"([a-z]+)=([0-9]{1,9})/([0-9]{1,9})", part)
-        if match is None or match[1] not in known or not 0 < int(match[2]) <= int(match[3]):
-            raise ValueError(
-                f"NPTLAB_LIMITS says how much one visitor and all may have of "
-                f"{', '.join(sorted(known))}, such as jobs=4/40; got {part!r}. Correct it."
-            )
-        chosen[match[1]] = Share(int(match[2]), int(match[3]))
-    return Limits()._replace(**chosen)
+_BLANK = " \t"
 
 
 # ---- Who a visitor is ----
+
+
+def cookie(headers: Iterable[str]) -> str:
+    """The visitor's own cookie, the first that is one of ours; empty where there is none.
+
+    The only reader of cookies: names and values of others on this host may be anything.
+
+    Args:
+        headers: Cookie headers of one request.
+    """
+    for header in headers:
+        for part in header.split(";"):
+            name, _, value = part.strip(_BLANK).partition("=")
+            if name.rstrip(_BLANK) == COOKIE and name_of(value.lstrip(_BLANK)):
+                return value.lstrip(_BLANK)
+    return ""
 
 
 def name_of(token: str) -> str:
@@ -86,8 +61,8 @@ def name_of(token: str) -> str:
 def visitor() -> str:
     """Who looks at this page: one name per browser, so that a reload keeps it."""
     if "visitor" not in st.session_state:
-        cookie = str(st.context.cookies.get(COOKIE, ""))
-        st.session_state["visitor"] = name_of(cookie) or f"session {uuid.uuid4().hex}"
+        name = name_of(cookie(st.context.headers.get_all("Cookie")))
+        st.session_state["visitor"] = name or f"session {uuid.uuid4().hex}"
     name, session = str(st.session_state["visitor"]), _session()
     with _state.lock:
         _state.owners.pop(session, None)  # the latest stands last
@@ -115,10 +90,8 @@ def is_admin() -> bool:
 
 def operated() -> bool:
     """Whether this server is run for others, as far as its settings tell."""
-    settings = ("NPTLAB_PUBLIC", "NPTLAB_HOSTS", "NPTLAB_ADMIN")
-    return any(os.environ.get(name) for name in settings) or not is_loopback(
-        config.get_option("server.address") or "0.0.0.0"
-    )
+    said = PUBLIC.value() or HOSTS.value() or ADMIN.value()
+    return bool(said) or not is_loopback(config.get_option("server.address") or "0.0.0.0")
 
 
 def is_loopback(host: str) -> bool:
@@ -129,24 +102,9 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def admin_token() -> str:
-    """NPTLAB_ADMIN; empty where nobody can become an admin.
-
-    Raises:
-        ValueError: for one that could be guessed.
-    """
-    token = os.environ.get("NPTLAB_ADMIN", "")
-    if token and len(token) < _LENGTH:
-        raise ValueError(
-            f"NPTLAB_ADMIN has at least {_LENGTH} characters, or it is guessed; got {len(token)}. "
-            "Take those of `openssl rand -hex 16`."
-        )
-    return token
-
-
 def become_admin(token: str) -> bool:
     """Whether this is the admin's token: then this session is his."""
-    right = hmac.compare_digest(token.encode(), admin_token().encode()) and bool(token)
+    right = hmac.compare_digest(token.encode(), ADMIN.value().encode()) and bool(token)
     st.session_state["admin"] = right
     return right
 
@@ -156,17 +114,6 @@ def _is_local() -> bool:
     headers = st.context.headers
     passed = any(name in headers for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host"))
     return not passed and is_loopback(hostname(headers.get("Host", "localhost")))
-
-
-def hostname(host: str) -> str:
-    """The name of a Host header, without its port; empty for what is none."""
-    try:
-        parts = urlsplit(f"//{host}")
-        _ = parts.port  # which may be no number
-    except ValueError:
-        return ""
-    odd = parts.username or parts.password or parts.path or parts.query or parts.fragment
-    return "" if odd else (parts.hostname or "").rstrip(".")
 
 
 def _session() -> str:
@@ -222,7 +169,7 @@ def full(name: str) -> str:
     with _state.lock:
         return _over(
             "pages",
-            limits().pages,
+            LIMITS.value().pages,
             _state.open.get(name, 0) + 1 if name else 0,  # without cookies nobody is told apart
             sum(_state.open.values()) + 1,
             "Close some of them, or come back later.",
@@ -238,7 +185,7 @@ def begin_upload(session: str, length: int) -> bool:
         own = sent.get(name, 0) + _state.coming.get(name, 0) + length
         why = _over(
             "MB of files",
-            limits().uploads,
+            LIMITS.value().uploads,
             -(-own // _MB),
             -(-total // _MB),
             "Take a file off the page, or ask for your table on the command line.",
@@ -281,7 +228,7 @@ def hold(upload: Upload) -> None:
                 sizes[whose] = sizes.get(whose, 0) + _bytes(other)
         why = _over(
             "MB of tables",
-            limits().tables,
+            LIMITS.value().tables,
             -(-sizes[name] // _MB),
             -(-sum(sizes.values()) // _MB),
             "Close other pages with tables, keep fewer draws, or use the command line.",
@@ -289,6 +236,14 @@ def hold(upload: Upload) -> None:
         if why:
             raise ValueError(why)
         _state.tables[upload] = name
+
+
+def others_hold(digest: str) -> bool:
+    """Whether another visitor has the table of this digest in memory: on a page of his."""
+    name = visitor()
+    with _state.lock:
+        tables = list(_state.tables.items())
+    return any(upload.digest == digest and whose != name for upload, whose in tables)
 
 
 def too_many_jobs(own: int, total: int) -> str:
@@ -299,7 +254,7 @@ def too_many_jobs(own: int, total: int) -> str:
         total: all that are under way.
     """
     advice = "Wait until one ends, or stop one on the page Models and jobs."
-    return _over("jobs", limits().jobs, own + 1, total + 1, advice)
+    return _over("jobs", LIMITS.value().jobs, own + 1, total + 1, advice)
 
 
 def _bytes(upload: Upload) -> int:

@@ -8,7 +8,6 @@ are independent and never run out.
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.scores.features import FeatureClassifier
+from validation_core.settings import CIFAR10
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
@@ -104,8 +104,6 @@ Source = Literal["photographs", "cifar10"]
 SIDE = 32
 """Pixels of an image, up and across."""
 LABELS = 10
-FOLDER = "NPTLAB_CIFAR10"
-"""The environment variable that names the folder of CIFAR-10."""
 
 _ROW = SIDE * 3  # bytes of a row of a crop
 _SKIMAGE, _SKLEARN = "skimage/data", "sklearn/datasets/images"
@@ -250,17 +248,12 @@ def _cifar10_folder() -> Path:
     Raises:
         ValueError: where it names none, or no folder.
     """
-    name = os.environ.get(FOLDER, "")
-    if not name:
+    folder = CIFAR10.value()
+    if folder is None:
         raise ValueError(
-            f"CIFAR-10 is read from the folder in the environment variable {FOLDER}; it is not "
-            f"set. Unpack its binary version and set {FOLDER} to the folder with {_BATCHES[0]}."
-        )
-    folder = Path(name)
-    if not folder.is_dir():
-        raise ValueError(
-            f"{FOLDER} names the folder of CIFAR-10's binary version; got {name!r}, which is no "
-            f"folder. Set it to the folder with {_BATCHES[0]}."
+            f"CIFAR-10 is read from the folder in the environment variable {CIFAR10.name}; it is "
+            f"not set. Unpack its binary version and set {CIFAR10.name} to the folder with "
+            f"{_BATCHES[0]}."
         )
     return folder
 
@@ -293,7 +286,8 @@ def _read(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], NDArray[np
     except OSError as missing:
         raise ValueError(
             f"CIFAR-10's binary version is the files {_BATCHES[0]} to {_BATCHES[-1]}; got no "
-            f"{path.name} in {path.parent}. Unpack it there, or set {FOLDER} to where it lies."
+            f"{path.name} in {path.parent}. Unpack it there, or set {CIFAR10.name} to where it "
+            "lies."
         ) from missing
     if raw.size != size:
         how = "is cut short" if raw.size < size else "has another size"
@@ -355,7 +349,7 @@ class Images(Benchmark):
         metadata={
             "label": "Images",
             "help": "photographs: crops of ten that are here; cifar10: the paper's, from your "
-            f"folder ({FOLDER}).",
+            f"folder ({CIFAR10.name}).",
         },
     )
 

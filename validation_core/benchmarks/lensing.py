@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -47,6 +46,7 @@ from scipy import ndimage
 from scipy.linalg import solve_triangular
 
 from validation_core.scores.classifier import Classifier
+from validation_core.settings import PROBES
 from validation_core.types import Array, Benchmark, Paper
 
 # ---- Real galaxies, 16 x 16 pixels each: what a prior over lensed sources is fitted to ----
@@ -56,8 +56,6 @@ Galaxies = Literal["hubble", "probes"]
 
 SIDE = 16
 """Pixels on a side of a galaxy's image."""
-PROBES = "NPTLAB_PROBES"
-"""Environment variable that names a file of galaxy images."""
 
 _PICTURE = ("skimage", "data", "hubble_deep_field.jpg")
 _SMOOTHING = 1.0  # pixels: a source is a peak of the picture seen this blurred
@@ -126,17 +124,17 @@ def _without_sky(images: Array) -> Array:
 # ---- A user's own galaxies ----
 
 
-def _probes_file() -> str:
+def _probes_file() -> Path:
     """The file that the environment names.
 
     Raises:
         ValueError: where it names none.
     """
-    path = os.environ.get(PROBES, "")
-    if not path:
+    path = PROBES.value()
+    if path is None:
         raise ValueError(
-            f"galaxies=probes reads images from a file; got no environment variable {PROBES}. Set "
-            "it to a .npy, .npz or .h5 file, or take galaxies=hubble."
+            f"galaxies=probes reads images from a file; got no environment variable {PROBES.name}."
+            " Set it to a .npy, .npz or .h5 file, or take galaxies=hubble."
         )
     return path
 
@@ -146,7 +144,7 @@ def _identity(name: Galaxies) -> str:
     place, size and time too."""
     if name == "hubble":
         return name
-    path = Path(os.environ.get(PROBES, ""))
+    path = Path(PROBES.text())
     if not path.is_file():
         return name
     about = path.stat()
@@ -160,24 +158,18 @@ def _probes() -> Array:
     Raises:
         ValueError: unless it holds one array (n, H, W) or (n, H, W, C) of finite numbers.
     """
-    path = Path(_probes_file())
-    read = _READERS.get(path.suffix.lower())
-    if read is None or not path.is_file():
-        got = "no such file" if read else f"a name that ends in {path.suffix!r}"
-        raise ValueError(
-            f"{PROBES} names a .npy, .npz or .h5 file of galaxy images; got {got}. Correct it."
-        )
+    path = _probes_file()
     try:
-        held = read(path)
+        held = _READERS[path.suffix.lower()](path)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"{PROBES} names a file of plain arrays; it could not be read ({error}). Save the "
-            "images with numpy.save."
+            f"{PROBES.name} names a file of plain arrays; it could not be read ({error}). Save "
+            "the images with numpy.save."
         ) from error
     images = held["galaxies"] if "galaxies" in held else next(iter(held.values()), np.zeros(0))
     if len(held) > 1 and "galaxies" not in held:
         raise ValueError(
-            f"The file of {PROBES} holds one array, or one called galaxies; got "
+            f"The file of {PROBES.name} holds one array, or one called galaxies; got "
             f"{', '.join(sorted(held))}. Keep one."
         )
     return _reduced(_checked(images))

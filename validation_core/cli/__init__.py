@@ -30,6 +30,8 @@ from pkgutil import resolve_name
 from types import FrameType
 from typing import Any, NoReturn
 
+from validation_core import settings
+
 # name, what adds its arguments (in validation_core.cli), help text
 _COMMANDS = (
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
@@ -80,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
     chosen = parser().parse_args(arguments)
     try:
+        settings.check(server=False)
         code: int = chosen.run(chosen) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # `nptlab methods | head`: who reads has read enough

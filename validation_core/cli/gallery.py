@@ -12,6 +12,7 @@ from validation_core.cli.options import _Counted
 from validation_core.front.work import run_on_engine
 from validation_core.gallery import FOLDER, Part
 from validation_core.lessons import LESSONS
+from validation_core.settings import DEVICE
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def _run(chosen: argparse.Namespace) -> None:
     """
     chosen_parts = (gallery.part(chosen.only),) if chosen.only else gallery.parts()
     if chosen.device:
-        os.environ["NPTLAB_DEVICE"] = chosen.device
+        os.environ[DEVICE.name] = chosen.device
     problems = []
     store = Store(gallery=None if chosen.again else chosen.into)
     for part in chosen_parts:

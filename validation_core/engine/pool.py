@@ -21,6 +21,7 @@ from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
 from validation_core.engine.job import Report, Task, _Reply, _Stopped, _TaskError, perform
+from validation_core.settings import ENGINE, WORKERS
 from validation_core.store import Store
 
 T = TypeVar("T")
@@ -277,8 +278,8 @@ def beside() -> WorkerPool | None:
     Raises:
         ValueError: when NPTLAB_WORKERS is no number.
     """
-    count = (_workers() or _usual_size()) - 1
-    return WorkerPool(count) if count and os.environ.get("NPTLAB_ENGINE") != "serial" else None
+    count = (WORKERS.value() or _usual_size()) - 1
+    return WorkerPool(count) if count and ENGINE.value() != "serial" else None
 
 
 def _local_pool() -> WorkerPool:
@@ -287,19 +288,7 @@ def _local_pool() -> WorkerPool:
     Raises:
         ValueError: when it is no number.
     """
-    return WorkerPool(_workers())
-
-
-def _workers() -> int | None:
-    """Their number, where the environment says one.
-
-    Raises:
-        ValueError: when it is no number.
-    """
-    size = os.environ.get("NPTLAB_WORKERS", "")
-    if size and not size.isdecimal():
-        raise ValueError(f"NPTLAB_WORKERS is a whole number; got {size!r}. Set one, or unset it.")
-    return int(size) if size else None
+    return WorkerPool(WORKERS.value())
 
 
 def _usual_size() -> int:

@@ -352,10 +352,10 @@ class Engine:
             lock.acquire()
         except OSError:
             return None
-        for path in self.store.root.glob(f"{_OWNERS}/*.lock"):
-            if path != Path(lock.lock_file) and not _held(path):
-                with suppress(OSError):  # a server that was killed left it
-                    path.unlink()
+        with suppress(OSError):  # a folder that cannot be entered has none
+            for path in self.store.root.glob(f"{_OWNERS}/*.lock"):
+                if path != Path(lock.lock_file) and not _held(path):
+                    path.unlink(missing_ok=True)  # a server that was killed left it
         return lock
 
     def _owner_lives(self, name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 from validation_core.engine.job import _SerialExecutor
 from validation_core.engine.pool import _local_pool
 from validation_core.engine.runner import Engine
+from validation_core.settings import ENGINE, FALLBACK, SCHEDULER
 from validation_core.store import Store
 
 Say = Callable[[str], None]
@@ -98,15 +98,7 @@ def _connected(chosen: Executor) -> Executor:
 
 
 def _of_environment(say: Say) -> Executor:
-    kind = os.environ.get("NPTLAB_ENGINE", "local")
-    address = os.environ.get("NPTLAB_SCHEDULER", "")
-    fallback = os.environ.get("NPTLAB_FALLBACK", "")
-    if fallback not in ("", "local"):
-        raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {fallback!r}. Unset it.")
+    kind, address, fallback = ENGINE.value(), SCHEDULER.value(), FALLBACK.value()
     if address:
         return _on_cluster(address, _local_pool if fallback else None, say)
-    if kind == "serial":
-        return _SerialExecutor()
-    if kind != "local":
-        raise ValueError(f"NPTLAB_ENGINE is local or serial; got {kind!r}. Set one of them.")
-    return _local_pool()
+    return _SerialExecutor() if kind == "serial" else _local_pool()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from torch.nn import functional
 
 from validation_core import statistics
 from validation_core.keys import Arrays
+from validation_core.settings import DEVICE
 
 # ---- Perceptrons as arrays by name ----
 #
@@ -151,8 +151,7 @@ def between(
 
 def pick_device(wanted: str | None = None) -> str:
     """`wanted`, else NPTLAB_DEVICE, else the best this machine has: cuda, mps, cpu."""
-    chosen = wanted or os.environ.get("NPTLAB_DEVICE")
-    if chosen:
+    if chosen := wanted or DEVICE.value():
         return chosen
     if torch.cuda.is_available():
         return "cuda"

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.settings import FILES
 from validation_core.types import Array
 
 Order = Literal["NKD", "KND"]
@@ -457,7 +458,6 @@ def _short_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
 # before it is compared with the folder, so that neither `..` nor a link leads out of it.
 
 
-VARIABLE = "NPTLAB_FILES"
 ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".h5", ".hdf5", ".nc", ".netcdf")
 
 _SHOWN = 200
@@ -479,16 +479,7 @@ def folder() -> Path | None:
     Raises:
         ValueError: when it is set to something that is no folder.
     """
-    setting = os.environ.get(VARIABLE, "")
-    if not setting:
-        return None
-    try:
-        root = Path(setting).resolve(strict=True)
-    except (OSError, RuntimeError, ValueError):
-        root = None
-    if root is None or not root.is_dir():
-        raise ValueError(f"{VARIABLE} must name a folder; got {setting!r}. Correct or unset it.")
-    return root
+    return FILES.value()
 
 
 def within(folder: Path, text: str) -> Path:

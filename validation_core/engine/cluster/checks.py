@@ -33,6 +33,7 @@ from validation_core import keys, models
 from validation_core.engine.job import Report, Task, _as_json, _readable, _Stopped, perform
 from validation_core.engine.pool import WorkerPool
 from validation_core.keys import JSON, Arrays, Specification
+from validation_core.settings import RECHECK
 from validation_core.store import Kind, Store, Stored, memory_folder
 
 # ---- What a Dask worker does with a task ----
@@ -342,7 +343,6 @@ def _ready() -> str:
 
 
 _KINDS = ("models", "results")
-_USUAL = 50  # one answer of so many is done once more, and the first of each worker
 _WAITING = 3  # answers that may wait for that
 _OF_A_MACHINE = ("seconds", "cost", "time")  # in names of arrays that differ between machines
 
@@ -511,20 +511,14 @@ class _Sample:
 
     Args:
         every: one answer in so many, and the first of each worker; 0 for none. By default what
-            NPTLAB_RECHECK says, or 50.
+            NPTLAB_RECHECK says.
 
     Raises:
         ValueError: where that is no whole number.
     """
 
     def __init__(self, every: int | None = None) -> None:
-        text = os.environ.get("NPTLAB_RECHECK", "") or str(_USUAL)
-        if not (text.isascii() and text.isdecimal()):
-            raise ValueError(
-                f"NPTLAB_RECHECK is a whole number, 0 for none; got {text!r}. Set one, or unset "
-                "it."
-            )
-        self.every = int(text) if every is None else every
+        self.every = RECHECK.value() if every is None else every
         self._seen: set[str] = set()
         self._waiting = 0
         self._pool: WorkerPool | None = None

@@ -24,7 +24,7 @@ from concurrent.futures import (
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, cast
 
-from validation_core import keys
+from validation_core import keys, settings
 from validation_core.engine.cluster import checks
 from validation_core.engine.cluster.checks import Name, _Answer, _Garbage, _Message, _SentEntry
 from validation_core.engine.job import Report, Task, _Stopped, _TaskError, perform
@@ -364,12 +364,7 @@ class _DaskExecutor(Executor):
     """
 
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        if not (host and port.isdecimal()):
-            raise ValueError(
-                f"A scheduler's address is like tcp://host:8786; got {address!r}. Copy the one "
-                "that `dask scheduler` prints."
-            )
+        address = settings.scheduler(address)
         self._topic = f"nptlab-{uuid.uuid4().hex}"
         # One thread sends and one passes reports on: each in order, and neither in the other's
         # way. The connection's own thread must not wait for anything.
