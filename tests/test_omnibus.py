@@ -1,6 +1,7 @@
 """Relabelling within x: exact on any null table, its statistics by plain loops, and its power."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -10,6 +11,8 @@ from scipy.special import ndtr, ndtri
 
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
 from validation_core.omnibus import (
+    LEARNED_FAMILIES,
+    UNLEARNED,
     Claim,
     LearnedScore,
     OmnibusResult,
@@ -19,7 +22,7 @@ from validation_core.omnibus import (
     relabelled,
     statistics_of,
 )
-from validation_core.omnibus.battery import SHARES, SUMS
+from validation_core.omnibus.battery import SHARES, SUMS, Family
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.types import Array, PosteriorTable
@@ -335,3 +338,138 @@ def test_progress_ends_at_one():
     relabelled(gaussian(np.random.default_rng(0)), 0, relabelings=99, report=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1
+
+
+def followed(seed: int, sign: float) -> OmnibusResult:
+    """A right table whose learned score follows on half of the rows what the others show."""
+    rng = stream(seed, "omnibus", "followed", sign)
+    one = gaussian(rng, n=80, k=12, d=1)
+    order = rng.permutation(80)
+    learning, testing = np.sort(order[:40]), np.sort(order[40:])
+    slots = np.concatenate([one.theta[:, None], one.q[:, columns(80, 12, 1)]], axis=1)[..., 0]
+    direction = sign * np.sign(scored(one, 0)[learning, 0].sum())
+    score = LearnedScore("classifier", testing, direction * slots[testing], ratio=False)
+    return relabelled(one, seed, relabelings=RELABELINGS, learned=[score])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("tables", [60, pytest.param(800, marks=pytest.mark.slow)])
+def test_the_level_holds_for_a_learner_that_follows_or_fights_its_own_half(sign, tables):
+    """Of the first look, of learned scores alone, and of either: each within its share."""
+    results = [followed(seed, sign) for seed in range(tables)]
+    learned = [one.p(lambda claim: claim.family in LEARNED_FAMILIES) <= 0.05 for one in results]
+    first = [one.p(lambda claim: claim.family not in LEARNED_FAMILIES) <= 0.05 for one in results]
+    for found, level in (
+        (first, 0.04),
+        (learned, 0.01),
+        ([a or b for a, b in zip(first, learned, strict=True)], 0.05),
+    ):
+        assert sum(found) <= binomial_bounds(tables, level, CONFIDENCE)[1]
+
+
+def test_the_first_look_is_final():
+    """Learned scores leave what was found without them as it was, and add their own."""
+    given, more = learned()(np.random.default_rng(5), N, K)
+    scores = more.pop("learned")
+    first = relabelled(given, 0, relabelings=99, share=UNLEARNED, **more)
+    whole = relabelled(given, 0, relabelings=99, learned=scores, **more)
+    again = relabelled(given, 0, relabelings=99, learned=scores, first=first, **more)
+    count = len(first.claims)
+    assert whole.claims[:count] == first.claims
+    for name in ("z", "evidence", "own"):
+        np.testing.assert_array_equal(getattr(whole, name)[:count], getattr(first, name))
+    np.testing.assert_array_equal(whole.adjusted, again.adjusted)
+    assert (whole.adjusted[:count] <= first.adjusted).all()
+    assert whole.pvalue <= first.pvalue
+    assert {claim.family for claim in whole.claims[count:]} <= set(LEARNED_FAMILIES)
+    assert whole.critical(0.05, "learned") > 0
+
+
+def test_where_one_part_is_rejected_whole_the_other_has_the_whole_level():
+    given, more = learned()(np.random.default_rng(5), N, K)
+    scores = more.pop("learned")
+    first = relabelled(given, 0, relabelings=99, share=UNLEARNED, **more)
+    whole = relabelled(given, 0, relabelings=99, learned=scores, **more)
+    part = replace(first, adjusted=np.full(len(first.claims), 0.01), share=UNLEARNED)
+    learned_part = replace(
+        whole, claims=whole.claims[-2:], adjusted=np.array([0.2, 1.0]), share=1 - UNLEARNED,
+        **{name: getattr(whole, name)[-2:]
+           for name in ("z", "own", "evidence", "offset", "numbers")},
+    )  # fmt: skip
+    np.testing.assert_allclose(part.beside(learned_part).adjusted[-2:], [0.04, 0.2])
+    assert (part.beside(learned_part).adjusted[:-2] == 0.01).all()
+
+
+Planted = Callable[[np.random.Generator, PosteriorTable], PosteriorTable]
+MAGNITUDES: dict[str, tuple[Family, Planted]] = {
+    "five of a thousand true values 30 sd away": ("outliers", lambda rng, one: PosteriorTable(
+        one.theta + 30 * (np.arange(1000) % 200 == 7)[:, None], one.x, one.q)),
+    "ten of a thousand": ("outliers", lambda rng, one: PosteriorTable(
+        one.theta + 30 * (np.arange(1000) % 100 == 7)[:, None], one.x, one.q)),
+    "draws on a grid of a tenth of a sd": ("spacing", lambda rng, one: PosteriorTable(
+        one.theta, one.x, np.round(one.q, 1))),
+    "1% of one parameter's draws outside the prior": ("support", lambda rng, one: PosteriorTable(
+        np.tanh(one.theta), one.x, np.where(
+            (rng.random(one.q.shape) < 0.01) & (np.arange(3) == 1),
+            1 + rng.exponential(0.2, one.q.shape), np.tanh(one.q)))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("error", MAGNITUDES)
+@pytest.mark.parametrize("tables", [4, pytest.param(40, marks=pytest.mark.slow)])
+def test_errors_that_leave_ranks_as_they_are_are_found_and_named(error, tables):
+    """N = 1000, K = 100, D = 3, without learned scores, which would take a share of the level."""
+    family, change = MAGNITUDES[error]
+    found = 0
+    for trial in range(tables):
+        rng = stream(trial, "omnibus", "magnitudes", error)
+        one = change(rng, gaussian(rng, n=1000, k=100, d=3, m=3))
+        result = relabelled(one, trial, share=UNLEARNED)
+        at = result.first(lambda claim: claim.family == family)
+        found += result.pvalue <= 0.05 and max(result.adjusted[at], result.own[at]) <= 0.05
+    assert found >= 0.95 * tables
+
+
+ALIKE: dict[str, tuple[str, Callable[[np.random.Generator, Array], Array]]] = {
+    "too narrow": ("width", lambda rng, z: 1.4 * z),
+    "too wide": ("width", lambda rng, z: z / 1.4),
+    "one too narrow": ("width", lambda rng, z: z * np.array([2.0, 1, 1])),
+    "one biased": ("mean", lambda rng, z: z + np.array([0.5, 0, 0])),
+    "two biased": ("mean", lambda rng, z: z + np.array([0.5, 0.5, 0])),
+    "far biased": ("mean", lambda rng, z: z + np.array([1.5, 0, 0])),
+    "t3": ("shape", lambda rng, z: rng.standard_t(3, z.shape) / np.sqrt(3)),
+    "correlated": ("pair", lambda rng, z: z @ np.array(
+        [[1, 0.5, 0], [0, 0.75**0.5, 0], [0, 0, 1]])),
+}  # fmt: skip
+"""Errors alike at every x, by the kind that there is: what true values' noise z (N, 3) becomes."""
+OTHERS = {
+    "width": ("mean", "pair"),
+    "mean": ("width", "pair", "shape"),
+    "pair": ("width", "mean", "shape"),
+    "shape": ("mean", "pair"),
+}
+
+
+@pytest.mark.parametrize("error", ALIKE)
+@pytest.mark.parametrize("tables", [6, pytest.param(40, marks=pytest.mark.slow)])
+def test_a_claim_is_named_only_where_no_other_error_explains_it(error, tables):
+    """Over x in errors that are alike at every x, and kinds of error that are not there."""
+    kind, change = ALIKE[error]
+    named = dict.fromkeys(("over x", *OTHERS[kind]), 0)
+    own = 0
+    for trial in range(tables):
+        rng = stream(trial, "omnibus", "alike", error)
+        x = rng.standard_normal((400, 3))
+        theta = x + change(rng, rng.standard_normal((400, 3)))
+        one = PosteriorTable(theta, x, x[:, None] + rng.standard_normal((400, 60, 3)))
+        result = relabelled(one, trial)
+        is_named = np.maximum(result.adjusted, result.own) <= 0.05
+        claims = [claim for claim, is_so in zip(result.claims, is_named, strict=True) if is_so]
+        named["over x"] += any("over_x" in one.family for one in claims)
+        alone = [one for one in claims if one.along is None and one.of == "theta"]
+        for other in OTHERS[kind]:
+            named[other] += any(one.kind == other for one in alone)
+        own += any(one.kind == kind for one in alone) or kind == "shape"
+    assert own == tables
+    most = binomial_bounds(tables, 0.05, CONFIDENCE)[1]
+    assert {other: count for other, count in named.items() if count > most} == {}

@@ -62,19 +62,19 @@ Family = Literal[
 ]
 
 SHARES: Mapping[Family, float] = {
-    "means": 0.5,
+    "means": 0.55,
     "widths": 0.16,
-    "shapes": 0.08,
-    "pairs": 0.1,
-    "together": 0.08,
-    "norm": 0.06,
-    "outliers": 0.02,
-    "spacing": 0.02,
-    "support": 0.04,
+    "shapes": 0.04,
+    "pairs": 0.12,
+    "together": 0.3,
+    "norm": 0.03,
+    "outliers": 0.06,
+    "spacing": 0.005,
+    "support": 0.03,
     "densities": 0.08,
     "learned": 0.2,
-    "over_x": 0.14,
-    "together_over_x": 0.04,
+    "over_x": 0.16,
+    "together_over_x": 0.01,
     "learned_over_x": 0.06,
     "observation": 0.06,
 }
@@ -513,15 +513,15 @@ def _over_x(part: _BlockStatistics, picked: NDArray[np.float32]) -> NDArray[np.f
     n, b, over = picked.shape
     # One product of large matrices, many times faster than one for each labelling.
     along = (part.places.columns.T @ picked.reshape(n, -1)).reshape(-1, b, over)
-    best, squares = part.places.largest(
+    best, trends = part.places.largest(
         np.ascontiguousarray(along.transpose(0, 2, 1)),
         np.ascontiguousarray(picked.sum(axis=0).T),
         part.weights,
         part.sided[:over],
     )
     largest = best.transpose(2, 1, 0).reshape(b, -1)
-    together = [squares[one.features].sum(axis=0) for one in part.squares]
-    return np.concatenate([largest, np.stack(together, axis=1)], axis=1) if together else largest
+    sums = [np.square(trends[:, one.features]).sum(axis=(0, 1)) for one in part.squares]
+    return np.concatenate([largest, np.stack(sums, axis=1)], axis=1) if sums else largest
 
 
 def _of_count(count: Array, expected: float) -> Array:

@@ -178,7 +178,7 @@ class XFunctions:
         one_sided: Mask,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The largest standardised contrast (A, F, B) along each coordinate, products and balls;
-        and the sum (F, B) of the squares of those with the coordinates' own ranks.
+        and those with the coordinates' own ranks (C, F, B): trends.
 
         Args:
             sums: with the columns, of features, (H, F, B).
@@ -191,13 +191,13 @@ class XFunctions:
         other = sums[blocks:] - weight.other_mean[..., None] * whole
         other *= weight.other_scale[..., None]
         _unsigned(other, one_sided)
-        squares = np.square(other[: self.coordinates]).sum(axis=0)
+        trends = other[: self.coordinates]
         out = [best]
         for at in self.labels[self.coordinates :]:
             out.append(other[self.along == at].max(axis=0)[None])
         for at in range(self.coordinates):
             np.maximum(best[at], other[self.along == at].max(axis=0), out=best[at])
-        return np.concatenate(out), squares
+        return np.concatenate(out), trends
 
     def _stretched(
         self,
