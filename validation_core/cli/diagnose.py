@@ -168,13 +168,16 @@ def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
 
 
 def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
-    """Each kind of claim that is made, with its clearest one."""
+    """Each kind of error that is found, with the clearest claim or, of magnitudes, its numbers."""
     if found.claims is None or not found.counts(record):
         return
     for family in found.claims.families(found.upload.names, found.upload.x_names):
         if family["pvalue"] <= found.alpha:
             pvalue, claim = equals(family["pvalue"]), family["claim"]
-            yield f"{family['title']}: p {pvalue}; clearest: {claim}."
+            clearest = f"clearest: {claim}" if family["named"] else claim
+            yield f"{family['title']}: p {pvalue}; {clearest}."
+            if family["sentence"] is not None:
+                yield f"  {family['sentence']}"
 
 
 def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[AnyQuestion]) -> None:

@@ -52,8 +52,10 @@ _KINDS = {
     "gap": "distance to the nearest draw",
     "range": "range",
 }
-UNNAMED = "q is wrong; that this kind of error is there by itself is not shown"
-"""Of a family whose claims q's other errors would explain."""
+EXPLAINED = "not claimed: q is wrong, but errors of other kinds would explain this one"
+"""Of a family that is rejected, none of whose claims is under its own null."""
+UNNAMED = "q is wrong, and no kind of error stands out by itself"
+"""Where every family that is rejected is such a one."""
 
 
 class _ClearestClaim(NamedTuple):
@@ -199,7 +201,7 @@ class Claims:
                     "named": named,
                     "pvalue_named": float(self.named[at]),
                     "z": float(self.result.z[at]),
-                    "claim": UNNAMED if p <= self.alpha and not named else text,
+                    "claim": EXPLAINED if p <= self.alpha and not named else text,
                     "sentence": self._sentence(at, names) if named else None,
                     "claims": sum(claim.family == family for claim in self.result.claims),
                 }

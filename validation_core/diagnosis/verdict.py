@@ -458,9 +458,9 @@ def _verdict_sentence(found: Diagnosis) -> str:
 
 def _problem(found: Diagnosis) -> str:
     readings = [f"{parameter.name}: {parameter.reading}" for parameter in found.flagged[:_NAMED]]
-    return " ".join(
-        [_rejection(found), *([f"By rank, {'; '.join(readings)}."] if readings else [])]
-    )
+    magnitudes = found.claims.sentences(found.upload.names) if found.claims else ()
+    by_rank = [f"By rank, {'; '.join(readings)}."] if readings else []
+    return " ".join([_rejection(found), *magnitudes, *by_rank])
 
 
 def _rejection(found: Diagnosis) -> str:
