@@ -145,8 +145,8 @@ def _rows(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
     if shared.sum() - count > _SHARE * n and len(fine):
         yield (
             f"{int(shared.sum()):,} of {n:,} rows hold only {count:,} different theta: rows that "
-            f"share theta are not independent, so the tests are surer than they should be. Draw theta "
-            f"anew from the prior for each x."
+            f"share theta are not independent, so the tests are surer than they should be. Draw "
+            f"theta anew from the prior for each x."
         )
 
 
