@@ -12,6 +12,7 @@ from validation_core.statistics.intervals import (
     dkw,
     holm,
     interval_text,
+    number_text,
     total_variation_bounds,
     wilson,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "kolmogorov",
     "ks",
     "multiple",
+    "number_text",
     "randomised_ranks",
     "total_variation_bounds",
     "wilson",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -311,14 +312,19 @@ class _NearbyRanks:
     """q's width by the width it needs; 1 if q is right."""
 
     @property
+    def open(self) -> bool:
+        """Whether true values lie beyond all draws at one end: the shift is a bound."""
+        return math.isnan(self.shift.low) or math.isnan(self.shift.high)
+
+    @property
     def shifted(self) -> float:
         """How far the shift is from a right q's, in widths of its interval."""
-        return abs(self.shift.estimate) / _width(self.shift)
+        return math.inf if self.open else abs(self.shift.estimate) / _width(self.shift)
 
     @property
     def stretched(self) -> float:
         """How far the width is from a right q's, in widths of its interval."""
-        return abs(self.width.estimate - 1) / _width(self.width)
+        return abs(self.width.estimate - 1) / _width(self.width) if self.width.known else 0.0
 
 
 def _width(interval: Interval) -> float:
@@ -545,7 +551,8 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
     for index, parameter in enumerate(which):
         raw = feature_set.truth[index]
         shift, width = (
-            Interval(*map(float, scan._smoothed(kind, raw, own[None])[:3, 0])) for kind in _SIZES
+            Interval.of(*scan._smoothed(kind, raw, own[None], table.q.shape[1])[:3, 0])
+            for kind in _SIZES
         )
         parameters.append(_NearbyRanks(int(parameter), shift, width))
     return _Nearby(
