@@ -538,8 +538,10 @@ def disc(centre, radius, ends, *, outside=False):
     ("region", "text"),
     [
         (disc((132.0, 4.9), (100.0, 7.4), ((32.0, None), (None, None))), "counts ≥ 32"),
-        (disc((132.0, 4.9), (100.0, 7.4), ((32.0, 232.0), (None, None))), "counts is from 32 to 232"),
-        (disc((132.0, 4.9), (100.0, 7.4), ((32.0, None), (None, None)), outside=True), "counts < 32"),
+        (disc((132.0, 4.9), (100.0, 7.4), ((32.0, 232.0), (None, None))),
+         "counts is from 32 to 232"),
+        (disc((132.0, 4.9), (100.0, 7.4), ((32.0, None), (None, None)), outside=True),
+         "counts < 32"),
         (
             disc((-1.234, 4.9), (100.4, 0.5), ((None, 99.0), (4.4, None))),
             "counts is −1.23 ± 100 and exposure is 4.9 ± 0.5",

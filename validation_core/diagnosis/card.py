@@ -377,8 +377,8 @@ def _width_there(place: _OverXPlace) -> str:
     high = effects.WIDEST if inside.high is None else inside.high
     if not inside.excludes(1.0):
         return (
-            f"its width changes there; by how much cannot be told {_to(inside.low, high)} times "
-            "the right one."
+            f"q's width changes over x; there it is {inside.low:.2f} to {high:.2f} times what it "
+            "should be (95% interval)."
         )
     return f"q is {inside.value:.2f} times as wide as it should be there {_to(inside.low, high)}."
 

@@ -831,7 +831,7 @@ def _bias(errors: _ParameterErrors) -> str:
 
 def at_least(bias: Interval) -> str:
     """A bias whose other end is open: `at least 1.9 posterior sd (3.0 by q's mean and sd)`."""
-    bound = abs(bias.low if bias.estimate >= 0 else bias.high)
+    bound = abs(bias.low if math.isnan(bias.high) else bias.high)
     told = abs(bias.estimate)
     more = "" if told <= bound else f" ({told:.1f} by q's mean and sd)"
     return f"at least {math.floor(10 * bound) / 10:.1f} posterior sd{more}"
