@@ -13,6 +13,7 @@ from validation_core.statistics.intervals import (
     holm,
     interval_text,
     number_text,
+    signed_text,
     total_variation_bounds,
     wilson,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "multiple",
     "number_text",
     "randomised_ranks",
+    "signed_text",
     "total_variation_bounds",
     "wilson",
 ]

@@ -138,11 +138,11 @@ def interval_text(ends: Iterable[float], form: str = ".2f") -> str:
         ends: estimate, low and high.
         form: of each, as Python's `format` takes it; per cent are written once.
     """
-    estimate, low, high = (_signed(end, form) for end in ends)
+    estimate, low, high = (signed_text(end, form) for end in ends)
     return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]"
 
 
-def _signed(value: float, form: str) -> str:
+def signed_text(value: float, form: str) -> str:
     """A number with a proper minus, and without a sign where all of its digits are 0."""
     text = format(value, form)
     nothing = text[:1] in "+-" and not any(digit in text for digit in "123456789nif")

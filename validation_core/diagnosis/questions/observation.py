@@ -848,7 +848,9 @@ def _sizes_nearby(ranks: _NearbyRanks, names: Sequence[str]) -> list[str]:
 
 
 def _where(site: _Site, x_names: Sequence[str]) -> list[str]:
-    values = ", ".join(f"{_column(at, x_names)} = {value:.4g}" for at, value in enumerate(site.x))
+    values = ", ".join(
+        f"{_column(at, x_names)} = {number_text(value, 4)}" for at, value in enumerate(site.x)
+    )
     parenthesis = f" ({values})" if values else f" ({site.columns:,} columns)"
     standing = site.standing
     if standing is None:
