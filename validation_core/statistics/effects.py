@@ -302,7 +302,8 @@ def shape(u: ArrayLike, k: int) -> _Shape:
     model = _standard_moments([_read(table, at) @ _WEIGHTS for table in _powers(k)])
     skew, heavy = own[2] - model[2], own[3] - model[3]
     noise = _noise(model)
-    skew_p = _skew_pvalue(skew * noise[0], n)
+    # Heavy tails alone make a sample's skewness vary: its own noise counts where that is larger.
+    skew_p = _skew_pvalue(skew * np.minimum(noise[0], _skew_noise(scored, own)), n)
     heavy_p = _kurtosis_pvalue(3 + heavy * noise[1], n)
     # Far ranks are the clearest where q ends: they pile up, and hardly add to a fourth moment.
     outside = ((cell == 0) | (cell == k)).sum(-1)
@@ -342,6 +343,15 @@ def _noise(model: list[Float]) -> tuple[Float, Float]:
     ratios = (np.sqrt(usual / np.maximum(own, usual)) for usual, own in ((6, skew), (24, heavy)))
     first, second = ratios
     return np.asarray(first), np.asarray(second)
+
+
+def _skew_noise(scored: Float, own: list[Float]) -> Float:
+    """The sd of a normal sample's skewness by that of these scores (..., n), by their own law."""
+    spread = np.maximum(scored.std(-1), np.finfo(np.float64).tiny)
+    y = (scored - scored.mean(-1, keepdims=True)) / spread[..., None]
+    skew = own[2][..., None]
+    influence = y**3 - skew - 3 * y - 1.5 * skew * (y**2 - 1)
+    return np.asarray(np.sqrt(6 / np.maximum(influence.var(-1), 6)))
 
 
 def _skew_pvalue(skew: Float, n: int) -> Float:

@@ -958,6 +958,7 @@ def _notes(result: _ErrorsOverX) -> list[str]:
 
 _MOST = 6
 _LONG = 48  # letters of a name on an axis
+_TITLED = 24  # in a title, which holds two of them
 _AXES = {
     "shift": "bias of q, posterior sd",
     "width": "q's width / width needed",
@@ -971,7 +972,11 @@ _MEANING = {
 
 
 def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
-    what, along = _feature_text(place, names), _coordinate_text(place, names, x_names)
+    short = (
+        [style.short(name, _TITLED) for name in names],
+        [style.short(name, _TITLED) for name in x_names],
+    )
+    what, along = _feature_text(place, short[0]), _coordinate_text(place, *short)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
     p = f"Test for change over x: adjusted p {equals(place.p_varies)}."
     if isinstance(place.picture, _OverXCurve):
