@@ -24,6 +24,7 @@ from validation_core.diagnosis.questions.calibration import (
     _RowErrorStudy,
     errors_in_words,
 )
+from validation_core.figures.marks import Points
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
 from validation_core.store import Store
@@ -769,3 +770,17 @@ def test_ends_that_nothing_bounds_are_not_numbers(golden):
     off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
     both = [_CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
     golden("calibration-open-ends", [line for result in both for line in say(result, NAMES)])
+
+
+def test_figures_of_an_open_bias_reach_the_axis_and_leave_the_width_out(shared):
+    found = answered(tables.read(shared / "cases" / "bias_of_3_sd_in_a_quarter.npz"))
+    (misfit,) = (
+        drawn for drawn in QUESTION.figures(found, Names(NAMES)) if drawn.title == "Bias and width"
+    )
+    left, right = misfit.picture.panels
+    (bias,), (ratio,) = (
+        [mark for mark in panel.marks if isinstance(mark, Points)] for panel in (left, right)
+    )
+    assert bias.right[0] == left.x.limits[1]
+    assert np.isnan(ratio.x).all()
+    misfit.figure.to_json()
