@@ -22,7 +22,9 @@ from validation_core.diagnosis.questions.calibration import (
     _LearnedDivergenceStudy,
     _marginals,
     _RowErrorStudy,
+    errors_in_words,
 )
+from validation_core.figures.marks import Points
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
 from validation_core.store import Store
@@ -143,6 +145,143 @@ def test_the_claim_that_a_parameter_is_off_keeps_its_level(n, k):
 def test_the_claim_is_made_of_a_wrong_parameter(shift, width):
     u = ranks(shift, width, 500, 100, 200, np.random.default_rng(0))
     assert (effects.off_pvalue(u) <= 0.05).mean() > 0.95
+
+
+def sized(shift, width, n, k, trials, seed=0, truth=None):
+    """Sizes of q = N(shift, width^2) beside truths N(0, 1), or others (trials, n)."""
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal((trials, n)) if truth is None else truth
+    draws = shift + width * rng.standard_normal((trials, n, k))
+    below = (draws < truth[..., None]).sum(-1)
+    u = statistics.randomised_ranks(below, np.zeros_like(below), k, rng)
+    z = (draws.mean(-1) - truth) / draws.std(-1, ddof=1)
+    return effects.sizes(u, z, k)
+
+
+@pytest.mark.parametrize("k", [20, 50, 200])
+@pytest.mark.parametrize("width", [1.0, 0.5])
+@pytest.mark.parametrize("shift", [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0])
+def test_intervals_of_biases_within_and_beyond_the_draws_reach_hold_them(shift, width, k):
+    trials = 100
+    found = sized(shift, width, 100, k, trials)
+    bias, least = shift / width, statistics.binomial_bounds(trials, 0.935, 0.999)[0]
+    assert ((found.bias.low <= bias) & (bias <= found.bias.high)).sum() >= least
+    told = ~np.isnan(found.ratio.estimate)
+    assert ((found.ratio.low <= width) & (width <= found.ratio.high))[told].sum() >= (
+        statistics.binomial_bounds(int(told.sum()), 0.9, 0.999)[0] if told.any() else 0
+    )
+    assert np.isinf(found.bias.high[found.open]).all()
+    assert found.open.mean() > 0.95 or bias < 3
+    assert found.open.mean() < 0.05 or bias > 0.4
+
+
+def test_a_bias_in_a_part_of_the_rows_is_a_bound_on_its_average_and_no_width():
+    trials, n = 100, 400
+    truth = np.random.default_rng(1).standard_normal((trials, n))
+    truth[:, :100] -= 3
+    found = sized(0, 1, n, 50, trials, truth=truth)
+    assert found.open.mean() > 0.75
+    assert ((found.bias.low <= 0.75) & (found.bias.high >= 0.75)).mean() > 0.9
+    assert np.isnan(found.ratio.estimate[found.open]).all()
+
+
+@pytest.mark.parametrize(("shift", "width"), [(0.5, 0.02), (0.0, 0.1), (0.3, 0.1)])
+@pytest.mark.parametrize("k", [3, 50])
+def test_sizes_of_a_q_that_is_far_too_narrow_hold(shift, width, k):
+    found = sized(shift, width, 100, k, 200)
+    known = ~np.isnan(found.bias.estimate)
+    held = (found.bias.low <= shift / width) & (shift / width <= found.bias.high)
+    assert (known & ~held).sum() <= statistics.binomial_bounds(200, 0.06, 0.999)[1]
+    told = ~np.isnan(found.ratio.estimate)
+    assert ((found.ratio.low <= width) & (width <= found.ratio.high))[told].mean() > 0.9
+
+
+SHAPES = {
+    "normal": (lambda rng, size: rng.standard_normal(size), 0, 0),
+    "too narrow": (lambda rng, size: 1.6 * rng.standard_normal(size), 0, 0),
+    "too wide": (lambda rng, size: 0.5 * rng.standard_normal(size), 0, 0),
+    "biased": (lambda rng, size: 0.7 + rng.standard_normal(size), 0, 0),
+    "t3": (lambda rng, size: rng.standard_t(3, size) / np.sqrt(3), 0, 1),
+    "flat": (lambda rng, size: rng.uniform(-1.7, 1.7, size), 0, -1),
+    "skewed": (lambda rng, size: rng.gamma(4, 1, size) / 2 - 2, 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_skew_and_tails_are_told_apart_from_bias_and_width(name):
+    truth, skew, tails = SHAPES[name]
+    rng = np.random.default_rng(0)
+    trials, n, k = 60, 500, 60
+    values = truth(rng, (trials, n))
+    below = rng.binomial(k, ndtr(values))
+    u = statistics.randomised_ranks(below, np.zeros_like(below), k, rng)
+    found = effects.shape(u, k)
+    for sign, wanted, p in (
+        (np.sign(found.skew), skew, found.skew_pvalue),
+        (found.tails, tails, found.tails_pvalue),
+    ):
+        if wanted:
+            assert ((p <= 0.01) & (sign == wanted)).mean() > 0.9
+        elif name != "skewed":  # which has heavier tails as well
+            assert (p <= 0.01).sum() <= statistics.binomial_bounds(trials, 0.01, 0.999)[1]
+
+
+def test_no_shape_is_told_of_few_ranks_or_of_one_draw():
+    for n, k in ((10, 20), (100, 1)):
+        assert np.isnan(effects.shape(np.linspace(0.01, 0.99, n), k)).all()
+
+
+def planted(make, n=800, k=100, seed=0):
+    """A parameter whose truths stand to q = N(0, 1) as `make` draws them."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, 1))
+    truth = x + make(rng, (n, 1))
+    return Upload.of({"theta": truth, "x": x, "theta_q": x[:, None] + make_q(rng, n, k)})
+
+
+def make_q(rng, n, k):
+    return rng.standard_normal((n, k, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "never"),
+    [
+        ("t3", "q's tails are too light", ("too wide", "under-confident", "times as wide")),
+        ("skewed", "q's skew is wrong: true values reach farther up", ("too high", "times as")),
+        ("too narrow", "q is 0.6", ("tails", "skew", "too high", "too low")),
+        ("biased", "posterior sd too low", ("times as wide", "tails", "skew", "its width is")),
+    ],
+)
+def test_only_what_its_own_interval_shows_is_said(name, said, never):
+    (one,) = answered(planted(SHAPES[name][0])).parameters
+    words = "; ".join(errors_in_words(one))
+    assert said in words
+    assert not any(word in words for word in never)
+
+
+def test_of_a_truncated_q_the_tails_are_said():
+    rng = np.random.default_rng(0)
+    q = norm.ppf(rng.uniform(norm.cdf(-1.5), norm.cdf(1.5), (800, 100, 1)))
+    table = table_of(rng.standard_normal((800, 1)), q)
+    assert "q's tails are too light" in say(answered(table), NAMES)[0]
+
+
+def test_the_case_of_a_bias_of_3_sd_is_told_as_a_bound(shared):
+    upload = tables.read(shared / "cases" / "bias_of_3_sd_in_a_quarter.npz")
+    found = answered(upload)
+    (one,) = found.parameters
+    assert one.open
+    assert np.isnan(one.bias.high)
+    assert not one.ratio.known
+    first = say(found, NAMES)[0]
+    assert "q sits at least 0.3 posterior sd (0.7 by q's mean and sd) too high" in first
+    assert "22% of the true values lie outside all 50 draws of q" in first
+    numbers = QUESTION.to_json(found)["parameters"][0]
+    assert numbers["open"] is True
+    assert numbers["bias_high"] is None
+    assert rows_of(found, NAMES)[0]["bias, posterior sd (+ is too high), 95% interval"].endswith(
+        "∞"
+    )
 
 
 def test_a_width_cannot_be_told_from_one_draw():
@@ -283,8 +422,8 @@ def test_saturated_ranks_are_said_to_be(k, by, golden):
     (one,) = found.parameters
     assert one.by == by
     golden(f"calibration-saturated-{by}", say(found, NAMES))
+    assert one.open == (by == "ranks")
     if by == "moments":
-        assert one.saturated
         assert one.ratio.estimate == pytest.approx(0.02, rel=0.15)
         assert one.bias.estimate == pytest.approx(25, rel=0.2)
 
@@ -631,3 +770,17 @@ def test_ends_that_nothing_bounds_are_not_numbers(golden):
     off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
     both = [_CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
     golden("calibration-open-ends", [line for result in both for line in say(result, NAMES)])
+
+
+def test_figures_of_an_open_bias_reach_the_axis_and_leave_the_width_out(shared):
+    found = answered(tables.read(shared / "cases" / "bias_of_3_sd_in_a_quarter.npz"))
+    (misfit,) = (
+        drawn for drawn in QUESTION.figures(found, Names(NAMES)) if drawn.title == "Bias and width"
+    )
+    left, right = misfit.picture.panels
+    (bias,), (ratio,) = (
+        [mark for mark in panel.marks if isinstance(mark, Points)] for panel in (left, right)
+    )
+    assert bias.right[0] == left.x.limits[1]
+    assert np.isnan(ratio.x).all()
+    misfit.figure.to_json()

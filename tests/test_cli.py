@@ -66,7 +66,7 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert [m["name"] for m in result["methods"]] == [
         "omnibus", "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
-    assert result["methods"][2]["effect"]["reading"] == "over-confident"
+    assert result["methods"][2]["effect"]["reading"] == "covers less than stated"
     assert result["cause"][0]["parameter"] in ("intercept", "slope")
     assert result["cause"][0]["cause"] == "too_narrow"
     assert result["cause"][0]["evidence"]

@@ -1,5 +1,6 @@
 """TARP and the tests that run when asked for: their level on uploads, rules, and words."""
 
+import dataclasses
 import json
 import math
 
@@ -212,7 +213,7 @@ def test_effects_are_plain_and_named(store):
             json.loads(json.dumps(result.to_json(), allow_nan=False))["methods"]}  # fmt: skip
     tarp, dc = message["tarp"], message["dc"]
     assert tarp["atc_low"] < tarp["atc"] < tarp["atc_high"] < 0
-    assert tarp["reading"] == "over-confident"
+    assert tarp["reading"] == "covers less than stated"
     assert dc["divergence_low"] < dc["divergence"] < dc["divergence_high"] <= dc["divergence_most"]
     assert dc["divergence_most"] == pytest.approx(math.log(5))
     assert message["automl"]["tau"] == by_name(result)["automl"].statistic
@@ -223,14 +224,19 @@ def test_effects_are_plain_and_named(store):
 def test_findings_are_said(store):
     result = run(exact(n=200, width=0.5), store, [SBC(), TARP(), *CHEAP])
     text = {r.name: " ".join(diagnosis.findings(r, result.upload.x_names)) for r in result.records}
-    assert "q is over-confident" in text["tarp"]
+    assert "hold true values less often than they state" in text["tarp"]
+    assert "confident" not in text["tarp"]
     assert "] nats" in text["dc"]
     assert "1.61 the most" in text["dc"]
     assert "higher under p than under q by" in text["automl"]
     assert text["sbc"] == ""
     assert all("from 39 relabelings" in text[method.name] for method in CHEAP)
     wide = run(exact(n=200, width=2.0), store, [TARP()]).records[0]
-    assert "q is under-confident" in diagnosis.findings(wide)[0]
+    assert "hold true values more often than they state" in diagnosis.findings(wide)[0]
+    crossing = dataclasses.replace(
+        wide, effect=dataclasses.replace(wide.effect, words={"reading": "as stated"})
+    )
+    assert "coverage is off in both directions" in diagnosis.findings(crossing)[0]
     gone = run(exact(n=9), store, [TARP()]).records[0]
     assert diagnosis.findings(gone) == ()
 

@@ -256,6 +256,39 @@ def test_constant_columns_and_few_draws_do_no_harm():
         assert np.isfinite(truth).all()
 
 
+def test_a_bias_of_an_angle_has_the_size_it_is_told_in_where_draws_lie_at_both_ends():
+    """Moved by the gap around its ends it would be found far more often than what is claimed."""
+    rng = np.random.default_rng(0)
+    n, k, strength = 1600, 100, 0.056
+    centre = rng.uniform(-np.pi, np.pi, n)
+    away = rng.vonmises(0, 8.0, (n, k))
+    wrapped = (centre[:, None] + away + np.pi) % (2 * np.pi) - np.pi
+    pool = _DrawPool(wrapped[..., None], centre[:, None])
+    width = np.diff(np.quantile(away, [0.16, 0.84], axis=1), axis=0)[0] / 2
+    assert pool.width.max() < 1.5 * width.max()
+    assert pool.width.mean() == pytest.approx(width.mean(), rel=0.1)
+
+    def found(widths):  # by the score test of a von Mises law's place
+        rejected = 0
+        for _ in range(200):
+            truth = away[np.arange(n), rng.integers(k, size=n)] - strength * widths
+            score = np.sin(truth)
+            rejected += abs(score.sum()) > 1.96 * np.sqrt(np.square(score).sum())
+        return rejected / 200
+
+    claimed, real = found(pool.width[:, 0]), found(width)
+    assert abs(claimed - real) < 0.15
+    old = np.diff(np.quantile(wrapped, [0.16, 0.84], axis=1), axis=0)[0] / 2
+    assert found(old) > real + 0.2
+
+
+def test_the_width_of_two_far_modes_is_that_within_them():
+    rng = np.random.default_rng(0)
+    modes = np.where(rng.random((200, 100, 1)) < 0.5, -5.0, 5.0)
+    q = modes + rng.standard_normal((200, 100, 1))
+    assert _DrawPool(q, q[:, 0]).width.mean() == pytest.approx(1, abs=0.05)
+
+
 def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
     """And a parameter that never varies cannot be biased by a share of its width."""
     rng = np.random.default_rng(0)

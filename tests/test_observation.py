@@ -110,8 +110,11 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert worst.shift.estimate < -1  # q sits too low there
     assert QUESTION.rows(there, Names(("a", "b")))[0] == {
         "parameter": "b",
-        "bias nearby, posterior sd (+ is too high)": interval_text(worst.shift, "+"),
-        "width / needed width": interval_text(worst.width),
+        "bias nearby, posterior sd (+ is too high)": (
+            f"−{-worst.shift.estimate:.2f} [−∞, −{-worst.shift.high:.2f}]"
+        ),
+        "width / needed width": "",
+        "p, adjusted": 0.001,
     }
     assert there.local.test.parameter == 1
     assert there.local.test.little[0] > there.local.test.much[0]
@@ -147,6 +150,64 @@ def test_a_q_that_is_too_wide_nearby_is_told_so():
     assert said.endswith("(too wide).")
 
 
+def nearby_of(*ranks, p=0.001):
+    return observation._Nearby(
+        rows=50, worth=40.0, of=400, pvalue=p, nulls=999, all=len(ranks), parameters=ranks
+    )
+
+
+OFF = observation._NearbyRanks(0, Interval(0.9, 0.6, 1.2), Interval(1.01, 0.96, 1.06), 0.001)
+EXACT = observation._NearbyRanks(1, Interval(-0.2, -0.39, -0.01), Interval(1.0, 0.8, 1.3), 0.4)
+
+
+def test_nearby_only_parameters_that_are_off_are_named_by_sizes_that_are_told():
+    said = observation._nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
+    assert "q's inclination sits 0.90 [0.60, 1.20] posterior sd too high." in said
+    assert "phase" not in said
+    assert "1.01" not in said
+    unsized = replace(OFF, shift=Interval(0.1, -0.1, 0.3))
+    said = observation._nearby_text(nearby_of(unsized, EXACT), ("inclination", "phase"))
+    assert "the true values' ranks in inclination are not those of a correct q" in said
+    quiet = observation._nearby_text(nearby_of(OFF, EXACT, p=0.3), ("inclination", "phase"))
+    assert "inclination" not in quiet
+
+
+def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
+    table = normals(n=400, k=40, m=1, seed=3)
+    far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)
+    nearby = observation._nearby(far, np.arange(2), np.zeros(1), 0)
+    said = observation._nearby_text(nearby, NAMES)
+    assert "q's mass sits at least 2." in said
+    assert said.endswith("posterior sd too low.")
+    row = QUESTION.rows(observation.AtObservation(local=LocalOnly(nearby)), Names(NAMES))[0]
+    assert row["bias nearby, posterior sd (+ is too high)"].startswith("−2.")
+    assert "[−∞, −2." in row["bias nearby, posterior sd (+ is too high)"]
+    assert row["width / needed width"] == ""
+
+
+class LocalOnly:
+    """An answer that has ranks nearby alone."""
+
+    def __init__(self, nearby):
+        self.nearby = nearby
+
+
+def test_the_headline_never_names_a_parameter_that_is_exact(store):
+    """q misses a mode of the first parameter; L-C2ST's chance varies, by noise, over others."""
+    rng = np.random.default_rng(0)
+    n, k = 600, 40
+    x = rng.standard_normal((n, 1))
+    theta = x + 0.3 * rng.standard_normal((n, 2))
+    theta[:, 0] += 3 * (rng.random(n) < 0.5)
+    q = x[:, None] + 0.3 * rng.standard_normal((n, k, 2))
+    found = run(upload_of(PosteriorTable(theta, x, q)), store, where=[0.0])
+    test = found.local.test
+    assert test.parameter == 0
+    exact = replace(found.local, test=replace(test, parameter=None, much=(np.nan, np.nan)))
+    first = say(replace(found, local=exact), NAMES)[0]
+    assert first == "Near this observation q looks wrong (L-C2ST, p = 0.025)."
+
+
 def test_what_is_not_claimed_is_told_as_two_sentences(store):
     """The verdict's own p first, what the numbers here are by themselves next."""
     upload = wrong_on_the_right(n=300)
@@ -157,7 +218,8 @@ def test_what_is_not_claimed_is_told_as_two_sentences(store):
     first, second, *_ = QUESTION.describe(result, Names(("a", "b")), claims)
     assert first.startswith("Nothing is claimed against q here: over everything that was looked")
     assert equals(claims.pvalue) in first
-    assert "of their parameters b differs most: bias −1." in second
+    assert second.startswith("By themselves, L-C2ST gives p = ")
+    assert "posterior sd" not in second
     assert QUESTION.finds(result)
     assert not QUESTION.finds(result, claims)
 
@@ -378,7 +440,7 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     nearby = replace(
         local.nearby, pvalue=0.5,
         parameters=(
-            observation._NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3)),
+            observation._NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3), 0.5),
         ),
     )  # fmt: skip
     test = replace(local.test, pvalue=0.003)

@@ -173,7 +173,7 @@ def test_the_interval_there_is_of_rows_that_did_not_choose_the_place():
         over = _windows(values, np.random.default_rng(0))
         choose = np.arange(200) % 2 == 0
         _, inside = scan._worst_region(over, w[0], 0, choose)
-        quoted = scan._estimate("shift", w[0, inside & ~choose])
+        quoted = scan._estimate("shift", w[0, inside & ~choose], 1000)
         covered += quoted.value is None or quoted.low <= 0 <= quoted.high
     low, high = statistics.binomial_bounds(repeats, 0.95, 0.999)
     assert low <= covered <= high
@@ -444,16 +444,18 @@ def test_intervals_of_a_width_hold_the_ratio_they_quote():
     """Truths 1.5 times as far out as q's draws: q has 1 / 1.5 of the width that it needs."""
     covered, repeats = 0, 400
     for seed in range(repeats):
-        quoted = scan._estimate("width", 1.5 * np.random.default_rng(seed).standard_normal(60))
+        w = 1.5 * np.random.default_rng(seed).standard_normal(60)
+        quoted = scan._estimate("width", w, 100_000)
         covered += quoted.low <= 1 / 1.5 <= quoted.high
     assert covered >= statistics.binomial_bounds(repeats, 0.93, 0.999)[0]
 
 
 def test_too_few_rows_are_not_quoted():
-    quoted = scan._estimate("shift", np.ones(3))
+    quoted = scan._estimate("shift", np.ones(3), 50)
     assert (quoted.value, quoted.n) == (None, 3)
-    still = scan._estimate("width", np.zeros(9))  # all truths where q's middle is
-    assert (still.value, still.low, still.high) == (WIDEST, WIDEST, None)
+    still = scan._estimate("width", np.zeros(9), 50)  # all truths where q's middle is
+    assert (still.value, still.low) == pytest.approx((WIDEST, WIDEST))
+    assert still.high is None
 
 
 @pytest.fixture(scope="module")
@@ -489,20 +491,79 @@ def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     off = np.array([6.0, 0.0]) * (table.x > 0)
     result = _over_x(upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199)
     said = say(result, NAMES)[0]
-    assert "(or more: 100% of the true values there lie beyond all of q's draws); else" in said
+    assert "q's mass sits at least 2." in said
+    assert "too low: 100% of the true values there lie beyond all of q's draws; else" in said
+    place = result.worst[0]
+    assert (place.inside.open, place.inside.low) == (True, None)
+    assert place.inside.value == pytest.approx(-6, abs=0.4)
+    assert place.to_json()["inside"]["open"] is True
+    (width,) = (
+        one for one in result.worst
+        if (one.kind, one.parameter, one.along) == ("width", 0, "x")
+    )  # fmt: skip
+    assert (width.inside.value, width.inside.open) == (None, True)
+    assert "times as wide" not in " ".join(say(result, NAMES))
+    for drawn in QUESTION.figures(result, Names(NAMES)):
+        drawn.figure.to_json()
     (size,) = (one for one in part(result).overall if (one.kind, one.parameter) == ("shift", 0))
     assert size.beyond.share == pytest.approx((table.x > 0).mean(), abs=0.05)
 
 
-def test_few_draws_are_not_called_beyond():
+def counting(seed, edge=28, n=600, k=50):
+    """A rate by counts in an exposure of 1 to 5; q sits 1 sd too high from some counts on."""
+    rng = np.random.default_rng(seed)
+    exposure = rng.uniform(1, 5, n)
+    rate = rng.gamma(2, 5, n)
+    counts = rng.poisson(rate * exposure)
+    draws = rng.gamma(2 + counts[:, None], 1 / (0.2 + exposure[:, None]), (n, k))
+    sd = np.sqrt(2 + counts) / (0.2 + exposure)
+    draws += np.where(counts >= edge, sd, 0)[:, None]
+    return PosteriorTable(rate[:, None], np.column_stack([counts, exposure]), draws[..., None])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_coordinate_is_told_where_two_are_no_better(seed):
+    result = _over_x(upload_of(counting(seed)), 0, nulls=199)
+    said = say(result, ("rate",), ("counts", "exposure"))[0]
+    assert "Where counts ≥ " in said
+    assert 20 <= float(said.split("counts ≥ ")[1].split(" ")[0]) <= 40
+    assert "exposure" not in said.split("(")[1] + said.split(")")[-1]
+
+
+def disc(centre, radius, ends, *, outside=False):
+    return scan._Disc(centre, radius, ends, outside)
+
+
+@pytest.mark.parametrize(
+    ("region", "text"),
+    [
+        (disc((132.0, 4.9), (100.0, 7.4), ((32.0, None), (None, None))), "counts ≥ 32"),
+        (disc((132.0, 4.9), (100.0, 7.4), ((32.0, 232.0), (None, None))),
+         "counts is from 32 to 232"),
+        (disc((132.0, 4.9), (100.0, 7.4), ((32.0, None), (None, None)), outside=True),
+         "counts < 32"),
+        (
+            disc((-1.234, 4.9), (100.4, 0.5), ((None, 99.0), (4.4, None))),
+            "counts is −1.23 ± 100 and exposure is 4.9 ± 0.5",
+        ),
+        (scan._Stretch(None, -1.0236), "counts < −1.02"),
+        (scan._Stretch(1e5, None), "counts ≥ 100000"),
+    ],
+)  # fmt: skip
+def test_a_region_is_told_in_readable_numbers_by_what_excludes_something(ranks, region, text):
+    place = replace(part(ranks).pairs[0], region=region, along="x", which=0)
+    assert room._region_text(place, (), ("counts", "exposure")) == text
+
+
+def test_of_few_draws_it_is_said_how_many_lie_beyond_if_q_is_right():
     """Of two draws a right q's truth lies outside both in two rows of three."""
     table = normals(n=400, m=1, k=2, seed=4)
     off = np.array([0.8, 0.0]) * (table.x > 0)
     result = _over_x(upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199)
-    said = say(result, NAMES)
-    assert "too low" in said[0]
-    assert result.worst[0].beyond.share > 0.5
-    assert "or more" not in " ".join(said)
+    said = say(result, NAMES)[0]
+    assert "too low" in said
+    assert "lie beyond all of q's draws (67% if q were correct)" in said
+    assert -0.8 <= result.worst[0].inside.high < 0
 
 
 def test_x_that_never_varies_promises_no_power_over_x():

@@ -293,7 +293,7 @@ def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
     assert [o.injection for o in alone.injections] == [
         "bias", "too_narrow", "missing_mode"
     ]  # fmt: skip
-    assert "in the one parameter that there is" in say(alone, ())[0]
+    assert "posterior sd in theta_1 would be found" in say(alone, ())[0]
 
 
 @pytest.mark.parametrize(

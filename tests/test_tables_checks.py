@@ -7,7 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from validation_core import tables
+from validation_core import statistics, tables
+from validation_core.diagnosis.questions.calibration import _marginals
 from validation_core.tables import Upload, checks, repeats, source
 from validation_core.types import PosteriorTable
 
@@ -62,12 +63,95 @@ def test_the_same_simulation_twice():
     assert any("30 of 330 rows" in text for text in warnings_of(twice))
 
 
-def test_several_x_for_one_theta():
-    rng = np.random.default_rng(0)
-    theta = np.repeat(rng.standard_normal((30, 2)), 10, axis=0)
+def several_noises(seed, count=50, noises=8, k=60):
+    """Exact q, several x simulated from each theta."""
+    rng = np.random.default_rng(seed)
+    theta = np.repeat(rng.standard_normal((count, 2)), noises, axis=0)
     x = theta + rng.standard_normal(theta.shape)
-    q = x[:, None] / 2 + math.sqrt(0.5) * rng.standard_normal((300, K, 2))
-    only({"theta": theta, "x": x, "theta_q": q}, "300 rows hold only 30 different theta")
+    q = x[:, None] / 2 + math.sqrt(0.5) * rng.standard_normal((len(x), k, 2))
+    return {"theta": theta, "x": x, "theta_q": q}
+
+
+def test_of_several_simulations_of_one_theta_one_is_used_and_it_is_said():
+    arrays = several_noises(0, 30, 10, K)
+    densities = {"log_q": np.arange(300.0), "log_q_draws": np.zeros((300, K))}
+    upload = Upload.of({**arrays, **densities})
+    assert upload.n == len(np.unique(upload.data.theta, axis=0)) == 30
+    assert upload.dropped == {"theta of another row": 270}
+    assert "30 distinct true values with 10 simulations each" in upload.notes[0]
+    rows = upload.densities["log_q"].astype(int)  # which of them are left
+    assert len(set(rows % 10)) > 5  # not always the first
+    np.testing.assert_array_equal(arrays["x"][rows], upload.data.x)
+    np.testing.assert_array_equal(arrays["theta_q"][rows], upload.data.q)
+
+
+def test_an_exact_q_beside_several_simulations_of_each_theta_keeps_the_level():
+    trials = 200
+    off = sum(
+        _marginals(Upload.of(several_noises(seed)).data, seed)[0].pvalue_adjusted <= 0.05
+        for seed in range(trials)
+    )
+    assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+
+
+def test_the_case_of_eight_noises_is_read_as_fifty_rows(shared):
+    upload = tables.read(shared / "cases" / "same_theta_8_noises.npz")
+    assert upload.n == 50
+    assert "50 distinct true values with 8 simulations each" in upload.notes[-1]
+
+
+def test_a_few_theta_that_are_simulated_twice_are_warned_of():
+    arrays = exact()
+    arrays["theta"][:20] = arrays["theta"][20:40]
+    only(arrays, "40 of 300 rows hold only 20 different theta")
+
+
+def _rounded(values, digits):
+    return np.vectorize(lambda value: float(f"{value:.{digits}g}"))(values)
+
+
+BY_RIGHT = {
+    "counts": lambda rng: rng.poisson(3, (N, 2)),
+    "a bound": lambda rng: np.maximum(rng.standard_normal((N, 1)), 0),
+    "two bounds": lambda rng: np.clip(rng.standard_normal((N, 2)), -0.1, 0.1),
+    "mass at a number": lambda rng: np.where(
+        rng.random((N, 2)) < 0.8, 0.37, rng.standard_normal((N, 2))
+    ),
+    "a label and a bound": lambda rng: np.column_stack(
+        [rng.integers(0, 10, N), np.maximum(rng.standard_normal(N), 0)]
+    ),
+    "half precision": lambda rng: rng.standard_normal((5000, 1)).astype(np.float16),
+    "three digits": lambda rng: _rounded(rng.standard_normal((5000, 1)), 3),
+}
+
+
+@pytest.mark.parametrize("make", BY_RIGHT.values(), ids=BY_RIGHT)
+def test_theta_that_repeats_by_right_keeps_all_rows(make):
+    rng = np.random.default_rng(0)
+    theta = np.asarray(make(rng), dtype=np.float64)
+    q = np.stack([theta[rng.permutation(len(theta))] for _ in range(9)], axis=1)
+    upload = Upload.of({"theta": theta, "x": rng.standard_normal((len(theta), 1)), "theta_q": q})
+    assert upload.n == len(theta)
+    assert not any("different theta" in text for text in upload.warnings)
+
+
+def labels(share, seed=0, n=400, k=50):
+    """A label that x gives away in half of the rows; there q says it, or another in a share."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    sure = rng.random(n) < 0.5
+    x = np.where(sure, 2 * label - 1, 0) + 0.01 * rng.standard_normal(n)
+    said = np.where(rng.random(n) < share, 1 - label, label)
+    q = np.where(sure[:, None], said[:, None], rng.integers(0, 2, (n, k)))
+    return {"theta": label[:, None], "x": x[:, None], "theta_q": q[..., None]}
+
+
+def test_a_q_that_is_rightly_certain_of_a_label_is_not_called_stuck():
+    assert not any("stuck" in text for text in warnings_of(labels(0.0)))
+
+
+def test_a_q_that_is_certain_of_wrong_labels_is_warned_of():
+    assert any("stuck" in text for text in warnings_of(labels(0.5)))
 
 
 def test_one_simulation_alone_is_refused():

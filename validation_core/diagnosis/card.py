@@ -19,11 +19,24 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.diagnosis.claims import _called
 from validation_core.diagnosis.questions import Answers, Names
-from validation_core.diagnosis.questions.base import Json, _capital
-from validation_core.diagnosis.questions.calibration import _HowWrong, _ParameterErrors
+from validation_core.diagnosis.questions.base import Interval, Json, _capital
+from validation_core.diagnosis.questions.calibration import (
+    _HowWrong,
+    _ParameterErrors,
+    at_least,
+    errors_in_words,
+    shape_in_words,
+    widest_bias,
+)
 from validation_core.diagnosis.questions.cause import NEXT_STEPS, _Cause, _cause_title
 from validation_core.diagnosis.questions.in_theta import _InTheta
-from validation_core.diagnosis.questions.over_x import _OverX, _OverXPlace, _region_text, _rows_in
+from validation_core.diagnosis.questions.over_x import (
+    _OverX,
+    _OverXPlace,
+    _region_text,
+    _rows_in,
+    beyond_text,
+)
 from validation_core.diagnosis.questions.sensitivity import _WhatWouldBeCaught
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis
@@ -292,38 +305,49 @@ def _of_bias(seen: _Seen) -> str:
     problem = seen.problem
     name = seen.called(problem.parameters[0])
     if problem.place is not None:
-        inside = problem.place.inside
-        if inside.value is None or inside.low is None or inside.high is None:
+        inside, beyond = problem.place.inside, beyond_text(problem.place)
+        if inside.value is None:
             return f"{name}: q's centre is off there; too few rows to say by how much."
-        return f"{name}: q sits {_high_or_low(inside.value, inside.low, inside.high)} there."
+        size = _high_or_low(inside.value, inside.low, inside.high)
+        return f"{name}: q sits {size} there{f'; {beyond}' if beyond else ''}."
     worst = seen.worst
-    if worst is None or not worst.bias.known:
-        return f"{name}: q's centre is off."
-    below = worst.below_median
+    if worst is None or not worst.biased:
+        return _of_shape(seen, worst) or f"{name}: q's centre is off."
+    size = _high_or_low(*worst.bias)
+    if worst.open:
+        return (
+            f"{name}: q sits {size}; {_percent(worst.outside)} of true values lie outside all of "
+            "its draws."
+        )
     return (
-        f"{name}: q sits {_high_or_low(*worst.bias)}; {_percent(below.estimate)} of true values "
-        "lie below its median, not 50%."
+        f"{name}: q sits {size}; {_percent(worst.below_median.estimate)} of true values lie below "
+        "its median, not 50%."
     )
 
 
-def _high_or_low(value: float, low: float, high: float) -> str:
+def _of_shape(seen: _Seen, worst: _ParameterErrors | None) -> str:
+    """Width, skew and tails of a parameter whose bias is not told; empty where none is."""
+    clauses = [] if worst is None else errors_in_words(worst)
+    if worst is None or not clauses:
+        return ""
+    return f"{seen.called(worst.index)}: {'; '.join(clauses)}."
+
+
+def _high_or_low(value: float, low: float | None, high: float | None) -> str:
+    """A bias with its interval; one with an open end as a bound."""
     side = "high" if value >= 0 else "low"
-    low, high = (low, high) if value >= 0 else (-high, -low)
-    return f"{abs(value):.2f} posterior sd too {side} {_to(low, high)}"
+    ends = [math.nan if end is None else end for end in (low, high)]
+    if any(map(math.isnan, ends)):
+        return f"{at_least(Interval(value, *ends))} too {side}"
+    least, most = ends if value >= 0 else (-ends[1], -ends[0])
+    return f"{abs(value):.2f} posterior sd too {side} {_to(least, most)}"
 
 
 def _of_width(seen: _Seen) -> str:
     problem = seen.problem
     name = seen.called(problem.parameters[0])
     if problem.place is not None:
-        inside = problem.place.inside
-        if inside.value is None or inside.low is None:
-            return f"{name}: q's width is off there; too few rows to say by how much."
-        high = effects.WIDEST if inside.high is None else inside.high
-        return (
-            f"{name}: q is {inside.value:.2f} times as wide as it should be there "
-            f"{_to(inside.low, high)}."
-        )
+        return f"{name}: {_width_there(problem.place)}"
     worst = seen.worst
     if worst is None:
         return f"{name}: q has the wrong width or shape."
@@ -333,10 +357,30 @@ def _of_width(seen: _Seen) -> str:
         f"{name}: {rate.level:.0%} intervals hold {_percent(covers.estimate)} of true values "
         f"({100 * covers.low:.0f} to {100 * covers.high:.0f}%)"
     )
-    if not worst.ratio.known or worst.ratio.low <= 1 <= worst.ratio.high:
+    sentences = [coverage] if rate.excess > 0 else []
+    if worst.misfit:
+        sentences.append(
+            f"q is too {worst.misfit}: {worst.ratio.estimate:.2f} times the width it needs"
+        )
+    sentences += shape_in_words(worst)
+    if not sentences:
         return f"{coverage}."
-    side = "narrow" if worst.ratio.estimate < 1 else "wide"
-    return f"{coverage}. q is too {side}: {worst.ratio.estimate:.2f} times the width it needs."
+    return f"{'. '.join(sentences)}." if rate.excess > 0 else f"{name}: {'. '.join(sentences)}."
+
+
+def _width_there(place: _OverXPlace) -> str:
+    """q's width in a place."""
+    inside, beyond = place.inside, beyond_text(place)
+    if inside.value is None or inside.low is None:
+        why = beyond or "too few rows to say by how much"
+        return f"the spread of true values differs there; {why}."
+    high = effects.WIDEST if inside.high is None else inside.high
+    if not inside.excludes(1.0):
+        return (
+            f"q's width changes over x; there it is {inside.low:.2f} to {high:.2f} times what it "
+            "should be (95% interval)."
+        )
+    return f"q is {inside.value:.2f} times as wide as it should be there {_to(inside.low, high)}."
 
 
 def _of_mode(seen: _Seen) -> str:
@@ -403,10 +447,9 @@ def _where(seen: _Seen) -> str:
 
 def _elsewhere(place: _OverXPlace) -> str:
     outside = place.outside
-    if outside.value is None or outside.low is None or outside.high is None:
+    if outside.value is None:
         return ""
-    correct = 1.0 if place.kind == "width" else 0.0
-    if outside.low <= correct <= outside.high:
+    if not outside.excludes(1.0 if place.kind == "width" else 0.0):
         return " Elsewhere no error is seen."
     if place.kind == "width":
         return f" Elsewhere q is {outside.value:.2f} times as wide as it should be."
@@ -559,12 +602,13 @@ def _possible(seen: _Seen) -> str:
     known = [errors for errors in result.parameters if errors.ratio.known]
     if not known:
         return "Too few rows to say how far q could be off."
-    bias = max(max(-errors.bias.low, errors.bias.high) for errors in known)
+    bias = widest_bias(known)
+    largest = f"A bias up to {bias:.2f} posterior sd" if bias < effects.WIDEST else "Any bias"
     narrow = min(errors.ratio.low for errors in known)
     wide = max(errors.ratio.high for errors in known)
     return (
-        f"A bias up to {bias:.2f} posterior sd, and widths from {narrow:.2f} to {wide:.2f} times "
-        "what they should be (95% intervals)."
+        f"{largest}, and widths from {narrow:.2f} to {wide:.2f} times what they should be (95% "
+        "intervals)."
     )
 
 

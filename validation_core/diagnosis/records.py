@@ -13,6 +13,7 @@ import numpy as np
 
 from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
+from validation_core.statistics import interval_text
 from validation_core.study import dump, load
 from validation_core.types import Array, Outcome
 
@@ -168,12 +169,18 @@ def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
     return (*record.kind.findings(record, x_names), *_relabeled(record))
 
 
+def _distance(record: Record) -> str:
+    """CoLT's distance with its interval."""
+    numbers = record.effect.numbers
+    assert record.statistic is not None
+    return interval_text((record.statistic, numbers["low"], numbers["high"]), ".3f")
+
+
 def _distances(records: Sequence[Record]) -> tuple[str, ...]:
     """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
     return tuple(
         "CoLT's d~, the largest difference between p's mass and q's over balls around the "
-        f"learned centre: {record.statistic:.3f} [{record.effect.numbers['low']:.3f}, "
-        f"{record.effect.numbers['high']:.3f}]; 0 if q were correct."
+        f"learned centre: {_distance(record)}; 0 if q were correct."
         for record in records
         if record.kind.localizes and record.status == "ran"
     )

@@ -409,7 +409,7 @@ class _RecordStudy(Study[Record]):
 class DiagnoseTask(_RecordStudy, spec="diagnose"):
     """One method on one upload."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     digest: str
     method: Method

@@ -10,7 +10,7 @@ import numpy as np
 from validation_core.figures.outcome import Drawn, rank_figures, rank_figures_of
 from validation_core.keys import Specification, known
 from validation_core.scores import Recipe
-from validation_core.statistics import interval_text
+from validation_core.statistics import interval_text, signed_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -366,7 +366,7 @@ def _log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
 
 def _signed(value: float) -> str:
     """Three digits with their sign."""
-    return f"{value:+.3f}".replace("-", "−")
+    return signed_text(value, "+.3f")
 
 
 def _interval(effect: Mapping[str, float], name: str, form: str = ".1%") -> str:

@@ -137,12 +137,15 @@ class CoLT(Method):
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
         effect, numbers = record.effect, record.effect.numbers
+        assert record.statistic is not None
+        distance = statistics.interval_text(
+            (record.statistic, numbers["low"], numbers["high"]), ".3f"
+        )
         return (
             f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt "
             f"centre; the true value lies inside in {_interval(numbers, 'inside')} of the "
             "simulations that did not choose it.",
-            f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
-            f"[{numbers['low']:.3f}, {numbers['high']:.3f}].",
+            f"Estimate of the Kolmogorov distance d~ for the learned ball: {distance}.",
             f"Centre and embedding were learnt on rows that no test reads, in "
             f"{effect.training_seconds:.1f} s; on rows held out meanwhile the distance was "
             f"{effect.localizer_distance:.3f}. Brackets are 95% intervals.",

@@ -16,7 +16,7 @@ from validation_core.scores import slot_classifier
 from validation_core.scores import slots as slots_score
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slots import Slots
-from validation_core.statistics import slots
+from validation_core.statistics import number_text, slots
 from validation_core.statistics.slots import Kind
 from validation_core.types import (
     Array,
@@ -291,7 +291,7 @@ def _divergence(
             ),
             VLine(0, dash="dash"),
             VLine(most),
-            Note(estimate, -0.5, f"{estimate:.3g}", color=color, anchor="middle"),
+            Note(estimate, -0.5, number_text(estimate), color=color, anchor="middle"),
             Note(0, 0.75, "guessing", color=style.NULL, shift=4),
             Note(most, 0.75, f"at most {most:.3g}", color=style.NULL, anchor="end", shift=-4),
         ],
@@ -315,7 +315,7 @@ def _rows(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
             Bars(edges, counts, color=style.Q, opacity=0.6, hover="%{x:.3g} nats: %{y}"),
             VLine(0, dash="dash"),
             VLine(mean, color=style.OBSERVED, width=2.5),
-            beside(f"mean {mean:.3g}", mean, 0.95 * top, style.OBSERVED, x),
+            beside(f"mean {number_text(mean)}", mean, 0.95 * top, style.OBSERVED, x),
         ],
         x=x,
         y=Axis((0, top), "simulations"),

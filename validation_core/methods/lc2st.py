@@ -29,6 +29,7 @@ from validation_core.figures.marks import (
 from validation_core.figures.outcome import Drawn, beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
+from validation_core.statistics import number_text
 from validation_core.statistics.localization import distance_of_logits, least_pvalue, local
 from validation_core.types import (
     Array,
@@ -195,7 +196,9 @@ class LC2ST(Method):
         effect = record.effect
         x = effect.x_o or ()
         labels = x_names if len(x_names) == len(x) else [f"x_{i + 1}" for i in range(len(x))]
-        values = ", ".join(f"{name} = {value:.3g}" for name, value in zip(labels, x, strict=True))
+        values = ", ".join(
+            f"{name} = {number_text(value)}" for name, value in zip(labels, x, strict=True)
+        )
         points = len(effect.rows or (0,))
         where = (
             "Looked at one held-out observation, the nearest to the median of x:"

@@ -25,6 +25,7 @@ from validation_core.methods.base import RANK_ROWS, Method, _interval
 from validation_core.scores import quantities
 from validation_core.scores.quantities import Ratio
 from validation_core.statistics import divergence as nats
+from validation_core.statistics import signed_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -275,8 +276,7 @@ def _ends(effect: _Numbers, name: str) -> str:
 
 
 def _nats(value: float) -> str:
-    text = f"{value:.3f}" if abs(value) < _LONG else f"{value:.4g}"
-    return f"−{text[1:]}" if value < 0 else text
+    return signed_text(value, ".3f" if abs(value) < _LONG else ".4g")
 
 
 def terms(

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from validation_core.tables.repeats import Range
 
 _HEIGHT = 340
+_OFF = 0.05  # p-value of a coverage that is off
+_WORDS = {
+    "covers more than stated": "q's balls about the references hold true values more often than "
+    "they state there",
+    "covers less than stated": "q's balls about the references hold true values less often than "
+    "they state there",
+}
+"""What a reading says: of balls, not of a width, which a bias can hide or feign."""
 _FEWEST = 2  # ranks that make a curve
 
 
@@ -123,17 +131,11 @@ class TARP(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        effect = record.effect.numbers
-        confidence = record.effect.words["reading"]
-        word = (
-            f"q is {confidence}"
-            if confidence != "neither"
-            else "neither over- nor under-confident"
-        )
-        return (
-            f"Area between expected coverage and level (ATC): "
-            f"{_interval(effect, 'atc', '+.3f')}; by this 95% interval alone, {word}.",
-        )
+        area = _interval(record.effect.numbers, "atc", "+.3f")
+        word = _WORDS.get(str(record.effect.words["reading"]), "they hold as many as they state")
+        if word not in _WORDS.values() and record.pvalue is not None and record.pvalue <= _OFF:
+            word = "coverage is off in both directions"
+        return (f"Area between expected coverage and level, above 50% (ATC): {area}; {word}.",)
 
     @classmethod
     def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
@@ -218,11 +220,9 @@ def _area(arrays: Mapping[str, Array]) -> str:
         estimate, low, high = (float(arrays[name]) for name in ("atc", "atc_low", "atc_high"))
     else:
         estimate, low, high = (float(part) for part in atc(u, stream(0, "area to curve")))
-    confidence = reading(low, high)
-    word = f"q is {confidence}" if confidence != "neither" else "neither over- nor under-confident"
     return (
         f"ATC {interval_text((estimate, low, high), '+.3f')}, the area between line and "
-        f"diagonal above level 50% with its 95% interval: {word}. "
+        "diagonal above level 50% with its 95% interval. "
     )
 
 
@@ -245,8 +245,8 @@ def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> 
             Line(
                 levels, coverage(u, levels), color=style.Q, hover="level %{x:.0%}: covers %{y:.1%}"
             ),
-            Note(0.62, 0.95, "under-confident", color=style.NULL, anchor="end"),
-            Note(0.98, 0.5, "over-confident", color=style.NULL, anchor="end"),
+            Note(0.62, 0.95, "covers more than it states", color=style.NULL, anchor="end"),
+            Note(0.98, 0.5, "covers less", color=style.NULL, anchor="end"),
         ],
         x=Axis((0, 1), "level: q's mass in the ball", percent=True),
         y=Axis((0, 1), "expected coverage", percent=True),

@@ -12,6 +12,8 @@ from validation_core.statistics.intervals import (
     dkw,
     holm,
     interval_text,
+    number_text,
+    signed_text,
     total_variation_bounds,
     wilson,
 )
@@ -60,7 +62,9 @@ __all__ = [
     "kolmogorov",
     "ks",
     "multiple",
+    "number_text",
     "randomised_ranks",
+    "signed_text",
     "total_variation_bounds",
     "wilson",
 ]

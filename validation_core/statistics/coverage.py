@@ -12,7 +12,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -130,11 +130,18 @@ def atc(
     return _Atc(areas.mean(axis=-1), low, high)
 
 
-def reading(low: float, high: float) -> str:
-    """What an interval of the area says of q: over-confident, under-confident or neither."""
+Reading = Literal["covers more than stated", "covers less than stated", "as stated"]
+
+
+def reading(low: float, high: float) -> Reading:
+    """What an interval of the area says of q's regions above level 1/2, on average.
+
+    That is not yet a width: a bias, or a mode that q misses, may move truths nearer to a
+    reference as well as farther from it.
+    """
     if low > 0:
-        return "under-confident"
-    return "over-confident" if high < 0 else "neither"
+        return "covers more than stated"
+    return "covers less than stated" if high < 0 else "as stated"
 
 
 def _drawn_again(n: int, resamples: int, rng: np.random.Generator) -> Iterator[Float]:

@@ -7,11 +7,12 @@ q's own posterior sd and a ratio of widths once the noise of having K draws only
 from __future__ import annotations
 
 from functools import lru_cache
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import chdtr, chdtrc, chdtri, gammaln, ndtr, ndtri, stdtrit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, bdtrc, chdtr, chdtrc, chdtri, gammaln, ndtr, ndtri, stdtrit
 
 from validation_core.statistics.intervals import clopper_pearson
 from validation_core.statistics.uniformity import ks
@@ -23,8 +24,21 @@ LEVELS = (0.5, 0.8, 0.95)
 WIDEST = 20.0
 """Ratios of widths are told between 1 / 20 and 20: beyond, ranks do not tell them apart."""
 
+BEYOND = 0.15
+"""Share of truths beyond all draws on one side, above that of a right q, from which on a bias is
+told as a bound."""
+
+OUTSIDE = 0.5
+"""Share of truths outside all draws, above that of a right q, from which on ranks are saturated:
+bias and width are then told by q's mean and sd."""
+
+_BY_CHANCE = 0.1  # of as many truths beyond the other end, if q is right there
+_SHAPED = 20  # ranks from which on their skew and tails are told
+_MOMENTS = 4  # draws from which on z-scores have a known spread
+
 _ENDS = 2.0**-54  # a rank of exactly 0 or 1 is rounding: U is continuous
 _REACH, _CELLS = 8.0, 801  # of q's standardised truths, in sd: where the rank's law is tabulated
+_ORDERS = 8  # of a normal score's moments
 _NODES = np.linspace(-5.0, 5.0, 201)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _NUMBERS = 1 << 20  # of the table of binomial laws, held at a time
@@ -46,6 +60,19 @@ class _Misfit(NamedTuple):
     """How far q sits too high, in q's own posterior sd; negative: too low."""
     ratio: _Rate
     """q's width by the width it needs: above 1 it is under-confident, below over-confident."""
+
+
+class _Sizes(NamedTuple):
+    """Bias and width of q as far as K draws tell them: (...) each."""
+
+    bias: _Rate
+    """An end is infinite where it is open."""
+    ratio: _Rate
+    """NaN where the width cannot be told."""
+    open: NDArray[np.bool_]
+    """Whether so many truths lie beyond all draws on one side that the bias is told as a bound."""
+    by_moments: NDArray[np.bool_]
+    """Whether q's mean and sd tell both, since most truths lie outside all draws."""
 
 
 def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> _Rate:
@@ -141,7 +168,7 @@ def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     m = np.stack([mean.estimate, mean.low, mean.high, mean.estimate, mean.estimate])
     s = np.stack([spread.estimate, spread.estimate, spread.estimate, spread.low, spread.high])
     place, width = _behind(m, s, k)
-    bias = _Rate(-place[0], -place[2], -place[1])
+    bias = _Rate(-place[0], np.minimum(-place[2], -place[0]), np.maximum(-place[1], -place[0]))
     if k == 1:
         unknown = np.full(bias.estimate.shape, np.nan)
         return _Misfit(bias, _Rate(unknown, unknown, unknown))
@@ -157,7 +184,7 @@ def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     draws.
     """
     values = np.asarray(z, dtype=np.float64)
-    if k < 4:
+    if k < _MOMENTS:
         nothing = _Rate(*(np.full(values.shape[:-1], np.nan) for _ in range(3)))
         return _Misfit(nothing, nothing)
     mean, spread = _intervals(np.where(np.isfinite(values), values, np.nan), level)
@@ -170,6 +197,181 @@ def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     middle = np.sqrt(np.maximum(spread.estimate**2 - wobble, 0.0) / square)
     with np.errstate(divide="ignore"):
         return _Misfit(bias, _Rate(1 / middle, 1 / high, 1 / low))
+
+
+def one_sided(u: ArrayLike, k: int) -> NDArray[np.bool_]:
+    """Whether ranks (..., n) among k draws pile up beyond all of them, at one end alone: (...).
+
+    Both ends together are what a q that is too narrow looks like, whose width ranks tell.
+    """
+    ranks = np.asarray(u, dtype=np.float64)
+    n, usual = ranks.shape[-1], 1 / (k + 1)
+    ends = np.stack([(ranks < usual).sum(-1), (ranks > 1 - usual).sum(-1)])
+    far, near = ends.max(0), ends.min(0)
+    chance = np.where(near > 0, bdtrc(np.maximum(near - 1, 0), n, usual), 1.0)
+    many = (far / max(n, 1) - usual) / (1 - usual) > BEYOND
+    return np.asarray(many & (chance > _BY_CHANCE))
+
+
+def sizes(u: ArrayLike, z: ArrayLike, k: int, level: float = 0.95) -> _Sizes:
+    """Bias and width behind ranks u (..., n) among k draws and their z-scores (..., n).
+
+    By ranks, as `misfit`, as far as these reach. Where truths pile up beyond all draws at one
+    end, how far they lie is not in the ranks, and in z-scores only as far as q's sd is its scale:
+    the bias is then at least the mean of the normal scores, which no truth's score exceeds on
+    average (k draws attenuate it), its other end is open, its estimate that of z-scores, and
+    nothing is told of the width. Where most truths lie outside at both ends, q's mean and sd
+    tell both; of fewer than 4 draws they do not, and the ends that ranks cannot bound are open.
+    """
+    ranks = np.asarray(u, dtype=np.float64)
+    usual = 1 / (k + 1)
+    ranked, moments = misfit(ranks, k, level), by_moments(z, k, level)
+    outside = ((ranks < usual) | (ranks > 1 - usual)).mean(-1)
+    saturated = outside - 2 * usual > OUTSIDE * (1 - 2 * usual)
+    one_end = one_sided(ranks, k)
+    measured = saturated & ~one_end & np.isfinite(moments.ratio.estimate)
+    narrow = saturated & ~one_end & ~measured
+    bias = _Rate(
+        *(np.where(measured, *ends) for ends in zip(moments.bias, ranked.bias, strict=True))
+    )
+    ratio = _Rate(
+        *(np.where(measured, *ends) for ends in zip(moments.ratio, ranked.ratio, strict=True))
+    )
+    scored = _intervals(_scores(ranks), level)[0]
+    least = _Rate(-scored.estimate, -scored.high, -scored.low)
+    opened = _opened(least, moments.bias.estimate)
+    bias = _Rate(*(np.where(one_end | narrow, *ends) for ends in zip(opened, bias, strict=True)))
+    ratio = _Rate(
+        np.where(one_end, np.nan, ratio.estimate),
+        np.where(one_end, np.nan, np.where(narrow, 0.0, ratio.low)),
+        np.where(one_end, np.nan, ratio.high),
+    )
+    return _Sizes(bias, ratio, one_end | narrow, measured)
+
+
+def _opened(least: _Rate, estimate: Float) -> _Rate:
+    """A bias that is at least that of an interval: its bound, without an end on the other side.
+
+    NaN where the interval does not even tell its sign.
+    """
+    high = least.estimate >= 0
+    bound = np.where(high, least.low, least.high)
+    told = np.where(np.isfinite(estimate), estimate, bound)
+    told = np.where(high, np.maximum(told, bound), np.minimum(told, bound))
+    ends = told, np.where(high, bound, -np.inf), np.where(high, np.inf, bound)
+    signed = np.where(high, bound > 0, bound < 0)
+    return _Rate(*(np.where(signed, end, np.nan) for end in ends))
+
+
+class _Shape(NamedTuple):
+    """Skew and tails of the truths against q's draws, beyond bias and width: (...) each."""
+
+    skew: Float
+    """Above 0 truths reach farther up than q's draws, below 0 farther down."""
+    skew_pvalue: Float
+    tails: Float
+    """1 where q's tails look too light, -1 where too heavy."""
+    tails_pvalue: Float
+
+
+def shape(u: ArrayLike, k: int) -> _Shape:
+    """Skewness and kurtosis of the normal scores less those of a truth that is normal beside q.
+
+    That truth has the bias and the width of `misfit`, so that neither counts as shape, and its
+    scores are attenuated alike; a rank counts by the mean score of its cell, so that no truth
+    outside all draws is far out by chance. Tails are judged by the truths outside all draws as
+    well, against as many as that truth would have: p is twice the smaller. p-values by the
+    skewness's and the kurtosis's own laws in normal samples, scaled by the influence functions of
+    both. NaN of fewer than 20 ranks or one draw, and where most ranks lie outside all draws.
+
+    References:
+        Transformation to normality of the null distribution of g1, D'Agostino (1970).
+        Distribution of the kurtosis statistic b2 for normal samples, Anscombe & Glynn (1983).
+    """
+    ranks = np.asarray(u, dtype=np.float64)
+    n = ranks.shape[-1]
+    if n < _SHAPED or k < 2:
+        unknown = np.full(ranks.shape[:-1], np.nan)
+        return _Shape(unknown, unknown, unknown, unknown)
+    z = _scores(ranks)
+    cell = np.clip((ranks * (k + 1)).astype(np.int64), 0, k)
+    scored = _cells(k)[1][cell]
+    place, width = _behind(z.mean(-1), z.std(-1, ddof=1), k)
+    at = place[..., None] + width[..., None] * _NODES
+    own = _standard_moments([(scored**order).mean(-1) for order in range(1, 5)])
+    model = _standard_moments([_read(table, at) @ _WEIGHTS for table in _powers(k)])
+    skew, heavy = own[2] - model[2], own[3] - model[3]
+    noise = _noise(model)
+    # Heavy tails alone make a sample's skewness vary: its own noise counts where that is larger.
+    skew_p = _skew_pvalue(skew * np.minimum(noise[0], _skew_noise(scored, own)), n)
+    heavy_p = _kurtosis_pvalue(3 + heavy * noise[1], n)
+    # Far ranks are the clearest where q ends: they pile up, and hardly add to a fourth moment.
+    outside = ((cell == 0) | (cell == k)).sum(-1)
+    usual = (ndtr(at) ** k + ndtr(-at) ** k) @ _WEIGHTS
+    more = np.where(outside > 0, bdtrc(np.maximum(outside - 1, 0), n, usual), 1.0)
+    count_p = np.minimum(1.0, 2 * np.minimum(more, bdtr(outside, n, usual)))
+    tails = np.sign(np.where(count_p < heavy_p, outside / n - usual, heavy))
+    tails_p = np.minimum(1.0, 2 * np.minimum(heavy_p, count_p))
+    beyond = outside / n - 2 / (k + 1)
+    seen = (beyond < OUTSIDE * (1 - 2 / (k + 1))) & (np.ptp(scored, axis=-1) > 0)
+    return _Shape(*(np.where(seen, one, np.nan) for one in (skew, skew_p, tails, tails_p)))
+
+
+def _standard_moments(raw: list[Float]) -> list[Float]:
+    """Moments of orders 1 to len(raw) of the standardised quantity, from those about 0."""
+    every = [np.ones_like(raw[0]), *raw]
+    mean = raw[0]
+    sd = np.sqrt(np.maximum(raw[1] - mean**2, np.finfo(np.float64).tiny))
+    return [
+        np.asarray(
+            sum(comb(order, i) * every[i] * (-mean) ** (order - i) for i in range(order + 1))
+            / sd**order
+        )
+        for order in range(1, len(raw) + 1)
+    ]
+
+
+def _noise(model: list[Float]) -> tuple[Float, Float]:
+    """The sd of a normal sample's skewness and kurtosis by that of these scores, at most 1.
+
+    Influence functions of both, by the moments of orders 1 to 8 of the standardised scores.
+    """
+    _, _, m3, m4, m5, m6, _, m8 = model
+    skew = m6 - m3**2 + 9 + 9 / 4 * m3**2 * (m4 - 1) - 6 * m4 - 3 * m3 * (m5 - m3) + 9 * m3**2
+    heavy = m8 - m4**2 + 16 * m3**2 + 4 * m4**2 * (m4 - 1) - 8 * m3 * m5 - 4 * m4 * (m6 - m4)
+    heavy = heavy + 16 * m3**2 * m4
+    ratios = (np.sqrt(usual / np.maximum(own, usual)) for usual, own in ((6, skew), (24, heavy)))
+    first, second = ratios
+    return np.asarray(first), np.asarray(second)
+
+
+def _skew_noise(scored: Float, own: list[Float]) -> Float:
+    """The sd of a normal sample's skewness by that of these scores (..., n), by their own law."""
+    spread = np.maximum(scored.std(-1), np.finfo(np.float64).tiny)
+    y = (scored - scored.mean(-1, keepdims=True)) / spread[..., None]
+    skew = own[2][..., None]
+    influence = y**3 - skew - 3 * y - 1.5 * skew * (y**2 - 1)
+    return np.asarray(np.sqrt(6 / np.maximum(influence.var(-1), 6)))
+
+
+def _skew_pvalue(skew: Float, n: int) -> Float:
+    y = skew * np.sqrt((n + 1) * (n + 3) / (6 * (n - 2)))
+    heavy = 3 * (n**2 + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2) * (n + 5) * (n + 7) * (n + 9))
+    w2 = np.sqrt(2 * (heavy - 1)) - 1
+    standard = np.arcsinh(y / np.sqrt(2 / (w2 - 1))) / np.sqrt(np.log(w2) / 2)
+    return np.asarray(2 * ndtr(-np.abs(standard)))
+
+
+def _kurtosis_pvalue(kurtosis: Float, n: int) -> Float:
+    mean = 3 * (n - 1) / (n + 1)
+    variance = 24 * n * (n - 2) * (n - 3) / ((n + 1) ** 2 * (n + 3) * (n + 5))
+    x = (kurtosis - mean) / np.sqrt(variance)
+    third = 6 * (n**2 - 5 * n + 2) / ((n + 7) * (n + 9))
+    third *= np.sqrt(6 * (n + 3) * (n + 5) / (n * (n - 2) * (n - 3)))
+    freedom = 6 + 8 / third * (2 / third + np.sqrt(1 + 4 / third**2))
+    ratio = (1 - 2 / freedom) / np.maximum(1 + x * np.sqrt(2 / (freedom - 4)), 1e-12)
+    standard = (1 - 2 / (9 * freedom) - np.cbrt(ratio)) / np.sqrt(2 / (9 * freedom))
+    return np.asarray(2 * ndtr(-np.abs(standard)))
 
 
 def _intervals(z: Float, level: float) -> tuple[_Rate, _Rate]:
@@ -244,21 +446,42 @@ def _tables(k: int) -> tuple[Float, Float]:
     Its number of draws below is binomial; given that number, the randomised rank is uniform on
     a cell of width 1 / (k + 1).
     """
+    edges, mean = _cells(k)
+    moment = np.where(np.isfinite(edges), edges, 0.0) * _density(edges)
+    first, second = _averaged(np.stack([mean, 1 - (k + 1) * np.diff(moment)]), k)
+    return first, second
+
+
+@lru_cache(maxsize=8)
+def _powers(k: int) -> Float:
+    """Mean powers, of orders 1 to 8, of the mean score of a truth's cell: (8, 801)."""
+    _, mean = _cells(k)
+    return _averaged(mean ** np.arange(1, _ORDERS + 1)[:, None], k)
+
+
+def _cells(k: int) -> tuple[Float, Float]:
+    """Normal scores at the edges of the k + 1 cells of ranks, and on average in each."""
     edges = ndtri(np.arange(k + 2) / (k + 1))
-    density = np.exp(-(edges**2) / 2) / np.sqrt(2 * np.pi)
-    moment = np.where(np.isfinite(edges), edges, 0.0) * density
-    mean, square = -(k + 1) * np.diff(density), 1 - (k + 1) * np.diff(moment)
+    return edges, -(k + 1) * np.diff(_density(edges))
+
+
+def _density(at: Float) -> Float:
+    return np.asarray(np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi))
+
+
+def _averaged(cells: Float, k: int) -> Float:
+    """Means of numbers of the cells (F, k + 1) at each standardised place of a truth: (F, 801)."""
     places = np.linspace(-_REACH, _REACH, _CELLS)
     j = np.arange(k + 1)
     ways = gammaln(k + 1) - gammaln(j + 1) - gammaln(k - j + 1)
-    first, second = np.empty(_CELLS), np.empty(_CELLS)
+    out = np.empty((len(cells), _CELLS))
     step = max(1, _NUMBERS // (k + 1))
     for start in range(0, _CELLS, step):
         part = slice(start, start + step)
         below, above = np.log(ndtr(places[part])), np.log(ndtr(-places[part]))
         law = np.exp(ways + j * below[:, None] + (k - j) * above[:, None])
-        first[part], second[part] = law @ mean, law @ square
-    return first, second
+        out[:, part] = (law @ cells.T).T
+    return out
 
 
 # ---- What q makes of the prior: its draws' means and variances, contraction, and z-scores ----

@@ -138,5 +138,22 @@ def interval_text(ends: Iterable[float], form: str = ".2f") -> str:
         ends: estimate, low and high.
         form: of each, as Python's `format` takes it; per cent are written once.
     """
-    estimate, low, high = (format(end, form) for end in ends)
-    return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]".replace("-", "−")
+    estimate, low, high = (signed_text(end, form) for end in ends)
+    return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]"
+
+
+def signed_text(value: float, form: str) -> str:
+    """A number with a proper minus, and without a sign where all of its digits are 0."""
+    text = format(value, form)
+    nothing = text[:1] in "+-" and not any(digit in text for digit in "123456789nif")
+    return text[1:] if nothing else text.replace("-", "−")
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """A number to so many digits as one reads it: 100, never 1e+02; `−1.02`, never `-1.02`."""
+    rounded = float(f"{value:.{digits}g}")
+    if rounded == 0:
+        return "0"
+    if not 1e-4 <= abs(rounded) < 1e7:
+        return f"{rounded:.{digits}g}".replace("-", "−")
+    return np.format_float_positional(rounded, trim="-").replace("-", "−")

@@ -143,7 +143,7 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
     yield from repeats._rows(data, fine)
     yield from _leaks(data, summary)
     yield from _ignores(data, summary, fine)
-    yield from _collapsed(summary, data.q.shape[1], names)
+    yield from _collapsed(data, summary, names)
     yield from _whole(data, summary, whole, names)
     yield from _beyond(data, summary, names)
     mixed = list(_order_of_rows(data, summary, moving))
@@ -241,17 +241,33 @@ def _ignores(data: PosteriorTable, seen: _Summary, fine: NDArray[np.intp]) -> It
         )
 
 
-def _collapsed(seen: _Summary, k: int, names: Sequence[str]) -> Iterator[str]:
+def _collapsed(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> Iterator[str]:
     """A q without any spread at some x, in columns that do vary over x."""
+    k = data.q.shape[1]
     varies = seen.high.max(axis=0) > seen.low.min(axis=0)
-    share = (seen.high == seen.low).mean(axis=0) * varies * (k > 1)
-    collapsed = np.flatnonzero(share > _SHARE)
-    if len(collapsed):
+    still = (seen.high == seen.low) & varies & (k > 1)
+    share = still.mean(axis=0)
+    suspects = np.flatnonzero(share > _SHARE)
+    collapsed = [
+        int(j)
+        for j in suspects
+        if not _certain(data.theta[still[:, j], j], seen.low[still[:, j], j], k)
+    ]
+    if collapsed:
         yield (
-            f"All {k} draws are the same number at {share.max():.0%} of the x in "
+            f"All {k} draws are the same number at {share[collapsed].max():.0%} of the x in "
             f"{_shown(collapsed, names)}: q has no spread there, as when a network or a chain "
             "is stuck. A true value beside it is outside every interval."
         )
+
+
+def _certain(theta: Array, draws: Array, k: int) -> bool:
+    """Whether a q whose K draws all agree is right to be sure: its label is the true one.
+
+    Of K + 1 exchangeable labels the true one alone differs in about 1 of K such rows at most.
+    """
+    wrong, rows = int((theta != draws).sum()), len(theta)
+    return wrong <= 2 * rows / (k + 1) + 3 * np.sqrt(2 * rows / (k + 1)) and wrong < rows / 2
 
 
 def _whole(

@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # its parts load at first use: a child that reads files needs none
 from numpy.typing import NDArray
 
-from validation_core.rng import hashed
+from validation_core.rng import hashed, stream
 from validation_core.types import Array, PosteriorTable
 
 Fault = Literal["chain", "repeated draws", "repeated simulations", "truth among draws"]
@@ -23,6 +23,7 @@ _SURE = 6.0  # standard errors of a correlation that is there
 _PARAMETERS = 100  # looked at for a grid
 _DISTINCT = 0.9  # share of draws
 _MOST = 0.5  # of rows
+_PRINTED = 200  # numbers looked at for how many digits they have
 
 
 def _on_a_grid(column: Array) -> bool:
@@ -30,9 +31,21 @@ def _on_a_grid(column: Array) -> bool:
     values = np.unique(column).astype(np.float64)
     steps = np.diff(values)
     unit = steps.min(initial=np.inf)
-    if len(values) < _FEW or unit < 8 * np.finfo(np.float32).eps * np.abs(values).max():
-        return len(values) < _FEW
+    if len(values) < _FEW or _of_few_digits(values):
+        return True
+    if unit < 8 * np.finfo(np.float32).eps * np.abs(values).max():
+        return False
     return bool(np.abs(steps / unit - np.rint(steps / unit)).max() < 0.05)
+
+
+def _of_few_digits(values: Array) -> bool:
+    """Whether all were rounded to float16, or to three decimal digits as %.3g prints them."""
+    with np.errstate(over="ignore", under="ignore"):
+        if (values.astype(np.float16) == values).all():
+            return True
+        some = values[np.linspace(0, len(values) - 1, min(len(values), _PRINTED)).astype(np.intp)]
+        printed = np.array([float(f"{value:.3g}") for value in some])
+        return bool((printed.astype(np.float32) == some.astype(np.float32)).all())
 
 
 def _codes(rows: Array) -> NDArray[np.intp]:
@@ -74,6 +87,48 @@ def _once(found: NDArray[np.bool_]) -> tuple[str, ...]:
     ) * bool(lost)
 
 
+def copies_of_theta(theta: Array) -> NDArray[np.bool_]:
+    """(N,): rows left out so that no two have one theta, where most rows share theirs.
+
+    Several simulations of one theta are several rows of one draw from the prior: its posteriors
+    agree, ranks do too, and what takes rows for independent rejects a correct q. One row of each
+    theta, picked at random whatever its x, is a draw from the joint law. A theta repeats by right
+    on a grid, at a bound of the prior and at a single number that has mass: nothing is left out.
+    """
+    n = len(theta)
+    shared, _ = _sharing(theta)
+    if shared.sum() < max(1, _MOST * n):
+        return np.zeros(n, dtype=bool)
+    codes = _codes(theta)
+    order = stream(0, "one row of each theta").permutation(n)
+    kept = np.zeros(n, dtype=bool)
+    kept[order[np.unique(codes[order], return_index=True)[1]]] = True
+    return ~kept
+
+
+def _sharing(theta: Array) -> tuple[NDArray[np.bool_], int]:
+    """(N,): rows whose theta another row has, not by right; and how many such theta there are."""
+    codes = _codes(theta)
+    several = np.bincount(codes)[codes] > 1
+    if not several.any():
+        return several, 0
+    fine = _smooth(theta)
+    within = ((theta > theta.min(axis=0)) & (theta < theta.max(axis=0)))[:, fine].any(axis=1)
+    shared = several & within
+    count = len(np.unique(_codes(theta[shared][:, fine]))) if shared.any() else 0
+    return (shared, count) if count >= _FEW else (np.zeros(len(theta), dtype=bool), 0)
+
+
+def one_of_each(copies: NDArray[np.bool_]) -> tuple[str, ...]:
+    """The sentence on rows (N,) that were left out since another has their theta."""
+    kept = int((~copies).sum())
+    return (
+        f"{kept:,} distinct true values with {len(copies) / max(kept, 1):.3g} simulations each "
+        f"on average: one row of each is used, picked at random, since rows that share theta are "
+        f"not independent. Draw theta anew from the prior for each x, and all rows count.",
+    ) * bool(copies.any())
+
+
 def _rows(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
     """The same simulation twice; what is on a grid repeats by right."""
     n, columns = len(data), data.x.shape[1]
@@ -86,12 +141,12 @@ def _rows(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
             f"Rows must be different simulations; got the same theta and x in all {n} rows. Save "
             f"one row for each simulation, its theta drawn anew from the prior."
         )
-    others = len(pairs) - len(np.unique(known[twice]))
-    if others > _SHARE * n and len(fine):
+    shared, count = _sharing(data.theta)
+    if shared.sum() - count > _SHARE * n and len(fine):
         yield (
-            f"{n:,} rows hold only {len(np.unique(known)):,} different theta: rows that share "
-            f"theta are not independent, so the tests are surer than they should be. Draw theta "
-            f"anew from the prior for each x."
+            f"{int(shared.sum()):,} of {n:,} rows hold only {count:,} different theta: rows that "
+            f"share theta are not independent, so the tests are surer than they should be. Draw "
+            f"theta anew from the prior for each x."
         )
 
 
@@ -165,12 +220,12 @@ def faults(data: PosteriorTable) -> tuple[Fault, ...]:
     if len(data) < 2 or not len(fine):
         return ()
     pattern, (n, k) = _order(data, fine), data.q.shape[:2]
-    known = _codes(data.theta)
+    shared, count = _sharing(data.theta)
     there = (data.q[..., fine[0]] == data.theta[:, None, fine[0]]).any(axis=1).sum()
     checks: dict[Fault, bool] = {
         "chain": pattern is not None and pattern.correlated and not pattern.sorted_,
         "repeated draws": pattern is not None and pattern.repeated,
-        "repeated simulations": n - len(np.unique(known)) > _SHARE * n,
+        "repeated simulations": shared.sum() - count > _SHARE * n,
         "truth among draws": k > 1 and there > max(1, _SHARE * n),
     }
     return tuple(fault for fault, yes in checks.items() if yes)

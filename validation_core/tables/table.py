@@ -184,6 +184,11 @@ def _table(
         theta, x, q = theta[~again], x[~again], q[~again]
         densities = {name: array[~again] for name, array in densities.items()}
         dropped |= {"theta and x of another row": int(again.sum())}
+    copies = repeats.copies_of_theta(theta)
+    if copies.any():
+        theta, x, q = theta[~copies], x[~copies], q[~copies]
+        densities = {name: array[~copies] for name, array in densities.items()}
+        dropped |= {"theta of another row": int(copies.sum())}
     warnings = (
         *same.warnings,
         *repeats._once(again),
@@ -200,7 +205,7 @@ def _table(
         digest=keys.digest(**numbers),
         dropped=dropped,
         warnings=warnings,
-        notes=(*notes, *same.notes, *told_log),
+        notes=(*notes, *same.notes, *told_log, *repeats.one_of_each(copies)),
         densities=densities,
         observed=observed,
         image=image,

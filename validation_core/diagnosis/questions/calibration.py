@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
@@ -203,8 +204,8 @@ def _fingerprint(upload: Upload) -> str:
     return keys.digest(**densities) if densities else ""
 
 
-MOST_OUTSIDE = 0.5
-"""Share of truths outside all draws, beyond that of a right q, from which ranks are saturated."""
+TOLD = 0.01
+"""p-value up to which skew or tails of a parameter that is off are named."""
 
 _BLOCK = 500  # parameters worked out at a time: bounds what thousands of them take
 _BARS = 40
@@ -222,6 +223,21 @@ class _CoverageRate:
 
 
 @dataclass(frozen=True)
+class _ShapeErrors:
+    """Skew and tails of the true values against q's draws, beyond bias and width.
+
+    NaN where they cannot be told.
+    """
+
+    skew: float = math.nan
+    """Above 0 true values reach farther up than q's draws, below 0 farther down."""
+    skew_pvalue: float = math.nan
+    tails: float = math.nan
+    """1 where q's tails look too light, -1 where too heavy."""
+    tails_pvalue: float = math.nan
+
+
+@dataclass(frozen=True)
 class _ParameterErrors:
     """How wrong q is in one parameter; intervals and means are NaN where they cannot be told."""
 
@@ -232,13 +248,15 @@ class _ParameterErrors:
     below_median: Interval
     """Share of truths below q's median."""
     bias: Interval
-    """In q's own posterior sd; positive where q sits too high."""
+    """In q's own posterior sd; positive where q sits too high. Where it is open, the estimate is
+    that of q's mean and sd."""
     ratio: Interval
     """q's width by the width it needs; below 1 it is over-confident."""
     by: Literal["moments", "ranks"]
     """What bias and width are told by."""
-    saturated: bool
-    """Whether so many truths lie outside all draws that ranks say little."""
+    open: bool
+    """Whether so many truths lie beyond all draws that the bias is a bound: its other end is NaN,
+    and nothing is told of a width that ranks do not bound."""
     outside: float
     outside_expected: float
     z_mean: float
@@ -250,6 +268,53 @@ class _ParameterErrors:
     constant: bool = False
     contraction: Interval = Interval(math.nan, math.nan, math.nan)  # noqa: RUF009
     """1 - posterior variance / prior variance."""
+    shape: _ShapeErrors = _ShapeErrors()
+
+    @property
+    def biased(self) -> bool:
+        """Whether the bias's own interval excludes 0."""
+        return self.bias.low > 0 or self.bias.high < 0
+
+    @property
+    def skewed(self) -> bool:
+        """Whether the skew is told from that of a right q."""
+        return self.shape.skew_pvalue <= TOLD and not self.open
+
+    @property
+    def misfit(self) -> Literal["narrow", "wide", ""]:
+        """How q's width is wrong, as far as its own interval says.
+
+        A q that is too wide in its middle and too light in its tails is neither too wide nor too
+        narrow: of the two that which is clearer is told, here or by `tails`.
+        """
+        word = self._width
+        return "" if self._mixed and self._tails_clearer else word
+
+    @property
+    def tails(self) -> Literal["light", "heavy", ""]:
+        """How q's tails are wrong beyond its width, where they are told."""
+        return "" if self._mixed and not self._tails_clearer else self._tails
+
+    @property
+    def _width(self) -> Literal["narrow", "wide", ""]:
+        return "narrow" if self.ratio.high < 1 else "wide" if self.ratio.low > 1 else ""
+
+    @property
+    def _tails(self) -> Literal["light", "heavy", ""]:
+        if self.open or not self.shape.tails_pvalue <= TOLD:
+            return ""
+        return "light" if self.shape.tails > 0 else "heavy"
+
+    @property
+    def _mixed(self) -> bool:
+        return (self._width, self._tails) in (("wide", "light"), ("narrow", "heavy"))
+
+    @property
+    def _tails_clearer(self) -> bool:
+        ratio = self.ratio
+        reach = math.log(ratio.high / max(ratio.low, 1e-9)) / 2  # 1.96 standard errors
+        width = 1.96 * abs(math.log(ratio.estimate)) / max(reach, 1e-9)
+        return float(-ndtri(max(self.shape.tails_pvalue, 1e-300) / 2)) > width
 
 
 @dataclass(frozen=True)
@@ -374,7 +439,7 @@ class _RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
     """What ranks, moments and densities say; nothing is learnt."""
 
     about: ClassVar[str] = "Sizes of errors"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     densities: str = ""
     """Fingerprint of the log densities, which the table's own does not cover."""
@@ -457,14 +522,11 @@ def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[_Para
     cover, half = effects.covered(u), effects.lower_half(u)
     pvalue = effects.off_pvalue(u)
     over = np.column_stack([effects.excess(cover, effects.LEVELS), effects.excess(half, 0.5)])
-    by_rank, by_moments = effects.misfit(u, k), effects.by_moments(z, k)
+    sizes, shape = effects.sizes(u, z, k), effects.shape(u, k)
     z_rows = (~np.isnan(z)).sum(-1)
     mean, sd = _mean_sd(z)
     errors = []
     for i in range(len(u)):
-        saturated = bool(outside[i] - 2 / (k + 1) > MOST_OUTSIDE)
-        moments = saturated and bool(np.isfinite(by_moments.ratio.estimate[i]))
-        used = by_moments if moments else by_rank
         errors.append(
             _ParameterErrors(
                 pvalue=max(float(pvalue[i]), SMALLEST),
@@ -476,16 +538,17 @@ def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[_Para
                     for j, level in enumerate(effects.LEVELS)
                 ),
                 below_median=Interval.of(*(end[i] for end in half)),
-                bias=Interval.of(*(end[i] for end in used.bias)),
-                ratio=Interval.of(*(end[i] for end in used.ratio)),
-                by="moments" if moments else "ranks",
-                saturated=saturated,
+                bias=Interval.of(*(end[i] for end in sizes.bias)),
+                ratio=Interval.of(*(end[i] for end in sizes.ratio)),
+                by="moments" if sizes.by_moments[i] else "ranks",
+                open=bool(sizes.open[i]),
                 outside=float(outside[i]),
                 outside_expected=2 / (k + 1),
                 z_mean=_finite(mean[i]),
                 z_sd=_finite(sd[i]),
                 z_rows=int(z_rows[i]),
                 index=first + i,
+                shape=_ShapeErrors(*(_finite(one[i]) for one in shape)),
             )
         )
     return errors
@@ -644,7 +707,7 @@ def _row(errors: _ParameterErrors, name: str, pvalue: float) -> Row:
     for rate in errors.coverage:
         row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)
     row |= _cell("below q's median, %", errors.below_median, 1, 100)
-    row |= _cell("bias, posterior sd (+ is too high)", errors.bias, 3)
+    row |= _cell("bias, posterior sd (+ is too high)", _ended(errors), 3)
     row |= _cell("width / needed width", errors.ratio, 3)
     row |= {"bias and width by": "q's mean and sd" if errors.by == "moments" else "ranks"}
     row |= _cell("contraction", errors.contraction, 3)
@@ -657,16 +720,35 @@ def _row(errors: _ParameterErrors, name: str, pvalue: float) -> Row:
     }
 
 
+def _ended(errors: _ParameterErrors) -> Interval:
+    """A bias with infinite ends for open ones."""
+    bias = errors.bias
+    if not (errors.open and bias.known):
+        return bias
+    return Interval(
+        bias.estimate,
+        -math.inf if math.isnan(bias.low) else bias.low,
+        math.inf if math.isnan(bias.high) else bias.high,
+    )
+
+
 def _cell(column: str, rate: Interval, digits: int, scale: float = 1) -> Row:
     if not rate.known:
         return {column: "", f"{column}, 95% interval": ""}
-    low, high = (
-        "?" if math.isnan(end) else f"{scale * end:.{digits}f}" for end in (rate.low, rate.high)
-    )
+    low, high = (_end(scale * end, digits) for end in (rate.low, rate.high))
     return {
         column: round(scale * rate.estimate, digits),
         f"{column}, 95% interval": f"{low} to {high}",
     }
+
+
+def _end(value: float, digits: int) -> str:
+    if math.isnan(value):
+        return "?"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.{digits}f}"
+    return (text.removeprefix("-") if float(text) == 0 else text).replace("-", "−")
 
 
 def _rounded(value: float, digits: int) -> float | str:
@@ -675,13 +757,51 @@ def _rounded(value: float, digits: int) -> float | str:
 
 def _worst(errors: _ParameterErrors, names: Sequence[str], k: int) -> str:
     name = _called(names, errors.index)
-    sentence = f"{name} is the worst: {_covers(errors)}; {_bias(errors)}{_width(errors)}."
-    if not errors.saturated:
-        return sentence
-    beyond = f"{100 * errors.outside:.0f}% of the true values lie outside all {k} draws of q"
+    clauses = errors_in_words(errors) or ["no bias, width, skew or tails by themselves say how"]
+    sentence = f"{name} is the worst: {_covers(errors)}; {_joined(clauses)}."
+    if errors.open:
+        return f"{sentence} {_outside(errors, k)}: ranks do not tell how far."
     if errors.by == "moments":
-        return f"{sentence} {beyond}, so that its bias and width are measured by q's mean and sd."
-    return f"{sentence} {beyond}, so its errors are at least this large."
+        return (
+            f"{sentence} {_outside(errors, k)}, so that its bias and width are measured by q's "
+            "mean and sd."
+        )
+    return sentence
+
+
+def _outside(errors: _ParameterErrors, k: int) -> str:
+    return f"{100 * errors.outside:.0f}% of the true values lie outside all {k} draws of q"
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    *first, last = clauses
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def errors_in_words(errors: _ParameterErrors) -> list[str]:
+    """How a parameter is off: bias, width, skew, tails, each only where its own null is rejected.
+
+    They do not contradict each other: beside tails that are too light q is not called too wide.
+    """
+    clauses = [_bias(errors)] if errors.biased else []
+    if errors.misfit:
+        clauses.append(_width(errors))
+    return [*clauses, *shape_in_words(errors)]
+
+
+def shape_in_words(errors: _ParameterErrors) -> list[str]:
+    """Skew and tails, where they are told from those of a right q."""
+    shape, clauses = errors.shape, []
+    if errors.skewed:
+        way = "up" if shape.skew > 0 else "down"
+        clauses.append(
+            f"q's skew is wrong: true values reach farther {way} than its draws "
+            f"(p {equals(shape.skew_pvalue)})"
+        )
+    if errors.tails:
+        clauses.append(f"q's tails are too {errors.tails} (p {equals(shape.tails_pvalue)})")
+    return clauses
 
 
 def _covers(errors: _ParameterErrors) -> str:
@@ -702,32 +822,32 @@ def _middle(errors: _ParameterErrors) -> _CoverageRate:
 
 def _bias(errors: _ParameterErrors) -> str:
     bias, low, high = errors.bias
-    least = "at least " * (errors.saturated and errors.by == "ranks")
-    if not errors.bias.known:
-        return "its bias cannot be estimated"
-    if low > 0:
-        return f"q sits {least}{interval_text(errors.bias)} posterior sd too high"
-    if high < 0:
-        return f"q sits {least}{interval_text((-bias, -high, -low))} posterior sd too low"
-    return f"its bias is {interval_text(errors.bias, '+.2f')} posterior sd"
+    side = "high" if bias >= 0 else "low"
+    if errors.open:
+        return f"q sits {at_least(errors.bias)} too {side}"
+    size = errors.bias if bias >= 0 else Interval(-bias, -high, -low)
+    return f"q sits {interval_text(size)} posterior sd too {side}"
+
+
+def at_least(bias: Interval) -> str:
+    """A bias whose other end is open: `at least 1.9 posterior sd (3.0 by q's mean and sd)`."""
+    bound = abs(bias.low if math.isnan(bias.high) else bias.high)
+    told = abs(bias.estimate)
+    more = "" if told <= bound else f" ({told:.1f} by q's mean and sd)"
+    return f"at least {math.floor(10 * bound) / 10:.1f} posterior sd{more}"
 
 
 def _width(errors: _ParameterErrors) -> str:
     ratio, low, high = errors.ratio
-    if not errors.ratio.known:
-        return ""
+    side = "over-confident" if errors.misfit == "narrow" else "under-confident"
     if ratio >= 0.99 * WIDEST:
-        return f" and q is {WIDEST:g} times or more as wide as it should be (under-confident)"
-    if errors.by == "ranks" and ratio <= 1.01 / WIDEST:
-        return f" and q is at most {1 / WIDEST:g} times as wide as it should be (over-confident)"
+        return f"q is {WIDEST:g} times or more as wide as it should be ({side})"
+    if errors.by == "ranks" and (low == 0 or ratio <= 1.01 / WIDEST):
+        least = max(high if low == 0 else 0.0, 1 / WIDEST)
+        return f"q is at most {least:.2g} times as wide as it should be ({side})"
     shape = ".2g" if ratio < 0.1 else ".2f"
     top = format(high, shape) if high < 0.99 * WIDEST else "∞"
-    interval = f"{ratio:{shape}} [{low:{shape}}, {top}]"
-    if high < 1:
-        return f" and q is {interval} times as wide as it should be (over-confident)"
-    if low > 1:
-        return f" and q is {interval} times as wide as it should be (under-confident)"
-    return f" and its width is {interval} times what it should be"
+    return f"q is {ratio:{shape}} [{low:{shape}}, {top}] times as wide as it should be ({side})"
 
 
 def _others(
@@ -756,7 +876,7 @@ def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
     """What errors are left open where none was found."""
     middle = [_middle(errors).covers for errors in parameters]
     low, high = 100 * min(rate.low for rate in middle), 100 * max(rate.high for rate in middle)
-    bias = max(max(-errors.bias.low, errors.bias.high) for errors in parameters)
+    bias = widest_bias(parameters)
     widths = [errors.ratio for errors in parameters if errors.ratio.known]
     which = (
         "No error is found in the parameter: 80% intervals hold"
@@ -776,6 +896,12 @@ def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
         f"{which} between {low:.1f}% and {high:.1f}% of the true values; the data still allow "
         f"{open_} (95% intervals)."
     ]
+
+
+def widest_bias(parameters: Sequence[_ParameterErrors]) -> float:
+    """The largest bias that any parameter's interval holds; infinite where an end is open."""
+    ends = np.array([(-errors.bias.low, errors.bias.high) for errors in parameters])
+    return float(np.where(np.isnan(ends), np.inf, ends).max())
 
 
 def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list[str]:
@@ -901,8 +1027,10 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
 
 def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
     places = np.arange(float(len(worst)))
-    biases = np.array([errors.bias for errors in worst])
-    reach = max(0.2, 1.1 * float(np.nanmax(np.abs(biases), initial=0)))
+    biases = np.array([_ended(errors) for errors in worst])
+    told = np.abs(biases[np.isfinite(biases)])
+    reach = max(0.2, 1.1 * float(told.max(initial=0)))
+    biases = np.clip(biases, -reach, reach)  # an open end is the axis's
     ratios = np.array([errors.ratio for errors in worst])
     finite = ratios[np.isfinite(ratios) & (ratios > 0)]
     wide = max(1.5, 1.1 * float(np.exp(np.abs(np.log(finite)).max(initial=0))))

@@ -31,7 +31,7 @@ from validation_core.figures.outcome import Drawn
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
 from validation_core.rng import stream
-from validation_core.statistics import PooledLaw, interval_text, slots
+from validation_core.statistics import PooledLaw, interval_text, signed_text, slots
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples, narrow
@@ -707,7 +707,7 @@ def _score(result: _MassInTheta) -> str:
     if result.held is None:
         return "The score is the classifier that tests share. "
     within, classifier = (
-        f"{nats:+.3f}".replace("-", "−") for nats in (result.held.within, result.held.classifier)
+        signed_text(nats, "+.3f") for nats in (result.held.within, result.held.classifier)
     )
     if result.score == "within":
         return (

@@ -25,6 +25,8 @@ Which = NDArray[np.intp]
 _LOOKED = 20_000  # draws of q whose quantiles tell where a share of its mass ends
 _TRIES = 40  # at most .4 of the mass is refused, and .4^40 is nothing
 _ROWS = 256  # worked on at a time
+_GROUP = 0.05  # of a row's draws, that are a group
+_GAP = 3.0  # times their width, between two groups far apart
 _FAR = 6.0  # sd between q's mode and the one it misses
 
 
@@ -68,13 +70,12 @@ class _DrawPool:
     @cached_property
     def width(self) -> Array:
         """Half of what holds the middle 68% of each row's draws, a posterior sd that no far draw
-        moves: (n, D); 0 where all draws agree."""
-        widths = np.empty(self.mean.shape)
-        for start in range(0, len(widths), _ROWS):
-            rows = slice(start, start + _ROWS)
-            low, high = np.quantile(self.q[rows], [0.16, 0.84], axis=1)
-            widths[rows] = (high - low) / 2
-        return widths
+        moves: (n, D); 0 where all draws agree.
+
+        Of draws in two groups far apart it is that of the groups about their own medians: the gap
+        between two modes, or around an angle's wrapped ends, is no posterior sd.
+        """
+        return self._by_rows(_widths_within)
 
     @cached_property
     def chol(self) -> Array:
@@ -124,6 +125,27 @@ class _DrawPool:
     def coloured(self, white: Array) -> Array:
         """theta (T, n, D) from whitened coordinates (T, n, D)."""
         return self.mean + self.sd * _by_row(self.chol, white)
+
+
+def _widths_within(q: Array) -> Array:
+    """Half of the middle 68% of rows (n, K, D), of two groups far apart about their medians."""
+    low, high = np.quantile(q, [0.16, 0.84], axis=1)
+    widths = (high - low) / 2
+    k = q.shape[1]
+    least = max(2, round(_GROUP * k))
+    if k < 2 * least + 1:
+        return widths
+    ordered = np.sort(q, axis=1)
+    gaps = np.diff(ordered[:, least - 1 : k - least + 1], axis=1)  # enough draws on both sides
+    at = gaps.argmax(1)
+    wide = np.take_along_axis(gaps, at[:, None], axis=1)[:, 0]
+    for i, j in zip(*np.nonzero(2 * wide > widths), strict=True):
+        first, second = np.split(ordered[i, :, j], [least + at[i, j]])
+        off = np.concatenate([part - np.median(part) for part in (first, second)])
+        within = np.diff(np.quantile(off, [0.16, 0.84]))[0] / 2
+        if wide[i, j] > _GAP * within:
+            widths[i, j] = within
+    return widths
 
 
 def _by_row(matrices: Array, vectors: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
     short_name,
 )
+from validation_core.diagnosis.questions.calibration import at_least
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import _training
@@ -45,7 +47,7 @@ from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.scores.localizer import MapPlaces
 from validation_core.statistics import ball as ball_of
-from validation_core.statistics import interval_text
+from validation_core.statistics import interval_text, number_text
 from validation_core.statistics.localization import distance_of_logits, local
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -141,7 +143,7 @@ class Observation(Question["AtObservation"]):
             if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
                 sentences += _answer(local, theta)
             else:
-                sentences += _unclaimed(local, theta, claims, own=own)
+                sentences += _unclaimed(local, claims, own=own)
             sentences += _where(local.site, x_names)
         if result.ball is not None:
             sentences.append(_ball_text(result.ball))
@@ -157,8 +159,9 @@ class Observation(Question["AtObservation"]):
         return [
             {
                 "parameter": _called(names.theta, ranks.parameter),
-                "bias nearby, posterior sd (+ is too high)": interval_text(ranks.shift, "+"),
-                "width / needed width": interval_text(ranks.width),
+                "bias nearby, posterior sd (+ is too high)": _told(ranks.shift, "+.2f"),
+                "width / needed width": _told(ranks.width, ".2f"),
+                "p, adjusted": ranks.pvalue,
             }
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
@@ -284,10 +287,11 @@ class _LocalTest:
     d_low: float
     d_high: float
     """The middle 90% of the learned chance that a draw is the truth."""
-    parameter: int
-    """Over which the chance varies most."""
+    parameter: int | None
+    """Of those whose ranks nearby are not a correct q's, the one over which the chance varies
+    most; None where no parameter's are."""
     much: tuple[float, float]
-    """The quarter of its draws where q puts too much mass."""
+    """The quarter of its draws where q puts too much mass; NaN without such a parameter."""
     little: tuple[float, float]
     """And too little."""
     d: Array
@@ -309,16 +313,23 @@ class _NearbyRanks:
     """In posterior sd; 0 if q is right."""
     width: Interval
     """q's width by the width it needs; 1 if q is right."""
+    pvalue: float
+    """That q is right in it at these rows, adjusted for all parameters."""
+
+    @property
+    def open(self) -> bool:
+        """Whether true values lie beyond all draws at one end: the shift is a bound."""
+        return math.isnan(self.shift.low) or math.isnan(self.shift.high)
 
     @property
     def shifted(self) -> float:
         """How far the shift is from a right q's, in widths of its interval."""
-        return abs(self.shift.estimate) / _width(self.shift)
+        return math.inf if self.open else abs(self.shift.estimate) / _width(self.shift)
 
     @property
     def stretched(self) -> float:
         """How far the width is from a right q's, in widths of its interval."""
-        return abs(self.width.estimate - 1) / _width(self.width)
+        return abs(self.width.estimate - 1) / _width(self.width) if self.width.known else 0.0
 
 
 def _width(interval: Interval) -> float:
@@ -407,7 +418,7 @@ class AtObservation:
 class _ObservationStudy(TableStudy[AtObservation], spec="observation"):
     """What q looks like at one observation, and the rows near it."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     about: ClassVar[str] = "At one observation"
 
     part: Literal["local", "ball"] = "local"
@@ -475,9 +486,13 @@ def _local(
     chance = expit(logits[0].astype(np.float64))
     count = min(_SHOWN, len(draws))
     mapped = np.sort(in_theta._strongest(draws.astype(np.float64), chance, _MAPPED))
-    which = np.sort(in_theta._strongest(draws.astype(np.float64), chance, _PARAMETERS))
-    parameter = int(in_theta._strongest(draws.astype(np.float64), chance, 1)[0])
-    much, little = _quarters(draws[:, parameter].astype(np.float64), chance)
+    strongest = in_theta._strongest(draws.astype(np.float64), chance, _PARAMETERS)
+    nearby = _nearby(table, np.sort(strongest), x, seed)
+    off = {ranks.parameter for ranks in nearby.parameters if ranks.pvalue <= LEVEL}
+    parameter = next((int(which) for which in strongest if int(which) in off), None)
+    much = little = (math.nan, math.nan)
+    if parameter is not None:
+        much, little = _quarters(draws[:, parameter].astype(np.float64), chance)
     d_low, d_high = np.quantile(chance, [0.05, 0.95])
     test = _LocalTest(
         pvalue=float(tested.pvalue[0]),
@@ -497,7 +512,7 @@ def _local(
         t_null=narrow(statistic[1:]),
         null_d=narrow(expit(logits[1 : 1 + _CURVES, :count].astype(np.float64))),
     )
-    return test, _nearby(table, which, x, seed)
+    return test, nearby
 
 
 def _quarters(values: Array, chance: Array) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -533,26 +548,29 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
     own = weight[0, rows]
     norm = float(np.sqrt(np.square(own).sum()))
     f, j, n = feature_set.scores.shape
-    observed = np.abs(feature_set.truth @ own).max() / norm
+    each = np.abs(feature_set.truth @ own) / norm  # (F,)
     rng = stream(seed, "observation", "nearby")
     picks = rng.integers(j, size=(_NULLS, n))
     nulls = np.zeros(_NULLS)
     for index in range(f):
         null_scores = feature_set.scores[index][picks, np.arange(n)]
         nulls = np.maximum(nulls, np.abs(null_scores @ own) / norm)
-    at_least = int((nulls >= observed * (1 - 1e-5)).sum())
+    beyond = (nulls >= each[:, None] * (1 - 1e-5)).sum(1)
+    adjusted = (1 + beyond.reshape(len(_SIZES), -1).min(0)) / (_NULLS + 1)
     parameters = []
     for index, parameter in enumerate(which):
         raw = feature_set.truth[index]
         shift, width = (
-            Interval(*map(float, scan._smoothed(kind, raw, own[None])[:3, 0])) for kind in _SIZES
+            Interval.of(*scan._smoothed(kind, raw, own[None], table.q.shape[1])[:3, 0])
+            for kind in _SIZES
         )
-        parameters.append(_NearbyRanks(int(parameter), shift, width))
+        p = float(adjusted[index])
+        parameters.append(_NearbyRanks(int(parameter), shift, width, p))
     return _Nearby(
         rows=n,
         worth=float(smoothing.totals(weight)[1][0]),
         of=len(table),
-        pvalue=(1 + at_least) / (_NULLS + 1),
+        pvalue=float(adjusted.min()),
         nulls=_NULLS,
         all=table.theta.shape[1],
         parameters=tuple(parameters),
@@ -732,8 +750,18 @@ class _TrainedLC2ST(StoredNetwork):
         return self.score(draws, np.repeat(x, len(draws), axis=0))
 
 
+_CLAUSES = 3  # that a sentence says of parameters
 _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
+
+
+def _told(interval: Interval, form: str) -> str:
+    """An interval, its ends open where true values lie beyond all draws; empty where unknown."""
+    if not interval.known:
+        return ""
+    low = -math.inf if math.isnan(interval.low) else interval.low
+    high = math.inf if math.isnan(interval.high) else interval.high
+    return interval_text((interval.estimate, low, high), form).replace("inf", "∞")
 
 
 def middle_in_words(x: Array) -> str:
@@ -750,21 +778,23 @@ def _answer(local: _LocalAnswer, names: Sequence[str]) -> list[str]:
     if test.draws < _TOLD:
         few = f"Too few draws ({test.draws}) of q there to say where."
         return [f"Near this observation q looks wrong (L-C2ST, {p}): {few}", nearby]
+    where = ""
+    if test.parameter is not None:
+        where = (
+            f": too much mass for {_called(names, test.parameter)} between {_ends(test.much)}, "
+            f"too little between {_ends(test.little)}"
+        )
     return [
-        f"Near this observation q looks wrong (L-C2ST, {p}): too much mass for "
-        f"{_called(names, test.parameter)} between {_ends(test.much)}, too little between "
-        f"{_ends(test.little)}.",
+        f"Near this observation q looks wrong (L-C2ST, {p}){where}.",
         f"The learned chance that a draw is the true value runs from {test.d_low:.2f} to "
         f"{test.d_high:.2f} over the middle 90% of q's draws; 0.5 is guessing.",
         nearby,
     ]
 
 
-def _unclaimed(
-    local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own: bool
-) -> list[str]:
+def _unclaimed(local: _LocalAnswer, claims: Claims, *, own: bool) -> list[str]:
     """What the numbers here are where the verdict claims nothing."""
-    nearby, worst = local.nearby, local.nearby.worst[0]
+    nearby = local.nearby
     why = (
         f"at the rows nearest to this observation p {equals(claims.observation())}, adjusted in "
         "the verdict's family"
@@ -774,47 +804,53 @@ def _unclaimed(
     return [
         f"Nothing is claimed against q here: {why}.",
         f"By themselves, L-C2ST gives p {equals(local.test.pvalue)} and the {nearby.rows} rows "
-        f"nearest in x p {equals(nearby.pvalue)}; of their parameters "
-        f"{_called(names, worst.parameter)} differs most: bias "
-        f"{interval_text(worst.shift, '+.2f')} posterior sd, width "
-        f"{interval_text(worst.width)} times what it should be.",
+        f"nearest in x p {equals(nearby.pvalue)}.",
     ]
 
 
 def _ends(ends: Sequence[float]) -> str:
-    return " and ".join(f"{end:.3g}" for end in ends).replace("-", "−")
+    return " and ".join(number_text(end) for end in ends)
 
 
 def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
-    worst = nearby.worst[0]
-    name = _called(names, worst.parameter)
-    rows = f"At the {nearby.rows} rows nearest in x"
-    p = f"p {equals(nearby.pvalue)}, exact test that q is correct at all of them"
-    detail = (
-        f"most off is {name}: bias {interval_text(worst.shift, '+.2f')} posterior sd, width "
-        f"{interval_text(worst.width)} times what it should be"
-    )
+    """What the ranks nearby say: the parameters that are off, each by what its interval shows."""
+    rows, p = f"At the {nearby.rows} rows nearest in x", f"p {equals(nearby.pvalue)}"
     if nearby.pvalue > LEVEL:
-        return f"{rows} the true values' ranks show no error ({p}); {detail}."
-    is_shift = worst.shifted >= worst.stretched
-    number, null = (worst.shift, 0.0) if is_shift else (worst.width, 1.0)
-    if number.low <= null <= number.high:
-        return f"{rows} the true values' ranks are not those of a correct q ({p}); {detail}."
-    if is_shift:
-        side = "high" if number.estimate >= 0 else "low"
-        sign = 1 if number.estimate >= 0 else -1
-        low, high = sorted((sign * number.low, sign * number.high))
-        size = interval_text((abs(number.estimate), low, high))
-        return f"{rows} ({p}), q's {name} sits {size} posterior sd too {side}."
-    side = "wide" if number.estimate >= 1 else "narrow"
-    return (
-        f"{rows} ({p}), q's {name} is {interval_text(number)} times as wide as it should be (too "
-        f"{side})."
-    )
+        return (
+            f"{rows} the true values' ranks show no error ({p}, exact test that q is correct at "
+            "all of them)."
+        )
+    off = [ranks for ranks in nearby.worst if ranks.pvalue <= LEVEL]
+    sized = [clause for ranks in off for clause in _sizes_nearby(ranks, names)]
+    if sized:
+        return f"{rows} ({p}), {'; '.join(sized[:_CLAUSES])}."
+    listed = ", ".join(_called(names, ranks.parameter) for ranks in off[:_CLAUSES])
+    return f"{rows} the true values' ranks in {listed} are not those of a correct q ({p})."
+
+
+def _sizes_nearby(ranks: _NearbyRanks, names: Sequence[str]) -> list[str]:
+    """Bias and width of a parameter, each where its own interval excludes that of a right q."""
+    name, clauses = _called(names, ranks.parameter), []
+    shift, width = ranks.shift, ranks.width
+    side = "high" if shift.estimate >= 0 else "low"
+    if ranks.open:
+        bound = shift._replace(estimate=0.0)  # by ranks alone, which tell no more
+        clauses.append(f"q's {name} sits {at_least(bound)} too {side}")
+    elif shift.low > 0 or shift.high < 0:
+        ends = shift if shift.estimate >= 0 else Interval(*(-shift[i] for i in (0, 2, 1)))
+        clauses.append(f"q's {name} sits {interval_text(ends)} posterior sd too {side}")
+    if width.low > 1 or width.high < 1:
+        fit = "wide" if width.low > 1 else "narrow"
+        clauses.append(
+            f"q's {name} is {interval_text(width)} times as wide as it should be (too {fit})"
+        )
+    return clauses
 
 
 def _where(site: _Site, x_names: Sequence[str]) -> list[str]:
-    values = ", ".join(f"{_column(at, x_names)} = {value:.4g}" for at, value in enumerate(site.x))
+    values = ", ".join(
+        f"{_column(at, x_names)} = {number_text(value, 4)}" for at, value in enumerate(site.x)
+    )
     parenthesis = f" ({values})" if values else f" ({site.columns:,} columns)"
     standing = site.standing
     if standing is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -16,6 +17,7 @@ from validation_core.diagnosis import learning
 from validation_core.diagnosis.claims import Claims, _called, _column
 from validation_core.diagnosis.questions.base import (
     LEVEL,
+    Interval,
     Json,
     Names,
     Question,
@@ -25,6 +27,7 @@ from validation_core.diagnosis.questions.base import (
     heat_map,
     short_name,
 )
+from validation_core.diagnosis.questions.calibration import at_least
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.questions.over_x.scan import (
     Kind,
@@ -50,7 +53,7 @@ from validation_core.omnibus.places import (
     moments,
 )
 from validation_core.rng import stream
-from validation_core.statistics import interval_text
+from validation_core.statistics import effects, interval_text, number_text
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, TwoSamples, narrow
@@ -177,6 +180,7 @@ _DRAWN = 6  # places whose smoothed size is kept
 _LISTED = 60  # places whose numbers are kept
 _DOTS = 400  # rows marked on a map
 _LEAST_NULLS = 199
+_SIMPLER = {"plane": 0.85, "component": 0.9, "mean": 0.9}  # of the clarity of a column of x
 _WORK = 1.5e11  # multiplications of one test, above which it takes fewer null tables
 _CLASSIFIED = 4_000_000  # numbers of theta and x that a row is scored with, at most
 _SCORED = 200_000  # draws that are scored, at most; as many at each row
@@ -253,13 +257,23 @@ class _OverXPlace:
     """By rows that did not choose the region."""
     outside: _FeatureSize
     beyond: _Beyond | None = None
-    """In the region; for a shift."""
+    """In the region; None for the learned score."""
+    clarity: float = 0.0
+    """The largest |z| of a change along the coordinate."""
     picture: _OverXCurve | _OverXHeat | None = None
     """Of the first places only."""
 
+    @property
+    def told(self) -> bool:
+        """Whether the size of the error there is told from that of a right q."""
+        return self.inside.excludes(1.0 if self.kind == "width" else 0.0)
+
     def to_json(self) -> Json:
         """Its numbers, its region's among them."""
-        names = ("kind", "parameter", "along", "which", "p_varies", "p_right", "share", "row")
+        names = (
+            *("kind", "parameter", "along", "which", "p_varies", "p_right"),
+            *("share", "row", "clarity"),
+        )
         return {
             **{name: getattr(self, name) for name in names},
             **as_numbers(self.region),
@@ -343,16 +357,17 @@ class _ErrorsOverX:
         """Places of all scans, the smallest p first.
 
         Null tables give many the same p: then a parameter comes before the classifier's score,
-        which says neither which one nor how it is off, and the larger difference before the
-        smaller.
+        which says neither which one nor how it is off, the clearer change before the less clear,
+        one coordinate before two together unless these are clearly better, and the larger
+        difference before the smaller.
         """
         places = [place for part in self.parts for place in part.pairs]
-        return tuple(
-            sorted(
-                places,
-                key=lambda place: (place.p_varies, place.kind == "learned", -_contrast(place)),
-            )
-        )
+
+        def order(place: _OverXPlace) -> tuple[float, bool, float, float]:
+            clarity = place.clarity * _SIMPLER.get(place.along, 1.0)
+            return place.p_varies, place.kind == "learned", -clarity, -_contrast(place)
+
+        return tuple(sorted(places, key=order))
 
     @property
     def worst_row(self) -> int | None:
@@ -369,11 +384,13 @@ class _ErrorsOverX:
         return self.p_varies if claims is None else max(self.p_varies, claims.over_x())
 
     def changing(self, claims: Claims | None) -> list[_OverXPlace]:
-        """Places where a change may be claimed, the clearest first."""
+        """Places where a change may be claimed, those with a size that can be told first, then
+        the clearest."""
         level = LEVEL if claims is None else claims.alpha
         if self.p_changes(claims) > level:
             return []
-        return [place for place in self.judged(claims).worst if place.p_varies <= level]
+        places = [place for place in self.judged(claims).worst if place.p_varies <= level]
+        return sorted(places, key=lambda place: not (place.told or place.kind == "learned"))
 
     def judged(self, claims: Claims | None) -> _ErrorsOverX:
         """With p-values of the verdict's family, where there is one."""
@@ -411,7 +428,7 @@ class _OverXInputs(NamedTuple):
 class _OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     about: ClassVar[str] = "Where over x"
 
     learned: bool = False
@@ -518,8 +535,8 @@ def _scanned(
         p_varies=min(1.0, families * varies.pvalue),
         p_right=min(1.0, families * right.pvalue),
         sees=_sees(right.null, n, families),
-        overall=_overall(inputs.features, upload.k - kept_back),
-        pairs=_places(inputs, over, (varies, right), families, seed, upload.k - kept_back),
+        overall=_overall(inputs, _ZScores.of(inputs, upload)),
+        pairs=_places(inputs, over, (varies, right), families, seed, _ZScores.of(inputs, upload)),
     )
     return _ErrorsOverX((part,))
 
@@ -531,18 +548,52 @@ def _sees(null: Array, n: int, families: int) -> float | None:
     return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
 
 
-def _overall(feature_set: _OverXFeatures, k: int) -> tuple[_Overall, ...]:
+@dataclass(frozen=True, eq=False)
+class _ZScores:
+    """z-scores of each parameter at the rows that are scanned, by the draws that rank them."""
+
+    table: PosteriorTable
+    rows: NDArray[np.int64]
+    aside: int
+    known: dict[int, Array]
+
+    @classmethod
+    def of(cls, inputs: _OverXInputs, upload: Upload) -> _ZScores:
+        """Those of an upload's rows."""
+        table = upload.data
+        assert isinstance(table, PosteriorTable)
+        return cls(table, inputs.rows, aside(upload.k, upload.dims[1]), {})
+
+    @property
+    def k(self) -> int:
+        """Draws that rank the truth."""
+        return self.table.q.shape[1] - self.aside
+
+    def at(self, parameter: int) -> Array | None:
+        """(n,), NaN where draws do not differ; None for the learned score."""
+        if parameter < 0:
+            return None
+        if parameter not in self.known:
+            which = slice(parameter, parameter + 1)
+            draws = self.table.q[self.rows, self.aside :, which]
+            truth = self.table.theta[self.rows, which]
+            self.known[parameter] = effects.zscores(effects.moments(draws), truth)[:, 0]
+        return self.known[parameter]
+
+
+def _overall(inputs: _OverXInputs, scores: _ZScores) -> tuple[_Overall, ...]:
     """Every feature's size over all rows, ranked among k draws."""
-    sizes = []
-    for i, (kind, which) in enumerate(zip(feature_set.kinds, feature_set.parameters, strict=True)):
-        raw = feature_set.raw(i)
-        sizes.append(_Overall(kind, which, scan._estimate(kind, raw), _beyond(kind, raw, k)))
+    features, sizes = inputs.features, []
+    for i, (kind, which) in enumerate(zip(features.kinds, features.parameters, strict=True)):
+        raw = features.raw(i)
+        size = scan._estimate(kind, raw, scores.k, scores.at(which))
+        sizes.append(_Overall(kind, which, size, _beyond(kind, raw, scores.k)))
     return tuple(sizes)
 
 
 def _beyond(kind: Kind, raw: Array, k: int) -> _Beyond | None:
     """The share of truths, by their normal scores, outside all of q's k draws."""
-    if kind != "shift":
+    if kind == "learned":
         return None
     share = float((np.abs(raw) > -ndtri(1 / (k + 1))).mean()) if raw.size else 0.0
     return _Beyond(share, 2 / (k + 1))
@@ -554,7 +605,7 @@ def _places(
     tests: tuple[scan._ScanTest, scan._ScanTest],
     families: int,
     seed: int,
-    k: int,
+    scores: _ZScores,
 ) -> tuple[_OverXPlace, ...]:
     """The worst pairs of a feature and a coordinate: numbers and, of the first, pictures."""
     n, (varies, right) = len(over.blocks), tests
@@ -567,6 +618,11 @@ def _places(
         kind, raw = inputs.features.kinds[f], inputs.features.raw(f)
         region, inside = scan._worst_region(over, inputs.features.truth[f], c, choose)
         along, which = _along(inputs.at, c)
+        z = scores.at(inputs.features.parameters[f])
+        there, elsewhere = (
+            scan._estimate(kind, raw[rows], scores.k, None if z is None else z[rows])
+            for rows in (inside & ~choose, ~inside & ~choose)
+        )
         places.append(
             _OverXPlace(
                 kind=kind,
@@ -578,10 +634,11 @@ def _places(
                 share=float(inside.mean()),
                 row=_typical(inputs, c, inside),
                 region=region,
-                inside=scan._estimate(kind, raw[inside & ~choose]),
-                outside=scan._estimate(kind, raw[~inside & ~choose]),
-                beyond=_beyond(kind, raw[inside], k),
-                picture=_picture(inputs, kind, raw, c) if at < _DRAWN else None,
+                inside=there,
+                outside=elsewhere,
+                beyond=_beyond(kind, raw[inside], scores.k),
+                clarity=float(varies.statistic[f, c]),
+                picture=_picture(inputs, kind, raw, c, scores.k) if at < _DRAWN else None,
             )
         )
     return tuple(places)
@@ -602,16 +659,18 @@ def _along(at: XCoordinates, c: int) -> tuple[str, int]:
     return (at.kinds[c], at.which[c]) if c < len(at.kinds) else ("plane", -1)
 
 
-def _picture(inputs: _OverXInputs, kind: Kind, raw: Array, c: int) -> _OverXCurve | _OverXHeat:
+def _picture(
+    inputs: _OverXInputs, kind: Kind, raw: Array, c: int, k: int
+) -> _OverXCurve | _OverXHeat:
     if c < len(inputs.at.kinds):
         values = inputs.at.values[:, c]
         at, weights = smoothing.line(values)
         dots = np.quantile(values, np.linspace(0, 1, min(_DOTS, len(values))))
-        sizes = np.stack([at, *scan._smoothed(kind, raw, weights)])
+        sizes = np.stack([at, *scan._smoothed(kind, raw, weights, k)])
         return _OverXCurve(narrow(sizes), narrow(dots))
     assert inputs.plane is not None
     across, up, weights = smoothing.plane(inputs.plane)
-    sizes = scan._smoothed(kind, raw, weights)
+    sizes = scan._smoothed(kind, raw, weights, k)
     sizes[:, smoothing.totals(weights)[1] < smoothing.FEWEST] = np.nan
     some = np.linspace(0, len(inputs.plane) - 1, min(_DOTS, len(inputs.plane))).astype(int)
     return _OverXHeat(
@@ -619,9 +678,6 @@ def _picture(inputs: _OverXInputs, kind: Kind, raw: Array, c: int) -> _OverXCurv
         narrow(np.stack([across, up])),
         narrow(inputs.plane[some]),
     )
-
-
-_MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound
 
 
 def _claimed(
@@ -667,19 +723,35 @@ def _region_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str
     """The stretch of x, to read."""
     what, where = _coordinate_text(place, names, x_names), place.region
     if isinstance(where, _Disc):
-        around = ", ".join(f"{component:.3g}" for component in where.centre)
-        reach = ", ".join(f"{component:.2g}" for component in where.radius)
-        return f"{what} is {'not ' * where.outside_of}within ({reach}) of ({around})"
-    low, high = where.low, where.high
-    if low is None and high is None:
-        return "x is anything"
+        return _disc_text(where, [_column(i, x_names) for i in range(2)])
+    return _stretch_text(what, where.low, where.high, outside=where.outside_of) or "x is anything"
+
+
+def _disc_text(disc: _Disc, columns: Sequence[str]) -> str:
+    """An ellipse in the plane by its axes, those left out that exclude nothing."""
+    binding = [i for i, ends in enumerate(disc.ends) if ends != (None, None)]
+    if len(binding) == 1:
+        (i,) = binding
+        if text := _stretch_text(columns[i], *disc.ends[i], outside=disc.outside_of):
+            return text
+    spans = " and ".join(
+        f"{name} is {number_text(at)} ± {number_text(reach, 2)}"
+        for name, at, reach in zip(columns, disc.centre, disc.radius, strict=True)
+    )
+    return f"not both {spans}" if disc.outside_of else spans
+
+
+def _stretch_text(what: str, low: float | None, high: float | None, *, outside: bool) -> str:
+    """From `low` to below `high`, or outside of that; empty where nothing is excluded."""
+    if outside and (low is None or high is None):
+        low, high = high, low
     if low is None:
-        return f"{what} < {high:.3g}"
+        return "" if high is None else f"{what} < {number_text(high)}"
     if high is None:
-        return f"{what} ≥ {low:.3g}"
-    if where.outside_of:
-        return f"{what} is below {low:.3g} or from {high:.3g} on"
-    return f"{what} is from {low:.3g} to {high:.3g}"
+        return f"{what} ≥ {number_text(low)}"
+    if outside:
+        return f"{what} is below {number_text(low)} or from {number_text(high)} on"
+    return f"{what} is from {number_text(low)} to {number_text(high)}"
 
 
 def _rows_in(upload: Upload, place: _OverXPlace) -> NDArray[np.intp]:
@@ -712,6 +784,8 @@ def _values_along(table: PosteriorTable, place: _OverXPlace) -> Array:
 
 def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
     """A number with its interval, signed as it is."""
+    if estimate.open:
+        return "unknown (beyond all draws)" if estimate.value is None else _bound(estimate)
     if estimate.value is None:
         return f"unknown ({estimate.n} rows)"
     if kind == "width":
@@ -722,32 +796,61 @@ def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
     return interval_text((estimate.value, estimate.low, estimate.high), "+.2f")
 
 
+def _bound(estimate: _FeatureSize) -> str:
+    """A shift whose other end is open, signed."""
+    low, high = estimate.low, estimate.high
+    if low is not None:
+        return f"at least +{number_text(low, 2)}"
+    return f"at most {number_text(high or 0.0, 2)}"
+
+
 def _place(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
     where = f"Where {_region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
-    inside, outside = (_off(place, part, names) for part in (place.inside, place.outside))
-    return f"{where}, {inside}{_or_more(place.beyond)}; elsewhere, {outside}."
+    inside = _off(place, place.inside, names)
+    beyond = beyond_text(place)
+    return f"{where}, {inside}{f': {beyond}' if beyond else ''}; {_elsewhere(place, names)}."
 
 
-def _or_more(beyond: _Beyond | None) -> str:
-    """What makes a shift by ranks a bound."""
-    if beyond is None or beyond.share - beyond.usual <= _MANY_BEYOND:
+_USUAL = 0.05  # share of a right q's truths beyond all draws from which on it is said
+
+_NOTHING_SEEN: Mapping[Kind, str] = {
+    "shift": "no bias is seen",
+    "width": "no error of its width is seen",
+    "learned": "no difference is seen",
+}
+
+
+def _elsewhere(place: _OverXPlace, names: Sequence[str]) -> str:
+    """What q is like outside a place: no number where its interval holds that of a right q."""
+    outside, null = place.outside, 1.0 if place.kind == "width" else 0.0
+    if outside.value is not None and not outside.excludes(null):
+        return f"elsewhere, {_NOTHING_SEEN[place.kind]}"
+    return f"elsewhere, {_off(place, outside, names)}"
+
+
+def beyond_text(place: _OverXPlace) -> str:
+    """How many true values of a place lie beyond all draws, where that makes a size a bound."""
+    if place.beyond is None or not place.inside.open:
         return ""
-    return f" (or more: {beyond.share:.0%} of the true values there lie beyond all of q's draws)"
+    share, usual = place.beyond.share, place.beyond.usual
+    right = f" ({usual:.0%} if q were correct)" if usual > _USUAL else ""
+    return f"{share:.0%} of the true values there lie beyond all of q's draws{right}"
 
 
 def _off(what: _OverXPlace, estimate: _FeatureSize, names: Sequence[str]) -> str:
     """How q is off in a region, by numbers that are not those of its choice."""
-    if estimate.value is None or estimate.low is None:
+    whose = f"q's {_called(names, what.parameter)}"
+    if what.kind == "width" and estimate.open:
+        return f"the width of {whose} cannot be told"
+    if estimate.value is None:
         return f"too few rows ({estimate.n}) to say by how much"
     if what.kind == "learned":
         off = _size_text("learned", estimate)
         return f"the true values' score lies {off} sd from that of q's draws"
-    whose = f"q's {_called(names, what.parameter)}"
     if what.kind == "shift":
-        side = "high" if estimate.value >= 0 else "low"
-        return f"{whose} sits {_unsigned(estimate)} posterior sd too {side}"
+        return f"{whose} sits {_unsigned(estimate)}"
     high = estimate.high
-    narrow, wide = high is not None and high < 1, estimate.low > 1
+    narrow, wide = high is not None and high < 1, (estimate.low or 0.0) > 1
     off = " (too narrow)" if narrow else " (too wide)" if wide else ""
     return f"{whose} is {_size_text('width', estimate)} times as wide as it should be{off}"
 
@@ -755,16 +858,22 @@ def _off(what: _OverXPlace, estimate: _FeatureSize, names: Sequence[str]) -> str
 def _unsigned(estimate: _FeatureSize) -> str:
     value, low, high = estimate.value, estimate.low, estimate.high
     assert value is not None
+    side = "high" if value >= 0 else "low"
+    if estimate.open:
+        ends = (math.nan if end is None else end for end in (low, high))
+        return f"{at_least(Interval(value, *ends))} too {side}"
     assert low is not None
     assert high is not None
     low, high = (low, high) if value >= 0 else (-high, -low)
-    return interval_text((abs(value), low, high))
+    return f"{interval_text((abs(value), low, high))} posterior sd too {side}"
 
 
 def _next(
     places: Sequence[_OverXPlace], names: Sequence[str], x_names: Sequence[str]
 ) -> list[str]:
     """The worst place of another parameter or kind, and how many more there are."""
+    some = [place for place in places if place.told or place.kind == "learned"]
+    places = some if places[0] in some else [places[0], *some]
     features = list(dict.fromkeys((place.kind, place.parameter) for place in places))
     if len(features) < 2:
         return []
@@ -849,6 +958,7 @@ def _notes(result: _ErrorsOverX) -> list[str]:
 
 _MOST = 6
 _LONG = 48  # letters of a name on an axis
+_TITLED = 24  # in a title, which holds two of them
 _AXES = {
     "shift": "bias of q, posterior sd",
     "width": "q's width / width needed",
@@ -862,7 +972,11 @@ _MEANING = {
 
 
 def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
-    what, along = _feature_text(place, names), _coordinate_text(place, names, x_names)
+    short = (
+        [style.short(name, _TITLED) for name in names],
+        [style.short(name, _TITLED) for name in x_names],
+    )
+    what, along = _feature_text(place, short[0]), _coordinate_text(place, *short)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
     p = f"Test for change over x: adjusted p {equals(place.p_varies)}."
     if isinstance(place.picture, _OverXCurve):
@@ -892,9 +1006,11 @@ def _curve(kind: Kind, curve: _OverXCurve, along: str) -> Panel:
     at, value, low, high, room = np.asarray(curve.sizes, np.float64)
     middle = 1.0 if kind == "width" else 0.0
     grey = (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
-    top = max(float(np.nanmax(high)), float(grey[1].max()))
-    bottom = min(float(np.nanmin(low)), float(grey[0].min()))
+    ends = np.concatenate([low, high, value, *grey])
+    ends = ends[np.isfinite(ends)]
+    top, bottom = float(ends.max()), float(ends.min())
     spare = 0.08 * (top - bottom) or 0.1
+    low, high = np.maximum(low, bottom - spare), np.minimum(high, top + spare)  # open: the axis
     width = float(at[-1] - at[0]) or 1.0
     feet = np.full(len(curve.rows), bottom - 0.6 * spare)
     return Panel(

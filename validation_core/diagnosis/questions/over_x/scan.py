@@ -12,20 +12,20 @@ plays the truth: exact for all features and stretches together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from validation_core import statistics
 from validation_core.localization import over_x as smoothing
 from validation_core.omnibus.battery import step_down
 from validation_core.rng import stream
-from validation_core.statistics.effects import WIDEST
+from validation_core.statistics import effects
+from validation_core.statistics.effects import BEYOND, WIDEST
 from validation_core.types import Array, PosteriorTable
 
 MOST = 50
@@ -81,6 +81,16 @@ class _FeatureSize:
     low: float | None = None
     high: float | None = None
     """None too for the width of rows that do not vary."""
+    open: bool = False
+    """Whether the rows lie beyond all draws at one end: of a shift an end is None, and the value
+    is that of q's mean and sd; of a width nothing is told."""
+
+    def excludes(self, null: float) -> bool:
+        """Whether the interval does not hold this number."""
+        if self.value is None:
+            return False
+        above = self.low is not None and self.low > null
+        return above or (self.high is not None and self.high < null)
 
 
 def _selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -156,32 +166,42 @@ def _ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> A
     return np.clip(u, _EDGE, 1 - _EDGE, out=u)
 
 
-def _estimate(kind: Kind, w: Array) -> _FeatureSize:
-    """Size of a feature among rows with the truth's scores w (m,).
+def _estimate(kind: Kind, w: Array, k: int, z: Array | None = None) -> _FeatureSize:
+    """Size of a feature among rows with the truth's normal scores w (m,).
 
-    shift: q's bias, their mean with its sign turned, by Student's t; learned: their mean. width:
-    q's width by the width it needs, one over their sd; its logarithm is about normal, with a
-    variance by the fourth moment.
+    shift and width: q's bias and its width by the width it needs, as `effects.sizes` has them;
+    learned: the mean of the scores, by Student's t.
+
+    Args:
+        kind: of the feature.
+        w: scores of the truth's ranks among k draws.
+        k: draws.
+        z: z-scores (m,) of the same rows; without them a shift has no estimate beyond all draws.
     """
     m = len(w)
     if m < FEWEST:
         return _FeatureSize(m)
-    reach = float(stdtrit(m - 1, (1 + _LEVEL) / 2))
-    mean, sd = float(w.mean()), float(w.std(ddof=1))
-    if kind != "width":
-        half, size = reach * sd / m**0.5, -mean if kind == "shift" else mean
+    if kind == "learned":
+        reach = float(stdtrit(m - 1, (1 + _LEVEL) / 2))
+        size, half = float(w.mean()), reach * float(w.std(ddof=1)) / m**0.5
         return _FeatureSize(m, size, size - half, size + half)
-    if sd * WIDEST <= 1:
-        return _FeatureSize(m, WIDEST, WIDEST)
-    fourth = float(((w - mean) ** 4).mean() / w.var() ** 2)
-    half = reach * (max(fourth - 1, 2 / m) / (4 * m)) ** 0.5
-    return _FeatureSize(m, 1 / sd, math.exp(-half) / sd, math.exp(half) / sd)
+    sizes = effects.sizes(ndtr(w), np.full(m, np.nan) if z is None else z, k)
+    opened = bool(sizes.open)
+    interval = sizes.bias if kind == "shift" else sizes.ratio
+    value, low, high = (float(end) if np.isfinite(end) else None for end in interval)
+    if kind == "width" and high is not None and high > WIDEST * (1 - 1e-9):
+        value, low, high = min(value or WIDEST, WIDEST), low, None
+    if value is None:
+        return _FeatureSize(m, open=opened)
+    return _FeatureSize(m, value, low, high, opened)
 
 
-def _smoothed(kind: Kind, w: Array, weights: Array) -> Array:
+def _smoothed(kind: Kind, w: Array, weights: Array, k: int = 0) -> Array:
     """Smoothed size of a feature (4, G): value, low, high, and half the room of a correct q.
 
     Signs and ratios are those of `_estimate`: above 0 q sits too high, above 1 it is too wide.
+    Where truths pile up beyond all k draws at one end, a shift is open at that end (infinite),
+    and a width is NaN.
 
     Intervals are pointwise, normal, by the effective number of neighbours; for width all are
     ratios, and the room is a factor's logarithm.
@@ -192,10 +212,17 @@ def _smoothed(kind: Kind, w: Array, weights: Array) -> Array:
     mean = shares @ w
     variance = np.maximum(shares @ w**2 - mean**2, 0.0)
     root = np.sqrt(np.maximum(effective, 1.0))
+    far = np.zeros(len(mean), dtype=bool)
+    if k and kind != "learned":
+        edge = -ndtri(1 / (k + 1))
+        ends = np.stack([shares @ (w > edge), shares @ (w < -edge)])
+        far = (ends.max(0) - 1 / (k + 1) > BEYOND) & (ends.min(0) < 2 / (k + 1))
     if kind != "width":
         half, size = 1.96 * np.sqrt(variance) / root, -mean if kind == "shift" else mean
-        return np.stack([size, size - half, size + half, 1.96 / root])
-    ratio = 1 / np.maximum(np.sqrt(variance), 1 / WIDEST)
+        low = np.where(far & (size < 0), -np.inf, size - half)
+        high = np.where(far & (size >= 0), np.inf, size + half)
+        return np.stack([size, low, high, 1.96 / root])
+    ratio = np.where(far, np.nan, 1 / np.maximum(np.sqrt(variance), 1 / WIDEST))
     fourth = shares @ w**4 - 4 * mean * (shares @ w**3) + 6 * mean**2 * (shares @ w**2)
     fourth = fourth - 3 * mean**4
     kurtosis = fourth / np.where(variance > 0, variance, 1.0) ** 2
@@ -257,6 +284,8 @@ class _Windows(NamedTuple):
     """(V,) in units of `scale`."""
     scale: Array
     """(2,)."""
+    range: Array
+    """(2, 2) the least and the largest of both columns of the plane."""
 
     @property
     def least(self) -> float:
@@ -314,9 +343,10 @@ def _windows(values: Array, rng: np.random.Generator, plane: Array | None = None
 
 def _discs(
     plane: Array | None, n: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float32], Array, Array, Array]:
+) -> tuple[NDArray[np.float32], Array, Array, Array, Array]:
     if plane is None or n < 2 * _FEWEST:
-        return np.zeros((n, 0), np.float32), np.zeros((0, 2)), np.zeros(0), np.ones(2)
+        nothing = np.zeros((n, 0), np.float32), np.zeros((0, 2)), np.zeros(0)
+        return *nothing, np.ones(2), np.zeros((2, 2))
     scale = plane.std(0)
     z = plane / scale
     centres = z[rng.permutation(len(z))[:_CENTRES]]
@@ -324,7 +354,9 @@ def _discs(
     ordered = np.sort(far, axis=0)
     reach = np.concatenate([ordered[round(share * (len(z) - 1))] for share in _DISCS])
     inside = np.tile(far, (1, len(_DISCS))) <= reach
-    return inside.astype(np.float32), np.tile(centres * scale, (len(_DISCS), 1)), reach, scale
+    around = np.tile(centres * scale, (len(_DISCS), 1))
+    ends = np.stack([plane.min(0), plane.max(0)])
+    return inside.astype(np.float32), around, reach, scale, ends
 
 
 class _ScanTest(NamedTuple):
@@ -457,6 +489,9 @@ class _Disc:
     centre: tuple[float, ...]
     radius: tuple[float, ...]
     """Along each of the two columns."""
+    ends: tuple[tuple[float | None, float | None], ...] = ((None, None), (None, None))
+    """Where it ends along each column, None at an end beyond all rows: an axis with two of them
+    excludes nothing."""
     outside_of: bool = False
     """Whether all of x but this is meant."""
 
@@ -493,8 +528,24 @@ def _worst_region(
     best = int(np.abs(strength[1][0, 0]).argmax())
     at = over.centres[best]
     across = over.radii[best] * over.scale
-    disc = _Disc(tuple(float(c) for c in at), tuple(float(c) for c in across))
+    disc = _Disc(
+        tuple(float(c) for c in at), tuple(float(c) for c in across), _ends(over, at, across)
+    )
     return _farther(disc, over.discs[:, best] > 0, feature, choose)
+
+
+def _ends(
+    over: _Windows, centre: Array, radius: Array
+) -> tuple[tuple[float | None, float | None], ...]:
+    """Where a disc ends along both columns, None where no row lies beyond."""
+    low, high = over.range
+    return tuple(
+        (
+            float(at - reach) if at - reach > first else None,
+            float(at + reach) if at + reach < last else None,
+        )
+        for at, reach, first, last in zip(centre, radius, low, high, strict=True)
+    )
 
 
 def _farther(

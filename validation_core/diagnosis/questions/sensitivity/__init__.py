@@ -285,7 +285,7 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
     """The power of the tests against one injection on one table, up to one stage."""
 
     about: ClassVar[str] = "_Sensitivity"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     injection: str
     methods: tuple[Method, ...]
@@ -528,7 +528,7 @@ def _where(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str
     """In how many parameters a defect sits, and by which rule they were chosen."""
     d = result.parameters
     if d == 1:
-        return "the one parameter that there is"
+        return _called(names, 0)
     if injection.spread == "all":
         return f"all {d} parameters at once"
     if injection.spread == "two":
