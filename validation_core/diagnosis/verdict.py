@@ -38,6 +38,7 @@ _NAMED = 3  # parameters named in the sentence; the table has them all
 _WIDEST = 4.0  # posterior sds: a larger shift needs no test
 _CELLS = 80_000  # trials times rows of one simulated power: its shift is known to about 3%
 _ROWS = 1000
+_ENDS = 0.96  # of |2 u - 1|: the outermost ranks
 _STEPS = 7  # halvings of the bracket, to 3% of its middle
 
 
@@ -344,6 +345,14 @@ def _reading(u: Array, kind: str = "marginals") -> str:
         return shifted if abs(z_mean) >= 3 else "too many or too few extreme ranks"
     if abs(z_mean) > abs(z_spread):
         return "q sits too low" if z_mean > 0 else "q sits too high"
+    # A width moves the middle and the ends alike; tails move the ends against the middle.
+    z_ends = (np.mean(np.abs(2 * u - 1) > _ENDS) - (1 - _ENDS)) * np.sqrt(
+        n / (_ENDS * (1 - _ENDS))
+    )
+    if z_spread < 0 < z_ends - 2:
+        return "q's tails are too light"
+    if z_ends + 2 < 0 < z_spread:
+        return "q's tails are too heavy"
     return (
         "q is too narrow (over-confident)" if z_spread > 0 else "q is too wide (under-confident)"
     )

@@ -525,7 +525,7 @@ def _support(pools: Pools, rows: Rows, scores: Sequence[SlotRanks]) -> Support:
     used[pool[rows]] = True
     tested = np.repeat(used, np.diff(np.append(first, pools.total)))
     values = [score.magnitude.value for score in scores if score.magnitude is not None]
-    return Support.of(np.stack(values), tested, len(rows))
+    return Support.of(np.stack(values, axis=1), tested, len(rows))
 
 
 def _own(groups: Rows | None) -> Rows | None:

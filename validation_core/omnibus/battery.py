@@ -351,8 +351,10 @@ class _BlockStatistics:
     """(F,) one over the sd of each sum."""
     starts: NDArray[np.int64]
     """Where each cell's features begin in `order`."""
-    counted: tuple[tuple[int, float], ...]
-    """Features whose sums are counts, and what each is expected to be."""
+    counted: NDArray[np.int64]
+    """Features whose sums are small counts,"""
+    expected: NDArray[np.float32]
+    """and what each is expected to be."""
     places: XFunctions | None
     weights: ContrastWeights | None
     squares: tuple[_Squares, ...]
@@ -497,8 +499,9 @@ def _largest(
     squares = [np.square(z[:, one.features]).sum(axis=1) for one in part.squares]
     squares += [np.square(z[:, one.features] @ one.whitening).sum(axis=1) for one in part.squares]
     np.abs(z, out=z, where=~part.sided)
-    for feature, expected in part.counted:
-        z[:, feature] = _of_count(sums[:, feature] + expected, expected)
+    if len(part.counted):
+        count = sums[:, part.counted] + part.expected
+        z[:, part.counted] = _of_count(count, part.expected)
     cells = np.maximum.reduceat(z[:, part.order], part.starts, axis=1)
     parts = [cells, np.stack(squares, axis=1)] if squares else [cells]
     if part.places is not None:
@@ -524,8 +527,8 @@ def _over_x(part: _BlockStatistics, picked: NDArray[np.float32]) -> NDArray[np.f
     return np.concatenate([largest, np.stack(sums, axis=1)], axis=1) if sums else largest
 
 
-def _of_count(count: Array, expected: float) -> Array:
-    """A normal |z| as improbable as a count that is Poisson's, too large or too small."""
+def _of_count(count: Array, expected: Array) -> Array:
+    """A normal |z| as improbable as counts (B, F) that are Poisson's, too large or too small."""
     whole = np.round(count)
     p = np.minimum(pdtrc(np.maximum(whole - 1, 0), expected), pdtr(whole, expected))
     p = np.where(whole < 1, pdtr(0, expected), p)
@@ -579,11 +582,8 @@ def _part(block: Block, where: XFunctions | None, played: Array) -> _BlockStatis
     sided = np.array([feature.one_sided for feature in block.features])
     whole = block.variance.sum(axis=0, dtype=np.float64)
     scale = np.where(whole > _TINY, 1 / np.sqrt(np.where(whole > _TINY, whole, 1.0)), 0.0)
-    counted = tuple(
-        (at, float(block.mean[:, at].sum(dtype=np.float64)))
-        for at, feature in enumerate(block.features)
-        if feature.counts and whole[at] < _SELDOM
-    )
+    counts = np.array([feature.counts for feature in block.features])
+    counted = np.flatnonzero(counts & (whole < _SELDOM))
     squares = _squares(block, scale, played)
     cells += [Cell("together", one.kind, of, ()) for of in (ALL, WHITENED) for one in squares]
     near, weights = None, None
@@ -603,6 +603,7 @@ def _part(block: Block, where: XFunctions | None, played: Array) -> _BlockStatis
         scale.astype(np.float32),
         np.array(starts),
         counted,
+        block.mean[:, counted].sum(axis=0, dtype=np.float64).astype(np.float32),
         near,
         weights,
         squares,

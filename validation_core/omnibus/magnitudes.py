@@ -132,7 +132,7 @@ class Support:
     """
 
     values: Array
-    """(D, E) of all pools' slots."""
+    """(E, D) of all pools' slots."""
     ordered: tuple[Array, ...]
     """(D,) of the rows that are tested, ascending."""
     log_other: float
@@ -140,23 +140,23 @@ class Support:
 
     @classmethod
     def of(cls, values: Array, tested: NDArray[np.bool_], rows: int) -> Support:
-        """Of values (D, E), those slots that belong to the tested rows' pools."""
-        ordered = tuple(np.sort(some[tested]) for some in values)
+        """Of values (E, D), those slots that belong to the tested rows' pools."""
+        ordered = tuple(np.sort(some) for some in values[tested].T)
         share = rows / max(int(tested.sum()), rows + 1)
         return cls(values, ordered, float(np.log1p(-share)))
 
     def statistics(self, at: NDArray[np.int64]) -> NDArray[np.float32]:
         """|z| (B, D) of labellings whose slots that play the truth are `at` (n, B)."""
-        ends = ((some[at].min(axis=0), some[at].max(axis=0)) for some in self.values)
-        return self._standardised(list(ends))
+        truth = self.values[at]
+        return self._standardised(truth.min(axis=0), truth.max(axis=0))
 
     def of_truths(self, values: Array) -> NDArray[np.float32]:
         """|z| (T, D) of truths (D, T, n)."""
-        return self._standardised([(some.min(axis=-1), some.max(axis=-1)) for some in values])
+        return self._standardised(values.min(axis=-1).T, values.max(axis=-1).T)
 
     def outside(self, parameter: int, at: NDArray[np.int64]) -> Outside:
         """Of one parameter, by its place, under one labelling (n,)."""
-        truth, ordered = self.values[parameter][at], self.ordered[parameter]
+        truth, ordered = self.values[at, parameter], self.ordered[parameter]
         below, above = self._counts(ordered, truth.min(), truth.max())
         return Outside(
             int(below), int(above), len(ordered), float(truth.min()), float(truth.max())
@@ -170,12 +170,13 @@ class Support:
         within = np.asarray(ordered.searchsorted(high, side="right"), np.int64)
         return below, len(ordered) - within
 
-    def _standardised(self, ends: list[tuple[Array, Array]]) -> NDArray[np.float32]:
-        """Normal |z| as improbable as what lies beyond either end, or beyond both."""
-        z = []
-        for (low, high), ordered in zip(ends, self.ordered, strict=True):
-            sides = [-self.log_other * side for side in self._counts(ordered, low, high)]
-            both = sides[0] + sides[1]
-            log_p = np.minimum(-np.maximum(*sides), np.log1p(both) - both)
-            z.append(-ndtri_exp(log_p - np.log(2)))
-        return np.stack(z, axis=-1).astype(np.float32)
+    def _standardised(self, low: Array, high: Array) -> NDArray[np.float32]:
+        """Normal |z| (B, D) as improbable as what lies beyond either end (B, D), or beyond both."""
+        counts = [
+            self._counts(ordered, low[:, at], high[:, at])
+            for at, ordered in enumerate(self.ordered)
+        ]
+        below, above = -self.log_other * np.array(counts).transpose(1, 2, 0)
+        both = below + above
+        log_p = np.minimum(-np.maximum(below, above), np.log1p(both) - both)
+        return np.asarray(-ndtri_exp(log_p - np.log(2)), np.float32)

@@ -42,6 +42,7 @@ _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
 _NAMED_ALONE = ("norm", "densities", "learned", "observation")
 """Families whose claims say no more than that q is wrong by this measure."""
 _OVER_X = ("over_x", "together_over_x", "learned_over_x")
+_PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling over x
 _EDGE = 1e-6
 _WIDE = np.log(20.0)
 _FARTHEST = 50.0  # robust sds
@@ -87,7 +88,7 @@ def _alike(
     battery: Battery, tested: CalibratedTest, over: Rows, rng: np.random.Generator
 ) -> Array:
     """p of claims over x against rows permuted among the x."""
-    b, n = len(tested.nulls), len(battery.pools.size)
+    b, n = min(len(tested.nulls), _PERMUTATIONS), len(battery.pools.size)
     cells = len(battery.cells)
     evidence = np.empty((b, len(over)), np.float32)
     for part in battery.pieces(b):
