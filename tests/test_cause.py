@@ -153,7 +153,7 @@ def test_the_pvalue_keeps_its_level(heavy, trials):
         rng = stream(seed, "level")
         draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
-        ready = findings._PreparedTable.of(exact, seed)
+        ready = findings.PreparedTable.of(exact, seed)
         _, null = reference_sets._null_features(ready, count=39)
         rejected += reference_sets._null_pvalue(null) <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
@@ -194,7 +194,7 @@ def test_truths_are_ranked_among_the_other_draws():
 
 def test_an_injection_of_nothing_looks_like_nothing():
     exact = normal(n=200, k=40)
-    ready = findings._PreparedTable.of(exact, 0)
+    ready = findings.PreparedTable.of(exact, 0)
     names, null = reference_sets._null_features(ready, count=60)
     which = stream(0, "which").integers(40, size=(20, 200))
     scores = ready.ranked.moved(ready.pool.take(which), which, stream(0, "break"))
@@ -355,7 +355,7 @@ def test_faults_are_those_that_the_upload_warns_of():
 
 
 def seen_in(draws, seed=0):
-    return findings._departures(findings._PreparedTable.of(draws, seed))
+    return findings._departures(findings.PreparedTable.of(draws, seed))
 
 
 def turned(exact, way):
@@ -465,7 +465,7 @@ def test_every_cause_has_words_and_a_next_step():
     assert set(cause.NEXT_STEPS) == set(cause.TITLES) == {*CAUSES, "unclear", "none"}
     assert all(cause.NEXT_STEPS[name] for name in CAUSES)
     exact = normal(n=150, k=30)
-    ready = findings._PreparedTable.of(exact, 0)
+    ready = findings.PreparedTable.of(exact, 0)
     for name in CAUSES:
         for one in findings._evidence(name, ready):
             assert one.low <= one.value <= one.high
