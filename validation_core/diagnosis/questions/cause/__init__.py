@@ -38,6 +38,7 @@ from validation_core.diagnosis.questions.cause.findings import (
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
     ReferenceSets,
+    Variant,
     _classify,
     _Likeness,
     _null_pvalue,
@@ -243,7 +244,6 @@ _LEAST_WEIGHT, _CLEARLY = 0.45, 1.5  # a cause needs to be named, and times the 
 _FARTHEST = 3.5  # typical distances within a cause's injected tables beyond which it is not named
 _MEASURED = ("bias", "too_wide", "too_narrow", "wrong_skew")  # causes whose size the evidence has
 _DETAILED = 3  # causes whose evidence is worked out
-_BY_THEMSELVES = ("support_leak", "proposal")
 APART = "apart"
 """The shape of a mode that q has no draws in: told by a gap, not by simulated defects."""
 _GAP = (
@@ -384,7 +384,7 @@ def _cause_of(
     faults = tuple(repeats.faults(table))
     direct = _told_directly(ready, sets) if p <= LEVEL and not faults else None
     name, why = _verdict(likeness, p, faults, direct, ready)
-    order = sorted(likeness.weights, key=lambda cause: not (direct and cause == direct.cause))
+    order = sorted(likeness.weights, key=lambda cause: cause != name)
     causes = tuple(
         _candidate(cause, sets, likeness, direct, ready, columns if i < _DETAILED else None)
         for i, cause in enumerate(order)
@@ -439,7 +439,9 @@ def _told_directly(table: PreparedTable, sets: ReferenceSets) -> _Direct | None:
         return _Direct("bias", _Strength(value, low, high, "sd", "part"), pieces)
     if (group := own_nulls.spurious_group(table)) is not None:
         finding = findings.in_minor(*group)
-        return _Direct("spurious_mode", _of_finding(finding, "share of q"), (finding,))
+        theirs = replace(finding, value=group.share, low=group.share, high=group.share)
+        others = (one for one in findings._evidence("spurious_mode", table) if one.what != "minor")
+        return _Direct("spurious_mode", _of_finding(theirs, "share of q"), (finding, *others))
     if own_nulls.from_proposal(table, sets.pvalue("spread_min", low=True)):
         pieces = findings._evidence("proposal", table)
         return _Direct("proposal", _of_finding(pieces[0], "share of the prior"), pieces)
@@ -473,10 +475,24 @@ def _candidate(
         strength=(
             own.strength
             if own
-            else _Strength(*likeness.strength[cause], unit=shape.unit, shape=shape.name)
+            else _Strength(
+                *likeness.strength[cause],
+                unit=shape.unit,
+                shape=_seen_shape(shape, table) if columns is not None else shape.name,
+            )
         ),
         evidence=evidence,
     )
+
+
+def _seen_shape(shape: Variant, table: PreparedTable) -> str:
+    """The shape that a bias has over x, whatever shape of injected ones it is most like."""
+    if shape.cause != "bias":
+        return shape.name
+    over_x = own_nulls.bias_over_x(table)
+    if over_x is None:
+        return shape.name if shape.name in ("all", "one", "white") else "all"
+    return "part" if "part" in (over_x, shape.name) else over_x
 
 
 def _verdict(
@@ -493,19 +509,24 @@ def _verdict(
         return "unclear", "draws"
     if direct is not None:
         return direct.cause, ""
-    # These two are named by statistics of their own alone, which have just said no.
-    weights = {c: w for c, w in likeness.weights.items() if c not in _BY_THEMSELVES}
-    total = sum(weights.values())
-    (first, weight), (_, then) = list(weights.items())[:2]
     if p > STRONG:
         return "unclear", "weak"
-    if weight < _LEAST_WEIGHT * total or weight < _CLEARLY * then:
+    weights = {c: w for c, w in likeness.weights.items() if not _ruled_out(c, table)}
+    (first, weight), (_, then) = list(weights.items())[:2]
+    if weight < _LEAST_WEIGHT * sum(weights.values()) or weight < _CLEARLY * then:
         return "unclear", "several"
     if likeness.apart[first] > _FARTHEST:
         return "unclear", "far"
-    if first != next(iter(likeness.weights)) or not own_nulls.shown(first, table):
+    if not own_nulls.shown(first, table):
         return "unclear", "unseen"
     return first, ""
+
+
+def _ruled_out(cause: str, table: PreparedTable) -> bool:
+    """Whether a cause has statistics of its own that do not see it, however like it a table is."""
+    if cause in ("support_leak", "proposal"):
+        return True  # they would have told it before
+    return cause in ("missing_mode", "spurious_mode") and not own_nulls.shown(cause, table)
 
 
 def _contractions(points: Array) -> Array:
@@ -618,8 +639,8 @@ SHAPES: Mapping[str, str] = {
     "bridge": "q fills a gap where no true value lies, as between two modes",
     "halfspace": "q has mass where no true value lies, on one side",
     "blurred": "q is too wide (under-confident): it blurs fine structure",
-    "misread": "q is biased, as if it misread x",
     "part": "q is biased in part of x",
+    "over_x": "q is biased, by an amount that changes over x",
     "wide_part": "q is too wide (under-confident) in part of x",
     "narrow_part": "q is too narrow (over-confident) in part of x",
 }

@@ -24,6 +24,7 @@ from validation_core.types import Array, PosteriorTable
 
 LEVEL = 0.01
 """Of a cause's own null."""
+_COLUMNS = 50  # of x
 _SEPARATE = 0.9  # chance that x ranks a row of one group before one of the other: they lie apart
 _EDGE, _CROWD, _FEWEST = 0.02, 0.4, 4  # of the true values' range; of what a flat end holds; rows
 _LEAST_LEAK = 0.01  # share of draws
@@ -31,6 +32,8 @@ _CENTRED, _WIDE = 0.15, 0.12  # how far mean and sd of normal scores may be from
 _NEVER = 0.25  # of q's share of a mode, that true values there reach at most
 _FAR_GROUP = 2.5  # distance of two groups by their sds
 _SLOTS, _STEPS = 40, 12
+_OUTER, _BOOTSTRAP = 0.93, 100  # share of true values within; resamples
+_FAR_SHARE, _FAR_TIMES = 0.04, 1.3  # of rows beyond all draws, and how far they lie
 _CLIPPED = 4.0
 _TOLERATED = 6.0  # of twice the log likelihood, that one more freedom may gain by chance
 
@@ -115,18 +118,35 @@ def _standard(table: PreparedTable) -> Array:
     return np.asarray(left / np.maximum(left.std(0), 1e-6))
 
 
-def _fourth_z(table: PreparedTable) -> Array:
-    fourth = _standard(table) ** 4
-    together = fourth.mean(1, keepdims=True)
-    return _mean_z(np.concatenate([fourth, together], axis=1), 3.0)
+def _tails_z(table: PreparedTable) -> Array:
+    """Of tails beside any bias and width, positive where q's are too light: (D + 1,).
+
+    By how far out most true values reach beside half of them, against the same of q's draws,
+    which no width decides; its error by bootstrap.
+    """
+    middle, scale = table.ranked.scale
+    off = (table.ranked.points - middle) / scale
+    basis, truth = table.features.linear, off[:, 0] - np.median(off[:, 0], axis=0)
+    truth = np.abs(truth - basis @ (basis.T @ np.clip(truth, -_CLIPPED, _CLIPPED)))
+    theirs = _reach(np.abs(off[:, 1:].reshape(-1, off.shape[2])))
+    n, rng = len(truth), stream(table.seed, "cause", "tails")
+    again = np.stack([_reach(truth[rng.integers(n, size=n)]) for _ in range(_BOOTSTRAP)])
+    return np.asarray((_reach(truth) - theirs) / np.maximum(again.std(0), 1e-12))
+
+
+def _reach(off: Array) -> Array:
+    """Log ratio of two quantiles of distances (n, D), and its mean over parameters: (D + 1,)."""
+    middle, end = np.maximum(np.quantile(off, [0.5, _OUTER], axis=0), 1e-6)
+    ratio = np.log(end / middle)
+    return np.append(ratio, ratio.mean())
 
 
 def _heavy(table: PreparedTable) -> bool:
-    return _sure(-_fourth_z(table))
+    return _sure(-_tails_z(table))
 
 
 def _light(table: PreparedTable) -> bool:
-    return _sure(_fourth_z(table))
+    return _sure(_tails_z(table))
 
 
 def _skewed(table: PreparedTable) -> bool:
@@ -181,7 +201,22 @@ def apart_over_x(table: PreparedTable, group: NDArray[np.bool_]) -> bool:
         out = fold == k
         gram = basis[~out].T @ basis[~out] + 1e-1 * len(group) * np.eye(basis.shape[1]) / 10
         forecast[out] = basis[out] @ np.linalg.solve(gram, basis[~out].T @ group[~out])
-    return max(_order(forecast, group), _order(_nearby(table, group), group)) > _SEPARATE
+    columns = [table.features.x[:, j] for j in range(min(table.features.x.shape[1], _COLUMNS))]
+    alone = [_order(np.asarray(way * a), group) for a in columns for way in (1, -1)]
+    together = (_order(forecast, group), _order(_nearby(table, group), group))
+    return max(*together, *alone) > _SEPARATE
+
+
+def bias_over_x(table: PreparedTable) -> str | None:
+    """How a bias depends on x, as the name of a shape: `part` where x tells which true values lie
+    beyond all draws on one side, `over_x` where it foretells ranks; None where it does neither."""
+    d, size = table.errors.shape[1], table.ranked.ranks.shape[2]
+    ranks = table.ranked.ranks[:, :d, 0]
+    for beyond in (ranks == 0, ranks == size - 1):
+        j = int(beyond.mean(0).argmax())
+        if 0.05 <= beyond[:, j].mean() <= 0.6 and apart_over_x(table, beyond[:, j]):
+            return "part"
+    return "over_x" if follows(table, _scores(table)) else None
 
 
 def _nearby(table: PreparedTable, group: NDArray[np.bool_]) -> Array:
@@ -207,8 +242,10 @@ def _missed(table: PreparedTable) -> bool:
     """More true values beyond all draws than chance, and not at some x alone."""
     size = table.ranked.ranks.shape[2]
     beyond = table.ranked.ranks[:, -1, 0] == size - 1
-    many = beyond.mean() > 1 / size and binomial_pvalue(beyond, 1 / size) <= LEVEL
-    return bool(many and not apart_over_x(table, beyond))
+    many = beyond.mean() > 1 / size + _FAR_SHARE and binomial_pvalue(beyond, 1 / size) <= LEVEL
+    radius = table.ranked.coordinates[beyond, -1]
+    far = many and np.median(radius[:, 0] - radius[:, 1:].max(1)) > np.log(_FAR_TIMES)
+    return bool(far and not apart_over_x(table, beyond))
 
 
 class Group(NamedTuple):

@@ -48,7 +48,7 @@ _NEAR, _FAR = 3.5, 12.0  # sd between q's mode and the one it misses
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Variant:
+class Variant:
     """One shape of a cause, injected at strengths between two."""
 
     cause: str
@@ -76,7 +76,7 @@ class _Variant:
         return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
 
 
-def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[_Variant, ...]:
+def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[Variant, ...]:
     """All that can be injected into this table."""
     groups = ranked.groups
     likely = 1 / (1 + np.exp(-(groups.apart - 1.5) / 0.15))  # that two groups are two modes
@@ -95,7 +95,7 @@ def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[_Variant, ...]:
 
 def _in_groups(
     second: Callable[[Array, Array], NDArray[np.bool_]], clear: NDArray[np.bool_]
-) -> tuple[_Variant, ...]:
+) -> tuple[Variant, ...]:
     if clear.mean() <= 0.02:
         return ()
     apply = _without(second)
@@ -113,8 +113,8 @@ def _v(
     least: int = 1,
     x: bool = False,
     blind: bool = False,
-) -> _Variant:
-    return _Variant(
+) -> Variant:
+    return Variant(
         cause=cause,
         name=name,
         low=low,
@@ -128,7 +128,7 @@ def _v(
     )
 
 
-def _always() -> tuple[_Variant, ...]:
+def _always() -> tuple[Variant, ...]:
     own = {name: injection.apply for name, injection in INJECTIONS.items()}
     bias, corr = "bias", "wrong_correlation"
     sd, along, part = "sd", "along", "correlation"
@@ -601,7 +601,7 @@ class ReferenceSets:
     """Which variant each injected table has: (I,)."""
     strengths: Array
     """(I,)."""
-    variants: tuple[_Variant, ...]
+    variants: tuple[Variant, ...]
 
     @property
     def observed(self) -> Array:
@@ -645,7 +645,7 @@ class _Injector:
 
     table: PreparedTable
     names: tuple[str, ...]
-    variants: tuple[_Variant, ...]
+    variants: tuple[Variant, ...]
 
     def injected(
         self,
@@ -1003,7 +1003,10 @@ def far_group(table: PreparedTable) -> tuple[_Finding, bool] | None:
     (i,), middle, scale = finding.at, *table.ranked.scale
     truth = ((table.ranked.points[:, 0] - middle[:, 0]) / scale[:, 0])[:, i]
     edge = 0.5 * (finding.level or 0.0)
-    return finding, apart_over_x(table, truth > edge if edge > 0 else truth < edge)
+    one_side = truth > edge if edge > 0 else truth < edge
+    return finding, any(
+        apart_over_x(table, group) for group in (one_side, np.abs(truth) > abs(edge))
+    )
 
 
 def _missed_mode(table: PreparedTable) -> _Finding | None:
