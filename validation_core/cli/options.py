@@ -72,9 +72,7 @@ def _table(path: Path, chosen: argparse.Namespace) -> npt.Table:
         ValueError: for one that cannot be read, whatever that makes its reader raise.
     """
     try:
-        return npt.read(
-            path, order=chosen.order, arrays=_mapped(chosen), circular=chosen.circular
-        )
+        return npt.read(path, order=chosen.order, arrays=_mapped(chosen), circular=chosen.circular)
     except (ValueError, OSError, MemoryError):
         raise  # says what is wrong
     except Exception as error:

@@ -69,7 +69,7 @@ def unwrapped(data: PosteriorTable, periods: Array | None = None) -> Angles:
 def of_row(draws: Array, periods: Sequence[float]) -> Array:
     """The draws (K, D) of one row, unwrapped."""
     moved = draws.copy()
-    for j in np.flatnonzero(periods):
+    for j in np.flatnonzero(periods).tolist():
         moved[:, j] += float(periods[j]) * _turns(draws[None, :, j], float(periods[j]))[0]
     return moved
 
@@ -86,8 +86,8 @@ def warnings(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
 
 def notes(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
     """What was done with angles."""
-    columns = np.flatnonzero(found.periods)
-    if not len(columns):
+    columns = np.flatnonzero(found.periods).tolist()
+    if not columns:
         return ()
     listed = ", ".join(f"{names[j]} (period {found.periods[j]:.4g})" for j in columns)
     return (

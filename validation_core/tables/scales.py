@@ -68,11 +68,10 @@ def _affine(theta: Array, q: Array) -> tuple[str, str] | None:
     start = float(theta.mean() - slope * centre.mean())
     if not slope > 0 or 1 / _FACTOR < slope < _FACTOR or not _fits((theta - start) / slope, q):
         return None
-    if abs(slope / (180 / np.pi) - 1) < _NEAR and abs(start) < _NEAR * theta.std():
-        reading = "true values are in degrees, the draws in radians"
-    elif abs(slope * (180 / np.pi) - 1) < _NEAR and abs(start) < _NEAR * theta.std():
-        reading = "true values are in radians, the draws in degrees"
-    elif _standard(q):
+    for factor, words in _ANGLES.items():
+        if abs(slope / factor - 1) < _NEAR and _fits(theta / factor, q):
+            return f"{factor:.3g} q", words
+    if _standard(q):
         reading = "the draws are standardised"
     elif _standard(theta):
         reading = "the true values are standardised"
@@ -81,6 +80,10 @@ def _affine(theta: Array, q: Array) -> tuple[str, str] | None:
     return f"{start:.3g} + {slope:.3g} q", reading
 
 
+_ANGLES: Mapping[float, str] = {
+    180 / np.pi: "true values are in degrees, the draws in radians",
+    np.pi / 180: "true values are in radians, the draws in degrees",
+}
 _LOGARITHMS: Mapping[str, tuple[Callable[[Array], Array], str]] = {
     "exp(q)": (np.log, "the draws are natural logarithms"),
     "10^q": (np.log10, "the draws are logarithms to base 10"),

@@ -106,7 +106,7 @@ class _Cause(Question["LikelyCause"]):
     ) -> tuple[str, ...]:
         """The cause with its size, what it was told apart from, what speaks for it, what to do.
 
-        Where none is named the first sentence says so and why; what was seen comes after it.
+        Where none is named the first sentence says so; why, and what was seen, come after it.
         """
         if claims is not None and not claims.found:
             return (
@@ -114,7 +114,8 @@ class _Cause(Question["LikelyCause"]):
                 "everything that was looked at).",
             )
         if result.faults:
-            return _open(result), _seen(result, names.theta, claims)
+            mend = "That can look like a defect of q: mend the draws and ask again."
+            return headline(result, names), mend, _seen(result, names.theta, claims)
         first_said = headline(result, names, claims)
         if result.cause == "none":
             return first_said, _seen(result, names.theta, claims)
@@ -126,7 +127,7 @@ class _Cause(Question["LikelyCause"]):
                 *NEXT_STEPS["unclear"],
             )
         first = result.causes[0]
-        if first.cause in _SAID:
+        if _by_itself(result):
             return (
                 first_said,
                 f"{_capital(_stands(result))}.",
@@ -220,12 +221,14 @@ def headline(result: LikelyCause, names: Names, claims: Claims | None = None) ->
     if result.faults:
         faults = " and ".join(FAULTS[fault] for fault in result.faults)
         return f"The cause cannot be told: the draws themselves are faulty ({faults})."
-    if result.cause in _SAID:
+    if _by_itself(result):
         finding = result.causes[0].evidence[0]
         return _SAID[result.cause](finding, _called(names.theta, finding.at[0]))
     if result.cause not in ("none", "unclear"):
-        return f"{_capital(_title(result.causes[0]))}."
+        return f"{_begun(_title(result.causes[0]))}."
     n = f"{result.full[0]:,} simulations"
+    if result.shapes and result.cause == "unclear":
+        return f"{_begun(' and '.join(TITLES[s] for s in result.shapes))}; why cannot be told."
     if (departure := _sized(result, claims)) is not None:
         return f"{_size_text(departure.finding, names.theta)}; why cannot be told from {n}."
     if result.cause == "unclear":
@@ -243,6 +246,7 @@ STRONG = 0.01
 _LEAST_WEIGHT, _CLEARLY = 0.45, 1.5  # a cause needs to be named, and times the next one's
 _FARTHEST = 3.5  # typical distances within a cause's injected tables beyond which it is not named
 _MEASURED = ("bias", "too_wide", "too_narrow", "wrong_skew")  # causes whose size the evidence has
+_WIDTHS = ("too_wide", "too_narrow")
 _DETAILED = 3  # causes whose evidence is worked out
 APART = "apart"
 """The shape of a mode that q has no draws in: told by a gap, not by simulated defects."""
@@ -300,6 +304,8 @@ class LikelyCause:
     """What is wrong with the draws themselves."""
     seen: tuple[_Departure, ...]
     """Departures of the table, whatever the cause."""
+    shapes: tuple[str, ...]
+    """Skew and tails that are seen beside any bias and width."""
     nulls: int
     injected: int
     contraction: float
@@ -335,6 +341,7 @@ class LikelyCause:
             "causes": causes,
             "faults": list(self.faults),
             "seen": [departure.to_json() for departure in self.seen],
+            "shapes": list(self.shapes),
             "nulls": self.nulls,
             "injected": self.injected,
             "nearest": COUNTED,
@@ -382,8 +389,13 @@ def _cause_of(
     # Parameters that were chosen by how they stand out are no longer exchangeable with null ones.
     p = _null_pvalue(sets.null) if screened is None else screened.pvalue
     faults = tuple(repeats.faults(table))
-    direct = _told_directly(ready, sets) if p <= LEVEL and not faults else None
+    direct = _told_directly(ready, sets) if p <= STRONG and not faults else None
     name, why = _verdict(likeness, p, faults, direct, ready)
+    tails = own_nulls.clearly_tailed(ready) if _only_a_width(name, sets, likeness) else None
+    if tails is not None:
+        # A width and tails are alike to ranks; what no width decides goes first.
+        pieces = findings._evidence(tails, ready)
+        name, direct = tails, _Direct(tails, _of_finding(pieces[0], "reach"), pieces)
     order = sorted(likeness.weights, key=lambda cause: cause != name)
     causes = tuple(
         _candidate(cause, sets, likeness, direct, ready, columns if i < _DETAILED else None)
@@ -399,7 +411,8 @@ def _cause_of(
             replace(departure, finding=_renamed(departure.finding, columns))
             for departure in findings._departures(ready, many)
         ),
-        nulls=len(sets.null) - 1,
+        shapes=own_nulls.shapes(ready),
+        nulls=len(sets.null) - 1 if screened is None else own_nulls.LABELLINGS,
         injected=len(sets.injected),
         contraction=contraction,
         parameters=tuple(columns.tolist()),
@@ -431,11 +444,12 @@ def _told_directly(table: PreparedTable, sets: ReferenceSets) -> _Direct | None:
     if (apart := far_group(table)) is not None:
         finding, over_x = apart
         if not over_x:
-            return _Direct(
-                "missing_mode", _of_finding(finding, "share of the truth"), (finding,)
-            )
+            return _Direct("missing_mode", _of_finding(finding, "share of the truth"), (finding,))
         pieces = findings._evidence("bias", table)
-        value, low, high = (abs(pieces[0].value), *sorted((abs(pieces[0].low), abs(pieces[0].high))))
+        value, low, high = (
+            abs(pieces[0].value),
+            *sorted((abs(pieces[0].low), abs(pieces[0].high))),
+        )
         return _Direct("bias", _Strength(value, low, high, "sd", "part"), pieces)
     if (group := own_nulls.spurious_group(table)) is not None:
         finding = findings.in_minor(*group)
@@ -483,6 +497,12 @@ def _candidate(
         ),
         evidence=evidence,
     )
+
+
+def _only_a_width(cause: str, sets: ReferenceSets, likeness: _Likeness) -> bool:
+    """Whether a cause is one width for all x."""
+    shapes = sets.variants[likeness.variant[cause]].name if cause in _WIDTHS else ""
+    return shapes in ("all", "one")
 
 
 def _seen_shape(shape: Variant, table: PreparedTable) -> str:
@@ -552,7 +572,7 @@ TITLES: Mapping[str, str] = {
     "heavy_tails": "q's tails are too heavy",
     "light_tails": "q's tails are too light",
     "wrong_skew": "q has the wrong skew",
-    "proposal": "true values spread less than q's draws: do they come from a proposal?",
+    "proposal": "true values spread less than q's draws, as if from a proposal",
     "missing_mode": "q misses a mode",
     "spurious_mode": "q has a spurious mode: mass where no true value lies",
     "ignores_x": "q ignores x, or part of what it says",
@@ -673,6 +693,7 @@ STRENGTHS: Mapping[str, Callable[[str], str]] = {
     "correlation": lambda s: f"correlations changed by a share of about {s}",
     "degrees": lambda s: f"as Student's t with about {s} degrees of freedom beside a normal",
     "skew": lambda s: f"as skewed as a log-normal of log sd {s}",
+    "reach": lambda s: f"true values reach {s} times as far, beside half of them",
     "share of the prior": lambda s: f"true values spread about {s} times as far as q's draws",
     "share of the mode": lambda s: f"a share of about {s} of the smaller mode's mass",
     "share of the truth": lambda s: f"a share of about {s} of the true posterior's mass",
@@ -768,6 +789,10 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
         f"True values of {n[0]} reach farther {'above' if e.value > 0 else 'below'} q's centre "
         f"than q's draws do: their normal scores have skewness {_numbers(e)}; 0 if q were correct."
     ),
+    "reach": lambda e, n: (
+        f"Beside half of each, {n[0]}'s true values reach {_numbers(e)} times as far as q's "
+        "draws; 1 if only a width were wrong."
+    ),
     "below": lambda e, n: (
         f"{_percent(e)} of true values of {n[0]} lie below q's median; 50% if q were correct."
     ),
@@ -822,6 +847,7 @@ KINDS: Mapping[str, str] = {
     "along": "q's width by the width needed, worst direction",
     "tail": "true values in q's outermost draws",
     "skew": "skewness of the true values' normal scores",
+    "reach": "reach of true values beside half of them, by that of q's draws",
     "below": "true values below q's median",
     "spread": "spread of true values by that of all draws",
     "beyond_all": "true values beyond all draws",
@@ -850,6 +876,11 @@ def _stands(result: LikelyCause) -> str:
     return f"{many} of {nulls} simulated tables with a correct q {verb} this bad (p {p})"
 
 
+def _begun(text: str) -> str:
+    """As a sentence begins; q stays small, as the density is written."""
+    return text if text.startswith("q") else _capital(text)
+
+
 def _sized(result: LikelyCause, claims: Claims | None) -> _Departure | None:
     """The clearest place or width that is off, its interval without what it would be."""
     for departure in result.seen:
@@ -874,6 +905,11 @@ def _size_text(finding: _Finding, names: Sequence[str]) -> str:
     return f"q is biased in {name}: {size} posterior sd too {side}"
 
 
+def _by_itself(result: LikelyCause) -> bool:
+    """Whether a statistic of the cause's own names it, with its size."""
+    return result.cause in _SAID and result.causes[0].strength.shape == APART
+
+
 _SAID: Mapping[str, Callable[[_Finding, str], str]] = {
     "support_leak": lambda e, name: (
         f"{_rate(e.value)} of {name}'s draws lie where no true value does "
@@ -883,16 +919,16 @@ _SAID: Mapping[str, Callable[[_Finding, str], str]] = {
         f"True values spread less than q's draws ({name}: {e.value:.2f} times, {e.low:.2f} to "
         f"{e.high:.2f}): do they come from a proposal, not the prior?"
     ),
+    "heavy_tails": lambda e, name: (
+        f"q's tails are too heavy: {name}'s true values reach {_numbers(e)} times as far as q's "
+        "draws, beside half of each."
+    ),
+    "light_tails": lambda e, name: (
+        f"q's tails are too light: {name}'s true values reach {_numbers(e)} times as far as q's "
+        "draws, beside half of each."
+    ),
 }
 """Causes that a statistic of their own names, with their size."""
-
-
-def _open(result: LikelyCause) -> str:
-    faults = " and ".join(FAULTS[fault] for fault in result.faults)
-    return (
-        f"The draws themselves are faulty: {faults}. That can look like a defect of q, so no "
-        "cause is named: mend the draws and ask again."
-    )
 
 
 def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> str:

@@ -170,7 +170,7 @@ class _RankedRows:
         """Two groups of each row's points in whitened coordinates."""
         d = self.points.shape[2]
         blocks = [
-            _two_groups(
+            two_groups(
                 np.clip(np.swapaxes(self.coordinates[rows, d : 2 * d], 1, 2), -_HELD, _HELD)
             )
             for rows in self._blocks()
@@ -320,7 +320,7 @@ class _Groups(NamedTuple):
         return (self.apart > _CLEAR) & (self.share >= _LEAST)
 
 
-def _two_groups(points: Array) -> _Groups:
+def two_groups(points: Array) -> _Groups:
     """Two means of each row's points (n, K, D), from the most central one and one far from it."""
     n, k, _ = points.shape
     row = np.arange(n)
@@ -653,6 +653,7 @@ _BOOTSTRAP = 400
 _TAIL, _OUTER = 0.05, 0.01
 _KINDS = 6  # of departures: each is charged for all
 _EDGE = 0.02
+_CLEAR_FORECAST = 3.5  # standard errors of a forecast's correlation, of the largest of a few
 _Z = 1.959963984540054
 
 
@@ -775,7 +776,9 @@ def _bias(table: PreparedTable) -> list[_Finding]:
     mean, se = table.errors.mean(0), table.errors.std(0) / np.sqrt(len(table.errors))
     j = int(np.argmax(np.abs(mean) / np.maximum(se, 1e-12)))
     numbers = (float(mean[j]), float(mean[j] - _Z * se[j]), float(mean[j] + _Z * se[j]))
-    return [_Finding("bias", *numbers, 0.0, (j,)), _follows(table)]
+    follows = _follows(table)
+    sure = np.arctanh(follows.value) * np.sqrt(len(table.errors)) > _CLEAR_FORECAST
+    return [_Finding("bias", *numbers, 0.0, (j,)), *((follows,) if sure else ())]
 
 
 def _width(table: PreparedTable, way: int) -> list[_Finding]:
@@ -811,9 +814,46 @@ def _correlation(table: PreparedTable) -> list[_Finding]:
     ]
 
 
+OUTER = 0.93
+"""Share of true values whose reach, beside that of half of them, says how heavy tails are."""
+_RESAMPLED = 100
+
+
+def reach_beside(table: PreparedTable) -> tuple[Array, Array]:
+    """How much farther true values reach than q's draws beside half of each, in logarithms, and
+    its standard error by bootstrap: of each parameter and on average, (D + 1,) each.
+
+    No width decides it. What linear functions of x foretell is taken out.
+    """
+    middle, scale = table.ranked.scale
+    off = (table.ranked.points - middle) / scale
+    basis, truth = table.features.linear, off[:, 0] - np.median(off[:, 0], axis=0)
+    truth = np.abs(truth - basis @ (basis.T @ np.clip(truth, -4, 4)))
+    theirs = _reach(np.abs(off[:, 1:].reshape(-1, off.shape[2])))
+    n, rng = len(truth), stream(table.seed, "cause", "tails")
+    again = np.stack([_reach(truth[rng.integers(n, size=n)]) for _ in range(_RESAMPLED)])
+    return _reach(truth) - theirs, np.maximum(again.std(0), 1e-12)
+
+
+def _reach(off: Array) -> Array:
+    """Log ratio of two quantiles of distances (n, D), and its mean over parameters: (D + 1,)."""
+    middle, end = np.maximum(np.quantile(off, [0.5, OUTER], axis=0), 1e-6)
+    ratio = np.log(end / middle)
+    return np.append(ratio, ratio.mean())
+
+
+def reaching(table: PreparedTable) -> _Finding:
+    """The parameter whose tails are clearest off."""
+    apart, error = (a[:-1] for a in reach_beside(table))
+    j = int(np.argmax(np.abs(apart) / error))
+    value, low, high = np.exp(apart[j] + np.array([0.0, -_Z, _Z]) * error[j]).tolist()
+    return _Finding("reach", value, low, high, 1.0, (j,))
+
+
 def _tails(table: PreparedTable) -> list[_Finding]:
     u = table.radius
     return [
+        reaching(table),
         _Finding("tail", *_share(u > 1 - _TAIL), _TAIL, share=_TAIL),
         _Finding("tail", *_share(u > 1 - _OUTER), _OUTER, share=_OUTER),
         _Finding("inner_half", *_share(u < 0.5), 0.5),
@@ -840,10 +880,10 @@ def _moment(table: PreparedTable, power: int, right: float) -> tuple[int, float,
 
 
 def _skew(table: PreparedTable) -> list[_Finding]:
-    j, *numbers = _moment(table, 3, 0.0)
+    j, value, low, high = _moment(table, 3, 0.0)
     below = table.ranks[:, j] < 0.5
     return [
-        _Finding("skew", *numbers, 0.0, (j,)),
+        _Finding("skew", value, low, high, 0.0, (j,)),
         _Finding("below", *_share(below), 0.5, (j,)),
     ]
 
@@ -938,7 +978,7 @@ def _leak(table: PreparedTable) -> list[_Finding]:
 
 
 def leaking(table: PreparedTable, j: int) -> tuple[_Finding, ...]:
-    """Draws of a parameter beyond the range of its true values, and how these crowd at its ends."""
+    """Draws of a parameter beyond the range of its true values, which may crowd at its ends."""
     theta, q = table.ranked.points[:, 0, j], table.pool.q[..., j]
     low, high = theta.min(), theta.max()
     outside = ((q < low) | (q > high)).mean(1)

@@ -16,8 +16,9 @@ from scipy.special import fdtrc, ndtr, ndtri
 
 from validation_core.diagnosis.questions.cause.findings import (
     PreparedTable,
-    _two_groups,
     binomial_pvalue,
+    reach_beside,
+    two_groups,
 )
 from validation_core.rng import stream
 from validation_core.types import Array, PosteriorTable
@@ -32,7 +33,6 @@ _CENTRED, _WIDE = 0.15, 0.12  # how far mean and sd of normal scores may be from
 _NEVER = 0.25  # of q's share of a mode, that true values there reach at most
 _FAR_GROUP = 2.5  # distance of two groups by their sds
 _SLOTS, _STEPS = 40, 12
-_OUTER, _BOOTSTRAP = 0.93, 100  # share of true values within; resamples
 _FAR_SHARE, _FAR_TIMES = 0.04, 1.3  # of rows beyond all draws, and how far they lie
 _CLIPPED = 4.0
 _TOLERATED = 6.0  # of twice the log likelihood, that one more freedom may gain by chance
@@ -75,7 +75,7 @@ def _biased(table: PreparedTable) -> bool:
 
 
 def follows(table: PreparedTable, score: Array) -> bool:
-    """Whether functions of x foretell scores (n, c): an F test, whose level needs no normal law."""
+    """Whether functions of x foretell scores (n, c), by an F test."""
     basis = np.concatenate([table.features.linear, table.features.bent], axis=1)
     n, p = basis.shape
     rest = n - p - 1
@@ -90,8 +90,10 @@ def follows(table: PreparedTable, score: Array) -> bool:
 def _width_z(table: PreparedTable) -> Array:
     """Of the variance of scores beside any bias, each parameter's and that of all: (D + 1,)."""
     left, n = _left(table), len(table.errors)
-    lost = 1 + table.features.linear.shape[1] + table.features.bent.shape[1] * (
-        table.features.bent.shape[1] < n / 4
+    lost = (
+        1
+        + table.features.linear.shape[1]
+        + table.features.bent.shape[1] * (table.features.bent.shape[1] < n / 4)
     )
     square = np.square(left) * n / max(n - lost, 1)
     together = square.mean(1, keepdims=True)
@@ -118,35 +120,34 @@ def _standard(table: PreparedTable) -> Array:
     return np.asarray(left / np.maximum(left.std(0), 1e-6))
 
 
-def _tails_z(table: PreparedTable) -> Array:
-    """Of tails beside any bias and width, positive where q's are too light: (D + 1,).
-
-    By how far out most true values reach beside half of them, against the same of q's draws,
-    which no width decides; its error by bootstrap.
-    """
-    middle, scale = table.ranked.scale
-    off = (table.ranked.points - middle) / scale
-    basis, truth = table.features.linear, off[:, 0] - np.median(off[:, 0], axis=0)
-    truth = np.abs(truth - basis @ (basis.T @ np.clip(truth, -_CLIPPED, _CLIPPED)))
-    theirs = _reach(np.abs(off[:, 1:].reshape(-1, off.shape[2])))
-    n, rng = len(truth), stream(table.seed, "cause", "tails")
-    again = np.stack([_reach(truth[rng.integers(n, size=n)]) for _ in range(_BOOTSTRAP)])
-    return np.asarray((_reach(truth) - theirs) / np.maximum(again.std(0), 1e-12))
-
-
-def _reach(off: Array) -> Array:
-    """Log ratio of two quantiles of distances (n, D), and its mean over parameters: (D + 1,)."""
-    middle, end = np.maximum(np.quantile(off, [0.5, _OUTER], axis=0), 1e-6)
-    ratio = np.log(end / middle)
-    return np.append(ratio, ratio.mean())
+def tails_z(table: PreparedTable) -> Array:
+    """Of tails beside any bias and width, positive where q's are too light: (D + 1,)."""
+    apart, error = reach_beside(table)
+    return np.asarray(apart / error)
 
 
 def _heavy(table: PreparedTable) -> bool:
-    return _sure(-_tails_z(table))
+    return _sure(-tails_z(table))
 
 
 def _light(table: PreparedTable) -> bool:
-    return _sure(_tails_z(table))
+    return _sure(tails_z(table))
+
+
+def clearly_tailed(table: PreparedTable) -> str | None:
+    """The cause that tails beside any width are, where they leave no doubt; None otherwise."""
+    z = tails_z(table)
+    p = 2 * ndtr(-np.abs(z).max()) * z.size
+    if p > LEVEL / 10:
+        return None
+    return "light_tails" if z[np.abs(z).argmax()] > 0 else "heavy_tails"
+
+
+def shapes(table: PreparedTable) -> tuple[str, ...]:
+    """Skew and tails that are seen beside any bias and width."""
+    return tuple(
+        name for name in ("wrong_skew", "light_tails", "heavy_tails") if shown(name, table)
+    )
 
 
 def _skewed(table: PreparedTable) -> bool:
@@ -271,7 +272,7 @@ def spurious_group(table: PreparedTable) -> Group | None:
     middle, scale = table.ranked.scale
     for j in range(points.shape[2]):
         column = np.clip((points[..., j] - middle[..., j]) / scale[..., j], -20, 20)
-        groups = _two_groups(column[..., None].copy())
+        groups = two_groups(column[..., None].copy())
         rows = (groups.apart > _FAR_GROUP) & (groups.share >= 0.05)
         if rows.mean() < 0.2:
             continue
@@ -423,10 +424,12 @@ _SHOWN: Mapping[str, Callable[[PreparedTable], bool]] = {
 }
 
 
-# ---- Of many parameters, those that stand out: chosen with a p-value that knows of the choice ----
+# ---- Of many parameters, those that stand out, with a p-value that knows of the choice ----
 
 
-_SCREENED, _LABELLINGS, _DRAWS, _MOST_ROWS = 8_000_000, 299, 40, 1500
+LABELLINGS = 199
+"""Of the p-value of what is chosen."""
+_SCREENED, _DRAWS, _MOST_ROWS = 8_000_000, 40, 1500
 
 
 class Screening(NamedTuple):
@@ -455,7 +458,7 @@ def screening(table: PosteriorTable, seed: int) -> Screening:
     score = ndtri((np.arange(many + 1) + 0.5) / (many + 1))
     moments = np.stack([score, score**2, score**3 - 3 * score, score**4 - 6 * score**2], axis=1)
     moments = (moments - moments.mean(0)) / moments.std(0)
-    which = rng.integers(many + 1, size=(_LABELLINGS + 1, len(rows)))
+    which = rng.integers(many + 1, size=(LABELLINGS + 1, len(rows)))
     which[0] = 0
     clearest = np.empty(len(which))
     at = np.arange(len(rows))

@@ -17,11 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from validation_core.diagnosis.questions.cause.findings import (
-    _Finding,
-    PreparedTable,
-    _RankedRows,
-)
+from validation_core.diagnosis.questions.cause.findings import PreparedTable, _Finding, _RankedRows
 from validation_core.diagnosis.questions.cause.own_nulls import apart_over_x
 from validation_core.diagnosis.questions.injections import (
     INJECTIONS,
