@@ -5,7 +5,7 @@ import pytest
 
 from tests.conftest import in_turn
 from validation_core import statistics
-from validation_core.diagnosis.questions.cause.findings import _PreparedTable
+from validation_core.diagnosis.questions.cause.findings import PreparedTable
 from validation_core.diagnosis.questions.cause.reference_sets import LEVEL, _missed_mode, _modality
 from validation_core.types import PosteriorTable
 
@@ -66,7 +66,7 @@ def test_what_has_no_modes_is_refused(values):
 
 
 def mode_of(truth, q, seed):
-    return _missed_mode(_PreparedTable.of(PosteriorTable(truth, np.zeros((len(q), 1)), q), seed))
+    return _missed_mode(PreparedTable.of(PosteriorTable(truth, np.zeros((len(q), 1)), q), seed))
 
 
 def second_mode(rng, shape, share, at=6.0):

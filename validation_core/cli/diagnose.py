@@ -44,6 +44,8 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
                                              the pair above the symmetric divergence
   x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
   theta_names, x_names        (D,), (M,)     optional labels
+  periods                     (D,)           optional: of parameters that are angles, 0 for others;
+                                             recognised where it is left out
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
 and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row

@@ -42,6 +42,17 @@ def _table_options(parser: argparse.ArgumentParser) -> None:
         metavar="theta=NAME[,x=NAME...]",
         help="which array is which, where their names are not understood",
     )
+    option(
+        "--circular",
+        type=_names,
+        metavar="NAME[,NAME...]|none",
+        help="parameters that are angles; recognised by default",
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names with commas between; none of them for `none`."""
+    return () if text == "none" else tuple(name for name in text.split(",") if name)
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -61,7 +72,7 @@ def _table(path: Path, chosen: argparse.Namespace) -> npt.Table:
         ValueError: for one that cannot be read, whatever that makes its reader raise.
     """
     try:
-        return npt.read(path, order=chosen.order, arrays=_mapped(chosen))
+        return npt.read(path, order=chosen.order, arrays=_mapped(chosen), circular=chosen.circular)
     except (ValueError, OSError, MemoryError):
         raise  # says what is wrong
     except Exception as error:

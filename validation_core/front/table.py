@@ -43,6 +43,7 @@ class Table:
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
         order: what the first axes of theta_q are, where N = K leaves it open: NKD or KND.
+        circular: the angles among the parameters, by name; recognised unless given, () for none.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -68,6 +69,7 @@ class Table:
         x_o: ArrayLike | None = None,
         theta_o: ArrayLike | None = None,
         order: Order | None = None,
+        circular: Sequence[str] | None = None,
     ) -> None:
         given: dict[str, ArrayLike | None] = {
             "theta": theta,
@@ -82,7 +84,7 @@ class Table:
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        self.upload = Upload.of(_arrays(given), order=order)
+        self.upload = Upload.of(_arrays(given), order=order, circular=circular)
         self.path = _UNNAMED
 
     @classmethod
@@ -161,7 +163,11 @@ def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.gener
 
 
 def read(
-    file: File, *, order: Order | None = None, arrays: Mapping[str, str] | None = None
+    file: File,
+    *,
+    order: Order | None = None,
+    arrays: Mapping[str, str] | None = None,
+    circular: Sequence[str] | None = None,
 ) -> Table:
     """The table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
 
@@ -171,6 +177,7 @@ def read(
         file: a path, the bytes of the file, or the file opened for reading.
         order: what the first axes of theta_q are, where N = K leaves it open: NKD or KND.
         arrays: what its arrays are called, where that is not understood: {"theta": "params"}.
+        circular: the angles among the parameters, by name; recognised unless given, () for none.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -178,7 +185,7 @@ def read(
             do not tell a table, with their names and shapes.
     """
     path = str(file) if isinstance(file, Path | str) else _UNNAMED
-    return Table.of(tables.read(file, order=order, arrays=arrays), path)
+    return Table.of(tables.read(file, order=order, arrays=arrays, circular=circular), path)
 
 
 def _table_of(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import repeats
+from validation_core.tables import repeats, scales
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 FEW_ROWS = 50
@@ -145,7 +145,8 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
     yield from _ignores(data, summary, fine)
     yield from _collapsed(data, summary, names)
     yield from _whole(data, summary, whole, names)
-    yield from _beyond(data, summary, names)
+    told = list(scales.warnings(data, names))
+    yield from told or _beyond(data, summary, names)
     mixed = list(_order_of_rows(data, summary, moving))
     yield from mixed
     if data.q.shape[1] > 1 and not summary.alike and not mixed:

@@ -54,6 +54,7 @@ def read(
     *,
     order: Order | None = None,
     arrays: Mapping[str, str] | None = None,
+    circular: Sequence[str] | None = None,
     limit: int = LIMIT,
     name: str = "",
 ) -> Upload:
@@ -63,6 +64,7 @@ def read(
         file: a path, the bytes of the file, or the file opened for reading.
         order: what the first axes of theta_q are; needed only when N = K.
         arrays: what its arrays are called, where that is not understood: {"theta": "params"}.
+        circular: the angles among its parameters; they are recognised unless it is given.
         limit: bytes that its arrays may take in memory.
         name: what the file is called, where neither a path nor the opened file says so.
 
@@ -82,7 +84,7 @@ def read(
         types = {role: declared[array].dtype for role, array in known.found.items()}
         file_order = reader.order
     with _worded():
-        return table._assemble(numbers, notes, order or file_order, types)
+        return table._assemble(numbers, notes, order or file_order, types, circular)
 
 
 @contextmanager

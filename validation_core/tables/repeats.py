@@ -10,9 +10,12 @@ import scipy  # its parts load at first use: a child that reads files needs none
 from numpy.typing import NDArray
 
 from validation_core.rng import hashed, stream
+from validation_core.tables.scales import other_scales
 from validation_core.types import Array, PosteriorTable
 
-Fault = Literal["chain", "repeated draws", "repeated simulations", "truth among draws"]
+Fault = Literal[
+    "chain", "repeated draws", "repeated simulations", "truth among draws", "other scale"
+]
 """What makes ranks mislead whatever q is."""
 
 _FEW = 4  # distinct values: too few to tell a grid from chance
@@ -227,6 +230,7 @@ def faults(data: PosteriorTable) -> tuple[Fault, ...]:
         "repeated draws": pattern is not None and pattern.repeated,
         "repeated simulations": shared.sum() - count > _SHARE * n,
         "truth among draws": k > 1 and there > max(1, _SHARE * n),
+        "other scale": any(True for _ in other_scales(data)),
     }
     return tuple(fault for fault, yes in checks.items() if yes)
 

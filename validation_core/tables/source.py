@@ -252,6 +252,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "q": ("q",),
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
     "x_names": ("x_names",),
+    "periods": ("periods",),
     "log_q": ("log_q", "log_prob_true"),
     "log_q_draws": ("log_q_draws", "log_prob_samples"),
     "log_joint": ("log_joint",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.tables import checks, repeats, source
+from validation_core.tables import angles, checks, repeats, source
 from validation_core.tables.densities import (
     _offset_sentences,
     _read_densities,
@@ -45,6 +45,8 @@ class Upload:
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D)."""
     image: tuple[int, ...] = ()
     """Axes of theta at each simulation, where it came as an image: height, width, colours."""
+    periods: tuple[float, ...] = ()
+    """Of each parameter that is an angle, 0 for the others; empty where none is."""
 
     @cached_property
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
@@ -87,9 +89,15 @@ class Upload:
 
     @classmethod
     def of(
-        cls, arrays: Mapping[str, NDArray[np.generic]], *, order: Order | None = None
+        cls,
+        arrays: Mapping[str, NDArray[np.generic]],
+        *,
+        order: Order | None = None,
+        circular: Sequence[str] | None = None,
     ) -> Upload:
         """An upload from arrays in memory, by the names a file would hold them under.
+
+        `circular` names the angles among the parameters; None has them recognised.
 
         Raises:
             ValueError: as `read` does.
@@ -101,7 +109,7 @@ class Upload:
         }
         _require(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return _assemble(numbers, known.notes, order, declared)
+        return _assemble(numbers, known.notes, order, declared, circular)
 
 
 SAY = (
@@ -145,15 +153,17 @@ def _assemble(
     notes: tuple[str, ...],
     order: Order | None,
     declared: Mapping[str, np.dtype[np.generic]],
+    circular: Sequence[str] | None = None,
 ) -> Upload:
-    """The upload that these arrays make, by role; `declared` is the type that each was saved in.
+    """The upload that these arrays make, by role; `declared` is the type that each was saved in,
+    `circular` the names of angles, which are recognised for None.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
         ValueError: for everything else that cannot be diagnosed.
     """
     if "theta" in arrays and "theta_q" in arrays:
-        return _table(arrays, notes, order, declared)
+        return _table(arrays, notes, order, declared, circular)
     return _samples(arrays, notes, declared)
 
 
@@ -162,6 +172,7 @@ def _table(
     notes: tuple[str, ...],
     order: Order | None,
     declared: Mapping[str, np.dtype[np.generic]],
+    circular: Sequence[str] | None,
 ) -> Upload:
     arrays, image = _flat(arrays)
     theta = _as_matrix("theta", _real_numbers("theta", arrays["theta"]))
@@ -189,7 +200,14 @@ def _table(
         theta, x, q = theta[~copies], x[~copies], q[~copies]
         densities = {name: array[~copies] for name, array in densities.items()}
         dropped |= {"theta of another row": int(copies.sum())}
+    names = source._labels_or_numbers(arrays.get("theta_names"), "theta", d)[0]
+    turned = angles.unwrapped(
+        PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
+    )
+    theta, q = turned.data.theta, turned.data.q
+    observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
     warnings = (
+        *angles.warnings(turned, names),
         *same.warnings,
         *repeats._once(again),
         *density_warnings,
@@ -205,12 +223,45 @@ def _table(
         digest=keys.digest(**numbers),
         dropped=dropped,
         warnings=warnings,
-        notes=(*notes, *same.notes, *told_log, *repeats.one_of_each(copies)),
+        notes=(
+            *notes,
+            *same.notes,
+            *told_log,
+            *repeats.one_of_each(copies),
+            *angles.notes(turned, names),
+        ),
         densities=densities,
         observed=observed,
         image=image,
+        periods=turned.periods if any(turned.periods) else (),
     )
     return _labelled(whole, arrays)
+
+
+def _periods(
+    arrays: Mapping[str, NDArray[np.generic]],
+    circular: Sequence[str] | None,
+    names: Sequence[str],
+    theta: Array,
+    q: Array,
+) -> Array | None:
+    """The periods (D,) that a user gives, by an array or by names; None where none are given.
+
+    Raises:
+        ValueError: for periods of another number than the parameters, negative or infinite ones.
+    """
+    if circular is not None:
+        return angles.periods_of(circular, names, theta, q)
+    if "periods" not in arrays:
+        return None
+    periods = _real_numbers("periods", arrays["periods"]).reshape(-1).astype(np.float64)
+    if len(periods) != len(names) or not (np.isfinite(periods) & (periods >= 0)).all():
+        raise ValueError(
+            f"periods must hold one number for each of the {len(names)} parameters, 0 for those "
+            f"that are not circular; got {source._shape(arrays['periods'].shape)} with "
+            f"{periods.min():.4g} to {periods.max():.4g}. Save 0 or the period of each."
+        )
+    return periods
 
 
 def _flat(

@@ -148,7 +148,7 @@ def unlike(first: Upload, other: Upload) -> str | None:
             f"Paired differences need the same simulations in the same order; got {n} rows of "
             f"{d} parameters and {m} of {e}. Draw from both at the same theta and x."
         )
-    same = _close(first.data.theta, other.data.theta) and (
+    same = _close(*_angles_alike(first, other)) and (
         first.data.x.shape == other.data.x.shape and _close(first.data.x, other.data.x)
     )
     return (
@@ -160,6 +160,19 @@ def unlike(first: Upload, other: Upload) -> str | None:
             "rows alike."
         )
     )
+
+
+def _angles_alike(first: Upload, other: Upload) -> tuple[Array, Array]:
+    """True values of two tables, angles of the second by whole periods near those of the first.
+
+    Each table counts them from the middle of its own rows.
+    """
+    assert isinstance(first.data, PosteriorTable)
+    assert isinstance(other.data, PosteriorTable)
+    a, b = first.data.theta, other.data.theta
+    periods = np.array(first.periods or other.periods or (0.0,))
+    safe = np.where(periods > 0, periods, 1.0)
+    return a, b + np.where(periods > 0, safe * np.rint((a - b) / safe), 0.0)
 
 
 def _close(a: Array, b: Array) -> bool:

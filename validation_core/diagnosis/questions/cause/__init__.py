@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +27,24 @@ from validation_core.diagnosis.questions.base import (
     _capital,
     as_numbers,
 )
-from validation_core.diagnosis.questions.cause import findings
+from validation_core.diagnosis.questions.cause import findings, own_nulls
 from validation_core.diagnosis.questions.cause.findings import (
+    PARAMETERS,
+    PreparedTable,
     _Departure,
     _Finding,
-    _PreparedTable,
     _subsample,
 )
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
+    ReferenceSets,
+    Variant,
     _classify,
     _Likeness,
-    _missed_mode,
     _null_pvalue,
     _reference_sets,
     _refined,
+    far_group,
 )
 from validation_core.diagnosis.records import equals
 from validation_core.figures import style
@@ -62,7 +65,7 @@ if TYPE_CHECKING:
 _LEAST_ROWS, _LEAST_DRAWS = 100, 20
 
 
-class _Cause(Question["_LikelyCause"]):
+class _Cause(Question["LikelyCause"]):
     """Which injected defect a table looks like."""
 
     name = "cause"
@@ -94,16 +97,16 @@ class _Cause(Question["_LikelyCause"]):
         del methods
         return () if self.obstacle(upload) else (_CauseStudy(digest=upload.digest, seed=seed),)
 
-    def gather(self, results: Sequence[_LikelyCause]) -> _LikelyCause:
+    def gather(self, results: Sequence[LikelyCause]) -> LikelyCause:
         """The only one."""
         return results[0]
 
     def describe(
-        self, result: _LikelyCause, names: Names, claims: Claims | None = None
+        self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """The cause with its size, what it was told apart from, what speaks for it, what to do.
 
-        Where none is named the first sentence says so and why; what was seen comes after it.
+        Where none is named the first sentence says so; why, and what was seen, come after it.
         """
         if claims is not None and not claims.found:
             return (
@@ -111,17 +114,26 @@ class _Cause(Question["_LikelyCause"]):
                 "everything that was looked at).",
             )
         if result.faults:
-            return _open(result), _seen(result, names.theta, claims)
+            mend = "That can look like a defect of q: mend the draws and ask again."
+            return headline(result, names), mend, _seen(result, names.theta, claims)
+        first_said = headline(result, names, claims)
         if result.cause == "none":
-            return (f"No cause is named: {_stands(result)}.", _seen(result, names.theta, claims))
+            return first_said, _seen(result, names.theta, claims)
         if result.cause == "unclear":
             return (
-                f"No single cause stands out: your table {_why(result)}.",
-                f"{_capital(_stands(result))}.",
+                first_said,
+                f"{_capital(_why(result))}. {_capital(_stands(result))}.",
                 _seen(result, names.theta, claims),
                 *NEXT_STEPS["unclear"],
             )
         first = result.causes[0]
+        if _by_itself(result):
+            return (
+                first_said,
+                f"{_capital(_stands(result))}.",
+                *(_finding_text(finding, names.theta) for finding in first.evidence[1:]),
+                f"Next: {result.next_steps[0]}",
+            )
         # What ranks measure stands in the evidence: a second number would be of another shape.
         size = "" if first.cause in _MEASURED else f": {_strength(first)}"
         sentences = [f"Most likely, {_title(first)}{size}; {_stands(result)}."]
@@ -133,7 +145,7 @@ class _Cause(Question["_LikelyCause"]):
         sentences += [_finding_text(finding, names.theta) for finding in first.evidence]
         return (*sentences, f"Next: {result.next_steps[0]}")
 
-    def rows(self, result: _LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
         """Causes, the likeliest first, each with its evidence: one row for each piece."""
         del claims
         return [
@@ -147,7 +159,7 @@ class _Cause(Question["_LikelyCause"]):
         ]
 
     def figures(
-        self, result: _LikelyCause, names: Names, claims: Claims | None = None
+        self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """Weights as bars, then the plane in which the likeliest causes lie apart.
 
@@ -158,18 +170,17 @@ class _Cause(Question["_LikelyCause"]):
             return (_plane(result),)
         return _weights_figure(result), _plane(result)
 
-    def notes(self, result: _LikelyCause, names: Names) -> tuple[str, ...]:
-        del names
+    def notes(self, result: LikelyCause, names: Names) -> tuple[str, ...]:
         gap = result.cause == "missing_mode" and result.causes[0].strength.shape == APART
-        return (*((_GAP,) if gap else ()), *_part(result))
+        return (*((_GAP,) if gap else ()), *_logs(result, names), *_part(result))
 
-    def finds(self, result: _LikelyCause, claims: Claims | None = None) -> bool:
+    def finds(self, result: LikelyCause, claims: Claims | None = None) -> bool:
         return result.cause != "none" and (claims is None or claims.found)
 
-    def to_json(self, result: _LikelyCause) -> Json:
+    def to_json(self, result: LikelyCause) -> Json:
         return result.to_json()
 
-    def complete(self, document: Json, result: _LikelyCause, diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, result: LikelyCause, diagnosis: Diagnosis) -> None:
         """The cause that is named, or that it is unclear, then the likeliest ones; none of
         nothing."""
         silent = diagnosis.claims is not None and not diagnosis.claims.found
@@ -199,11 +210,43 @@ class _Cause(Question["_LikelyCause"]):
             document["cause"] = [first, *ranked]
 
 
+def headline(result: LikelyCause, names: Names, claims: Claims | None = None) -> str:
+    """The cause in one sentence, or that it cannot be told: what a card says.
+
+    Args:
+        result: what was worked out.
+        names: as the user gave them.
+        claims: what may be claimed; None leaves this question a level of its own.
+    """
+    if result.faults:
+        faults = " and ".join(FAULTS[fault] for fault in result.faults)
+        return f"The cause cannot be told: the draws themselves are faulty ({faults})."
+    if _by_itself(result):
+        finding = result.causes[0].evidence[0]
+        return _SAID[result.cause](finding, _called(names.theta, finding.at[0]))
+    if result.cause not in ("none", "unclear"):
+        return f"{_begun(_title(result.causes[0]))}."
+    n = f"{result.full[0]:,} simulations"
+    if result.shapes and result.cause == "unclear":
+        return f"{_begun(' and '.join(TITLES[s] for s in result.shapes))}; why cannot be told."
+    if (departure := _sized(result, claims)) is not None:
+        return f"{_size_text(departure.finding, names.theta)}; why cannot be told from {n}."
+    if result.cause == "unclear":
+        return f"The cause cannot be told from {n}."
+    if claims is None:
+        return (
+            f"No cause is named: nothing stands out beside {result.nulls} simulated tables with a "
+            f"correct q (p {equals(result.pvalue)})."
+        )
+    return f"The cause cannot be told from {n}: none of the known defects is clear by itself."
+
+
 STRONG = 0.01
 """p-values up to which something is off at all, and up to which a cause is named."""
 _LEAST_WEIGHT, _CLEARLY = 0.45, 1.5  # a cause needs to be named, and times the next one's
 _FARTHEST = 3.5  # typical distances within a cause's injected tables beyond which it is not named
-_MEASURED = ("bias", "too_wide", "too_narrow")  # causes whose size the evidence has
+_MEASURED = ("bias", "too_wide", "too_narrow", "wrong_skew")  # causes whose size the evidence has
+_WIDTHS = ("too_wide", "too_narrow")
 _DETAILED = 3  # causes whose evidence is worked out
 APART = "apart"
 """The shape of a mode that q has no draws in: told by a gap, not by simulated defects."""
@@ -246,7 +289,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class _LikelyCause:
+class LikelyCause:
     """Which injected defect a table looks like, or that it looks like none or no single one."""
 
     cause: str
@@ -261,12 +304,16 @@ class _LikelyCause:
     """What is wrong with the draws themselves."""
     seen: tuple[_Departure, ...]
     """Departures of the table, whatever the cause."""
+    shapes: tuple[str, ...]
+    """Skew and tails that are seen beside any bias and width."""
     nulls: int
     injected: int
     contraction: float
     """Share of q's variance that lies between rows, of the parameter that has least."""
     parameters: tuple[int, ...]
     """Those looked at."""
+    logs: tuple[int, ...]
+    """Those of them looked at in their logarithm."""
     used: tuple[int, ...]
     """Rows, draws and parameters looked at."""
     full: tuple[int, ...]
@@ -294,11 +341,13 @@ class _LikelyCause:
             "causes": causes,
             "faults": list(self.faults),
             "seen": [departure.to_json() for departure in self.seen],
+            "shapes": list(self.shapes),
             "nulls": self.nulls,
             "injected": self.injected,
             "nearest": COUNTED,
             "contraction": self.contraction,
             "parameters": list(self.parameters),
+            "logs": list(self.logs),
             "used": list(self.used),
             "full": list(self.full),
             "evidence": causes[0]["evidence"],
@@ -309,13 +358,13 @@ class _LikelyCause:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CauseStudy(TableStudy[_LikelyCause], spec="cause"):
+class _CauseStudy(TableStudy[LikelyCause], spec="cause"):
     """A table beside injected ones."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     about: ClassVar[str] = "Likely cause"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _LikelyCause:
+    def answer(self, upload: Upload, store: Store, report: Report) -> LikelyCause:
         """The likely cause of what is off in this table."""
         del store
         assert isinstance(upload.data, PosteriorTable)
@@ -324,49 +373,35 @@ class _CauseStudy(TableStudy[_LikelyCause], spec="cause"):
 
 def _cause_of(
     table: PosteriorTable, seed: int, report: Report = lambda fraction, live: None
-) -> _LikelyCause:
+) -> LikelyCause:
     """The likely cause of what is off in a table, or that none or no single one is."""
     start = time.perf_counter()
-    few, columns = _subsample(table, seed)
-    ready = _PreparedTable.of(few, seed)
+    many = table.q.shape[2]
+    screened = own_nulls.screening(table, seed) if many > PARAMETERS else None
+    chosen = None if screened is None else np.sort(screened.order[:PARAMETERS])
+    few, columns = _subsample(table, seed, chosen)
+    ready = PreparedTable.of(few, seed)
     coarse, injector = _reference_sets(ready, report=lambda done: report(0.05 + 0.65 * done, {}))
     contraction = float(_contractions(ready.ranked.points).min())
     near = _classify(coarse, contraction).close
     sets = _refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
-    likeness, p = _classify(sets, contraction), _null_pvalue(sets.null)
+    likeness = _classify(sets, contraction)
+    # Parameters that were chosen by how they stand out are no longer exchangeable with null ones.
+    p = _null_pvalue(sets.null) if screened is None else screened.pvalue
     faults = tuple(repeats.faults(table))
-    mode = _missed_mode(ready)
-    name, why = _verdict(likeness, p, faults, mode)
-    order = sorted(likeness.weights, key=lambda cause: not (mode and cause == "missing_mode"))
+    direct = _told_directly(ready, sets) if p <= STRONG and not faults else None
+    name, why = _verdict(likeness, p, faults, direct, ready)
+    tails = own_nulls.clearly_tailed(ready) if _only_a_width(name, sets, likeness) else None
+    if tails is not None:
+        # A width and tails are alike to ranks; what no width decides goes first.
+        pieces = findings._evidence(tails, ready)
+        name, direct = tails, _Direct(tails, _of_finding(pieces[0], "reach"), pieces)
+    order = sorted(likeness.weights, key=lambda cause: cause != name)
     causes = tuple(
-        _Candidate(
-            cause=cause,
-            weight=float(likeness.weights[cause]),
-            apart=float(likeness.apart[cause]),
-            share=float(likeness.shares.get(cause, 0.0)),
-            strength=(
-                _Strength(mode.value, mode.low, mode.high, "share of the truth", APART)
-                if mode and cause == "missing_mode"
-                else _Strength(
-                    *likeness.strength[cause],
-                    unit=sets.variants[likeness.variant[cause]].unit,
-                    shape=sets.variants[likeness.variant[cause]].name,
-                )
-            ),
-            evidence=tuple(
-                _renamed(finding, columns)
-                for finding in (
-                    (mode,)
-                    if mode and cause == "missing_mode"
-                    else findings._evidence(cause, ready)
-                    if i < _DETAILED
-                    else ()
-                )
-            ),
-        )
+        _candidate(cause, sets, likeness, direct, ready, columns if i < _DETAILED else None)
         for i, cause in enumerate(order)
     )
-    return _LikelyCause(
+    return LikelyCause(
         cause=name,
         why=why,
         pvalue=p,
@@ -374,12 +409,14 @@ def _cause_of(
         faults=faults,
         seen=tuple(
             replace(departure, finding=_renamed(departure.finding, columns))
-            for departure in findings._departures(ready)
+            for departure in findings._departures(ready, many)
         ),
-        nulls=len(sets.null) - 1,
+        shapes=own_nulls.shapes(ready),
+        nulls=len(sets.null) - 1 if screened is None else own_nulls.LABELLINGS,
         injected=len(sets.injected),
         contraction=contraction,
         parameters=tuple(columns.tolist()),
+        logs=tuple(int(columns[j]) for j in ready.ranked.logs),
         used=few.q.shape,
         full=table.q.shape,
         next_steps=_next_steps(name, causes[0].strength.shape),
@@ -390,24 +427,126 @@ def _cause_of(
     )
 
 
+class _Direct(NamedTuple):
+    """A cause that a statistic of its own names, without likeness to injected tables."""
+
+    cause: str
+    strength: _Strength
+    evidence: tuple[_Finding, ...]
+
+
+def _told_directly(table: PreparedTable, sets: ReferenceSets) -> _Direct | None:
+    """What no likeness has to say: draws beyond a sharp end of the true values, true values apart
+    from all draws, a mode of q that they are never in, or true values from a proposal."""
+    if found := own_nulls.leak(table, sets.pvalue("leak_max")):
+        evidence = findings.leaking(table, found.parameter)
+        return _Direct("support_leak", _of_finding(evidence[0], "share of q"), evidence)
+    if (apart := far_group(table)) is not None:
+        finding, over_x = apart
+        if not over_x:
+            return _Direct("missing_mode", _of_finding(finding, "share of the truth"), (finding,))
+        pieces = findings._evidence("bias", table)
+        value, low, high = (
+            abs(pieces[0].value),
+            *sorted((abs(pieces[0].low), abs(pieces[0].high))),
+        )
+        return _Direct("bias", _Strength(value, low, high, "sd", "part"), pieces)
+    if (group := own_nulls.spurious_group(table)) is not None:
+        finding = findings.in_minor(*group)
+        theirs = replace(finding, value=group.share, low=group.share, high=group.share)
+        others = (one for one in findings._evidence("spurious_mode", table) if one.what != "minor")
+        return _Direct("spurious_mode", _of_finding(theirs, "share of q"), (finding, *others))
+    if own_nulls.from_proposal(table, sets.pvalue("spread_min", low=True)):
+        pieces = findings._evidence("proposal", table)
+        return _Direct("proposal", _of_finding(pieces[0], "share of the prior"), pieces)
+    return None
+
+
+def _of_finding(finding: _Finding, unit: str) -> _Strength:
+    return _Strength(finding.value, finding.low, finding.high, unit, APART)
+
+
+def _candidate(
+    cause: str,
+    sets: ReferenceSets,
+    likeness: _Likeness,
+    direct: _Direct | None,
+    table: PreparedTable,
+    columns: NDArray[np.intp] | None,
+) -> _Candidate:
+    """A cause beside the table; its evidence where the parameters' own places are given."""
+    own = direct if direct is not None and direct.cause == cause else None
+    shape = sets.variants[likeness.variant[cause]]
+    evidence: tuple[_Finding, ...] = ()
+    if columns is not None:
+        pieces = own.evidence if own else findings._evidence(cause, table)
+        evidence = tuple(_renamed(finding, columns) for finding in pieces)
+    return _Candidate(
+        cause=cause,
+        weight=float(likeness.weights[cause]),
+        apart=float(likeness.apart[cause]),
+        share=float(likeness.shares.get(cause, 0.0)),
+        strength=(
+            own.strength
+            if own
+            else _Strength(
+                *likeness.strength[cause],
+                unit=shape.unit,
+                shape=_seen_shape(shape, table) if columns is not None else shape.name,
+            )
+        ),
+        evidence=evidence,
+    )
+
+
+def _only_a_width(cause: str, sets: ReferenceSets, likeness: _Likeness) -> bool:
+    """Whether a cause is one width for all x."""
+    shapes = sets.variants[likeness.variant[cause]].name if cause in _WIDTHS else ""
+    return shapes in ("all", "one")
+
+
+def _seen_shape(shape: Variant, table: PreparedTable) -> str:
+    """The shape that a bias has over x, whatever shape of injected ones it is most like."""
+    if shape.cause != "bias":
+        return shape.name
+    over_x = own_nulls.bias_over_x(table)
+    if over_x is None:
+        return shape.name if shape.name in ("all", "one", "white") else "all"
+    return "part" if "part" in (over_x, shape.name) else over_x
+
+
 def _verdict(
-    likeness: _Likeness, p: float, faults: Sequence[repeats.Fault], mode: _Finding | None
+    likeness: _Likeness,
+    p: float,
+    faults: Sequence[repeats.Fault],
+    direct: _Direct | None,
+    table: PreparedTable,
 ) -> tuple[str, str]:
     """The cause, `unclear` or `none`; and why it is unclear, else an empty text."""
     if p > LEVEL:
         return "none", ""
     if faults:  # a chain is wider or narrower than its draws, whatever q is
         return "unclear", "draws"
-    if mode is not None:
-        return "missing_mode", ""
-    (first, weight), (_, then) = list(likeness.weights.items())[:2]
+    if direct is not None:
+        return direct.cause, ""
     if p > STRONG:
         return "unclear", "weak"
-    if weight < _LEAST_WEIGHT or weight < _CLEARLY * then:
+    weights = {c: w for c, w in likeness.weights.items() if not _ruled_out(c, table)}
+    (first, weight), (_, then) = list(weights.items())[:2]
+    if weight < _LEAST_WEIGHT * sum(weights.values()) or weight < _CLEARLY * then:
         return "unclear", "several"
     if likeness.apart[first] > _FARTHEST:
         return "unclear", "far"
+    if not own_nulls.shown(first, table):
+        return "unclear", "unseen"
     return first, ""
+
+
+def _ruled_out(cause: str, table: PreparedTable) -> bool:
+    """Whether a cause has statistics of its own that do not see it, however like it a table is."""
+    if cause in ("support_leak", "proposal"):
+        return True  # they would have told it before
+    return cause in ("missing_mode", "spurious_mode") and not own_nulls.shown(cause, table)
 
 
 def _contractions(points: Array) -> Array:
@@ -432,11 +571,13 @@ TITLES: Mapping[str, str] = {
     "wrong_correlation": "q has the wrong correlation between parameters",
     "heavy_tails": "q's tails are too heavy",
     "light_tails": "q's tails are too light",
+    "wrong_skew": "q has the wrong skew",
+    "proposal": "true values spread less than q's draws, as if from a proposal",
     "missing_mode": "q misses a mode",
     "spurious_mode": "q has a spurious mode: mass where no true value lies",
     "ignores_x": "q ignores x, or part of what it says",
-    "support_leak": "q leaks out of the support of the true posterior",
-    "unclear": "unclear",
+    "support_leak": "q leaks out of the prior: draws where no true value lies",
+    "unclear": "cannot be told",
     "none": "none",
 }
 """Each cause as a sentence without its full stop."""
@@ -473,6 +614,17 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
         "Bring more simulations: tails are learnt from few of them.",
         "Transform the parameters (a logarithm for positive ones).",
     ),
+    "wrong_skew": (
+        "Take a more flexible density (more flow layers): a normal one has no skew.",
+        "Transform the parameters (a logarithm for positive ones).",
+        "Train longer: skew is learnt after place and width.",
+    ),
+    "proposal": (
+        "Draw true values from the prior that q was trained for, not from the last round's "
+        "proposal, and simulate x from them.",
+        "Or keep the true values, and weigh each by the prior over the proposal.",
+        "If they do come from the prior, q's draws spread too far: train longer.",
+    ),
     "missing_mode": (
         "Take a density that can be multimodal: a mixture, a spline flow or a diffusion model.",
         "If draws come from a chain, start it in several places.",
@@ -491,6 +643,7 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
     "support_leak": (
         "Check the prior's bounds, and transform bounded parameters (logit, logarithm).",
         "Refuse draws outside the prior, and correct for the mass that this removes.",
+        "If true values come from a narrower proposal, draw them from the prior instead.",
     ),
     "unclear": (
         "Look at where q is wrong first: a defect at some x only looks like none of these.",
@@ -506,9 +659,10 @@ SHAPES: Mapping[str, str] = {
     "bridge": "q fills a gap where no true value lies, as between two modes",
     "halfspace": "q has mass where no true value lies, on one side",
     "blurred": "q is too wide (under-confident): it blurs fine structure",
-    "misread": "q is biased, as if it misread x",
-    "heavy_even": "q's tails are too heavy at the right width",
-    "light_even": "q's tails are too light at the right width",
+    "part": "q is biased in part of x",
+    "over_x": "q is biased, by an amount that changes over x",
+    "wide_part": "q is too wide (under-confident) in part of x",
+    "narrow_part": "q is too narrow (over-confident) in part of x",
 }
 """Shapes whose title says more than their cause's."""
 
@@ -538,6 +692,9 @@ STRENGTHS: Mapping[str, Callable[[str], str]] = {
     "across": lambda s: f"about {s} times as wide as it should be along one direction",
     "correlation": lambda s: f"correlations changed by a share of about {s}",
     "degrees": lambda s: f"as Student's t with about {s} degrees of freedom beside a normal",
+    "skew": lambda s: f"as skewed as a log-normal of log sd {s}",
+    "reach": lambda s: f"true values reach {s} times as far, beside half of them",
+    "share of the prior": lambda s: f"true values spread about {s} times as far as q's draws",
     "share of the mode": lambda s: f"a share of about {s} of the smaller mode's mass",
     "share of the truth": lambda s: f"a share of about {s} of the true posterior's mass",
     "share of q": lambda s: f"a share of about {s} of q's mass",
@@ -568,6 +725,7 @@ FAULTS: Mapping[Fault, str] = {
     "repeated draws": "draws of q repeat within rows",
     "repeated simulations": "simulations share theta and are not independent",
     "truth among draws": "q's draws contain the true values",
+    "other scale": "they are on another scale than the true values",
 }
 """What is wrong with the draws themselves."""
 
@@ -627,6 +785,21 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
         f"{_percent(e)} of true values lie among q's outermost {e.share:.0%}; "
         f"{e.share:.0%} if q were correct."
     ),
+    "skew": lambda e, n: (
+        f"True values of {n[0]} reach farther {'above' if e.value > 0 else 'below'} q's centre "
+        f"than q's draws do: their normal scores have skewness {_numbers(e)}; 0 if q were correct."
+    ),
+    "reach": lambda e, n: (
+        f"Beside half of each, {n[0]}'s true values reach {_numbers(e)} times as far as q's "
+        "draws; 1 if only a width were wrong."
+    ),
+    "below": lambda e, n: (
+        f"{_percent(e)} of true values of {n[0]} lie below q's median; 50% if q were correct."
+    ),
+    "spread": lambda e, n: (
+        f"True values of {n[0]} spread {_numbers(e)} times as far as all of q's draws; 1 if q "
+        "were correct and they came from its prior."
+    ),
     "beyond_all": lambda e, n: (
         f"{_percent(e)} of true values lie farther out than all draws; "
         f"{_rate(e.right)} if q were correct."
@@ -653,7 +826,7 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
         f"{_numbers(e)}; {e.right:.2f} if q were correct."
     ),
     "leak": lambda e, n: (
-        f"{_percent(e)} of q's draws of {n[0]} lie outside the range of true values; about "
+        f"{_percent(e)} of q's draws of {n[0]} lie where no true value does; about "
         f"{_rate(e.right)} if q were correct."
     ),
     "edge": lambda e, n: (
@@ -673,6 +846,10 @@ KINDS: Mapping[str, str] = {
     "pair": "correlation of errors (if q were correct: q's own)",
     "along": "q's width by the width needed, worst direction",
     "tail": "true values in q's outermost draws",
+    "skew": "skewness of the true values' normal scores",
+    "reach": "reach of true values beside half of them, by that of q's draws",
+    "below": "true values below q's median",
+    "spread": "spread of true values by that of all draws",
     "beyond_all": "true values beyond all draws",
     "how_far": "how many times as far out as 95% of the draws",
     "minor": "true values in q's smaller mode (if q were correct: q's draws there)",
@@ -689,7 +866,7 @@ def _title(candidate: _Candidate) -> str:
     return _cause_title(candidate.cause, candidate.strength.shape)
 
 
-def _stands(result: _LikelyCause) -> str:
+def _stands(result: LikelyCause) -> str:
     """How many tables with a correct q look as bad."""
     nulls = result.nulls
     worse = max(0, round(result.pvalue * (nulls + 1)) - 1)
@@ -699,15 +876,62 @@ def _stands(result: _LikelyCause) -> str:
     return f"{many} of {nulls} simulated tables with a correct q {verb} this bad (p {p})"
 
 
-def _open(result: _LikelyCause) -> str:
-    faults = " and ".join(FAULTS[fault] for fault in result.faults)
-    return (
-        f"The draws themselves are faulty: {faults}. That can look like a defect of q, so no "
-        "cause is named: mend the draws and ask again."
-    )
+def _begun(text: str) -> str:
+    """As a sentence begins; q stays small, as the density is written."""
+    return text if text.startswith("q") else _capital(text)
 
 
-def _seen(result: _LikelyCause, names: Sequence[str], claims: Claims | None) -> str:
+def _sized(result: LikelyCause, claims: Claims | None) -> _Departure | None:
+    """The clearest place or width that is off, its interval without what it would be."""
+    for departure in result.seen:
+        finding = departure.finding
+        p = departure.pvalue if claims is None else _adjusted(departure, claims)
+        level = LEVEL if claims is None else claims.alpha
+        off = finding.right is not None and not finding.low <= finding.right <= finding.high
+        if finding.what in ("bias", "width") and off and max(p, departure.pvalue) <= level:
+            return departure
+    return None
+
+
+def _size_text(finding: _Finding, names: Sequence[str]) -> str:
+    """`q is too wide in mass: 1.23 [1.1, 1.4] times the width it needs`."""
+    name = _called(names, finding.at[0])
+    if finding.what == "width":
+        side = "wide" if finding.value > 1 else "narrow"
+        return f"q is too {side} in {name}: {_numbers(finding)} times the width it needs"
+    side = "high" if finding.value > 0 else "low"
+    low, high = sorted((abs(finding.low), abs(finding.high)))
+    size = interval_text((abs(finding.value), low, high))
+    return f"q is biased in {name}: {size} posterior sd too {side}"
+
+
+def _by_itself(result: LikelyCause) -> bool:
+    """Whether a statistic of the cause's own names it, with its size."""
+    return result.cause in _SAID and result.causes[0].strength.shape == APART
+
+
+_SAID: Mapping[str, Callable[[_Finding, str], str]] = {
+    "support_leak": lambda e, name: (
+        f"{_rate(e.value)} of {name}'s draws lie where no true value does "
+        f"({_rate(e.low)} to {_rate(e.high)}): outside the prior."
+    ),
+    "proposal": lambda e, name: (
+        f"True values spread less than q's draws ({name}: {e.value:.2f} times, {e.low:.2f} to "
+        f"{e.high:.2f}): do they come from a proposal, not the prior?"
+    ),
+    "heavy_tails": lambda e, name: (
+        f"q's tails are too heavy: {name}'s true values reach {_numbers(e)} times as far as q's "
+        "draws, beside half of each."
+    ),
+    "light_tails": lambda e, name: (
+        f"q's tails are too light: {name}'s true values reach {_numbers(e)} times as far as q's "
+        "draws, beside half of each."
+    ),
+}
+"""Causes that a statistic of their own names, with their size."""
+
+
+def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> str:
     """The departures that are not chance, or that there is none."""
     clear = [departure for departure in result.seen if departure.pvalue <= LEVEL]
     if claims is not None:
@@ -758,24 +982,38 @@ def _finding_cells(finding: _Finding | None, names: Sequence[str]) -> Row:
     }
 
 
-def _weights(result: _LikelyCause) -> str:
+def _weights(result: LikelyCause) -> str:
     leading = [candidate for candidate in result.causes[:3] if candidate.weight >= 0.005]
     likeliest = leading or result.causes[:1]
     return ", ".join(f"{_title(candidate)} ({candidate.weight:.0%})" for candidate in likeliest)
 
 
-def _why(result: _LikelyCause) -> str:
+def _why(result: LikelyCause) -> str:
     if result.why == "weak":
-        return "is too weakly off to name what it is"
+        return "your table is too weakly off to tell what it is"
     if result.why == "far":
         return (
-            "is far from all simulated defects; several may act together. Nearest: "
+            "your table is far from all simulated defects; several may act together. Nearest: "
             f"{_weights(result)}"
         )
-    return f"looks like more than one defect: {_weights(result)}"
+    if result.why == "unseen":
+        return (
+            f"it resembles simulated defects ({_weights(result)}), but none of them is clear by "
+            "itself"
+        )
+    return f"it looks like more than one defect: {_weights(result)}"
 
 
-def _part(result: _LikelyCause) -> tuple[str, ...]:
+def _logs(result: LikelyCause, names: Names) -> tuple[str, ...]:
+    """Which parameters were looked at in their logarithm."""
+    if not result.logs:
+        return ()
+    listed = ", ".join(_called(names.theta, j) for j in result.logs[:8])
+    more = ", …" * (len(result.logs) > 8)
+    return (f"Looked at in the logarithm, where rows are less skewed: {listed}{more}.",)
+
+
+def _part(result: LikelyCause) -> tuple[str, ...]:
     """What of a large table was looked at; nothing where it was all."""
     used, full = result.used, result.full
     if used == full:
@@ -791,7 +1029,7 @@ _LINE = 24  # pixels that one cause takes
 _PLANE = 380
 
 
-def _weights_figure(result: _LikelyCause) -> Drawn:
+def _weights_figure(result: LikelyCause) -> Drawn:
     causes = result.causes
     bars = [
         Bars(
@@ -820,7 +1058,7 @@ def _weights_figure(result: _LikelyCause) -> Drawn:
     )
 
 
-def _plane(result: _LikelyCause) -> Drawn:
+def _plane(result: LikelyCause) -> Drawn:
     places, causes, null = result.places, result.place_of, result.null_places
     likeliest = result.causes[: len(_COLORS)]
     clouds: list[tuple[Key, Array, float, float]] = [

@@ -31,6 +31,7 @@ _MOVES = 8  # of the two means
 _START = 0.97  # share of points nearer to the middle one than the second centre's start
 _CLEAR = 2.0  # distance of the centres, in sums of both groups' sd along it: two modes
 _LEAST = 0.05  # share of points that makes a group of them a mode
+_LESS_SKEWED = 0.1  # by so much, of 1, rows are less skewed where a logarithm is taken
 
 
 class _Scores(NamedTuple):
@@ -77,10 +78,17 @@ class _RankedRows:
 
     points: Array
     """The truth, then the draws, without ties: (n, K + 1, D)."""
+    logs: tuple[int, ...] = ()
+    """Parameters that are looked at in their logarithm."""
 
     @classmethod
     def of(cls, table: PosteriorTable, rng: np.random.Generator) -> _RankedRows:
-        """Ready rows of a table; tied values are parted by noise below their smallest gap."""
+        """Ready rows of a table; tied values are parted by noise below their smallest gap.
+
+        Positive parameters that are less skewed in their logarithm are taken in it: on a linear
+        scale a posterior over decades looks like a mode with a long tail. All points of a row
+        choose alike, so that the truth stays one of K + 1 exchangeable ones.
+        """
         points = np.concatenate([table.theta[:, None], table.q], axis=1).astype(np.float64)
         for j in range(points.shape[2]):
             values = np.unique(points[..., j])
@@ -88,7 +96,9 @@ class _RankedRows:
                 points[..., j] = rng.standard_normal(points.shape[:2])
             elif len(values) < 0.999 * points[..., j].size:
                 points[..., j] += np.diff(values).min() * (rng.random(points.shape[:2]) - 0.5)
-        return cls(points)
+        logs = [j for j in range(points.shape[2]) if _over_decades(points[..., j])]
+        points[..., logs] = np.log(points[..., logs])
+        return cls(points, tuple(logs))
 
     @cached_property
     def scale(self) -> tuple[Array, Array]:
@@ -160,7 +170,7 @@ class _RankedRows:
         """Two groups of each row's points in whitened coordinates."""
         d = self.points.shape[2]
         blocks = [
-            _two_groups(
+            two_groups(
                 np.clip(np.swapaxes(self.coordinates[rows, d : 2 * d], 1, 2), -_HELD, _HELD)
             )
             for rows in self._blocks()
@@ -219,6 +229,21 @@ class _RankedRows:
         white = np.clip(np.swapaxes(at[..., d : 2 * d], 0, 1), -_HELD, _HELD)
         minor = _second(white, self.groups.centres).T
         return _Scores(score[..., :d], score[..., d : 2 * d], radius, minor, theta)
+
+
+def _over_decades(points: Array) -> bool:
+    """Whether rows (n, K + 1) of positive points are clearly less skewed in their logarithm."""
+    if not points.min() > 0:
+        return False
+    linear, log = (abs(_skewed(a)) for a in (points, np.log(points)))
+    return log < linear - _LESS_SKEWED
+
+
+def _skewed(points: Array) -> float:
+    """Bowley's skewness of rows (n, K + 1) from their tenths, on average: -1 to 1."""
+    low, middle, high = np.quantile(points, [0.1, 0.5, 0.9], axis=1)
+    width = np.where(high > low, high - low, 1.0)
+    return float(((high + low - 2 * middle) / width).mean())
 
 
 def _scatter(u: Array) -> tuple[Array, Array]:
@@ -295,7 +320,7 @@ class _Groups(NamedTuple):
         return (self.apart > _CLEAR) & (self.share >= _LEAST)
 
 
-def _two_groups(points: Array) -> _Groups:
+def two_groups(points: Array) -> _Groups:
     """Two means of each row's points (n, K, D), from the most central one and one far from it."""
     n, k, _ = points.shape
     row = np.arange(n)
@@ -482,7 +507,8 @@ class _CauseFeatures:
         }
 
     def _edges(self, theta: Array) -> dict[str, Array]:
-        """q's mass beyond the truths' range, and truths that stand close where it ends."""
+        """q's mass beyond the truths' range, truths that stand close where it ends, and how far
+        they spread beside all points."""
         low, high, points = theta.min(1), theta.max(1), self._looked
         beyond = np.stack(
             [
@@ -493,6 +519,7 @@ class _CauseFeatures:
             ],
             axis=1,
         ) / len(points)
+        spread = np.log(np.maximum(theta.std(1) / np.maximum(points.std(0), 1e-300), _SMALL))
         room = (high - low) * _CROWD
         crowd = np.stack(
             [(theta < (low + room)[:, None]).mean(1), (theta > (high - room)[:, None]).mean(1)]
@@ -502,6 +529,8 @@ class _CauseFeatures:
             "leak_max": np.sqrt(beyond.max(1)),
             "edge": np.sqrt(crowd.mean((0, 2))),
             "edge_max": np.sqrt(crowd.max((0, 2))),
+            "spread": spread.mean(1),
+            "spread_min": spread.min(1),
         }
 
     @cached_property
@@ -526,10 +555,14 @@ def _shape(left: Array) -> dict[str, Array]:
     """Tails, centre and skewness of standardised scores (T, n, D), over parameters."""
     z = left / np.sqrt(np.maximum(left.var(1, keepdims=True), _SMALL))
     square = z * z
+    fourth, third = np.log(np.square(square).mean(1) / 3), np.abs((square * z).mean(1))
     return {
-        "tails": np.log(np.square(square).mean((1, 2)) / 3),
+        "tails": fourth.mean(1),
+        "tails_min": fourth.min(1),
+        "tails_max": fourth.max(1),
         "centre": (square < 0.25).mean((1, 2)),
-        "skew": np.sqrt(np.square((square * z).mean(1)).mean(1)),
+        "skew": np.sqrt(np.square(third).mean(1)),
+        "skew_max": third.max(1),
     }
 
 
@@ -549,11 +582,20 @@ def _columns(a: Array) -> Array:
     return np.asarray(left[:, size > 1e-3 * max(size[0], 1e-12)])
 
 
-def _subsample(table: PosteriorTable, seed: int) -> tuple[PosteriorTable, NDArray[np.intp]]:
-    """What is looked at of a table, and the parameters that are; all of it where it is small."""
+def _subsample(
+    table: PosteriorTable, seed: int, columns: NDArray[np.intp] | None = None
+) -> tuple[PosteriorTable, NDArray[np.intp]]:
+    """What is looked at of a table, and the parameters that are; all of it where it is small.
+
+    Args:
+        table: the whole.
+        seed: fixes which rows are looked at.
+        columns: the parameters to look at; all of them, at most as many as can be.
+    """
     n, k, d = table.q.shape
     rows = np.sort(stream(seed, "cause", "rows").permutation(n)[:ROWS])
-    columns = np.linspace(0, d - 1, min(d, PARAMETERS)).astype(int)
+    if columns is None:
+        columns = np.linspace(0, d - 1, min(d, PARAMETERS)).astype(int)
     most = DRAWS if len(rows) * len(columns) * min(k, DRAWS) <= NUMBERS else FEWER
     draws = np.linspace(0, k - 1, min(k, most)).astype(int)
     q = table.q[np.ix_(rows, draws, columns)]
@@ -561,7 +603,7 @@ def _subsample(table: PosteriorTable, seed: int) -> tuple[PosteriorTable, NDArra
 
 
 @dataclass(frozen=True, eq=False)
-class _PreparedTable:
+class PreparedTable:
     """A table made ready: its points without ties, q's draws among them, its features."""
 
     ranked: _RankedRows
@@ -570,7 +612,7 @@ class _PreparedTable:
     seed: int
 
     @classmethod
-    def of(cls, table: PosteriorTable, seed: int) -> _PreparedTable:
+    def of(cls, table: PosteriorTable, seed: int) -> PreparedTable:
         """Prepare a table."""
         ranked = _RankedRows.of(table, stream(seed, "cause", "ties"))
         pool = _Central(ranked.points[:, 1:], table.x, ranked=ranked)
@@ -611,6 +653,7 @@ _BOOTSTRAP = 400
 _TAIL, _OUTER = 0.05, 0.01
 _KINDS = 6  # of departures: each is charged for all
 _EDGE = 0.02
+_CLEAR_FORECAST = 3.5  # standard errors of a forecast's correlation, of the largest of a few
 _Z = 1.959963984540054
 
 
@@ -656,19 +699,28 @@ class _Departure:
         return {**self.finding.to_json(), "pvalue": self.pvalue}
 
 
-def _evidence(cause: str, table: _PreparedTable) -> tuple[_Finding, ...]:
+def _evidence(cause: str, table: PreparedTable) -> tuple[_Finding, ...]:
     """Two to four findings for a cause."""
     return tuple(_EVIDENCE[cause](table))
 
 
-def _departures(table: _PreparedTable) -> tuple[_Departure, ...]:
+def _departures(table: PreparedTable, chosen_of: int | None = None) -> tuple[_Departure, ...]:
     """What a table shows whatever its cause: shift, width, tails, dependence, change over x.
 
     Everything is read off the truth's ranks among its row's draws, which are uniform if q is
     right, whatever shape q has. The least likely by chance comes first.
+
+    Args:
+        table: the rows.
+        chosen_of: so many parameters, of which those looked at are the clearest: all are
+            charged for.
     """
+    d = table.errors.shape[1]
+    charge = max(1.0, (chosen_of or d) / d)
     adjusted = [
-        _Departure(worst.finding, min(1.0, worst.pvalue * worst.places * _KINDS))
+        _Departure(worst.finding, min(1.0, worst.pvalue * worst.places * charge**2 * _KINDS))
+        if worst.finding.what == "pair"
+        else _Departure(worst.finding, min(1.0, worst.pvalue * worst.places * charge * _KINDS))
         for worst in _worst(table)
     ]
     return tuple(sorted(adjusted, key=lambda departure: departure.pvalue))
@@ -679,7 +731,7 @@ def _share(inside: NDArray[np.bool_]) -> tuple[float, float, float]:
     return float(inside.mean()), float(low), float(high)
 
 
-def _sd_ratio(table: _PreparedTable, errors: Array) -> tuple[float, float, float]:
+def _sd_ratio(table: PreparedTable, errors: Array) -> tuple[float, float, float]:
     """How many times q is too wide for standardised errors (n,), by bootstrap."""
     n = len(errors)
     rng = stream(table.seed, "cause", "bootstrap")
@@ -697,7 +749,7 @@ def _correlated(a: Array, b: Array) -> tuple[float, float, float]:
     return r, float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach))
 
 
-def _follows(table: _PreparedTable, score: Array | None = None) -> _Finding:
+def _follows(table: PreparedTable, score: Array | None = None) -> _Finding:
     """How well errors of some rows are forecast from x and q's mean by the others.
 
     Args:
@@ -720,14 +772,16 @@ def _follows(table: _PreparedTable, score: Array | None = None) -> _Finding:
     return _Finding("follows_x", *correlations[j], 0.0, (j,))
 
 
-def _bias(table: _PreparedTable) -> list[_Finding]:
+def _bias(table: PreparedTable) -> list[_Finding]:
     mean, se = table.errors.mean(0), table.errors.std(0) / np.sqrt(len(table.errors))
     j = int(np.argmax(np.abs(mean) / np.maximum(se, 1e-12)))
     numbers = (float(mean[j]), float(mean[j] - _Z * se[j]), float(mean[j] + _Z * se[j]))
-    return [_Finding("bias", *numbers, 0.0, (j,)), _follows(table)]
+    follows = _follows(table)
+    sure = np.arctanh(follows.value) * np.sqrt(len(table.errors)) > _CLEAR_FORECAST
+    return [_Finding("bias", *numbers, 0.0, (j,)), *((follows,) if sure else ())]
 
 
-def _width(table: _PreparedTable, way: int) -> list[_Finding]:
+def _width(table: PreparedTable, way: int) -> list[_Finding]:
     j = int(np.argmax(way * table.widths))
     u = table.ranks[:, j]
     inside = np.abs(u - 0.5) < 0.4
@@ -738,7 +792,7 @@ def _width(table: _PreparedTable, way: int) -> list[_Finding]:
     ]
 
 
-def _correlation(table: _PreparedTable) -> list[_Finding]:
+def _correlation(table: PreparedTable) -> list[_Finding]:
     choose, quote = table.halves
     d = table.errors.shape[1]
     if d < 2:
@@ -760,16 +814,93 @@ def _correlation(table: _PreparedTable) -> list[_Finding]:
     ]
 
 
-def _tails(table: _PreparedTable) -> list[_Finding]:
+OUTER = 0.93
+"""Share of true values whose reach, beside that of half of them, says how heavy tails are."""
+_RESAMPLED = 100
+
+
+def reach_beside(table: PreparedTable) -> tuple[Array, Array]:
+    """How much farther true values reach than q's draws beside half of each, in logarithms, and
+    its standard error by bootstrap: of each parameter and on average, (D + 1,) each.
+
+    No width decides it. What linear functions of x foretell is taken out.
+    """
+    middle, scale = table.ranked.scale
+    off = (table.ranked.points - middle) / scale
+    basis, truth = table.features.linear, off[:, 0] - np.median(off[:, 0], axis=0)
+    truth = np.abs(truth - basis @ (basis.T @ np.clip(truth, -4, 4)))
+    theirs = _reach(np.abs(off[:, 1:].reshape(-1, off.shape[2])))
+    n, rng = len(truth), stream(table.seed, "cause", "tails")
+    again = np.stack([_reach(truth[rng.integers(n, size=n)]) for _ in range(_RESAMPLED)])
+    return _reach(truth) - theirs, np.maximum(again.std(0), 1e-12)
+
+
+def _reach(off: Array) -> Array:
+    """Log ratio of two quantiles of distances (n, D), and its mean over parameters: (D + 1,)."""
+    middle, end = np.maximum(np.quantile(off, [0.5, OUTER], axis=0), 1e-6)
+    ratio = np.log(end / middle)
+    return np.append(ratio, ratio.mean())
+
+
+def reaching(table: PreparedTable) -> _Finding:
+    """The parameter whose tails are clearest off."""
+    apart, error = (a[:-1] for a in reach_beside(table))
+    j = int(np.argmax(np.abs(apart) / error))
+    value, low, high = np.exp(apart[j] + np.array([0.0, -_Z, _Z]) * error[j]).tolist()
+    return _Finding("reach", value, low, high, 1.0, (j,))
+
+
+def _tails(table: PreparedTable) -> list[_Finding]:
     u = table.radius
     return [
+        reaching(table),
         _Finding("tail", *_share(u > 1 - _TAIL), _TAIL, share=_TAIL),
         _Finding("tail", *_share(u > 1 - _OUTER), _OUTER, share=_OUTER),
         _Finding("inner_half", *_share(u < 0.5), 0.5),
     ]
 
 
-def _missing(table: _PreparedTable) -> list[_Finding]:
+def _standardised_scores(table: PreparedTable) -> Array:
+    """Normal scores (n, D) of the truth's ranks without what x foretells, of variance 1."""
+    score = ndtri(np.clip(table.ranks[:, : table.errors.shape[1]], 1e-9, 1 - 1e-9))
+    score = score - score.mean(0)
+    score = score - table.features.linear @ (table.features.linear.T @ score)
+    return np.asarray(score / np.maximum(score.std(0), 1e-6))
+
+
+def _moment(table: PreparedTable, power: int, right: float) -> tuple[int, float, float, float]:
+    """The parameter whose moment of standardised scores is farthest off, and it, by bootstrap."""
+    moments = _standardised_scores(table) ** power
+    j = int(np.argmax(np.abs(moments.mean(0) - right) / np.maximum(moments.std(0), 1e-12)))
+    n = len(moments)
+    rng = stream(table.seed, "cause", "moments", power)
+    again = moments[rng.integers(n, size=(_BOOTSTRAP, n)), j].mean(1)
+    low, high = np.quantile(again, [0.025, 0.975])
+    return j, float(moments[:, j].mean()), float(low), float(high)
+
+
+def _skew(table: PreparedTable) -> list[_Finding]:
+    j, value, low, high = _moment(table, 3, 0.0)
+    below = table.ranks[:, j] < 0.5
+    return [
+        _Finding("skew", value, low, high, 0.0, (j,)),
+        _Finding("below", *_share(below), 0.5, (j,)),
+    ]
+
+
+def _spread(table: PreparedTable) -> list[_Finding]:
+    theta, q = table.ranked.points[:, 0], table.pool.q
+    ratio = theta.std(0) / np.maximum(q.reshape(-1, q.shape[2]).std(0), 1e-300)
+    j = int(np.argmin(ratio))
+    rng, n = stream(table.seed, "cause", "spread"), len(theta)
+    rows = rng.integers(n, size=(200, n))
+    own, square = q[..., j].mean(1), np.square(q[..., j]).mean(1)
+    wide = np.sqrt(np.maximum(square[rows].mean(1) - np.square(own[rows].mean(1)), 1e-300))
+    low, high = np.quantile(theta[rows, j].std(1) / wide, [0.025, 0.975])
+    return [_Finding("spread", float(ratio[j]), float(low), float(high), 1.0, (j,))]
+
+
+def _missing(table: PreparedTable) -> list[_Finding]:
     size = table.ranked.ranks.shape[2]
     beyond = table.ranked.ranks[:, -1, 0] == size - 1
     pieces = [_Finding("beyond_all", *_share(beyond), 1 / size)]
@@ -785,7 +916,7 @@ def _missing(table: _PreparedTable) -> list[_Finding]:
     return pieces
 
 
-def _spurious(table: _PreparedTable) -> list[_Finding]:
+def _spurious(table: PreparedTable) -> list[_Finding]:
     groups = table.ranked.groups
     rows = groups.clear
     pieces = []
@@ -812,12 +943,12 @@ def _spurious(table: _PreparedTable) -> list[_Finding]:
     return own or pieces
 
 
-def _white_rows(table: _PreparedTable, rows: _Places) -> Array:
+def _white_rows(table: PreparedTable, rows: _Places) -> Array:
     u = (table.pool.q[rows] - table.pool.mean[rows, None]) / table.pool.sd[rows, None]
     return np.asarray(u @ np.swapaxes(table.pool.inverse[rows], 1, 2))
 
 
-def _blind(table: _PreparedTable) -> list[_Finding]:
+def _blind(table: PreparedTable) -> list[_Finding]:
     n = len(table.errors)
     rng = stream(table.seed, "cause", "contraction")
     k = table.pool.q.shape[1]
@@ -840,25 +971,35 @@ def _blind(table: _PreparedTable) -> list[_Finding]:
     ]
 
 
-def _leak(table: _PreparedTable) -> list[_Finding]:
+def _leak(table: PreparedTable) -> list[_Finding]:
     theta, q = table.ranked.points[:, 0], table.pool.q
-    low, high = theta.min(0), theta.max(0)
-    outside = ((q < low) | (q > high)).mean(1)  # (n, D)
-    j = int(np.argmax(outside.mean(0)))
-    rng = stream(table.seed, "cause", "leak")
+    outside = ((q < theta.min(0)) | (q > theta.max(0))).mean((0, 1))
+    return list(leaking(table, int(np.argmax(outside))))
+
+
+def leaking(table: PreparedTable, j: int) -> tuple[_Finding, ...]:
+    """Draws of a parameter beyond the range of its true values, which may crowd at its ends."""
+    theta, q = table.ranked.points[:, 0, j], table.pool.q[..., j]
+    low, high = theta.min(), theta.max()
+    outside = ((q < low) | (q > high)).mean(1)
     n = len(outside)
-    again = outside[:, j][rng.integers(n, size=(_BOOTSTRAP, n))].mean(1)
+    again = outside[stream(table.seed, "cause", "leak").integers(n, size=(_BOOTSTRAP, n))].mean(1)
     ends = np.quantile(again, [0.025, 0.975])
     room = _EDGE * (high - low)
-    crowd = (theta[:, j] < (low + room)[j]) | (theta[:, j] > (high - room)[j])
-    numbers = (float(outside[:, j].mean()), float(ends[0]), float(ends[1]))
-    return [
+    crowd = (theta < low + room) | (theta > high - room)
+    numbers = (float(outside.mean()), float(ends[0]), float(ends[1]))
+    return (
         _Finding("leak", *numbers, 2 / (n + 1), (j,)),
         _Finding("edge", *_share(crowd), None, (j,), room=_EDGE),
-    ]
+    )
 
 
-_EVIDENCE: Mapping[str, Callable[[_PreparedTable], list[_Finding]]] = {
+def in_minor(j: int, rows: float, there: NDArray[np.bool_], share: float) -> _Finding:
+    """True values in the smaller of two modes that q has in a parameter, at a share of rows."""
+    return _Finding("minor", *_share(there), share, (j,), rows=rows)
+
+
+_EVIDENCE: Mapping[str, Callable[[PreparedTable], list[_Finding]]] = {
     "bias": _bias,
     "too_wide": lambda table: _width(table, 1),
     "too_narrow": lambda table: _width(table, -1),
@@ -867,6 +1008,8 @@ _EVIDENCE: Mapping[str, Callable[[_PreparedTable], list[_Finding]]] = {
     "light_tails": _tails,
     "missing_mode": _missing,
     "spurious_mode": _spurious,
+    "wrong_skew": _skew,
+    "proposal": _spread,
     "ignores_x": _blind,
     "support_leak": _leak,
 }
@@ -880,7 +1023,7 @@ class _Worst(NamedTuple):
     places: int = 1
 
 
-def _worst(table: _PreparedTable) -> Iterator[_Worst]:
+def _worst(table: PreparedTable) -> Iterator[_Worst]:
     d = table.errors.shape[1]
     scores = ndtri(np.clip(table.ranks, 1e-9, 1 - 1e-9))  # (n, C), normal if q is right
     yield _shift_departure(scores[:, :d])
@@ -921,29 +1064,29 @@ def _width_departure(score: Array) -> _Worst:
     return _Worst(finding, _two_sided(float(z[j])), score.shape[1])
 
 
-def _tails_departure(table: _PreparedTable) -> _Worst:
+def _tails_departure(table: PreparedTable) -> _Worst:
     """Truths among the outermost draws, or in the inner half of them: the least likely count."""
     candidates = [
         (
             _Finding("tail", *_share(table.radius > 1 - part), part, share=part),
-            _even(table.radius > 1 - part, part),
+            binomial_pvalue(table.radius > 1 - part, part),
         )
         for part in (_TAIL, _OUTER)
     ]
     inner = table.radius < 0.5
-    candidates.append((_Finding("inner_half", *_share(inner), 0.5), _even(inner, 0.5)))
+    candidates.append((_Finding("inner_half", *_share(inner), 0.5), binomial_pvalue(inner, 0.5)))
     finding, pvalue = min(candidates, key=lambda pair: pair[1])
     return _Worst(finding, pvalue, len(candidates))
 
 
-def _even(inside: NDArray[np.bool_], chance: float) -> float:
+def binomial_pvalue(inside: NDArray[np.bool_], chance: float) -> float:
     """Two-sided binomial p-value."""
     n, count = len(inside), int(inside.sum())
     above = float(bdtrc(count - 1, n, chance)) if count else 1.0
     return min(1.0, 2 * min(float(bdtr(count, n, chance)), above))
 
 
-def _pair_departure(table: _PreparedTable, score: Array) -> _Worst:
+def _pair_departure(table: PreparedTable, score: Array) -> _Worst:
     """The pair of parameters whose errors are least as q's own draws correlate them."""
     i, j = np.triu_indices(score.shape[1], 1)
     own = np.clip(table.features.usual[i, j], -0.999, 0.999)
@@ -957,7 +1100,7 @@ def _pair_departure(table: _PreparedTable, score: Array) -> _Worst:
     return _Worst(finding, _two_sided(z), len(i))
 
 
-def _over_x_departure(table: _PreparedTable, score: Array) -> _Worst:
+def _over_x_departure(table: PreparedTable, score: Array) -> _Worst:
     """What x and q's mean say of scores (n, c), by the F test of all their functions at once.
 
     The scores are normal and independent of x if q is right, so that F holds at any size; the

@@ -15,12 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from validation_core.diagnosis.questions.cause.findings import (
-    _Finding,
-    _PreparedTable,
-    _RankedRows,
-)
+from validation_core.diagnosis.questions.cause.findings import PreparedTable, _Finding, _RankedRows
+from validation_core.diagnosis.questions.cause.own_nulls import apart_over_x
 from validation_core.diagnosis.questions.injections import (
     INJECTIONS,
     Apply,
@@ -46,7 +44,7 @@ _NEAR, _FAR = 3.5, 12.0  # sd between q's mode and the one it misses
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Variant:
+class Variant:
     """One shape of a cause, injected at strengths between two."""
 
     cause: str
@@ -74,7 +72,7 @@ class _Variant:
         return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
 
 
-def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[_Variant, ...]:
+def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[Variant, ...]:
     """All that can be injected into this table."""
     groups = ranked.groups
     likely = 1 / (1 + np.exp(-(groups.apart - 1.5) / 0.15))  # that two groups are two modes
@@ -93,7 +91,7 @@ def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[_Variant, ...]:
 
 def _in_groups(
     second: Callable[[Array, Array], NDArray[np.bool_]], clear: NDArray[np.bool_]
-) -> tuple[_Variant, ...]:
+) -> tuple[Variant, ...]:
     if clear.mean() <= 0.02:
         return ()
     apply = _without(second)
@@ -111,8 +109,8 @@ def _v(
     least: int = 1,
     x: bool = False,
     blind: bool = False,
-) -> _Variant:
-    return _Variant(
+) -> Variant:
+    return Variant(
         cause=cause,
         name=name,
         low=low,
@@ -126,7 +124,7 @@ def _v(
     )
 
 
-def _always() -> tuple[_Variant, ...]:
+def _always() -> tuple[Variant, ...]:
     own = {name: injection.apply for name, injection in INJECTIONS.items()}
     bias, corr = "bias", "wrong_correlation"
     sd, along, part = "sd", "along", "correlation"
@@ -140,12 +138,15 @@ def _always() -> tuple[_Variant, ...]:
         _v("ignores_x", "shuffled", 0.6, 1.0, _elsewhere, "share of rows"),
         _v("ignores_x", "unread", 0.1, 0.99, _unread, "follows", x=True),
         _v(bias, "misread", 0.05, 2, _misread, sd, x=True),
+        _v(bias, "part", 0.2, 5, _in_part(_shifted_by), sd, x=True),
         _v("too_wide", "all", 1.03, 3, own["too_wide"], "times"),
         _v("too_wide", "one", 1.05, 3, own["too_wide_one"], "times", least=2),
         _v("too_wide", "uneven", 1.05, 2, _uneven, "times", x=True),
+        _v("too_wide", "wide_part", 1.1, 3, _in_part(own["too_wide"]), "times", x=True),
         _v("too_narrow", "all", 1.03, 3, own["too_narrow"], "times"),
         _v("too_narrow", "one", 1.05, 3, own["too_narrow_one"], "times", least=2),
         _v("too_narrow", "uneven", 1.05, 2, _inverse(_uneven), "times", x=True),
+        _v("too_narrow", "narrow_part", 1.1, 3, _in_part(own["too_narrow"]), "times", x=True),
         _v(corr, "marginals", 1.1, 5, own[corr], along, least=2),
         _v(corr, "white", 1.1, 5, _wide_white, along, least=2),
         _v(corr, "turning", 1.1, 8, _turning, along, least=2, x=True),
@@ -158,6 +159,11 @@ def _always() -> tuple[_Variant, ...]:
         _v("light_tails", "radius", 0.03, 0.7, _tails(heavy=False), "degrees"),
         _v("heavy_tails", "heavy_even", 0.03, 0.42, _even_tails(heavy=True), "degrees"),
         _v("light_tails", "light_even", 0.03, 0.42, _even_tails(heavy=False), "degrees"),
+        _v("heavy_tails", "one", 0.03, 0.42, _one_tail(heavy=True), "degrees"),
+        _v("light_tails", "one", 0.03, 0.42, _one_tail(heavy=False), "degrees"),
+        _v("wrong_skew", "all", 0.05, 1, _skewed, "skew"),
+        _v("wrong_skew", "one", 0.05, 1, _in_one(_skewed), "skew", least=2),
+        _v("proposal", "tilted", 0.2, 0.9, _from_proposal, "share of the prior"),
         _v("missing_mode", "offset", 0.01, 0.6, _offset, "share of the truth"),
         _v("missing_mode", "mirrored", 0.01, 0.6, _mirrored, "share of the truth"),
         _v("missing_mode", "elsewhere", 0.01, 0.6, _elsewhere, "share of the truth"),
@@ -221,6 +227,78 @@ def _even_tails(*, heavy: bool) -> Apply:
         return _radial(pool, which, s, heavy=heavy, wider=_with_variance(1 / s))
 
     return apply
+
+
+def _in_one(apply: Apply) -> Apply:
+    """In one parameter of each trial."""
+
+    def one(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        mark = np.eye(pool.q.shape[2], dtype=bool)[rng.integers(pool.q.shape[2], size=len(which))]
+        return np.where(mark[:, None], apply(pool, which, s, rng), pool.take(which))
+
+    return one
+
+
+def _in_part(apply: Apply) -> Apply:
+    """At the rows beyond a quantile of a direction of x alone: a tenth to six tenths of them."""
+
+    def part(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        x, theta = pool.followed, pool.take(which)
+        moved = apply(pool, which, s, rng)
+        for t in range(len(which)):
+            along = x @ (
+                np.eye(x.shape[1])[rng.integers(x.shape[1])]
+                if rng.random() < 0.5
+                else rng.standard_normal(x.shape[1])
+            )
+            here = along * rng.choice([-1.0, 1.0]) > np.quantile(along, 1 - rng.uniform(0.1, 0.6))
+            theta[t, here] = moved[t, here]
+        return theta
+
+    return part
+
+
+def _shifted_by(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """By s sd in one parameter, or along one whitened direction."""
+    every = INJECTIONS["bias_all"].apply
+    return (_in_one(every) if rng.random() < 0.5 else _biased_white)(pool, which, s, rng)
+
+
+def _skewed(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Each parameter's errors as of a log-normal of log sd s, of their own mean and variance."""
+    u = pool.standard(pool.take(which))
+    way = _signs((len(which), 1, u.shape[2]), rng)
+    grown, square = np.exp(s * np.clip(way * u, -6, 6)), np.exp(s * s)
+    return pool.mean + pool.sd * way * (grown - np.sqrt(square)) / np.sqrt((square - 1) * square)
+
+
+def _one_tail(*, heavy: bool) -> Apply:
+    """One parameter's errors as a normal's beside Student's t, or the reverse."""
+
+    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        u, nu = pool.standard(pool.take(which)), 1 / s
+        wider = _with_variance(nu) ** rng.uniform(0.3, 1)
+        if heavy:
+            new = ndtri(np.clip(stdtr(nu, u), 1e-12, 1 - 1e-12)) * wider
+        else:
+            new = stdtrit(nu, np.clip(ndtr(u), 1e-12, 1 - 1e-12)) / wider
+        return pool.mean + pool.sd * new
+
+    return _in_one(apply)
+
+
+def _from_proposal(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """True values of a proposal that is s times as wide as all draws: q's draws chosen by it."""
+    n, k, d = pool.q.shape
+    draws = pool.q.reshape(-1, d)
+    middle, spread = draws.mean(0), np.maximum(draws.std(0), 1e-300)
+    theta = pool.take(which)
+    for t in range(len(which)):
+        centre = middle + 0.4 * rng.standard_normal(d) * spread
+        log_weight = -0.5 * np.square((pool.q - centre) / spread).sum(2) * (s**-2 - 1)
+        place = (log_weight + rng.gumbel(size=(n, k))).argmax(1)
+        theta[t] = pool.q[np.arange(n), place]
+    return theta
 
 
 def _biased_white(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
@@ -506,7 +584,7 @@ _LARGE = 10_000  # numbers of a table's truths from which on it is an eighth of 
 
 
 @dataclass(frozen=True, eq=False)
-class _ReferenceSets:
+class ReferenceSets:
     """Features of a table (first of `null`), of its null tables, and of injected ones."""
 
     names: tuple[str, ...]
@@ -519,12 +597,18 @@ class _ReferenceSets:
     """Which variant each injected table has: (I,)."""
     strengths: Array
     """(I,)."""
-    variants: tuple[_Variant, ...]
+    variants: tuple[Variant, ...]
 
     @property
     def observed(self) -> Array:
         """The table's own: (F,)."""
         return self.null[0]
+
+    def pvalue(self, name: str, *, low: bool = False) -> float:
+        """That one feature is as large, or as low, by relabelling: exact in parameters that were
+        not chosen by their looks."""
+        feature = self.null[:, self.names.index(name)] * (-1 if low else 1)
+        return float((feature >= feature[0]).mean())
 
 
 def _step(numbers: int) -> int:
@@ -533,7 +617,7 @@ def _step(numbers: int) -> int:
 
 
 def _null_features(
-    table: _PreparedTable,
+    table: PreparedTable,
     *,
     count: int = _NULLS,
     report: Callable[[float], None] = lambda done: None,
@@ -555,9 +639,9 @@ def _null_features(
 class _Injector:
     """Makes injected tables of one table, and their features by these names."""
 
-    table: _PreparedTable
+    table: PreparedTable
     names: tuple[str, ...]
-    variants: tuple[_Variant, ...]
+    variants: tuple[Variant, ...]
 
     def injected(
         self,
@@ -587,8 +671,8 @@ class _Injector:
 
 
 def _reference_sets(
-    table: _PreparedTable, *, report: Callable[[float], None] = lambda done: None
-) -> tuple[_ReferenceSets, _Injector]:
+    table: PreparedTable, *, report: Callable[[float], None] = lambda done: None
+) -> tuple[ReferenceSets, _Injector]:
     """Null tables and injected ones at strengths of all sizes; `report` hears the share done."""
     names, null = _null_features(table, report=lambda f: report(0.25 * f))
     shapes = _variants(table.ranked, table.pool)
@@ -598,15 +682,15 @@ def _reference_sets(
     places = (rng.random((len(shapes), _EACH)) + np.arange(_EACH)) / _EACH  # evenly, as in strata
     strengths = np.concatenate([v.strengths(at) for v, at in zip(shapes, places, strict=True)])
     points = injector.injected(of, strengths, rng, lambda f: report(0.25 + 0.75 * f))
-    return _ReferenceSets(names, null, points, of, strengths, shapes), injector
+    return ReferenceSets(names, null, points, of, strengths, shapes), injector
 
 
 def _refined(
-    sets: _ReferenceSets,
+    sets: ReferenceSets,
     injector: _Injector,
     at: Mapping[int, float],
     report: Callable[[float], None] = lambda done: None,
-) -> _ReferenceSets:
+) -> ReferenceSets:
     """With more injected tables of these variants, at strengths about these."""
     rng = stream(injector.table.seed, "cause", "closer")
     of = np.repeat(np.array(list(at), dtype=np.intp), _EACH)
@@ -683,7 +767,7 @@ def _null_pvalue(null: Array) -> float:
     return float((rank <= rank[0]).mean())
 
 
-def _classify(sets: _ReferenceSets, contraction: float) -> _Likeness:
+def _classify(sets: ReferenceSets, contraction: float) -> _Likeness:
     """Weights of the causes for this table.
 
     Args:
@@ -713,7 +797,7 @@ def _classify(sets: _ReferenceSets, contraction: float) -> _Likeness:
     return _by_cause(sets, far, strength, points, own, null, typical)
 
 
-def _unlikely(sets: _ReferenceSets, v: int, z: Mapping[str, float], contraction: float) -> float:
+def _unlikely(sets: ReferenceSets, v: int, z: Mapping[str, float], contraction: float) -> float:
     """What makes a table farther from a shape: that q cannot have it, or that it does not show."""
     shape = sets.variants[v]
     if shape.needs_blindness:
@@ -723,7 +807,7 @@ def _unlikely(sets: _ReferenceSets, v: int, z: Mapping[str, float], contraction:
 
 
 def _by_cause(
-    sets: _ReferenceSets,
+    sets: ReferenceSets,
     far: Mapping[int, float],
     strength: Mapping[int, tuple[float, float, float]],
     points: Array,
@@ -755,7 +839,7 @@ def _by_cause(
     )
 
 
-def _shares(sets: _ReferenceSets, distance: Array) -> dict[str, float]:
+def _shares(sets: ReferenceSets, distance: Array) -> dict[str, float]:
     """Shares of the causes among the nearest injected tables, shapes weighted equally."""
     nearest = distance.argsort()[:COUNTED]
     many = np.bincount(sets.of, minlength=len(sets.variants))
@@ -771,7 +855,7 @@ def _compressed(z: Array) -> Array:
     return np.sign(z) * np.log1p(np.abs(z) / 2)
 
 
-def _trajectories(sets: _ReferenceSets, points: Array) -> tuple[list[tuple[Array, Array]], Array]:
+def _trajectories(sets: ReferenceSets, points: Array) -> tuple[list[tuple[Array, Array]], Array]:
     """Each shape's strengths with the features there, and how tables scatter about them."""
     trajectories, left = [], []
     for v, shape in enumerate(sets.variants):
@@ -796,7 +880,7 @@ def _likely(grid: Array, distance: Array) -> tuple[float, float, float]:
     return float(grid[distance.argmin()]), float(close[0]), float(close[-1])
 
 
-def _plane(sets: _ReferenceSets, points: Array, own: Array, shapes: list[int]) -> Array:
+def _plane(sets: ReferenceSets, points: Array, own: Array, shapes: list[int]) -> Array:
     """Two orthonormal directions (F, 2) in which the table and its likeliest causes lie apart."""
     distance = np.linalg.norm(points - own, axis=1)
     centres = [np.zeros(points.shape[1])]
@@ -906,7 +990,22 @@ _SAMPLES = 999
 _MOST = 8  # parameters: those in which most true values lie far out
 
 
-def _missed_mode(table: _PreparedTable) -> _Finding | None:
+def far_group(table: PreparedTable) -> tuple[_Finding, bool] | None:
+    """True values that lie apart from q's draws, and whether x tells which they are: then q's
+    centre is off at those x, and no mode is missed."""
+    finding = _missed_mode(table)
+    if finding is None:
+        return None
+    (i,), middle, scale = finding.at, *table.ranked.scale
+    truth = ((table.ranked.points[:, 0] - middle[:, 0]) / scale[:, 0])[:, i]
+    edge = 0.5 * (finding.level or 0.0)
+    one_side = truth > edge if edge > 0 else truth < edge
+    return finding, any(
+        apart_over_x(table, group) for group in (one_side, np.abs(truth) > abs(edge))
+    )
+
+
+def _missed_mode(table: PreparedTable) -> _Finding | None:
     """The parameter in which most true values lie beyond a gap that q's draws do not cross.
 
     Its number is the share of true values there with its exact interval; `right` is q's share,

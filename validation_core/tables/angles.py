@@ -1,0 +1,168 @@
+"""Angles: parameters whose ends meet, counted from the middle of each row.
+
+Where a row's points cross the end of the interval that an angle was wrapped to, ranks among them
+mean nothing: half of a posterior lies at either end. Every point of a row, the true value and
+the draws alike, is therefore moved by whole periods to within half a period of the row's circular
+mean. That mean treats all points of the row alike, so that a true value is as exchangeable with
+draws of a correct q as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.types import Array, PosteriorTable
+
+_KNOWN = (float(np.pi), float(2 * np.pi), 180.0, 360.0)
+_FILLED, _SLACK = 0.9, 1e-3  # of a period, that the numbers of an angle fill and exceed at most
+_LOOKED = 1000  # columns, rows
+_TIMES = 4.0  # times the variance about the circular mean: the row lies at both ends
+_SHARE, _FEWEST = 0.02, 5  # of rows at both ends, from which a parameter is taken for an angle
+
+
+class Angles(NamedTuple):
+    """A table with its angles unwrapped, and what is said of them."""
+
+    data: PosteriorTable
+    periods: tuple[float, ...]
+    """Of each parameter: 0 for one that is no angle."""
+    unlike: tuple[int, ...]
+    """Angles whose true values and draws were wrapped to different intervals."""
+    wrapped: tuple[tuple[float, float, float, float], ...]
+    """Where the true values and where the draws of those lay."""
+
+
+def unwrapped(data: PosteriorTable, periods: Array | None = None) -> Angles:
+    """The table with every angle within half a period of its row's circular mean.
+
+    Args:
+        data: as it was saved.
+        periods: of each parameter, 0 for none; recognised where a user says nothing.
+    """
+    found = recognised(data) if periods is None else np.asarray(periods, dtype=np.float64)
+    columns = [int(j) for j in np.flatnonzero(found > 0)]
+    if not columns:
+        return Angles(data, tuple(found.tolist()), (), ())
+    theta, q = data.theta.copy(), data.q.copy()
+    unlike, wrapped = [], []
+    for j in columns:
+        ends = (theta[:, j].min(), theta[:, j].max(), q[..., j].min(), q[..., j].max())
+        period = float(found[j])
+        if max(ends[1], ends[3]) - min(ends[0], ends[2]) > (1 + 2 * _SLACK) * period:
+            unlike.append(j)
+            wrapped.append(tuple(float(end) for end in ends))
+        points = np.concatenate([theta[:, j, None], q[..., j]], axis=1)
+        moved = points + period * _turns(points, period)
+        theta[:, j], q[..., j] = moved[:, 0], moved[:, 1:]
+    return Angles(
+        PosteriorTable(theta, data.x, q),
+        tuple(found.tolist()),
+        tuple(unlike),
+        tuple((a, b, c, d) for a, b, c, d in wrapped),
+    )
+
+
+def of_row(draws: Array, periods: Sequence[float]) -> Array:
+    """The draws (K, D) of one row, unwrapped."""
+    moved = draws.copy()
+    for j in np.flatnonzero(periods).tolist():
+        moved[:, j] += float(periods[j]) * _turns(draws[None, :, j], float(periods[j]))[0]
+    return moved
+
+
+def warnings(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
+    """Angles of which true values and draws were saved in different intervals."""
+    return tuple(
+        f"{names[j]} is an angle with true values in [{low:.3g}, {high:.3g}] and q's draws in "
+        f"[{lowest:.3g}, {highest:.3g}]: wrap them alike. They were brought together here, so "
+        "that the same angle is the same number."
+        for j, (low, high, lowest, highest) in zip(found.unlike, found.wrapped, strict=True)
+    )
+
+
+def notes(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
+    """What was done with angles."""
+    columns = np.flatnonzero(found.periods).tolist()
+    if not columns:
+        return ()
+    listed = ", ".join(f"{names[j]} (period {found.periods[j]:.4g})" for j in columns)
+    return (
+        f"Read as angles: {listed}. Each row's true value and draws are counted within half a "
+        "period of their circular mean, so that an interval's end is no edge. Where one is no "
+        "angle, save an array periods with 0 for it.",
+    )
+
+
+def recognised(data: PosteriorTable) -> Array:
+    """The period (D,) of each parameter: 0 unless its numbers fill one and rows cross its ends.
+
+    A parameter that is none, of a posterior that has its mass at both ends of such an interval
+    in row after row, is taken for an angle too: p-values stay exact all the same.
+    """
+    theta, q = data.theta, data.q
+    periods = np.zeros(theta.shape[1])
+    if q.shape[1] < 2:
+        return periods
+    low, high = theta[:, :_LOOKED].min(0), theta[:, :_LOOKED].max(0)
+    for j in range(len(low)):
+        for period in _KNOWN:
+            if not _fills(float(low[j]), float(high[j]), period):
+                continue
+            draws = q[..., j]
+            if _fills(float(draws.min()), float(draws.max()), period) and _crossed(draws, period):
+                periods[j] = period
+    return periods
+
+
+def periods_of(
+    circular: Sequence[str], names: Sequence[str], theta: Array, q: Array
+) -> NDArray[np.float64]:
+    """The periods (D,) of parameters that a user calls circular: the least known one they fit in.
+
+    Raises:
+        ValueError: for a name that no parameter has, or numbers that no known period holds.
+    """
+    periods = np.zeros(len(names))
+    for name in circular:
+        if name not in names:
+            raise ValueError(
+                f"A circular parameter is one of {', '.join(names)}; got {name!r}. Name one."
+            )
+        j = list(names).index(name)
+        spans = [float(np.ptp(numbers[..., j])) for numbers in (theta, q)]
+        fits = [period for period in _KNOWN if max(spans) <= (1 + _SLACK) * period]
+        if not fits:
+            raise ValueError(
+                f"The period of a circular parameter is guessed among pi, 2 pi, 180 and 360; got "
+                f"{name}, whose numbers range over {max(spans):.4g}. Save an array periods, one "
+                "number for each parameter, 0 for those that are not circular."
+            )
+        periods[j] = min(fits)
+    return periods
+
+
+def _fills(low: float, high: float, period: float) -> bool:
+    """Whether numbers from `low` to `high` fill an interval from 0, or one about it."""
+    slack = _SLACK * period
+    return high - low >= _FILLED * period and any(
+        low >= start - slack and high <= start + period + slack for start in (0.0, -period / 2)
+    )
+
+
+def _crossed(draws: Array, period: float) -> bool:
+    """Whether many rows (n, K) lie at both ends, as nearby angles do."""
+    some = draws[:: max(1, len(draws) // _LOOKED)].astype(np.float64)
+    whole = some.var(1)
+    across = (whole > _TIMES * (some + period * _turns(some, period)).var(1)) & (whole > 0)
+    return bool(across.sum() >= max(_FEWEST, _SHARE * len(some)))
+
+
+def _turns(points: Array, period: float) -> Array:
+    """By how many periods each point (n, K) is moved to lie about its row's circular mean."""
+    angle = points.astype(np.float64) * (2 * np.pi / period)
+    centre = np.arctan2(np.sin(angle).mean(1), np.cos(angle).mean(1)) * (period / (2 * np.pi))
+    return np.asarray(-np.rint((points - centre[:, None]) / period))
