@@ -157,23 +157,30 @@ def _sure(diagnosis: Diagnosis, state: State) -> str:
         return "No test could run on this table."
     if state == "problem" and diagnosis.pending:  # p is not what it will be
         return f"q is rejected at level {level}, whatever is still to come; its exact p follows."
+    number, samples = f"p {equals(p)}, level {level}", not diagnosis.upload.k
+    if state == "problem" and samples:
+        return f"If both had one law, {_one_in(p, 'pairs')} would differ this much ({number})."
     if state == "problem":
-        share = _one_in(p)
-        return f"If q were correct, {share} would look this wrong (p {equals(p)}, level {level})."
+        return f"If q were correct, {_one_in(p, 'tables')} would look this wrong ({number})."
+    if samples:
+        return (
+            f"Samples like these are usual where both have one law ({number}). That does not "
+            "show that they have."
+        )
     return (
-        f"Tables like this are usual where q is correct (p {equals(p)}, level {level}). That does "
-        "not show that q is correct."
+        f"Tables like this are usual where q is correct ({number}). That does not show that q is "
+        "correct."
     )
 
 
-def _one_in(p: float) -> str:
+def _one_in(p: float, what: str) -> str:
     if p >= 0.2:
-        return f"{p:.0%} of tables"
+        return f"{p:.0%} of {what}"
     times = 1 / max(p, 1e-12)
     if times > 1e6:
-        return "fewer than one in a million tables"
+        return f"fewer than one in a million {what}"
     rounded = float(f"{times:.2g}")
-    return f"at most 1 in {rounded:,.0f} tables"
+    return f"at most 1 in {rounded:,.0f} {what}"
 
 
 def _loaded(diagnosis: Diagnosis) -> str:
@@ -404,7 +411,8 @@ def _how_wrong(seen: _Seen) -> str:
 def _of_several(seen: _Seen, same: Sequence[_ParameterErrors]) -> str:
     """`All 5 parameters too narrow (0.79 to 0.85 times the width they need).`"""
     d = seen.diagnosis.upload.dims[0]
-    which = f"All {d} parameters" if len(same) == d else f"{len(same)} of {d} parameters"
+    some = f"{len(same)} of {d}" if len(same) < d else "Both" if d == 2 else f"All {d}"
+    which = f"{some} parameters"
     if seen.problem.kind == "width":
         ratios = [errors.ratio.estimate for errors in same]
         side = "narrow" if ratios[0] < 1 else "wide"
@@ -697,8 +705,10 @@ def _unseen(seen: _Seen, state: State) -> _Content:
     upload, shift = diagnosis.upload, diagnosis.shift
     quiet = _QUIET if upload.k else _QUIET_SAMPLES
     if state == "testing" and shift is None:
-        of = {"How wrong": _HowWrong(), "Where": _OverX(), "Likely cause": _Cause()}
-        facts = tuple(_Fact(label, seen.why_not(question)) for label, question in of.items())
+        questions: tuple[AnyQuestion, ...] = (_HowWrong(), _OverX(), _Cause())
+        labels = ("How wrong", "Where", "Likely cause")
+        waiting = map(seen.why_not, questions)
+        facts = tuple(_Fact(*each) for each in zip(labels, waiting, strict=True))
         return facts, quiet, _no_picture
     if shift is None:
         unknown = _Fact("Could be missed", "What error these tests would find is not known.")
