@@ -20,12 +20,21 @@ WAYS = (
     "usual", "all", "none", *(f"one: {question.name}" for question in QUESTIONS),
     *(f"method: {name}" for name in METHODS),
 )  # fmt: skip
-_LONG = ("30 rows", "5,000 rows")
+ERRORS = (
+    "shift", "small shift", "narrow", "one of two narrow", "wide", "pair", "part of x",
+    "ignores x_2", "outliers", "mode",
+)  # fmt: skip
+_LARGE = ("300 parameters", "5,000 rows")
 _SHIFT = 3.0  # posterior sds by which q is wrong where it is
 
 
-def possible(kind: str, state: str) -> bool:
-    """Whether there is such a table: many rows are enough data, few are not."""
+def possible(kind: str, state: str, way: str = "none") -> bool:
+    """Whether there is such a table, and an answer in seconds.
+
+    Many rows are enough data, few are not.
+    """
+    if kind in _LARGE and way == "all":
+        return False
     if state == "not enough data":
         return kind not in ("5,000 rows", "with groups", "x_o far away", "with x_o")
     return kind != "30 rows" or state == "problem found"
@@ -59,6 +68,32 @@ def arrays(kind: str, state: str, seed: int = 0) -> dict[str, np.ndarray]:
         at = np.zeros(m) if kind == "with x_o" else np.full(m, 66.0)
         table |= {"x_o": at, "theta_o": at[0] + rng.standard_normal((k, d))}
     return table
+
+
+def planted(error: str, n: int = 300, k: int = 40, seed: int = 0) -> dict[str, np.ndarray]:
+    """A table with an error of one kind that the verdict finds."""
+    rng = np.random.default_rng([seed, ERRORS.index(error)])
+    x = rng.standard_normal((n, 3))
+    mean = np.stack([x.sum(1), x[:, 0]], axis=1)
+    z, zq = rng.standard_normal((n, 2)), rng.standard_normal((n, k, 2))
+    if error in ("shift", "small shift"):
+        zq += 1.0 if error == "shift" else 0.2
+    if error in ("narrow", "wide"):
+        zq *= 0.6 if error == "narrow" else 1.6
+    if error == "one of two narrow":
+        zq[..., 1] *= 0.6
+    if error == "pair":
+        z[:, 1] = 0.8 * z[:, 0] + 0.6 * z[:, 1]
+    if error == "part of x":
+        zq[x[:, 0] > 0.5, :, 0] += 1.0
+    if error == "outliers":
+        z[rng.random(n) < 0.03, 0] += 30.0
+    if error == "mode":
+        z[rng.random(n) < 0.4, 0] += 5.0
+    q = mean[:, None] + zq
+    if error == "ignores x_2":
+        q[..., 0] = (x[:, 0] + x[:, 2])[:, None] + np.sqrt(2) * zq[..., 0]
+    return {"theta": mean + z, "x": x, "theta_q": q}
 
 
 def _sizes(kind: str, state: str) -> tuple[int, int, int, int]:

@@ -128,7 +128,7 @@ def show(
                 continue
             if question.picks_x and question.obstacle(diagnosis.upload) is None:
                 usual = None if answer is None else answer.result
-                observation.show(question.name, diagnosis, methods, usual, label)
+                observation.show(question.name, diagnosis, methods, usual, label, sentence)
             elif answer is not None and summary is not None:
                 _opened(question, answer, known, summary, label)
             else:

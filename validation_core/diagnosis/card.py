@@ -22,7 +22,13 @@ from validation_core.diagnosis.claims import _called
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked, Names
 from validation_core.diagnosis.questions.base import Interval, Json, _capital
 from validation_core.diagnosis.questions.calibration import _HowWrong, _ParameterErrors
-from validation_core.diagnosis.questions.cause import TITLES, _Cause, _cause_title, steps_for
+from validation_core.diagnosis.questions.cause import (
+    FAULTS,
+    TITLES,
+    _Cause,
+    _cause_title,
+    steps_for,
+)
 from validation_core.diagnosis.questions.in_theta import _InTheta
 from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.questions.over_x import _OverX, _OverXPlace, _region_text, _rows_in
@@ -136,8 +142,8 @@ def card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> 
 
 
 def _typeset(text: str) -> str:
-    """Numbers with a minus instead of a hyphen, and none that is minus zero."""
-    without = re.sub(r"(?<![\w.−-])[−-](?=0(?:\.0+)?(?!\d|\.\d))", "", text)
+    """Numbers with a minus instead of a hyphen, and no sign of a zero."""
+    without = re.sub(r"(?<![\w.−-])[+−-](?=0(?:\.0+)?(?!\d|\.\d))", "", text)
     return re.sub(r"(?<![\w.)])-(?=\d|\.\d)", "−", without)
 
 
@@ -425,7 +431,9 @@ def _of_several(seen: _Seen, same: Sequence[_ParameterErrors]) -> str:
 
 
 def _range(numbers: Sequence[float]) -> str:
-    low, high = f"{min(numbers):.2f}", f"{max(numbers):.2f}"
+    low, high = (
+        f"{end:.2f}" if end < 10 else f"{end:.3g}" for end in (min(numbers), max(numbers))
+    )
     return low if low == high else f"{low} to {high}"
 
 
@@ -560,35 +568,36 @@ def _where(seen: _Seen) -> str:
     result, problem = seen.of(_OverX), seen.problem
     if result is None:
         return seen.why_not(_OverX())
-    if unread := _unread(seen):
-        return f"q's error follows {unread}."
     if problem.place is not None:
         region = _region_text(problem.place, *seen.names)
-        elsewhere = _elsewhere(problem.place)
-        return f"Where {region}: {problem.place.share:.0%} of simulations.{elsewhere}"
+        unread = _unread(seen)
+        follows = f" q's error follows {_listed(unread, seen.names.x)}." if unread else ""
+        share = f"{problem.place.share:.0%} of simulations"
+        return f"Where {region}: {share}.{_elsewhere(problem.place)}{follows}"
     claims = seen.diagnosis.claims
     p = f"p {equals(result.p_changes(claims))}"
     if seen.alike:
         return f"At every x alike: no sign that the error changes over x ({p})."
-    if any(place.kind == "learned" for place in seen.changing):
+    if seen.place is not None:
+        return f"It changes over x ({p}), most where {_region_text(seen.place, *seen.names)}."
+    if seen.changing:
         return f"It changes over x ({p}), in the learned score, not in one parameter."
     return f"It changes over x ({p}), not in one place."
 
 
-def _unread(seen: _Seen) -> str:
-    """The columns of x that q seems not to use, in words; empty where it is not said to ignore x.
+def _unread(seen: _Seen) -> list[int]:
+    """The columns of x that q seems not to use; none where it is not said to ignore x.
 
     A q that is the posterior of the other columns errs by what these would have told it: its error
     follows them, and no column that it uses.
     """
     cause = seen.of(_Cause)
     if cause is None or cause.cause != "ignores_x":
-        return ""
-    columns = {at.which for at in seen.changing if (at.kind, at.along) == ("shift", "x")}
-    return _listed_columns(sorted(columns), seen.names.x)
+        return []
+    return sorted({at.which for at in seen.changing if (at.kind, at.along) == ("shift", "x")})
 
 
-def _listed_columns(columns: Sequence[int], names: Sequence[str]) -> str:
+def _listed(columns: Sequence[int], names: Sequence[str]) -> str:
     """`week5 to week8 and x_12`: three or more in a row by their ends."""
     runs: list[list[int]] = []
     for column in columns:
@@ -672,10 +681,14 @@ def _steps(seen: _Seen) -> tuple[str, ...]:
     else:
         steps = list(steps_for(_BY_KIND.get(problem.kind) or _provisional(seen), ""))
     if unread := _unread(seen):
-        steps.insert(0, f"q does not seem to use {unread}: check that they reach the network.")
+        that = "it reaches" if len(unread) == 1 else "they reach"
+        inputs = _listed(unread, seen.names.x)
+        steps.insert(0, f"q does not seem to use {inputs}: check that {that} the network.")
     elif problem.place is not None:
         region = _region_text(problem.place, *seen.names)
         steps.insert(0, f"Simulate more where {region}, and check how x is scaled there.")
+    if result is not None and result.faults:
+        steps = [f"Mend this first: {FAULTS[fault]}." for fault in result.faults] + steps
     if seen.alike:
         steps = [step for step in steps if not step.startswith(_LOOK_FIRST)]
     more = [step for step in _MORE if not (seen.alike and "At my observation" in step)]
@@ -711,7 +724,9 @@ def _unseen(seen: _Seen, state: State) -> _Content:
         facts = tuple(_Fact(*each) for each in zip(labels, waiting, strict=True))
         return facts, quiet, _no_picture
     if shift is None:
-        unknown = _Fact("Could be missed", "What error these tests would find is not known.")
+        ran = any(record.status == "ran" for record in diagnosis.records)
+        missed = "What error these tests would find is not known." if ran else "Any error."
+        unknown = _Fact("Could be missed", missed)
         return (unknown,), quiet, _no_picture
     size, rows, simulated = _smallest(seen)
     where = " in one parameter" if upload.k and upload.dims[0] > 1 else ""
