@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
+import pytest
 
+from tests.conftest import few_trials
+from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import METHODS
+from validation_core.scores.classifier import Classifier
 
 KINDS = (
     "table", "two samples", "two samples of one column", "with x_o", "x_o far away",
@@ -26,6 +31,20 @@ ERRORS = (
 )  # fmt: skip
 _LARGE = ("300 parameters", "5,000 rows")
 _SHIFT = 3.0  # posterior sds by which q is wrong where it is
+
+
+def small(patch: pytest.MonkeyPatch) -> None:
+    """Small networks and few simulated tables: what is tested is what is said of them."""
+    few_trials(patch)
+    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+    patch.setattr(learning, "RECIPE", quick)
+    patch.setattr(
+        learning,
+        "LOCALIZER",
+        {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"},
+    )
+    slots = learning.slot_recipe
+    patch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))
 
 
 def possible(kind: str, state: str, way: str = "none") -> bool:

@@ -16,29 +16,20 @@ from streamlit.testing.v1 import AppTest
 import validation_core as npt
 from pages.ui.services import services
 from tests import flows, rules
-from tests.conftest import ROOT, few_trials, nothing_worked_out
+from tests.conftest import ROOT, nothing_worked_out
 from validation_core import Store
 from validation_core.cli.diagnose import _read_aloud
-from validation_core.diagnosis import learning, verdict
+from validation_core.diagnosis import default_methods, verdict
 from validation_core.diagnosis.card import card
 from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.tasks import hold, records
 from validation_core.report import card as shown
-from validation_core.scores.classifier import Classifier
 from validation_core.tables import Upload
-
-QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """Small networks and few simulated tables: what is tested is what is said of them."""
-    few_trials(monkeypatch)
-    monkeypatch.setattr(learning, "RECIPE", QUICK)
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    slots = learning.slot_recipe
-    monkeypatch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))
+    flows.small(monkeypatch)
 
 
 def diagnosed(kind, state, way, folder):
@@ -201,7 +192,9 @@ def test_no_row_has_a_tick_under_a_red_card(opened):
     rows = [item for item in at.expander if "** · " in item.label]
     assert any("alone looks right" in item.label for item in rows)
     assert not any("No error is found" in line for line in lines)
-    assert not any("check" in item.proto.icon for item in rows)
+    icons = [item.proto.icon for item in rows]
+    assert any("error" in icon for icon in icons)
+    assert not any("check" in icon for icon in icons)
 
 
 @pytest.mark.slow
@@ -247,6 +240,27 @@ def test_sbc_alone_says_what_its_ranks_say_and_what_was_not_asked(shared, tmp_pa
     assert "Where: Not asked (--answers where_x)." in capsys.readouterr().out
 
 
+def test_a_table_without_x_is_shown_or_refused_in_words(shared, tmp_path, capsys):
+    path = shared / "cases" / "no_x_tarp.npz"
+    if not path.exists():
+        pytest.skip("the folder of cases is not beside this checkout")
+    if refusal := _refused(path):
+        assert "x" in refusal
+        return
+    result = npt.diagnose(npt.read(path), store=Store(tmp_path), progress=False)
+    assert rules.broken(result) == []
+    outputs(result, capsys)
+
+
+def _refused(path):
+    """Why a file is no table, or nothing."""
+    try:
+        npt.read(path)
+    except ValueError as refusal:
+        return str(refusal)
+    return ""
+
+
 # ---- Before everything has ended ----
 
 
@@ -263,7 +277,7 @@ def test_the_card_quotes_one_p_which_is_exact(tmp_path):
 def test_what_did_not_end_is_not_said_to_run(tmp_path):
     upload = Upload.of(flows.arrays("table", "no problem found"))
     hold(upload)
-    answered, pending = records(Store(tmp_path), upload, learning.default_methods(), 0)
+    answered, pending = records(Store(tmp_path), upload, default_methods(), 0)
     found = verdict(answered, upload, pending=pending)
     running = card(found, {}, Asked(running=frozenset(one.name for one in QUESTIONS)))
     stopped = card(found, {}, Asked())
