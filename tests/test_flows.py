@@ -284,3 +284,36 @@ def test_what_did_not_end_is_not_said_to_run(tmp_path):
     assert {*rules.facts(running).values()} == {"Being worked out."}
     assert {*rules.facts(stopped).values()} == {"Not worked out: its job did not end."}
     assert (running.title, stopped.title) == ("Testing", "Not all tests have ended")
+
+
+# ---- The rules themselves ----
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("How wrong", "theta_1: q sits 0.08 posterior sd too high (−0.01 to 0.17)."),
+        ("How wrong", "theta_1: q is 1.05 times as wide as it should be there (0.96 to 1.14)."),
+        ("How wrong", "No single parameter is off; q is wrong in how they go together."),
+        ("How wrong", "theta_1: q sits -0.4 posterior sd off."),
+        ("Where", "Being worked out."),
+        ("Where", "It changes over x (p = 0.001), not in one place."),
+        ("Likely cause", "Being worked out."),
+    ],
+)
+def test_a_contradiction_breaks_a_rule(fact, text, tmp_path):
+    """Each sentence was on screen."""
+    table = flows.arrays("table", "problem found")
+    result = npt.diagnose(table, "omnibus", "over_x", store=Store(tmp_path), progress=False)
+    assert rules.broken(result) == []
+    facts = tuple(
+        replace(one, text=text) if one.label == fact else one for one in result.card.facts
+    )
+    false = replace(result.card, facts=facts)
+    found, answers = result.diagnosis, result.answers
+    assert [
+        *rules.of_words(false),
+        *rules.of_open(found, answers, result.asked, false),
+        *rules.of_sizes(found, false),
+        *rules.of_place(found, answers, false),
+    ]

@@ -39,7 +39,7 @@ from validation_core.figures import card as draw
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.statistics import effects
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.questions.base import Question
@@ -94,7 +94,7 @@ class Card:
 
     @cached_property
     def picture(self) -> Drawn | None:
-        """Drawn when it is looked at; None for two samples that nothing rejects."""
+        """Drawn when it is looked at; None where nothing is known yet."""
         drawn = self.draw_picture()
         return drawn and replace(drawn, title=_typeset(drawn.title))
 
@@ -129,6 +129,8 @@ def card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> 
         facts, steps, draw_picture = _wrong(seen)
     else:
         facts, steps, draw_picture = _unseen(seen, state)
+    warning = unlike(diagnosis.upload)
+    steps = ((_NEARER, *steps) if warning else steps)[:3]
     return Card(
         state,
         _UNENDED if state == "testing" and not asked.running else _TITLES[state],
@@ -137,7 +139,7 @@ def card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> 
         tuple(_typeset(step) for step in steps),
         draw_picture,
         _loaded(diagnosis),
-        unlike(diagnosis.upload),
+        warning,
     )
 
 
@@ -385,7 +387,7 @@ _Content = tuple[tuple[_Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
 
 def _wrong(seen: _Seen) -> _Content:
     data = seen.diagnosis.upload.data
-    if not isinstance(data, PosteriorTable):
+    if isinstance(data, TwoSamples):
         differ = _Fact("What differs", f"The two samples differ, {_clearest_test(seen)}.")
         names = seen.diagnosis.upload.names
         return (differ,), _STEPS_OF_SAMPLES, partial(draw.samples, data, names)
@@ -659,6 +661,7 @@ def _found(seen: _Seen) -> str:
 
 
 _BY_KIND = {"mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear"}
+_NEARER = "Simulate near your observation, and check that the model can produce it."
 _LOOK_FIRST = "Look at where q is wrong first"
 _MORE = (
     "Train on more simulations and diagnose again; Compare posteriors shows what it gained.",
@@ -716,20 +719,18 @@ def _unseen(seen: _Seen, state: State) -> _Content:
     """What silence is worth."""
     diagnosis = seen.diagnosis
     upload, shift = diagnosis.upload, diagnosis.shift
-    quiet = _QUIET if upload.k else _QUIET_SAMPLES
+    if isinstance(upload.data, TwoSamples):
+        return _alike_samples(seen, state, upload.data)
     if state == "testing" and shift is None:
         questions: tuple[AnyQuestion, ...] = (_HowWrong(), _OverX(), _Cause())
         labels = ("How wrong", "Where", "Likely cause")
         waiting = map(seen.why_not, questions)
         facts = tuple(_Fact(*each) for each in zip(labels, waiting, strict=True))
-        return facts, quiet, _no_picture
+        return facts, _QUIET, _no_picture
     if shift is None:
-        ran = any(record.status == "ran" for record in diagnosis.records)
-        missed = "What error these tests would find is not known." if ran else "Any error."
-        unknown = _Fact("Could be missed", missed)
-        return (unknown,), quiet, _no_picture
+        return (_missed(seen),), _QUIET, _no_picture
     size, rows, simulated = _smallest(seen)
-    where = " in one parameter" if upload.k and upload.dims[0] > 1 else ""
+    where = " in one parameter" if upload.dims[0] > 1 else ""
     by = "" if simulated else "about "
     facts = (
         _Fact("Still possible", _possible(seen)),
@@ -745,16 +746,41 @@ def _unseen(seen: _Seen, state: State) -> _Content:
         steps: tuple[str, ...] = (
             f"Bring about {need:,} simulations: then a bias of {ENOUGH:g} posterior sd would be "
             "found.",
-            *((_MORE_DRAWS,) if 0 < upload.k < _DRAWS_ENOUGH else ()),
-            *quiet,
+            *((_MORE_DRAWS,) if upload.k < _DRAWS_ENOUGH else ()),
+            *_QUIET,
         )
     else:
         steps = (
             f"To find half of that bias, bring about {rows:,} simulations.",
             _at_observation(upload.observed is not None),
-            *quiet,
+            *_QUIET,
         )
     return facts, steps[:3], partial(_power_curve, seen, size)
+
+
+def _missed(seen: _Seen) -> _Fact:
+    """What could have been missed, where no test tells what it would have found."""
+    ran = any(record.status == "ran" for record in seen.diagnosis.records)
+    missed = "What error these tests would find is not known." if ran else "Any error."
+    return _Fact("Could be missed", missed)
+
+
+def _alike_samples(seen: _Seen, state: State, data: TwoSamples) -> _Content:
+    """What silence about two samples is worth."""
+    shift, upload = seen.diagnosis.shift, seen.diagnosis.upload
+    picture = partial(draw.samples, data, upload.names)
+    if state == "testing":
+        running = bool(seen.asked.running)
+        waiting = "Being worked out." if running else "Not worked out: its job did not end."
+        return (_Fact("What differs", waiting),), _QUIET_SAMPLES, picture
+    if shift is None:
+        return (_missed(seen),), _QUIET_SAMPLES, picture
+    missed = _Fact(
+        "Could be missed",
+        f"A shift of one column by about {shift.size:.2g} sd would be found in 80 of 100 such "
+        "pairs, with the best possible classifier; smaller ones more rarely.",
+    )
+    return (missed,), _QUIET_SAMPLES, picture
 
 
 _MORE_DRAWS = f"Draw at least {_DRAWS_ENOUGH} times from q at each x."
