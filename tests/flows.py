@@ -30,6 +30,7 @@ ERRORS = (
     "ignores x_2", "outliers", "mode",
 )  # fmt: skip
 _LARGE = ("300 parameters", "5,000 rows")
+_SOON = ("none", "one: size", "one: over_x", "method: sbc", "method: omnibus", "usual")
 _SHIFT = 3.0  # posterior sds by which q is wrong where it is
 
 
@@ -52,7 +53,7 @@ def possible(kind: str, state: str, way: str = "none") -> bool:
 
     Many rows are enough data, few are not.
     """
-    if kind in _LARGE and way == "all":
+    if kind in _LARGE and way not in _SOON:
         return False
     if state == "not enough data":
         return kind not in ("5,000 rows", "with groups", "x_o far away", "with x_o")
