@@ -8,11 +8,13 @@ import pytest
 from PIL import Image
 
 import validation_core as npt
+from tests import flows
 from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.card import card
+from validation_core.diagnosis.card import _typeset, card
 from validation_core.diagnosis.questions import answered, by_name
+from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.tasks import hold, keep
 from validation_core.figures import svg
 from validation_core.figures.marks import Axis, Line, Panel, Points, over
@@ -181,3 +183,126 @@ def test_records_of_a_test_by_name_have_a_card():
     one = card(diagnosed(table(shift=2.0), [SBC()]), {})
     assert one.title == "Problem found"
     assert one.to_json()["next_steps"] == list(one.next_steps)
+
+
+@pytest.fixture
+def _small(monkeypatch):
+    flows.small(monkeypatch)
+
+
+def asked(arrays, questions, folder):
+    """The card of the verdict alone and of these answers."""
+    store = Store(folder)
+    return npt.diagnose(arrays, ["omnibus"], questions, store=store, progress=False).card
+
+
+@pytest.mark.usefixtures("_small")
+def test_parameters_that_are_off_alike_are_counted(tmp_path):
+    rng = np.random.default_rng(0)
+    theta, q = rng.standard_normal((300, 5)), 0.6 * rng.standard_normal((300, 40, 5))
+    narrow = {"theta": theta, "x": rng.standard_normal((300, 1)), "theta_q": q}
+    wrong = words(asked(narrow, ("size",), tmp_path / "narrow"))[0]["How wrong"]
+    assert re.match(r"All 5 parameters too narrow \(0\.5\d to 0\.6\d times the width", wrong)
+    assert re.search(r"Worst is theta_[1-5]: ", wrong)
+    high = narrow | {"theta_q": 0.7 + rng.standard_normal((300, 40, 5))}
+    wrong = words(asked(high, ("size",), tmp_path / "high"))[0]["How wrong"]
+    assert re.match(
+        r"All 5 parameters biased: q sits 0\.\d\d to 0\.\d\d posterior sd too hi", wrong
+    )
+
+
+@pytest.mark.usefixtures("_small")
+def test_one_of_two_that_is_off_is_not_counted(tmp_path):
+    wrong = words(asked(flows.planted("one of two narrow"), ("size",), tmp_path))[0]["How wrong"]
+    assert wrong.startswith("theta_2: ")
+
+
+@pytest.mark.usefixtures("_small")
+def test_advice_follows_what_was_found(tmp_path):
+    alike = asked(flows.planted("shift"), ("over_x",), tmp_path / "alike")
+    facts, steps = words(alike)
+    assert facts["Where"].startswith("At every x alike")
+    assert "Simulate more where" not in steps
+    ignored, steps = words(
+        asked(flows.planted("ignores x_2"), ("size", "over_x", "cause"), tmp_path / "ignored")
+    )
+    assert "q's error follows x_2" in ignored["Where"]
+    assert "q does not seem to use x_2: check that it reaches the network." in steps
+    assert "Simulate more where" not in steps
+
+
+def test_few_rows_with_many_draws_are_not_told_to_draw_more():
+    few, many = (card(diagnosed(table(n=12, k=k)), {}) for k in (5, 120))
+    assert any("Draw at least 100" in step for step in few.next_steps)
+    assert not any("Draw at least 100" in step for step in many.next_steps)
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_cause_that_is_not_found_is_no_defect_that_is_not_there(tmp_path):
+    rng = np.random.default_rng(3)
+    theta, q = rng.standard_normal((300, 2)), 1.22 * rng.standard_normal((300, 40, 2))
+    wide = {"theta": theta, "x": rng.standard_normal((300, 1)), "theta_q": q}
+    facts = words(asked(wide, ("size", "cause"), tmp_path))[0]
+    assert "too wide" in facts["How wrong"]
+    assert "None of the known defects" not in facts["Likely cause"]
+    assert "too narrow" not in facts["Likely cause"]
+
+
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_an_observation_of_the_simulator_is_like_its_simulations(d):
+    """The farthest of n + 1 exchangeable ones in 1 / (n + 1): of 300 tables of 99 rows, few."""
+    rng = np.random.default_rng(d)
+    warned = 0
+    for _ in range(300):
+        x = rng.standard_t(3, (100, d))
+        warned += unlike(_observed(x[1:], x[0])) is not None
+    assert warned <= 10  # 3 are expected at most; more in 0.03%
+
+
+def _observed(x, x_o):
+    rng = np.random.default_rng(0)
+    more = {
+        "theta": rng.standard_normal((len(x), 1)),
+        "theta_q": rng.standard_normal((len(x), 5, 1)),
+    }
+    return Upload.of({"x": x, "x_o": x_o, "theta_o": rng.standard_normal((5, 1)), **more})
+
+
+def test_an_observation_far_from_every_simulation_is_told_first():
+    rng = np.random.default_rng(0)
+    upload = _observed(rng.standard_normal((200, 3)), np.full(3, 66.0))
+    one = card(diagnosed(upload), {})
+    assert re.fullmatch(
+        "Your observation is unlike every simulation: its nearest is 6\\d sd away "
+        "\\(usual: 0\\.\\d+\\)\\. This diagnosis says nothing about q there\\.",
+        one.warning,
+    )
+    assert one.to_json()["warning"] == one.warning
+    markup = shown.html(one)
+    assert markup.index("unlike every simulation") < markup.index("<h2>")
+    assert shown.png(one).startswith(b"\x89PNG")
+    near = _observed(rng.standard_normal((200, 3)), np.zeros(3))
+    assert card(diagnosed(near), {}).warning is None
+
+
+def test_numbers_have_a_minus_and_no_zero_a_sign():
+    assert _typeset("x_1 < -1.02, (-0.01 to 0.2), -.5") == "x_1 < −1.02, (−0.01 to 0.2), −.5"
+    assert _typeset("+0.00, -0.00, −0.0, -0.05, +0.3.") == "0.00, 0.00, 0.0, −0.05, +0.3."
+    assert _typeset("p = 3e-16; run-7; 3-5; a_-1") == "p = 3e-16; run-7; 3-5; a_-1"
+
+
+def test_the_title_of_a_picture_stays_on_its_side_of_the_image():
+    long = "True values over q's draws where the exposure of the detector is 3 to 4 and not less"
+    lines = shown._wrapped(long, 520, 16, bold=True)
+    assert len(lines) > 1
+    assert " ".join(lines) == long
+
+
+def test_ticks_tell_numbers_of_any_size_apart():
+    for low, high in ((0, 1e-9), (1e9, 1e9 + 4), (-3, 3), (0, 1)):
+        ticks = svg._ticks(Axis((low, high), "x"), 5)
+        assert len({text for _, text in ticks}) == len(ticks) > 2
+    framed = svg.svg(Panel([Line([0, 1], [0, 1], color="red")], x=Axis((0, 1), "x", percent=True),
+                           y=Axis((0, 1), "y", percent=True)), 400)  # fmt: skip
+    (at,) = re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>100%<', framed)
+    assert float(at) + 2 * 6.6 <= 400

@@ -541,6 +541,6 @@ def test_next_steps_fit_every_cause_and_shape():
     """An unclear table's likeliest shape may be any: its steps are those of what is unclear."""
     for name, every in cause.NEXT_STEPS.items():
         for shape in (*cause.SHAPES, "all", "one"):
-            assert sorted(cause._next_steps(name, shape)) == sorted(every)
-    assert cause._next_steps("unclear", "unread") == cause.NEXT_STEPS["unclear"]
-    assert cause._next_steps("ignores_x", "unread")[0] == cause.NEXT_STEPS["ignores_x"][2]
+            assert sorted(cause.steps_for(name, shape)) == sorted(every)
+    assert cause.steps_for("unclear", "unread") == cause.NEXT_STEPS["unclear"]
+    assert cause.steps_for("ignores_x", "unread")[0] == cause.NEXT_STEPS["ignores_x"][2]

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnosed, table
 from validation_core import diagnosis, report, statistics
 from validation_core.diagnosis import Record
+from validation_core.diagnosis.questions import Asked
 from validation_core.figures import plotly
 from validation_core.methods import SBC, MMDFuse
 from validation_core.report import document as drawings
@@ -82,9 +83,11 @@ def test_the_parts_stand_in_the_order_of_the_page():
 
 def test_a_panel_without_an_answer_says_why():
     chosen = [Fake(obstacle="It needs x; got <none>. Upload x."), Fake(name="later")]
-    document = report.html(diagnosed(table()), panels=chosen)
+    late = Asked(running=frozenset({"later"}))
+    document = report.html(diagnosed(table()), panels=chosen, asked=late)
     assert "It needs x; got &lt;none&gt;. Upload x." in document
     assert "was not finished when" in document
+    assert "Not asked (--answers later)." in report.html(diagnosed(table()), panels=chosen)
 
 
 def test_only_the_two_scripts_of_a_report_may_run():

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.diagnose.known import Known
 from validation_core.diagnosis.card import card
-from validation_core.diagnosis.questions import QUESTIONS, Answers
+from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.report import card as rendering
 
 _LOOK = """
@@ -41,13 +41,16 @@ def style() -> str:
     return f"<style>{_LOOK}</style>"
 
 
-def show(known: Known, answers: Answers) -> None:
-    """The card with what has answered so far.
+def show(known: Known, answers: Answers, asked: Asked) -> None:
+    """The card with what has answered so far, of all that was asked.
 
     All that a user named in it is escaped where it is made; Streamlit's own markup would leave its
     drawing out.
     """
-    html = known.once("card", lambda: rendering.html(card(known.diagnosis, answers)), QUESTIONS)
+    name = f"card-{'-'.join(sorted(asked.running))}"
+    html = known.once(
+        name, lambda: rendering.html(card(known.diagnosis, answers, asked)), QUESTIONS
+    )
     _component()(key="card", data={"html": html})
 
 

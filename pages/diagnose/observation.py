@@ -31,6 +31,7 @@ def show(
     methods: Sequence[Method],
     usual: AtObservation | None,
     label: str,
+    waiting: str,
 ) -> None:
     """The panel at the usual place, or at one that the user asks for.
 
@@ -40,6 +41,7 @@ def show(
         methods: that run: CoLT's ball is shown where it is one of them.
         usual: the answer at the upload's own observation, or at the middle of x, once it is there.
         label: what the table is called.
+        waiting: why there is no answer at the usual place, where there is none.
     """
     try:
         where = _asked(diagnosis.upload)
@@ -48,7 +50,7 @@ def show(
     answer = usual if where is None else _elsewhere(diagnosis, methods, where)
     if answer is None:
         if where is None:
-            st.caption("Being worked out.")
+            st.caption(plain(waiting))
         return
     names = Names.of(diagnosis.upload)
     python = _QUESTION.code.replace("where=None", f"where={where!r}")

@@ -38,7 +38,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     answered = known.diagnose(upload, methods, alpha, seed)
     answers = answered.answers()
     with top:
-        card.show(answered, answers)
+        card.show(answered, answers, rows.asked(state))
         with st.container(key="under-card"):
             jobs.panel(state, follow=True)
             if not answered.pending and (state is None or not state.active):

@@ -21,6 +21,7 @@ from validation_core.diagnosis.questions import (
     AnyAnswer,
     AnyQuestion,
     AnyStudy,
+    Asked,
     studies,
 )
 from validation_core.diagnosis.questions.base import Rows
@@ -43,6 +44,13 @@ def wanted(upload: Upload, methods: Sequence[Method], seed: int) -> list[AnyStud
     quick = [question for question in QUESTIONS if not question.long]
     order = sorted(quick, key=lambda question: question.picks_x)
     return studies(order, upload, methods, seed)
+
+
+def asked(state: JobState | None) -> Asked:
+    """Everything is asked; what does not take long runs while this job does."""
+    active = state is not None and state.active
+    quick = frozenset(question.name for question in QUESTIONS if not question.long)
+    return Asked(running=quick if active else frozenset())
 
 
 def opened(name: str) -> bool:
@@ -120,7 +128,7 @@ def show(
                 continue
             if question.picks_x and question.obstacle(diagnosis.upload) is None:
                 usual = None if answer is None else answer.result
-                observation.show(question.name, diagnosis, methods, usual, label)
+                observation.show(question.name, diagnosis, methods, usual, label, sentence)
             elif answer is not None and summary is not None:
                 _opened(question, answer, known, summary, label)
             else:
@@ -156,7 +164,9 @@ def _answer(
     if reason is not None:
         return f"Not worked out. {reason}", _ICONS[None]
     if seen is not None:
-        return seen.sentences[0], _ICONS[seen.finds]
+        # No tick under a card that says that q is wrong.
+        quiet = seen.finds is False and diagnosis.verdict == "problem found"
+        return seen.sentences[0], _ICONS[None if quiet else seen.finds]
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
     if state.active:

@@ -10,7 +10,7 @@ from pages.ui.services import services
 from validation_core import report
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import card
-from validation_core.diagnosis.questions import QUESTIONS, Answers
+from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.report import card as rendering
 from validation_core.report import numbers
 from validation_core.report.sections import slug
@@ -64,6 +64,8 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
         slug(label.rpartition(".")[0] or label),
     )
 
+    # What takes long may still run.
+    asked = Asked(running=frozenset(question.name for question in QUESTIONS if question.long))
     with_draws = bool(st.session_state.get("with-draws"))
 
     # On a thread of its own, without a session: it may not ask Streamlit for anything.
@@ -71,7 +73,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
         words = numbers.load_notes(store, upload.digest)
         raw = upload.arrays() if with_draws else None
         return report.html(
-            diagnosis, answers, notes=words, draws=raw, path=label, panels=QUESTIONS
+            diagnosis, answers, notes=words, draws=raw, path=label, panels=QUESTIONS, asked=asked
         )
 
     st.download_button(
@@ -87,7 +89,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     )
     st.download_button(
         "Card",
-        undisturbed(lambda: rendering.png(card(diagnosis, answers), label)),
+        undisturbed(lambda: rendering.png(card(diagnosis, answers, asked), label)),
         f"{stem}-card.png",
         "image/png",
         key="take-card",
@@ -106,7 +108,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
         )
         st.download_button(
             "JSON",
-            undisturbed(lambda: report.as_json(diagnosis, answers)),
+            undisturbed(lambda: report.as_json(diagnosis, answers, asked)),
             f"{stem}.json",
             "application/json",
             key="take-json",

@@ -48,7 +48,7 @@ def panel(
     """
     if sentences:
         st.markdown(in_markdown(plain(" ".join(sentences))))
-    if drawn and (shown or st.toggle("Figures all the same", key=f"figures-{key}")):
+    if drawn and (shown or st.toggle("Show the figures anyway", key=f"figures-{key}")):
         _figures(drawn, key)
     if table:
         rows = f"{len(table):,} rows, the worst first" if len(table) > 1 else "1 row"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from validation_core import Record, Store, diagnosis
@@ -20,8 +21,7 @@ from validation_core.cli.options import (
     _writable,
 )
 from validation_core.diagnosis import Diagnosis, equals, findings
-from validation_core.diagnosis.card import card
-from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
+from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
@@ -112,14 +112,15 @@ def _run(chosen: argparse.Namespace) -> None:
         budget=chosen.budget,
         progress=_TestLines(),
     )
+    assert result.asked is not None, "a diagnosis says what was asked"
+    result = replace(result, asked=replace(result.asked, how="--answers NAME"))
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
         chosen.card.write_bytes(result.image())
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
-    asked = questions_of(questions)
-    _put(result.to_json, chosen.json, lambda: _read_aloud(result.diagnosis, result.answers, asked))
+    _put(result.to_json, chosen.json, lambda: _read_aloud(result))
 
 
 class _TestLines(_Lines):
@@ -182,12 +183,13 @@ def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
                 yield f"  {family['sentence']}"
 
 
-def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[AnyQuestion]) -> None:
+def _read_aloud(result: front.DiagnosisResult) -> None:
+    found, verdict = result.diagnosis, result.card
     print(read_line(found))
     for text in (*found.upload.warnings, *found.upload.notes):
         print(f"  {text}")
-    verdict = card(found, answers)
-    print(f"\n{verdict.title}. {verdict.sentence}")
+    print(f"\n{verdict.warning}" if verdict.warning else "")
+    print(f"{verdict.title}. {verdict.sentence}")
     for fact in verdict.facts:
         print(f"  {fact.label}: {fact.text}")
     for i, step in enumerate(verdict.next_steps, 1):
@@ -208,11 +210,12 @@ def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[AnyQuestion]
         )
         for line in filter(None, more):
             print(f"{'':<17}{line}")
-    for question in asked:
-        reason, answer = question.obstacle(found.upload), answers.get(question.name)
+    asked = result.asked or Asked.only(result.answers)
+    for question in QUESTIONS:
+        answer = result.answers.get(question.name)
         if answer is not None:
             print(f"\n{question.title}")
             for line in answer.describe(found):
                 print(f"  {line}")
-        elif reason is not None:
-            print(f"\n{question.title}\n  {reason}")
+        elif asked.names is None or question.name in asked.names:
+            print(f"\n{question.title}\n  {asked.why(question, found.upload)}")

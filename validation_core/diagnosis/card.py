@@ -8,8 +8,9 @@ not claim.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
@@ -17,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.diagnosis.claims import _called
-from validation_core.diagnosis.questions import Answers, Names
-from validation_core.diagnosis.questions.base import Interval, Json, _capital
+from validation_core.diagnosis.claims import Magnitude, _called
+from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked, Names
+from validation_core.diagnosis.questions.base import Interval, Json
 from validation_core.diagnosis.questions.calibration import (
     _HowWrong,
     _ParameterErrors,
@@ -28,8 +29,9 @@ from validation_core.diagnosis.questions.calibration import (
     shape_in_words,
     widest_bias,
 )
-from validation_core.diagnosis.questions.cause import NEXT_STEPS, _Cause, _cause_title
+from validation_core.diagnosis.questions.cause import FAULTS, _Cause, headline, steps_for
 from validation_core.diagnosis.questions.in_theta import _InTheta
+from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.questions.over_x import (
     _OverX,
     _OverXPlace,
@@ -38,20 +40,21 @@ from validation_core.diagnosis.questions.over_x import (
     beyond_text,
 )
 from validation_core.diagnosis.questions.sensitivity import _WhatWouldBeCaught
-from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.verdict import ENOUGH, Diagnosis
+from validation_core.diagnosis.records import equals, findings
+from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter
 from validation_core.figures import card as draw
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
+from validation_core.omnibus.battery import Family
 from validation_core.statistics import effects
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.questions.base import Question
 
 R = TypeVar("R")
 State = Literal["problem", "silent", "too little", "testing"]
-Kind = Literal["bias", "width", "mode", "pair", "mass"]
+Kind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "test"]
 
 _TITLES = {
     "problem": "Problem found",
@@ -59,12 +62,15 @@ _TITLES = {
     "too little": "Not enough data",
     "testing": "Testing",
 }
-_WAITING = "Being worked out."
+_UNENDED = "Not all tests have ended"
 _ROWS = 2_000  # of a table, the most that its picture shows
 _DRAWS = 200
 _PLAIN = 0.4  # posterior sd of bias from which on a histogram shows it
 _FACTOR = 1.25  # of width, likewise
 _CLEARER = 2.0  # times the z of single parameters: then two of them together are the finding
+_DRAWS_ENOUGH = 100  # of q at each x: more find little more
+_NAMED = 3  # parameters that a sentence names
+_PLAIN_RANKS = 3.0  # sds that ranks must be shifted or spread by, to say how
 
 
 @dataclass(frozen=True)
@@ -91,16 +97,20 @@ class Card:
     draw_picture: Callable[[], Drawn | None]
     loaded: str
     """What was read, in a line."""
+    warning: str | None = None
+    """What must be known before all else; shown first."""
 
     @cached_property
     def picture(self) -> Drawn | None:
-        """Drawn when it is looked at; None for two samples that nothing rejects."""
-        return self.draw_picture()
+        """Drawn when it is looked at; None where nothing is known yet."""
+        drawn = self.draw_picture()
+        return drawn and replace(drawn, title=_typeset(drawn.title))
 
     def to_json(self) -> Json:
         """Its words; the picture by its title."""
         return {
             "state": self.state,
+            "warning": self.warning,
             "title": self.title,
             "sentence": self.sentence,
             "facts": [asdict(fact) for fact in self.facts],
@@ -109,16 +119,42 @@ class Card:
         }
 
 
-def card(diagnosis: Diagnosis, answers: Answers) -> Card:
-    """The card of a diagnosis with the answers that there are so far."""
+def card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> Card:
+    """The card of a diagnosis with the answers that there are so far.
+
+    Args:
+        diagnosis: the verdict.
+        answers: by the name of their question.
+        asked: which questions were asked and which are being worked out; by default these answers
+            are all that was asked, or everything is being worked out while tests are to come.
+    """
+    if asked is None:
+        every = frozenset(question.name for question in QUESTIONS)
+        asked = Asked(running=every) if diagnosis.pending else Asked.only(answers)
     state = _state(diagnosis)
-    seen = _Seen(diagnosis, answers)
+    seen = _Seen(diagnosis, answers, asked)
     if state == "problem":
         facts, steps, draw_picture = _wrong(seen)
     else:
         facts, steps, draw_picture = _unseen(seen, state)
-    sentence, loaded = _sure(diagnosis, state), _loaded(diagnosis)
-    return Card(state, _TITLES[state], sentence, facts, steps, draw_picture, loaded)
+    warning = unlike(diagnosis.upload)
+    steps = ((_NEARER, *steps) if warning else steps)[:3]
+    return Card(
+        state,
+        _UNENDED if state == "testing" and not asked.running else _TITLES[state],
+        _typeset(_sure(diagnosis, state)),
+        tuple(_Fact(fact.label, _typeset(fact.text)) for fact in facts),
+        tuple(_typeset(step) for step in steps),
+        draw_picture,
+        _loaded(diagnosis),
+        warning,
+    )
+
+
+def _typeset(text: str) -> str:
+    """Numbers with a minus instead of a hyphen, and no sign of a zero."""
+    without = re.sub(r"(?<![\w.−-])[+−-](?=0(?:\.0+)?(?!\d|\.\d))", "", text)
+    return re.sub(r"(?<![\w.)])-(?=\d|\.\d)", "−", without)
 
 
 def _state(diagnosis: Diagnosis) -> State:
@@ -135,23 +171,32 @@ def _sure(diagnosis: Diagnosis, state: State) -> str:
         return "Nothing speaks against q so far."
     if p is None:
         return "No test could run on this table."
+    if state == "problem" and diagnosis.pending:  # p is not what it will be
+        return f"q is rejected at level {level}, whatever is still to come; its exact p follows."
+    number, samples = f"p {equals(p)}, level {level}", not diagnosis.upload.k
+    if state == "problem" and samples:
+        return f"If both had one law, {_one_in(p, 'pairs')} would differ this much ({number})."
     if state == "problem":
-        share = _one_in(p)
-        return f"If q were correct, {share} would look this wrong (p {equals(p)}, level {level})."
+        return f"If q were correct, {_one_in(p, 'tables')} would look this wrong ({number})."
+    if samples:
+        return (
+            f"Samples like these are usual where both have one law ({number}). That does not "
+            "show that they have."
+        )
     return (
-        f"Tables like this are usual where q is correct (p {equals(p)}, level {level}). That does "
-        "not show that q is correct."
+        f"Tables like this are usual where q is correct ({number}). That does not show that q is "
+        "correct."
     )
 
 
-def _one_in(p: float) -> str:
+def _one_in(p: float, what: str) -> str:
     if p >= 0.2:
-        return f"{p:.0%} of tables"
+        return f"{p:.0%} of {what}"
     times = 1 / max(p, 1e-12)
     if times > 1e6:
-        return "fewer than one in a million tables"
+        return f"fewer than one in a million {what}"
     rounded = float(f"{times:.2g}")
-    return f"at most 1 in {rounded:,.0f} tables"
+    return f"at most 1 in {rounded:,.0f} {what}"
 
 
 def _loaded(diagnosis: Diagnosis) -> str:
@@ -177,6 +222,7 @@ class _Seen:
 
     diagnosis: Diagnosis
     answers: Answers
+    asked: Asked
 
     def of(self, question: type[Question[R]]) -> R | None:
         """The result of a question, where there is one."""
@@ -192,14 +238,27 @@ class _Seen:
         """A parameter's name."""
         return _called(self.diagnosis.upload.names, parameter)
 
+    def why_not(self, question: AnyQuestion) -> str:
+        """Why a question has no answer."""
+        return self.asked.why(question, self.diagnosis.upload)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether over x was asked, and no change was found."""
+        result = self.of(_OverX)
+        claims = self.diagnosis.claims
+        return result is not None and result.p_changes(claims) > self.diagnosis.alpha
+
+    @cached_property
+    def changing(self) -> Sequence[_OverXPlace]:
+        """Places where a change over x is claimed, the clearest first."""
+        result = self.of(_OverX)
+        return () if result is None else result.changing(self.diagnosis.claims)
+
     @cached_property
     def place(self) -> _OverXPlace | None:
-        """The clearest place where a parameter's error changes over x, as far as is claimed."""
-        result = self.of(_OverX)
-        if result is None:
-            return None
-        places = result.changing(self.diagnosis.claims)
-        return next((place for place in places if place.kind != "learned"), None)
+        """The clearest of them where a parameter's error changes."""
+        return next((place for place in self.changing if place.kind != "learned"), None)
 
     @cached_property
     def off(self) -> tuple[_ParameterErrors, ...]:
@@ -221,6 +280,12 @@ class _Seen:
         return next((errors for errors in self.off if errors.index == index), None)
 
     @cached_property
+    def magnitude(self) -> Magnitude | None:
+        """Outliers, rounding or draws outside the prior, where they are the clearest claim."""
+        claims = self.diagnosis.claims
+        return None if claims is None else claims.magnitude(self.diagnosis.upload.names)
+
+    @cached_property
     def mode(self) -> int | None:
         """The parameter in which q misses a mode, where the cause says so."""
         result = self.of(_Cause)
@@ -232,6 +297,8 @@ class _Seen:
     @cached_property
     def problem(self) -> _Problem:
         """What stands out most of all that is claimed."""
+        if self.magnitude is not None:
+            return _Problem("magnitude", (self.magnitude.parameter,))
         if self.mode is not None:
             return _Problem("mode", (self.mode,))
         if self.place is not None:
@@ -240,9 +307,9 @@ class _Seen:
         return self._clearest()
 
     def _clearest(self) -> _Problem:
-        claims, d = self.diagnosis.claims, self.diagnosis.upload.dims[0]
+        claims = self.diagnosis.claims
         if claims is None:
-            return self._of_parameters() or _Problem("mass", tuple(range(min(2, d))))
+            return self._of_parameters() or self._of_ranks() or _Problem("test", self._mapped())
         single = claims.clearest_of("means", "widths", "shapes")
         pair = claims.clearest_of("pairs")
         if pair is not None and (single is None or pair.z > _CLEARER * single.z):
@@ -261,6 +328,40 @@ class _Seen:
         worst = self.off[0]
         return _Problem("bias" if _shifted(worst) else "width", (worst.index,))
 
+    def _of_ranks(self) -> _Problem | None:
+        """The parameter that SBC rejects most clearly."""
+        worst = self.by_ranks
+        if not worst:
+            return None
+        ranked = [one for one in self.diagnosis.parameters if one.family == "marginals"]
+        shift, spread = _departures(worst[0], self.diagnosis.upload.n)
+        kind: Kind = "bias" if abs(shift) >= abs(spread) else "width"
+        return _Problem(kind, (ranked.index(worst[0]),))
+
+    @cached_property
+    def by_ranks(self) -> tuple[Parameter, ...]:
+        """Parameters that SBC rejects after all corrections, the worst first."""
+        return tuple(one for one in self.diagnosis.flagged if one.family == "marginals")
+
+    @cached_property
+    def same_way(self) -> tuple[_ParameterErrors, ...]:
+        """Parameters that are off in the way of the worst, the worst first.
+
+        Of a bias any that has one; of a width those that are too narrow, or too wide, as it is.
+        """
+        kind, worst = self.problem.kind, self.worst
+        if worst is None or self.problem.place is not None:
+            return ()
+        if kind == "bias":
+            same = [errors for errors in self.off if _side(errors.bias, 0.0)]
+            key = _bias_size
+        elif kind == "width" and (side := _side(worst.ratio, 1.0)):
+            same = [errors for errors in self.off if _side(errors.ratio, 1.0) == side]
+            key = _width_size
+        else:
+            return ()
+        return tuple(sorted(same, key=key, reverse=True)) if worst in same else ()
+
     def _mapped(self) -> tuple[int, ...]:
         """The two parameters over which learned scores vary most; the first two before that."""
         result = self.of(_InTheta)
@@ -269,8 +370,31 @@ class _Seen:
         return tuple(range(min(2, self.diagnosis.upload.dims[0])))
 
 
+def _departures(parameter: Parameter, n: int) -> tuple[float, float]:
+    """How far a parameter's ranks are shifted and spread, in the sds of uniform ones."""
+    shift = (parameter.mean_rank - 0.5) * math.sqrt(12 * n)
+    return shift, (parameter.spread - 1) / 12 * math.sqrt(180 * n)
+
+
+def _side(interval: Interval, correct: float) -> int:
+    """On which side of a correct q's value an interval lies; 0 where it holds it."""
+    if not interval.known or not (interval.low > correct or interval.high < correct):
+        return 0
+    return 1 if interval.low > correct else -1
+
+
+def _bias_size(errors: _ParameterErrors) -> float:
+    return abs(errors.bias.estimate)
+
+
+def _width_size(errors: _ParameterErrors) -> float:
+    return abs(math.log(max(errors.ratio.estimate, 1e-300)))
+
+
 def _shifted(errors: _ParameterErrors) -> bool:
     """Whether it is a parameter's centre that is off: a shift alone spoils coverage as well."""
+    if not errors.biased:
+        return False
     half = max(errors.below_median.low - 0.5, 0.5 - errors.below_median.high)
     return half > 0 and half > 0.4 * max(rate.excess for rate in errors.coverage)
 
@@ -281,16 +405,64 @@ _Content = tuple[tuple[_Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
 
 def _wrong(seen: _Seen) -> _Content:
     data = seen.diagnosis.upload.data
-    if not isinstance(data, PosteriorTable):
-        differ = _Fact("What differs", "The two samples differ.")
-        return (differ,), _STEPS_OF_SAMPLES, partial(draw.samples, data)
-    size = _HOW_WRONG[seen.problem.kind](seen)
+    if isinstance(data, TwoSamples):
+        differ = _Fact("What differs", f"The two samples differ, {_clearest_test(seen)}.")
+        names = seen.diagnosis.upload.names
+        return (differ,), _STEPS_OF_SAMPLES, partial(draw.samples, data, names)
     facts = (
-        _Fact("How wrong", size),
+        _Fact("How wrong", _how_wrong(seen)),
         _Fact("Where", _where(seen)),
         _Fact("Likely cause", _cause(seen)),
     )
     return facts, _steps(seen), partial(_picture, seen)
+
+
+def _clearest_test(seen: _Seen) -> str:
+    """Which test rejects most clearly."""
+    adjusted = seen.diagnosis.adjusted
+    label = min(adjusted, key=lambda each: adjusted[each])
+    titles = {record.label: record.title for record in seen.diagnosis.records}
+    return f"most clearly by {titles[label]}"
+
+
+def _how_wrong(seen: _Seen) -> str:
+    """The size of the error: of all parameters that are off alike, then of the worst."""
+    kind, same = seen.problem.kind, seen.same_way
+    if seen.worst is None and seen.diagnosis.claims is None and seen.by_ranks:
+        return _of_ranks(seen)
+    one = _HOW_WRONG[kind](seen)
+    return f"{_of_several(seen, same)} Worst is {one}" if len(same) > 1 else one
+
+
+def _of_several(seen: _Seen, same: Sequence[_ParameterErrors]) -> str:
+    """`All 5 parameters too narrow (0.79 to 0.85 times the width they need).`"""
+    d = seen.diagnosis.upload.dims[0]
+    some = f"{len(same)} of {d}" if len(same) < d else "Both" if d == 2 else f"All {d}"
+    which = f"{some} parameters"
+    if seen.problem.kind == "width":
+        ratios = [errors.ratio.estimate for errors in same]
+        side = "narrow" if ratios[0] < 1 else "wide"
+        return f"{which} too {side} ({_range(ratios)} times the width they need)."
+    sides = {_side(errors.bias, 0.0) for errors in same}
+    side = " too high" if sides == {1} else " too low" if sides == {-1} else ""
+    sizes = [abs(errors.bias.estimate) for errors in same]
+    more = " or more" * any(errors.open for errors in same)
+    return f"{which} biased: q sits {_range(sizes)}{more} posterior sd{side or ' off'}."
+
+
+def _range(numbers: Sequence[float]) -> str:
+    low, high = (
+        f"{end:.2f}" if end < 10 else f"{end:.3g}" for end in (min(numbers), max(numbers))
+    )
+    return low if low == high else f"{low} to {high}"
+
+
+def _of_ranks(seen: _Seen) -> str:
+    """What SBC says of the parameters that it rejects."""
+    told = [f"{one.name}: {one.reading}" for one in seen.by_ranks[:_NAMED]]
+    more = len(seen.by_ranks) - len(told)
+    others = f"; {more} more parameters are off" if more else ""
+    return f"{'; '.join(told)}{others} (by the ranks of true values, SBC)."
 
 
 def _percent(share: float) -> str:
@@ -407,42 +579,94 @@ def _of_pair(seen: _Seen) -> str:
 
 def _of_mass(seen: _Seen) -> str:
     result = seen.of(_InTheta)
-    if result is not None and result.missing.ratio is not None and result.missing.differs:
+    claims, upload = seen.diagnosis.claims, seen.diagnosis.upload
+    scored = claims is None or claims.score() <= claims.alpha
+    missing = result is not None and result.missing.ratio is not None and result.missing.differs
+    if result is not None and missing and scored:
         share = result.missing
         times = f"about {share.ratio:.1f} times too little"
         return (
             f"About {_percent(share.truth)} of true values fall in regions where q puts "
             f"{_percent(share.q)} of its draws: {times}."
         )
-    claims, upload = seen.diagnosis.claims, seen.diagnosis.upload
     if claims is None:
-        return "No single parameter is off; q is wrong in how they go together."
+        return _of_test(seen)
     return f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
 
 
+def _of_test(seen: _Seen) -> str:
+    """The words of the test that rejects most clearly, where none tells of single parameters."""
+    adjusted, x_names = seen.diagnosis.adjusted, seen.diagnosis.upload.x_names
+    label = min(adjusted, key=lambda each: adjusted[each])
+    record = next(one for one in seen.diagnosis.records if one.label == label)
+    told = findings(record, x_names)[:1] or tuple(
+        f"{one.name}: {one.reading}." for one in seen.diagnosis.flagged[:1]
+    )
+    return " ".join((f"True values and q's draws differ, {_clearest_test(seen)}.", *told))
+
+
+def _of_magnitude(seen: _Seen) -> str:
+    assert seen.magnitude is not None, "the problem is its own"
+    return seen.magnitude.sentence
+
+
 _HOW_WRONG = {
+    "magnitude": _of_magnitude,
     "bias": _of_bias,
     "width": _of_width,
     "mode": _of_mode,
     "pair": _of_pair,
     "mass": _of_mass,
+    "test": _of_test,
 }
 
 
 def _where(seen: _Seen) -> str:
     result, problem = seen.of(_OverX), seen.problem
     if result is None:
-        question = _OverX()
-        reason = question.obstacle(seen.diagnosis.upload)
-        return _WAITING if reason is None else reason
+        return seen.why_not(_OverX())
     if problem.place is not None:
         region = _region_text(problem.place, *seen.names)
-        elsewhere = _elsewhere(problem.place)
-        return f"Where {region}: {problem.place.share:.0%} of simulations.{elsewhere}"
-    p = result.p_changes(seen.diagnosis.claims)
-    if p <= seen.diagnosis.alpha:
-        return f"It changes over x (p {equals(p)}), in the learned score, not in one parameter."
-    return f"At every x alike: no sign that the error changes over x (p {equals(p)})."
+        unread = _unread(seen)
+        follows = f" q's error follows {_listed(unread, seen.names.x)}." if unread else ""
+        share = f"{problem.place.share:.0%} of simulations"
+        return f"Where {region}: {share}.{_elsewhere(problem.place)}{follows}"
+    claims = seen.diagnosis.claims
+    p = f"p {equals(result.p_changes(claims))}"
+    if seen.alike:
+        return f"At every x alike: no sign that the error changes over x ({p})."
+    if seen.place is not None:
+        return f"It changes over x ({p}), most where {_region_text(seen.place, *seen.names)}."
+    if seen.changing:
+        return f"It changes over x ({p}), in the learned score, not in one parameter."
+    return f"It changes over x ({p}), not in one place."
+
+
+def _unread(seen: _Seen) -> list[int]:
+    """The columns of x that q seems not to use; none where it is not said to ignore x.
+
+    A q that is the posterior of the other columns errs by what these would have told it: its error
+    follows them, and no column that it uses.
+    """
+    cause = seen.of(_Cause)
+    if cause is None or cause.cause != "ignores_x":
+        return []
+    return sorted({at.which for at in seen.changing if (at.kind, at.along) == ("shift", "x")})
+
+
+def _listed(columns: Sequence[int], names: Sequence[str]) -> str:
+    """`week5 to week8 and x_12`: three or more in a row by their ends."""
+    runs: list[list[int]] = []
+    for column in columns:
+        if runs and runs[-1][-1] == column - 1:
+            runs[-1].append(column)
+        else:
+            runs.append([column])
+    words: list[str] = []
+    for run in runs:
+        named = [names[at] if at < len(names) else f"x_{at + 1}" for at in run]
+        words += [f"{named[0]} to {named[-1]}"] if len(run) > 2 else named
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _elsewhere(place: _OverXPlace) -> str:
@@ -459,28 +683,40 @@ def _elsewhere(place: _OverXPlace) -> str:
 def _cause(seen: _Seen) -> str:
     result = seen.of(_Cause)
     if result is None:
-        reason = _Cause().obstacle(seen.diagnosis.upload)
-        return _WAITING if reason is None else reason
-    if result.faults:
-        return "Left open: the draws themselves are faulty. See Likely cause."
-    first = result.causes[0]
-    title = _cause_title(first.cause, first.strength.shape)
-    if result.cause == first.cause:
-        return f"{_capital(title)}."
-    second = result.causes[1]
-    other = _cause_title(second.cause, second.strength.shape)
-    if result.cause == "none":
-        return "None of the known defects stands out."
-    return (
-        f"No single one. It looks most like: {title} ({first.weight:.0%}); {other} "
-        f"({second.weight:.0%})."
-    )
+        return seen.why_not(_Cause())
+    against = {"q is too wide": "too_narrow", "q is too narrow": "too_wide"}
+    finding = _found(seen)
+    if finding and not result.faults and result.cause in ("none", against.get(finding)):
+        return f"{finding}; why cannot be told from {seen.diagnosis.upload.n:,} simulations."
+    return headline(result, seen.names, seen.diagnosis.claims)
 
 
-_BY_KIND = {"mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear"}
+def _found(seen: _Seen) -> str:
+    """What is wrong, without its size: `q is too wide`; empty where that is not one word."""
+    kind, worst = seen.problem.kind, seen.worst
+    if kind == "bias":
+        return "q is biased"
+    side = 0 if worst is None or kind != "width" else _side(worst.ratio, 1.0)
+    return {1: "q is too wide", -1: "q is too narrow"}.get(side, "")
+
+
+_BY_KIND = {
+    "mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear", "magnitude": "unclear"
+}  # fmt: skip
+_OF_MAGNITUDE: Mapping[Family, str] = {
+    "outliers": "Look at the rows of these true values: a failed simulation, another unit, or a "
+    "prior wider than the one q was trained on?",
+    "spacing": "Find where draws are rounded or repeated: a saved precision, an integer type, a "
+    "sampler that stands still.",
+    "support": "Check that q's draws are transformed back into the prior's range, and that q was "
+    "trained on this prior.",
+}
+_NEARER = "Simulate near your observation, and check that the model can produce it."
+_LOOK_FIRST = "Look at where q is wrong first"
 _MORE = (
     "Train on more simulations and diagnose again; Compare posteriors shows what it gained.",
     "Open At my observation: the error there may be larger or smaller than on average.",
+    "Open Each test to see what every single one found.",
 )
 _STEPS_OF_SAMPLES = (
     "Upload theta, x and theta_q: with x, place and cause can be found too.",
@@ -493,14 +729,25 @@ def _steps(seen: _Seen) -> tuple[str, ...]:
     """Three: where to simulate, if it is one place, then what helps against the cause."""
     result, problem = seen.of(_Cause), seen.problem
     cause = "unclear" if result is None else result.cause
-    if result is not None and result.next_steps and cause not in ("unclear", "none"):
-        steps = list(result.next_steps)
+    if result is not None and cause not in ("unclear", "none"):
+        steps = list(steps_for(cause, result.causes[0].strength.shape))
     else:
-        steps = list(NEXT_STEPS[_BY_KIND.get(problem.kind) or _provisional(seen)])
-    if problem.place is not None:
+        steps = list(steps_for(_BY_KIND.get(problem.kind) or _provisional(seen), ""))
+    if unread := _unread(seen):
+        that = "it reaches" if len(unread) == 1 else "they reach"
+        inputs = _listed(unread, seen.names.x)
+        steps.insert(0, f"q does not seem to use {inputs}: check that {that} the network.")
+    elif problem.place is not None:
         region = _region_text(problem.place, *seen.names)
         steps.insert(0, f"Simulate more where {region}, and check how x is scaled there.")
-    return tuple(dict.fromkeys([*steps, *_MORE]))[:3]
+    if seen.magnitude is not None:
+        steps.insert(0, _OF_MAGNITUDE[seen.magnitude.family])
+    if result is not None and result.faults:
+        steps = [f"Mend this first: {FAULTS[fault]}." for fault in result.faults] + steps
+    if seen.alike:
+        steps = [step for step in steps if not step.startswith(_LOOK_FIRST)]
+    more = [step for step in _MORE if not (seen.alike and "At my observation" in step)]
+    return tuple(dict.fromkeys([*steps, *more]))[:3]
 
 
 def _provisional(seen: _Seen) -> str:
@@ -509,7 +756,10 @@ def _provisional(seen: _Seen) -> str:
     if problem.kind == "bias":
         return "bias"
     worst = seen.worst
-    ratio = None if worst is None else worst.ratio.estimate
+    ratio = None if worst is None or not worst.misfit else worst.ratio.estimate
+    if worst is None and seen.diagnosis.claims is None and seen.by_ranks:
+        spread = _departures(seen.by_ranks[0], seen.diagnosis.upload.n)[1]
+        ratio = None if abs(spread) < _PLAIN_RANKS else 1 / max(seen.by_ranks[0].spread, 1e-300)
     if problem.place is not None:
         ratio = problem.place.inside.value
     if ratio is None or math.isnan(ratio):
@@ -521,15 +771,18 @@ def _unseen(seen: _Seen, state: State) -> _Content:
     """What silence is worth."""
     diagnosis = seen.diagnosis
     upload, shift = diagnosis.upload, diagnosis.shift
-    quiet = _QUIET if upload.k else _QUIET_SAMPLES
+    if isinstance(upload.data, TwoSamples):
+        return _alike_samples(seen, state, upload.data)
     if state == "testing" and shift is None:
+        questions: tuple[AnyQuestion, ...] = (_HowWrong(), _OverX(), _Cause())
         labels = ("How wrong", "Where", "Likely cause")
-        return tuple(_Fact(label, _WAITING) for label in labels), quiet, _no_picture
+        waiting = map(seen.why_not, questions)
+        facts = tuple(_Fact(*each) for each in zip(labels, waiting, strict=True))
+        return facts, _QUIET, _no_picture
     if shift is None:
-        unknown = _Fact("Could be missed", "What error these tests would find is not known.")
-        return (unknown,), quiet, _no_picture
+        return (_missed(seen),), _QUIET, _no_picture
     size, rows, simulated = _smallest(seen)
-    where = " in one parameter" if upload.k and upload.dims[0] > 1 else ""
+    where = " in one parameter" if upload.dims[0] > 1 else ""
     by = "" if simulated else "about "
     facts = (
         _Fact("Still possible", _possible(seen)),
@@ -545,16 +798,44 @@ def _unseen(seen: _Seen, state: State) -> _Content:
         steps: tuple[str, ...] = (
             f"Bring about {need:,} simulations: then a bias of {ENOUGH:g} posterior sd would be "
             "found.",
-            "Draw at least 100 times from q at each x.",
-            *quiet,
+            *((_MORE_DRAWS,) if upload.k < _DRAWS_ENOUGH else ()),
+            *_QUIET,
         )
     else:
         steps = (
             f"To find half of that bias, bring about {rows:,} simulations.",
             _at_observation(upload.observed is not None),
-            *quiet,
+            *_QUIET,
         )
     return facts, steps[:3], partial(_power_curve, seen, size)
+
+
+def _missed(seen: _Seen) -> _Fact:
+    """What could have been missed, where no test tells what it would have found."""
+    ran = any(record.status == "ran" for record in seen.diagnosis.records)
+    missed = "What error these tests would find is not known." if ran else "Any error."
+    return _Fact("Could be missed", missed)
+
+
+def _alike_samples(seen: _Seen, state: State, data: TwoSamples) -> _Content:
+    """What silence about two samples is worth."""
+    shift, upload = seen.diagnosis.shift, seen.diagnosis.upload
+    picture = partial(draw.samples, data, upload.names)
+    if state == "testing":
+        running = bool(seen.asked.running)
+        waiting = "Being worked out." if running else "Not worked out: its job did not end."
+        return (_Fact("What differs", waiting),), _QUIET_SAMPLES, picture
+    if shift is None:
+        return (_missed(seen),), _QUIET_SAMPLES, picture
+    missed = _Fact(
+        "Could be missed",
+        f"A shift of one column by about {shift.size:.2g} sd would be found in 80 of 100 such "
+        "pairs, with the best possible classifier; smaller ones more rarely.",
+    )
+    return (missed,), _QUIET_SAMPLES, picture
+
+
+_MORE_DRAWS = f"Draw at least {_DRAWS_ENOUGH} times from q at each x."
 
 
 def _no_picture() -> None:
@@ -596,9 +877,7 @@ def _smallest(seen: _Seen) -> tuple[float, int, bool]:
 def _possible(seen: _Seen) -> str:
     result = seen.of(_HowWrong)
     if result is None:
-        if _HowWrong().obstacle(seen.diagnosis.upload) is not None:
-            return "Two samples without x: bias and width of single parameters are not estimated."
-        return _WAITING
+        return seen.why_not(_HowWrong())
     known = [errors for errors in result.parameters if errors.ratio.known]
     if not known:
         return "Too few rows to say how far q could be off."
@@ -615,8 +894,7 @@ def _possible(seen: _Seen) -> str:
 def _nowhere(seen: _Seen) -> str:
     result = seen.of(_OverX)
     if result is None:
-        reason = _OverX().obstacle(seen.diagnosis.upload)
-        return _WAITING if reason is None else reason
+        return seen.why_not(_OverX())
     sees = [part.sees for part in result.parts if part.sees is not None and not part.constant]
     if not sees:
         return "No place in x stands out."
@@ -669,10 +947,10 @@ def _picture(seen: _Seen) -> Drawn:
             rows, where = None, ""
     if table.q.shape[1] < 2:
         return draw.coverage(_ranks(table, problem.parameters[0], rows), names[0], where)
-    if problem.kind in ("pair", "mass") and len(problem.parameters) > 1:
+    if problem.kind in ("pair", "mass", "test") and len(problem.parameters) > 1:
         truth, draws = _residuals(seen, rows)
         return draw.cloud(truth[:, :2], draws[..., :2], names[:2], where)
-    if problem.kind in ("mode", "mass") or _plain(seen):
+    if problem.kind in ("mode", "mass", "magnitude", "test") or _plain(seen):
         truth, draws = _residuals(seen, rows)
         return draw.overlay(truth[:, 0], draws[..., 0], names[0], where)
     ranks = _ranks(table, problem.parameters[0], rows)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from validation_core.omnibus import Claim, OmnibusResult
 from validation_core.omnibus.battery import LEARNED, SUMS, Family
+from validation_core.omnibus.magnitudes import FAR
 from validation_core.omnibus.named import ASKED
 from validation_core.types import Array
 
@@ -65,6 +66,14 @@ class _ClearestClaim(NamedTuple):
     which: tuple[int, ...]
     """Parameters; empty for all of them together."""
     z: float
+
+
+class Magnitude(NamedTuple):
+    """An error of magnitudes: outliers, rounding, draws outside the range of the true values."""
+
+    family: Family
+    parameter: int
+    sentence: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +245,25 @@ class Claims:
             if at is not None and (sentence := self._sentence(at, names)):
                 out.append(sentence)
         return tuple(out)
+
+    def magnitude(self, names: Sequence[str] = ()) -> Magnitude | None:
+        """Gross outliers, rounding or draws outside the range of the true values, where they are
+        clearer than any error of single parameters or pairs; None elsewhere."""
+        at = self._clearest_named(
+            lambda one: one.family in (*_MAGNITUDES, "means", "widths", "shapes", "pairs")
+        )
+        if at is None or self.result.claims[at].family not in _MAGNITUDES:
+            return None
+        claim, sentence = self.result.claims[at], self._sentence(at, names)
+        if claim.family == "outliers" and not self._gross(at):
+            return None
+        assert sentence is not None, "magnitudes have their numbers"
+        return Magnitude(claim.family, claim.which[0], sentence)
+
+    def _gross(self, at: int) -> bool:
+        """Whether outliers are more than tails: true values beyond the farthest bound."""
+        bound, count, expected = self.result.numbers[at][:3]
+        return bool(bound == FAR[-1] and count > expected)
 
     def _sentence(self, at: int, names: Sequence[str]) -> str | None:
         """A claim about magnitudes with its numbers; None for any other."""

@@ -34,6 +34,7 @@ _FARTHEST = 25.0  # sd: what lies farther stands at the edge
 _DOTS = 350
 _GRID = np.linspace(0, 1, 101)
 _KEYS: tuple[Key, ...] = (("true values", style.P, "circle"), ("q's draws", style.Q, "band"))
+_SAMPLES: tuple[Key, ...] = (("sample p", style.P, "circle"), ("sample q", style.Q, "band"))
 _OVER = "If q were correct, both would look alike."
 
 
@@ -46,18 +47,24 @@ def overlay(truth: Array, draws: Array, name: str, where: str = "") -> Drawn:
         name: of the parameter.
         where: which rows, ` where x_1 > 0`; empty for all.
     """
-    return _histograms(truth, draws.ravel(), f"{name}, in q's sd from its mean at each x", where)
+    limits = _within_reach(_limits(truth, draws))
+    label = f"{name}, in q's sd from its mean at each x"
+    beyond = float(((truth < limits[0]) | (truth > limits[1])).mean())
+    more = f" {beyond:.1%} of true values lie beyond the axis, in the end bars." * (beyond > 0)
+    panel = _histograms(truth, draws.ravel(), label, limits, _KEYS)
+    return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{more}")
 
 
-def _histograms(truth: Array, draws: Array, label: str, where: str) -> Drawn:
-    low, high = _limits(truth, draws)
+def _histograms(
+    p: Array, q: Array, label: str, limits: tuple[float, float], keys: tuple[Key, ...]
+) -> Panel:
+    """One cloud as bars over another as an area; what lies beyond stands in the end bars."""
+    low, high = limits
     edges = np.linspace(low, high, _BINS + 1)
     bars, area = (
-        np.histogram(np.clip(values, low, high), edges)[0] / len(values)
-        for values in (truth, draws)
+        np.histogram(np.clip(values, low, high), edges)[0] / len(values) for values in (p, q)
     )
-    beyond = float(((truth < low) | (truth > high)).mean())
-    panel = Panel(
+    return Panel(
         [
             Band(edges, np.zeros(_BINS), area, color=style.Q, opacity=0.6),
             Bars(edges, bars, color=style.P, opacity=0.72),
@@ -65,10 +72,8 @@ def _histograms(truth: Array, draws: Array, label: str, where: str) -> Drawn:
         x=Axis((low, high), label),
         y=Axis((0, 1.08 * float(max(bars.max(), area.max()))), "share", percent=True),
         height=HEIGHT,
-        legend=_KEYS,
+        legend=keys,
     )
-    more = f" {beyond:.1%} of true values lie beyond the axis, in the end bars." * (beyond > 0)
-    return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{more}")
 
 
 def cloud(truth: Array, draws: Array, names: Sequence[str], where: str = "") -> Drawn:
@@ -81,17 +86,26 @@ def cloud(truth: Array, draws: Array, names: Sequence[str], where: str = "") -> 
         where: which rows; empty for all.
     """
     labels = [f"{name}, sd from q's mean" for name in names]
-    return _plane(truth, draws.reshape(-1, 2), labels, where)
+    sides = [_within_reach(_limits(truth[:, i], draws[..., i])) for i in range(2)]
+    panel, dots = _plane(truth, draws.reshape(-1, 2), labels, sides, _KEYS)
+    shown = f" {dots:,} of {len(truth):,} true values are drawn." * (dots < len(truth))
+    return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{shown}")
 
 
-def _plane(truth: Array, draws: Array, labels: Sequence[str], where: str) -> Drawn:
-    sides = [_limits(truth[:, i], draws[:, i]) for i in range(2)]
+def _plane(
+    p: Array,
+    q: Array,
+    labels: Sequence[str],
+    sides: Sequence[tuple[float, float]],
+    keys: tuple[Key, ...],
+) -> tuple[Panel, int]:
+    """One cloud as dots over the density of another, and how many dots there are."""
     edges = [np.linspace(*side, _CELLS + 1) for side in sides]
-    counts, _, _ = np.histogram2d(draws[:, 1], draws[:, 0], bins=[edges[1], edges[0]])
+    counts, _, _ = np.histogram2d(q[:, 1], q[:, 0], bins=[edges[1], edges[0]])
     smooth = _smoothed(counts)
-    density = np.sqrt(smooth / smooth.max())
-    some = np.linspace(0, len(truth) - 1, min(_DOTS, len(truth))).astype(int)
-    dots = np.stack([np.clip(truth[some, i], *sides[i]) for i in range(2)])
+    density = np.sqrt(smooth / max(float(smooth.max()), 1e-300))
+    some = np.linspace(0, len(p) - 1, min(_DOTS, len(p))).astype(int)
+    dots = np.stack([np.clip(p[some, i], *sides[i]) for i in range(2)])
     shades = Shades(np.where(density < 0.06, np.nan, density), limit=1.15, high=style.Q)
     panel = Panel(
         [
@@ -102,10 +116,9 @@ def _plane(truth: Array, draws: Array, labels: Sequence[str], where: str) -> Dra
         x=Axis(sides[0], labels[0]),
         y=Axis(sides[1], labels[1]),
         height=HEIGHT,
-        legend=_KEYS,
+        legend=keys,
     )
-    shown = f" {len(some):,} of {len(truth):,} true values are drawn." * (len(some) < len(truth))
-    return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{shown}")
+    return panel, len(some)
 
 
 def _smoothed(counts: Array) -> Array:
@@ -116,34 +129,42 @@ def _smoothed(counts: Array) -> Array:
     return counts
 
 
-def _limits(truth: Array, draws: Array) -> tuple[float, float]:
+def _limits(p: Array, q: Array) -> tuple[float, float]:
     """An axis that holds both clouds, all but their outermost few."""
     tails = (_TAIL, 2 * _TAIL)
-    ends = [
-        np.quantile(v, [tail, 1 - tail]) for v, tail in zip((truth, draws), tails, strict=True)
-    ]
-    low = max(min(float(end[0]) for end in ends), -_FARTHEST)
-    high = min(max(float(end[1]) for end in ends), _FARTHEST)
-    room = 0.06 * (high - low) or 0.5
+    ends = [np.quantile(v, [tail, 1 - tail]) for v, tail in zip((p, q), tails, strict=True)]
+    low, high = min(float(end[0]) for end in ends), max(float(end[1]) for end in ends)
+    # A constant keeps an axis of its own size.
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
     return low - room, high + room
 
 
-def samples(data: object) -> Drawn | None:
-    """Two samples over one another, in the columns in which they differ most."""
-    if not isinstance(data, TwoSamples):
-        return None
-    p, q = np.asarray(data.p, np.float64), np.asarray(data.q, np.float64)
+def _within_reach(limits: tuple[float, float]) -> tuple[float, float]:
+    """An axis of sds that ends where what lies farther stands at the edge."""
+    return max(limits[0], -_FARTHEST), min(limits[1], _FARTHEST)
+
+
+def samples(data: TwoSamples, names: Sequence[str] = ()) -> Drawn:
+    """Two samples over one another, in the columns in which they differ most.
+
+    Args:
+        data: sample p and sample q, without x.
+        names: of the columns.
+    """
+    p, q = np.asarray(data.p.theta, np.float64), np.asarray(data.q.theta, np.float64)
     spread = np.maximum(q.std(0), 1e-300)
     apart = np.abs(p.mean(0) - q.mean(0)) / spread + np.abs(np.log((p.std(0) + 1e-300) / spread))
     worst = np.argsort(-apart, kind="stable")[:2]
-    if len(worst) == 1 or p.shape[1] == 1:
-        drawn = _histograms(p[:, worst[0]], q[:, worst[0]], f"column {worst[0] + 1}", "")
-    else:
-        labels = [f"column {column + 1}" for column in worst]
-        drawn = _plane(p[:, worst], q[:, worst], labels, "")
-    return Drawn(
-        "Sample p over sample q", drawn.picture, "If both had one law, they would look alike."
-    )
+    labels = [names[i] if i < len(names) else f"column {i + 1}" for i in worst]
+    sides = [_limits(p[:, i], q[:, i]) for i in worst]
+    title, caption = "Sample p over sample q", "If both had one law, they would look alike."
+    if len(worst) == 1:
+        column = int(worst[0])
+        bars = _histograms(p[:, column], q[:, column], labels[0], sides[0], _SAMPLES)
+        return Drawn(title, bars, caption)
+    plane, dots = _plane(p[:, worst], q[:, worst], labels, sides, _SAMPLES)
+    shown = f" {dots:,} of {len(p):,} points of p are drawn." * (dots < len(p))
+    return Drawn(title, plane, f"{caption}{shown}")
 
 
 def coverage(ranks: Array, name: str, where: str = "") -> Drawn:

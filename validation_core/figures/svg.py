@@ -114,9 +114,16 @@ def svg(
 def _framed(panel: Panel, width: int, height: int) -> _Scale:
     top = _HEAD + 17 * bool(panel.legend)
     left = 10 if panel.y.hidden else max(_LEFT, 16 + 6 * _longest(panel.y))
-    right = width - _RIGHT - panel.margin
+    room = max(_RIGHT, 2 + 3.3 * _end(panel.x, width))
+    right = width - room - panel.margin
     foot = 6 if panel.x.hidden and not panel.x.label else _FOOT
     return _Scale(left, right, top, height - foot, panel.x, panel.y)
+
+
+def _end(axis: Axis, width: int) -> int:
+    """Letters of the tick that stands at the right end, half of which reach beyond it."""
+    at, text = max(_ticks(axis, width / 80), default=(-math.inf, ""))
+    return len(text) if at > axis.limits[1] - 0.02 * (axis.limits[1] - axis.limits[0]) else 0
 
 
 def _longest(axis: Axis) -> int:
@@ -141,12 +148,14 @@ def _ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= 0.999 * raw)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [(i * step, _written(i * step, axis)) for i in range(first, last + 1)]
+    # As many digits as tell one tick from the next, of numbers of any size.
+    digits = max(6, 2 + math.ceil(math.log10(max(abs(low), abs(high), step) / step)))
+    return [(i * step, _written(i * step, axis, digits)) for i in range(first, last + 1)]
 
 
-def _written(value: float, axis: Axis) -> str:
-    rounded = round(100 * value if axis.percent else value, 3)
-    return f"{rounded:g}{'%' * axis.percent}".translate(_MINUS)
+def _written(value: float, axis: Axis, digits: int = 6) -> str:
+    number = 100 * value if axis.percent else value
+    return f"{number:.{digits}g}{'%' * axis.percent}".translate(_MINUS)
 
 
 def _frame(scale: _Scale, width: int, ink: str) -> str:

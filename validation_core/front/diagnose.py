@@ -26,7 +26,14 @@ from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import Answer, Answers, AnyAnswer, AnyQuestion, Names
+from validation_core.diagnosis.questions import (
+    Answer,
+    Answers,
+    AnyAnswer,
+    AnyQuestion,
+    Asked,
+    Names,
+)
 from validation_core.diagnosis.questions import answered as answers_to
 from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
@@ -122,6 +129,8 @@ class DiagnosisResult(Result):
     """Long questions that so large a table is asked only by name."""
     unfinished: tuple[str, ...] = field(default=())
     """Tests that the budget of time left no room for, by label."""
+    asked: Asked | None = None
+    """Which questions were asked, and how others are; by default those that were answered."""
 
     @property
     def title(self) -> str:
@@ -174,15 +183,17 @@ class DiagnosisResult(Result):
     @property
     def card(self) -> Card:
         """The verdict at a glance: state, picture, how wrong, where, why, three next steps."""
-        return card_of(self.diagnosis, self.answers)
+        return card_of(self.diagnosis, self.answers, self.asked)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The card in words, then the first sentence of each answer."""
+        """The card in words, its warning first, then the first sentence of each answer."""
         verdict = self.card
+        warning = (verdict.warning,) if verdict.warning else ()
         facts = (f"{fact.label}: {fact.text}" for fact in verdict.facts)
         firsts = (self[name].sentences[:1] for name in self.questions)
-        return (verdict.sentence, *facts, *(first for several in firsts for first in several))
+        said = (first for several in firsts for first in several)
+        return (*warning, verdict.sentence, *facts, *said)
 
     def __getitem__(self, question: str) -> QuestionResult:
         """The answer to one question.
@@ -238,13 +249,13 @@ class DiagnosisResult(Result):
         """Every number, as the command line prints it."""
         from validation_core import report
 
-        return report.as_json(self.diagnosis, self.answers)
+        return report.as_json(self.diagnosis, self.answers, self.asked)
 
     def document(self) -> str:
         """The report: at most 5 MB of HTML, without the draws."""
         from validation_core import report
 
-        return report.html(self.diagnosis, self.answers, path=self.path)
+        return report.html(self.diagnosis, self.answers, path=self.path, asked=self.asked)
 
     def image(self) -> bytes:
         """The card as PNG, 2,240 pixels across."""
@@ -322,6 +333,7 @@ def diagnose(
     records, _ = tasks.records(store, upload, chosen, seed)
     answered = {record.label: record for record in records}
     late = f"The budget of {budget or 0:g} s was spent before it could run."
+    names = frozenset(question.name for question in asked) - frozenset(left_out)
     all_records = [answered.get(method.label) or Record.not_run(method, late) for method in chosen]
     return DiagnosisResult(
         verdict(all_records, upload, alpha=alpha, seed=seed),
@@ -329,6 +341,7 @@ def diagnose(
         known.path,
         left_out,
         tuple(method.label for method in chosen if method.label not in answered),
+        Asked(names, how='questions=["NAME"]'),
     )
 
 

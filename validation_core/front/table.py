@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
 from validation_core.diagnosis import default_methods, further_methods, with_further
-from validation_core.diagnosis.questions import QUESTIONS, AnyQuestion, by_name
+from validation_core.diagnosis.questions import ALIASES, QUESTIONS, AnyQuestion, by_name
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method
 from validation_core.tables import AmbiguousOrder, Order, Upload
 from validation_core.tables.reading import File
 from validation_core.types import Benchmark, TwoSamples
 
-__all__ = ["AmbiguousOrder", "Table", "_table_of", "read"]
+__all__ = ["ALIASES", "AmbiguousOrder", "Table", "_table_of", "read"]
 
 _UNNAMED = "table.npz"
 
@@ -208,14 +208,6 @@ def _table_of(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
 
 K = TypeVar("K", bound=str)
 V = TypeVar("V")
-
-ALIASES: Mapping[str, str] = {
-    "calibration": "size",
-    "where_x": "over_x",
-    "where_theta": "in_theta",
-    "type1_error": "checker",
-}
-"""Words of the field for questions that files and addresses call shorter."""
 
 
 def entry(registry: Mapping[K, V], name: str, what: str) -> V:

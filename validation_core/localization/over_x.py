@@ -388,7 +388,7 @@ def standing(x: Array, at: Array) -> Standing:
     """Where an observation (M,) stands among the rows x (n, M)."""
     far = distances(x, at[None])[0]
     few = x[np.linspace(0, len(x) - 1, min(_TYPICAL, len(x))).astype(int)]
-    own = np.sort(distances(x, few), axis=1)[:, 1] if len(x) > 1 else np.zeros(1)
+    own = _nearest_other(x, few) if len(x) > 1 else np.zeros(1)
     outside: list[int] = []
     for part in _columns(x):
         out = (at[part] < x[:, part].min(axis=0)) | (at[part] > x[:, part].max(axis=0))
@@ -401,6 +401,13 @@ def standing(x: Array, at: Array) -> Standing:
         outside=tuple(outside[:_LISTED]),
         outside_count=len(outside),
     )
+
+
+def _nearest_other(x: Array, few: Array) -> Array:
+    """Distances of some rows of x (n, M) from their nearest other row, a few at a time."""
+    step = max(1, _AT_ONCE // len(x))
+    parts = (few[first : first + step] for first in range(0, len(few), step))
+    return np.concatenate([np.partition(distances(x, part), 1, axis=1)[:, 1] for part in parts])
 
 
 def _columns(x: Array) -> Iterator[slice]:

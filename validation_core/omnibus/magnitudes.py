@@ -171,7 +171,7 @@ class Support:
         return below, len(ordered) - within
 
     def _standardised(self, low: Array, high: Array) -> NDArray[np.float32]:
-        """Normal |z| (B, D) as improbable as what lies beyond either end (B, D), or beyond both."""
+        """Normal |z| (B, D) as improbable as what lies beyond either end (B, D), or both."""
         counts = [
             self._counts(ordered, low[:, at], high[:, at])
             for at, ordered in enumerate(self.ordered)

@@ -47,9 +47,10 @@ def html(card: Card, words: str = "glossary") -> str:
     )
     steps = "".join(f"<li>{line(step)}</li>" for step in card.next_steps)
     plain = "" if card.picture or card.state == "testing" else " plain"
+    warning = f'<p class="warning" role="alert">{line(card.warning)}</p>' if card.warning else ""
     return (
         f'<section class="npt-card {state}{plain}" style="--state:{color}" '
-        f'aria-label="Verdict"><h2>{escape(card.title)}</h2>'
+        f'aria-label="Verdict">{warning}<h2>{escape(card.title)}</h2>'
         f"<p>{line(card.sentence)}</p>"
         f'<div class="inside">{_figure(card)}<dl>{facts}<dt>Next</dt>'
         f'<dd class="steps"><ol>{steps}</ol></dd></dl></div></section>'
@@ -115,8 +116,13 @@ def png(card: Card, name: str = "") -> bytes:
 def _sheet(card: Card, name: str) -> str:
     """The card as one SVG: words at the right of its picture."""
     color = COLORS[card.state] or "#8A8F98"
-    y = _MARGIN + 26.0
-    parts = [
+    y, parts = float(_MARGIN), []
+    for line in _wrapped(card.warning or "", _WIDTH - 2 * _MARGIN - 20, _BODY):
+        if line:
+            parts.append(_words(_MARGIN, y + 12, line, _BODY, COLORS["problem"], bold=True))
+            y += _LINE
+    y += 26
+    parts += [
         f'<circle cx="{_MARGIN + 10}" cy="{y - 9}" r="9" fill="{color}"/>',
         _words(_MARGIN + 30, y, card.title, 28, _INK, bold=True),
     ]
@@ -129,12 +135,15 @@ def _sheet(card: Card, name: str) -> str:
     if card.picture is not None:
         panel = card.picture.picture
         assert isinstance(panel, Panel), "a card has one panel"
-        parts.append(_words(left, top + 14, card.picture.title, 16, _INK, bold=True))
+        lines = _wrapped(card.picture.title, _SHEET_PICTURE[0], 16, bold=True)
+        for i, line in enumerate(lines):
+            parts.append(_words(left, top + 14 + 20 * i, line, 16, _INK, bold=True))
         drawing = svg.svg(
             panel, _SHEET_PICTURE[0], height=_SHEET_PICTURE[1], ink=_INK, paper=_PAPER
         )
-        parts.append(f'<g transform="translate({left} {top + 24})">{drawing}</g>')
-        bottom = top + 24 + _SHEET_PICTURE[1] + 20
+        under = top + 4 + 20 * len(lines)
+        parts.append(f'<g transform="translate({left} {under})">{drawing}</g>')
+        bottom = under + _SHEET_PICTURE[1] + 20
         for line in _wrapped(card.picture.caption, _SHEET_PICTURE[0], 14):
             parts.append(_words(left, bottom, line, 14, _SOFT))
             bottom += 19
@@ -175,13 +184,13 @@ def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool 
     )
 
 
-def _wrapped(words: str, width: float, size: int) -> list[str]:
+def _wrapped(words: str, width: float, size: int, *, bold: bool = False) -> list[str]:
     """Lines that fit, by the widths of the card's own letters."""
     from PIL import ImageFont
 
-    path = resources.files(__package__).joinpath(_FONTS[0])
-    with resources.as_file(path) as regular:
-        font = ImageFont.truetype(str(regular), size)
+    path = resources.files(__package__).joinpath(_FONTS[bold])
+    with resources.as_file(path) as letters:
+        font = ImageFont.truetype(str(letters), size)
     lines: list[str] = [""]
     for word in _text(words).split():
         longer = f"{lines[-1]} {word}".strip()

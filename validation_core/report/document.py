@@ -26,7 +26,7 @@ import orjson
 import plotly.graph_objects as go
 
 from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
+from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.figures.outcome import Drawn
 from validation_core.report import card, sections
@@ -247,6 +247,7 @@ def html(
     path: str = "table.npz",
     panels: Sequence[AnyQuestion] | None = None,
     made: datetime | None = None,
+    asked: Asked | None = None,
 ) -> str:
     """The whole document, at most `LIMIT` bytes of UTF-8.
 
@@ -263,12 +264,13 @@ def html(
         panels: that tell the answers, in the order in which they are read; by default all that
             there are, or none where there is no answer.
         made: when; by default now.
+        asked: which questions were asked; by default those that these answer.
     """
     when = made or datetime.now(UTC)
     chosen_panels = _registered(answers) if panels is None else panels
     for most in _ROWS:
         context = _Told(
-            diagnosis, answers, chosen_panels, path, noted._clean_notes(notes), when, most
+            diagnosis, answers, chosen_panels, path, noted._clean_notes(notes), when, most, asked
         )
         written = sections._written(context)
         size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)
@@ -348,7 +350,7 @@ def _framed(title: str, kind: str, written: Sequence[_Section], own: _Script, da
 
 def _numbers(told: _Told, room: int) -> _Section:
     """The JSON, in plain text where it is short, else packed, else a word that it is too long."""
-    written = as_json(told.found, told.answers)
+    written = as_json(told.found, told.answers, told.asked)
     if len(written) <= min(_JSON, room):
         # `<` begins no tag inside JSON's strings when it is written by its number.
         inside = written.replace("<", "\\u003c")

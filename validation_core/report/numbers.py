@@ -23,7 +23,7 @@ import orjson
 from validation_core import __version__, statistics
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import card
-from validation_core.diagnosis.questions import Answers, unanswered
+from validation_core.diagnosis.questions import Answers, Asked, unanswered
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES
 from validation_core.tables import Upload
@@ -36,25 +36,27 @@ if TYPE_CHECKING:
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
-def as_json(found: Diagnosis, answers: Answers) -> str:
+def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> str:
     """One JSON object; NaN and infinities, which JSON has no word for, are null.
 
     `where`, `cause` and `sensitivity` begin with what the verdict's own tests say and go on with
     the answers; everything that was worked out stands under `answers` by the name of its
-    question, and why a question has none, where nothing could be worked out, under `left_out`.
+    question, and why a question has none under `left_out`.
 
     Args:
         found: the verdict with what it rests on.
         answers: by the name of their questions. They speak of parameters by index: `names` and
             `x_names` beside them say which is which.
+        asked: which questions were asked; by default those that these answer.
     """
     document = found.to_json()
+    why = (asked or Asked.only(answers)).why
     for answer in answers.values():
         answer.complete(document, found)
     return dumps(
         {
             **document,
-            "card": card(found, answers).to_json(),
+            "card": card(found, answers, asked).to_json(),
             "names": list(found.upload.names),
             "x_names": list(found.upload.x_names),
             "answers": {
@@ -66,9 +68,7 @@ def as_json(found: Diagnosis, answers: Answers) -> str:
                 for name, answer in answers.items()
             },
             "left_out": {
-                question.name: reason
-                for question in unanswered(answers)
-                if (reason := question.obstacle(found.upload)) is not None
+                question.name: why(question, found.upload) for question in unanswered(answers)
             },
             "versions": library_versions(),
         }

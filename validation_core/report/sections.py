@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
 from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion
+from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.figures.alt import described
 from validation_core.figures.diagnosis import pictures
@@ -112,6 +112,8 @@ class _Told(NamedTuple):
     when: datetime
     rows: int
     """Of a table, the most that is shown."""
+    asked: Asked | None = None
+    """Which questions were asked; these answers alone, where nothing is said."""
 
 
 class _Section(NamedTuple):
@@ -201,7 +203,7 @@ def _headline(found: Diagnosis) -> str:
 def _verdict(told: _Told) -> Iterator[str]:
     diagnosis = told.found
     yield f'<h1 class="eyebrow">Is this posterior right? · {escape(told.path)}</h1>'
-    yield card.html(card_of(diagnosis, told.answers), words="")
+    yield card.html(card_of(diagnosis, told.answers, told.asked), words="")
     yield f'<p class="eyebrow">{escape(read_line(diagnosis))}</p>'
 
 
@@ -237,9 +239,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
 def _panel(told: _Told, panel: AnyQuestion, places: _FigurePlaces) -> Iterator[str]:
     panel_answer = told.answers.get(panel.name)
     if panel_answer is None:
-        why = panel.obstacle(told.found.upload)
-        sentence = why or "This was not finished when the report was made."
-        yield f'<p class="aside">{escape(sentence)}</p>'
+        yield f'<p class="aside">{escape(_why(told, panel))}</p>'
         return
     first, *more = panel_answer.describe(told.found) or ("Nothing to report.",)
     figures = panel_answer.figures(told.found)
@@ -247,6 +247,14 @@ def _panel(told: _Told, panel: AnyQuestion, places: _FigurePlaces) -> Iterator[s
     yield f'<p class="lead">{escape(first)}</p>'
     yield places.of(figures[:shown])
     yield _folded("More", _more(told, panel, panel_answer, more, places.of(figures[shown:])))
+
+
+def _why(told: _Told, panel: AnyQuestion) -> str:
+    """Why a question has no answer: what still ran will not run on in a file."""
+    asked, upload = told.asked or Asked.only(told.answers), told.found.upload
+    if asked.state(panel, upload) == "running":
+        return "This was not finished when the report was made."
+    return asked.why(panel, upload)
 
 
 def _more(

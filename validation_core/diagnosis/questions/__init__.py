@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from validation_core import keys
 from validation_core.diagnosis.questions.base import (
+    ALIASES,
     Answer,
     Answers,
     AnyAnswer,
     AnyQuestion,
     AnyStudy,
+    Asked,
     Names,
     Question,
     Rows,
@@ -35,12 +37,14 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 __all__ = [
+    "ALIASES",
     "QUESTIONS",
     "Answer",
     "Answers",
     "AnyAnswer",
     "AnyQuestion",
     "AnyStudy",
+    "Asked",
     "Names",
     "Question",
     "Rows",

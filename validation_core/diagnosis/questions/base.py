@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 __all__ = [
+    "ALIASES",
     "Answer",
     "Answers",
     "AnyAnswer",
     "AnyQuestion",
     "AnyStudy",
+    "Asked",
     "Interval",
     "Json",
     "Names",
@@ -134,7 +136,7 @@ for row in answer.rows():
 
 def _capital(text: str) -> str:
     """A sentence's first letter; `q` stays small, as the density is written."""
-    return text if text.startswith("q ") else text[:1].upper() + text[1:]
+    return text if text.startswith(("q ", "q's ")) else text[:1].upper() + text[1:]
 
 
 def short_name(name: str, letters: int, *, ends: bool = False) -> str:
@@ -364,3 +366,55 @@ AnyStudy = TableStudy[Any]
 """Whatever the result: several are asked at once, and each reads its own."""
 Answers = Mapping[str, AnyAnswer]
 """Answers by the name of their question."""
+
+ALIASES: Mapping[str, str] = {
+    "calibration": "size",
+    "where_x": "over_x",
+    "where_theta": "in_theta",
+    "type1_error": "checker",
+}
+"""Words of the field for questions that files and addresses call shorter."""
+
+Open = Literal["impossible", "running", "not asked", "not ended"]
+"""Why a question has no answer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked beyond the verdict, so that a question without an answer can say why."""
+
+    names: frozenset[str] | None = None
+    """Of the questions that were asked; None for all."""
+    running: frozenset[str] = frozenset()
+    """Of those that are being worked out at this moment."""
+    how: str = "--answers NAME"
+    """How one that was not asked is asked: with its name for NAME."""
+
+    @classmethod
+    def only(cls, answers: Answers) -> Asked:
+        """That nothing else was asked than what these answer."""
+        return cls(frozenset(answers))
+
+    def state(self, question: AnyQuestion, upload: Upload) -> Open:
+        """Why a question has no answer."""
+        if question.obstacle(upload) is not None:
+            return "impossible"
+        if question.name in self.running:
+            return "running"
+        asked = self.names is None or question.name in self.names
+        return "not ended" if asked else "not asked"
+
+    def why(self, question: AnyQuestion, upload: Upload) -> str:
+        """The same in a sentence."""
+        words: dict[Open, str] = {
+            "impossible": question.obstacle(upload) or "",
+            "running": "Being worked out.",
+            "not asked": f"Not asked ({self.how.replace('NAME', _asked_as(question.name))}).",
+            "not ended": "Not worked out: its job did not end.",
+        }
+        return words[self.state(question, upload)]
+
+
+def _asked_as(name: str) -> str:
+    """The word of the field for a question, where there is one."""
+    return next((word for word, short in ALIASES.items() if short == name), name)

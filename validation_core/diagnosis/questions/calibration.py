@@ -141,7 +141,7 @@ class _HowWrong(Question["_CalibrationErrors"]):
             sentences.append(_worst(off[0], names.theta, result.k))
             sentences += _others(off, parameters, names.theta, claims)
         elif parameters:
-            sentences += _bounded(parameters)
+            sentences += _together(parameters, claims, names) + _bounded(parameters)
         free = claims is None or claims.found
         sentences += (_wider(parameters, names.theta) if free else []) or _blind(
             parameters, names.theta
@@ -870,6 +870,21 @@ def _others(
 def _listed(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> str:
     more = f" and {len(parameters) - _NAMED} more" if len(parameters) > _NAMED else ""
     return ", ".join(_called(names, errors.index) for errors in parameters[:_NAMED]) + more
+
+
+def _together(
+    parameters: Sequence[_ParameterErrors], claims: Claims | None, names: Names
+) -> list[str]:
+    """How q is wrong where no parameter by itself is; nothing where nothing is claimed."""
+    if claims is None or not claims.found:
+        return []
+    pair = claims.clearest_of("pairs")
+    if pair is not None and len(pair.which) == 2:
+        first, second = (_called(names.theta, which) for which in pair.which)
+        return [f"Each parameter alone looks right; {first} and {second} together do not."]
+    which = "Each parameter alone" if len(parameters) > 1 else _called(names.theta, 0)
+    clearest = claims.clearest(names.theta, names.x)
+    return [f"{which} looks right over all x. Clearest error: {clearest}."]
 
 
 def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:

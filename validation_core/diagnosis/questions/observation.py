@@ -62,10 +62,42 @@ if TYPE_CHECKING:
 Where = int | Sequence[float] | None
 """A row counted from 0; an observation of M numbers; or None: the upload's own or the middle."""
 
-_middles: WeakKeyDictionary[Upload, int] = WeakKeyDictionary()  # a page asks again and again
+# A page asks again and again.
+_middles: WeakKeyDictionary[Upload, int] = WeakKeyDictionary()
+_standings: WeakKeyDictionary[Upload, smoothing.Standing] = WeakKeyDictionary()
 
 FEWEST = 50
 """Rows below which half of them teach a local classifier nothing."""
+_FAR, _APART = 3.0, 0.5
+
+
+def unlike(upload: Upload) -> str | None:
+    """That the table's own observation is unlike every simulation, in words; None where it is not.
+
+    The rule: its nearest row is farther away than any looked-at row (300 of them, or all) is from
+    its own nearest other row, at least 3 times as far as is usual, and at least 0.5 sd a column.
+    If x_o came from the simulator, it would be exchangeable with the rows: the chance that it is
+    the farthest of n + 1 is 1 / (n + 1), 0.3% for 300. The factor and the distance keep silent
+    where that means little: in many dimensions all distances are alike, and rows of integers
+    have no distance from their doubles.
+    """
+    if upload.observed is None or not isinstance(upload.data, PosteriorTable):
+        return None
+    if upload not in _standings:
+        x = upload.observed[0]
+        _standings[upload] = smoothing.standing(upload.data.x, np.asarray(x, np.float64))
+    return _unlike(_standings[upload])
+
+
+def _unlike(standing: smoothing.Standing | None) -> str | None:
+    if standing is None or standing.farther > 0:
+        return None
+    if standing.nearest < max(_FAR * standing.usual, _APART):
+        return None
+    return (
+        f"Your observation is unlike every simulation: its nearest is {standing.nearest:.2g} sd "
+        f"away (usual: {standing.usual:.2g}). This diagnosis says nothing about q there."
+    )
 
 
 class Observation(Question["AtObservation"]):
@@ -140,6 +172,8 @@ class Observation(Question["AtObservation"]):
         if result.local is not None:
             local = result.local
             own = local.site.kind == "observed"
+            if (warning := _unlike(local.site.standing)) is not None:
+                sentences.append(warning)
             if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
                 sentences += _answer(local, theta)
             else:
@@ -174,7 +208,10 @@ class Observation(Question["AtObservation"]):
         local = () if result.local is None else _local_figures(result.local.test, names.theta)
         return local if result.ball is None else (*local, _ball_drawn(result.ball, names.theta))
 
-    def finds(self, result: AtObservation, claims: Claims | None = None) -> bool:
+    def finds(self, result: AtObservation, claims: Claims | None = None) -> bool | None:
+        """None, too, for an observation unlike every simulation: nothing is known of q there."""
+        if result.local is not None and _unlike(result.local.site.standing) is not None:
+            return None
         if claims is None or result.local is None:
             return result.finds
         own = result.local.site.kind == "observed"

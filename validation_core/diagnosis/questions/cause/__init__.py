@@ -152,7 +152,7 @@ class _Cause(Question["LikelyCause"]):
             {
                 **_candidate_cells(candidate),
                 **_finding_cells(finding, names.theta),
-                "next": _next_steps(candidate.cause, candidate.strength.shape)[0],
+                "next": steps_for(candidate.cause, candidate.strength.shape)[0],
             }
             for candidate in result.causes
             for finding in candidate.evidence or (None,)
@@ -419,7 +419,7 @@ def _cause_of(
         logs=tuple(int(columns[j]) for j in ready.ranked.logs),
         used=few.q.shape,
         full=table.q.shape,
-        next_steps=_next_steps(name, causes[0].strength.shape),
+        next_steps=steps_for(name, causes[0].strength.shape),
         seconds=time.perf_counter() - start,
         places=likeness.places.astype(np.float32),
         place_of=np.array([order.index(sets.variants[v].cause) for v in sets.of], np.float32),
@@ -586,7 +586,7 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
     "bias": (
         "Train longer or at a smaller learning rate, and look whether the bias shrinks.",
         "Give x to the network standardised, or by better summary statistics.",
-        "Simulate more where the error follows x.",
+        "Check that theta is turned back to its own units after training.",
     ),
     "too_wide": (
         "Train longer: an estimator that has not converged is too wide.",
@@ -674,7 +674,7 @@ def _cause_title(cause: str, shape: str) -> str:
     return SHAPES.get(shape, TITLES[cause])
 
 
-def _next_steps(name: str, shape: str) -> tuple[str, ...]:
+def steps_for(name: str, shape: str) -> tuple[str, ...]:
     """What to do, with what suits this shape first."""
     actions, first = NEXT_STEPS[name], _FIRST.get(shape, 0)
     # Of what is unclear the shape is a guess, and a shape speaks of its own cause only.
