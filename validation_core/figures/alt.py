@@ -129,8 +129,10 @@ def _mark(mark: Mark, panel: Panel, name: str) -> str:
         place = _written(float(value), axis)
         return f"{name if name != place else 'line'} at {place}"
     if isinstance(mark, Band | HBand):
-        low, high = float(np.nanmin(_array(mark.low))), float(np.nanmax(_array(mark.high)))
-        return f"{name}: {_written(low, y)} to {_written(high, y)}"
+        lows, highs = (side[np.isfinite(side)] for side in map(_array, (mark.low, mark.high)))
+        if not (lows.size and highs.size):
+            return f"{name}: not known"
+        return f"{name}: {_written(float(lows.min()), y)} to {_written(float(highs.max()), y)}"
     if isinstance(mark, Heat):
         return _heat(mark, panel, name)
     if isinstance(mark, Bars):

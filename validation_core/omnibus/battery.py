@@ -529,7 +529,7 @@ def _over_x(part: _BlockStatistics, picked: NDArray[np.float32]) -> NDArray[np.f
 
 def _of_count(count: Array, expected: Array) -> Array:
     """A normal |z| as improbable as counts (B, F) that are Poisson's, too large or too small."""
-    whole = np.round(count)
+    whole = np.round(count).astype(np.float64)  # a single float ends at 1e-45
     p = np.minimum(pdtrc(np.maximum(whole - 1, 0), expected), pdtr(whole, expected))
     p = np.where(whole < 1, pdtr(0, expected), p)
     return np.asarray(-ndtri(np.clip(p, 1e-300, 0.5)))

@@ -164,7 +164,8 @@ def _by_scores(u: Array) -> Array:
     """Ranks (3, n) from ranks (n,): without width, without bias, without either."""
     z = normal_scores(np.clip(u, _EDGE, 1 - _EDGE)).astype(np.float64)
     bias, sd = z.mean(), max(float(z.std()), _EDGE)
-    return np.asarray(ndtr(np.stack([z / sd, z - bias, (z - bias) / sd])), np.float32)
+    freed = ndtr(np.stack([z / sd, z - bias, (z - bias) / sd]))
+    return np.clip(freed, _EDGE, 1 - _EDGE).astype(np.float32)
 
 
 def _by_values(truth: Array, draws: Array) -> Array:

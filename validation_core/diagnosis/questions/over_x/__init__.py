@@ -161,9 +161,10 @@ class _OverX(Question["_ErrorsOverX"]):
     def figures(
         self, result: _ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        """The worst places, at most six: a curve along a coordinate, a heat map over two."""
+        """The worst places whose sizes are told, at most six: a curve along a coordinate, a heat
+        map over two."""
         theta, x_names = names
-        places = [place for place in result.judged(claims).worst if place.picture is not None]
+        places = [place for place in result.judged(claims).worst if _drawn(place)]
         return tuple(_figure(place, theta, x_names) for place in places[:_MOST])
 
     def finds(self, result: _ErrorsOverX, claims: Claims | None = None) -> bool:
@@ -969,6 +970,14 @@ _MEANING = {
     "width": "Above 1, q is too wide there; below 1, too narrow.",
     "learned": "Away from 0, a classifier tells true values from q's draws there.",
 }
+
+
+def _drawn(place: _OverXPlace) -> bool:
+    """Whether a place has a size to draw: beyond the reach of the draws no width has."""
+    if place.picture is None:
+        return False
+    values = place.picture.sizes[1 if isinstance(place.picture, _OverXCurve) else 0]
+    return bool(np.isfinite(values).any())
 
 
 def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
