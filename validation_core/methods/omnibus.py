@@ -96,6 +96,7 @@ class Omnibus(Method):
     """
 
     name: ClassVar[str] = "omnibus"
+    version: ClassVar[int] = 2
     title: ClassVar[str] = "Relabelling within x"
     paper: ClassVar[Paper] = Paper(
         "NPT Lab",
