@@ -158,8 +158,29 @@ ERRORS: Mapping[str, Error] = {
         lambda z, e, x, rng: (z, _of_first(
             e, lambda one: one * _first(np.exp(0.4 * x[:, 0])))), 1.0),
     "bias .1 sd in one of four": Error(
-        lambda z, e, x, rng: (z, _of_first(e, lambda one: one + 0.1)), 0.6, d=4),
+        lambda z, e, x, rng: (z, _of_first(e, lambda one: one + 0.1)), 0.55, d=4),
+    "shift of .12 sd along the diagonal of six": Error(
+        lambda z, e, x, rng: (z, e + 0.12 / np.sqrt(6)), 0.5, d=6),
+    "width exp(.07 x_7) of ten x": Error(
+        lambda z, e, x, rng: (z, _of_first(
+            e, lambda one: one * _first(np.exp(0.07 * x[:, 6])))), None, d=10),
+    "two modes merged": Error(lambda z, e, x, rng: (_bimodal(z, rng), e), 0.6),
+    "5 of 1000 true values 30 sd away": Error(
+        lambda z, e, x, rng: (z + 30 * (np.arange(N) % 200 == 7)[:, None], e), 0.95),
+    "draws on a grid of .1 sd": Error(
+        lambda z, e, x, rng: (z, np.round(x[:, None] + e, 1) - x[:, None]), 0.95),
+    "1% of one parameter's draws outside the prior": Error(
+        lambda z, e, x, rng: (z, _of_first(
+            e, lambda one: np.where(rng.random(one.shape) < 0.01, 9.0, one))), 0.95),
 }  # fmt: skip
+
+
+def _bimodal(z: Array, rng: np.random.Generator, apart: float = 0.85) -> Array:
+    """The first parameter in two modes, of mean 0 and variance 1."""
+    out = np.array(z)
+    side = rng.choice([-1.0, 1.0], len(z))
+    out[:, 0] = apart * side + np.sqrt(1 - apart**2) * z[:, 0]
+    return out
 
 
 def wrong(name: str, trial: int) -> PosteriorTable:

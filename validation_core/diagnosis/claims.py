@@ -132,9 +132,15 @@ class Claims:
         """That q's mass is wrong somewhere in theta, by any learned score."""
         return self.result.p(lambda one: one.family == "learned")
 
-    def over_x(self) -> float:
-        """That something changes over x, beyond errors that are alike at every x."""
-        return self._named(lambda one: "over_x" in one.family)
+    def over_x(self, parameter: int | None = None) -> float:
+        """That something, or a parameter's own ranks, change over x, beyond what is alike at
+        every x."""
+        return self._named(
+            lambda one: (
+                "over_x" in one.family
+                and (parameter is None or (one.of == "theta" and one.which == (parameter,)))
+            )
+        )
 
     def place(self, kind: str, parameter: int, along: str, which: int) -> float:
         """That one error changes along one coordinate of x.

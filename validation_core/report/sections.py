@@ -213,7 +213,7 @@ def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
         {
             "Claims of": family["title"],
             "adjusted p-value": pvalue_text(family["pvalue"]),
-            "Clearest claim": family["claim"],
+            "Clearest claim": family["sentence"] or family["claim"],
             "|z|": f"{family['z']:.2f}",
             "Claims": family["claims"],
         }

@@ -953,7 +953,7 @@ def _adjusted(departure: _Departure, claims: Claims) -> float:
     """Its p in the verdict's family."""
     what, at = departure.finding.what, departure.finding.at
     if what in ("follows_x", "spread_x"):
-        return claims.over_x()
+        return claims.over_x(at[0] if at else None)
     if what in ("bias", "width"):
         return claims.parameter(at[0])
     return claims.together()
