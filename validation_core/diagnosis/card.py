@@ -431,7 +431,19 @@ def _how_wrong(seen: _Seen) -> str:
     if seen.worst is None and seen.diagnosis.claims is None and seen.by_ranks:
         return _of_ranks(seen)
     one = _HOW_WRONG[kind](seen)
-    return f"{_of_several(seen, same)} Worst is {one}" if len(same) > 1 else one
+    if len(same) > 1:
+        one = f"{_of_several(seen, same)} Worst is {one}"
+    return f"{one}{_also_off(seen)}"
+
+
+def _also_off(seen: _Seen) -> str:
+    """Which other parameters are off, in another way than is told."""
+    told = {*seen.problem.parameters, *(errors.index for errors in seen.same_way)}
+    others = [seen.called(errors.index) for errors in seen.off if errors.index not in told]
+    if not others or seen.problem.kind in ("mass", "test"):
+        return ""
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    return f" Also off: {', '.join(others[:_NAMED])}{more}."
 
 
 def _of_several(seen: _Seen, same: Sequence[_ParameterErrors]) -> str:
@@ -684,6 +696,8 @@ def _cause(seen: _Seen) -> str:
     result = seen.of(_Cause)
     if result is None:
         return seen.why_not(_Cause())
+    if seen.magnitude is not None and not result.faults and result.cause not in _OUTSIDE:
+        return _CAUSE_OF_MAGNITUDE[seen.magnitude.family]
     against = {"q is too wide": "too_narrow", "q is too narrow": "too_wide"}
     finding = _found(seen)
     if finding and not result.faults and result.cause in ("none", against.get(finding)):
@@ -703,6 +717,13 @@ def _found(seen: _Seen) -> str:
 _BY_KIND = {
     "mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear", "magnitude": "unclear"
 }  # fmt: skip
+_OUTSIDE = ("support_leak", "spurious_mode")
+"""Causes that put draws where no true value lies."""
+_CAUSE_OF_MAGNITUDE: Mapping[Family, str] = {
+    "outliers": "Some true values lie far outside q; why cannot be told from the table.",
+    "spacing": "The draws or the true values are rounded or repeated.",
+    "support": "q has draws where no true value lies; why cannot be told from the table.",
+}
 _OF_MAGNITUDE: Mapping[Family, str] = {
     "outliers": "Look at the rows of these true values: a failed simulation, another unit, or a "
     "prior wider than the one q was trained on?",

@@ -24,7 +24,7 @@ TITLES: Mapping[Family, str] = {
     "together": "Weak errors of several parameters together",
     "norm": "Distance from q's centre, all parameters together",
     "outliers": "True values or draws far out",
-    "spacing": "Rounded or repeated values",
+    "spacing": "Distance to the nearest draw",
     "support": "Draws outside the range of all true values",
     "densities": "Log densities that came with the table",
     "learned": "Learned scores",
@@ -53,6 +53,7 @@ _KINDS = {
     "gap": "distance to the nearest draw",
     "range": "range",
 }
+_TIED = 0.01  # shares of equal numbers differ by more where numbers are rounded or repeated
 EXPLAINED = "not claimed: q is wrong, but errors of other kinds would explain this one"
 """Of a family that is rejected, none of whose claims is under its own null."""
 UNNAMED = "q is wrong, and no kind of error stands out by itself"
@@ -261,15 +262,19 @@ class Claims:
         if at is None or self.result.claims[at].family not in _MAGNITUDES:
             return None
         claim, sentence = self.result.claims[at], self._sentence(at, names)
-        if claim.family == "outliers" and not self._gross(at):
+        if not self._gross(at):
             return None
         assert sentence is not None, "magnitudes have their numbers"
         return Magnitude(claim.family, claim.which[0], sentence)
 
     def _gross(self, at: int) -> bool:
-        """Whether outliers are more than tails: true values beyond the farthest bound."""
-        bound, count, expected = self.result.numbers[at][:3]
-        return bool(bound == FAR[-1] and count > expected)
+        """Whether outliers are more than tails, beyond the farthest bound; whether distances are
+        those of equal numbers."""
+        family, numbers = self.result.claims[at].family, self.result.numbers[at]
+        if family == "outliers":
+            bound, count, expected = numbers[:3]
+            return bool(bound == FAR[-1] and count > expected)
+        return family != "spacing" or bool(abs(numbers[0] - numbers[1]) > _TIED)
 
     def _sentence(self, at: int, names: Sequence[str]) -> str | None:
         """A claim about magnitudes with its numbers; None for any other."""
@@ -299,19 +304,19 @@ def _outliers(name: str, numbers: Array) -> str:
 
 def _spacing(name: str, numbers: Array) -> str:
     tied, usual, apart, between = numbers[:4]
-    if usual > tied + 0.01:
+    if usual > tied + _TIED:
         return (
             f"{name}: {usual:.1%} of q's draws equal another draw at their x, {tied:.1%} of true "
             "values do: q's draws are rounded or repeated."
         )
-    if tied > usual + 0.01:
+    if tied > usual + _TIED:
         return (
             f"{name}: {tied:.1%} of true values equal a draw of q, {usual:.1%} of draws equal "
             "another one: true values are rounded as draws are not."
         )
     return (
         f"{name}: the nearest draw is typically {apart:.2g} robust sd from a true value, "
-        f"{between:.2g} from another draw: q's draws lie on a grid or in clusters."
+        f"{between:.2g} from another draw."
     )
 
 

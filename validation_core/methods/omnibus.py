@@ -40,7 +40,7 @@ _SHORT: Mapping[Family, str] = {
     "pairs": "Pairs",
     "together": "Together",
     "outliers": "Outliers",
-    "spacing": "Rounding",
+    "spacing": "Nearest draw",
     "support": "Outside range",
     "norm": "From q's centre",
     "densities": "Densities",
