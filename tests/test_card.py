@@ -16,8 +16,9 @@ from validation_core.diagnosis.card import _typeset, card
 from validation_core.diagnosis.questions import answered, by_name
 from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.tasks import hold, keep
+from validation_core.figures import card as draw
 from validation_core.figures import svg
-from validation_core.figures.marks import Axis, Line, Panel, Points, over
+from validation_core.figures.marks import Axis, Line, Note, Panel, Points, over
 from validation_core.methods import SBC
 from validation_core.report import card as shown
 from validation_core.tables import Upload
@@ -203,7 +204,7 @@ def test_parameters_that_are_off_alike_are_counted(tmp_path):
     narrow = {"theta": theta, "x": rng.standard_normal((300, 1)), "theta_q": q}
     wrong = words(asked(narrow, ("size",), tmp_path / "narrow"))[0]["How wrong"]
     assert re.match(r"All 5 parameters too narrow \(0\.5\d to 0\.6\d times the width", wrong)
-    assert re.search(r"Worst is theta_[1-5]: ", wrong)
+    assert re.search(r"Clearest is theta_[1-5]: ", wrong)
     high = narrow | {"theta_q": 0.7 + rng.standard_normal((300, 40, 5))}
     wrong = words(asked(high, ("size",), tmp_path / "high"))[0]["How wrong"]
     assert re.match(
@@ -306,3 +307,14 @@ def test_ticks_tell_numbers_of_any_size_apart():
                            y=Axis((0, 1), "y", percent=True)), 400)  # fmt: skip
     (at,) = re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>100%<', framed)
     assert float(at) + 2 * 6.6 <= 400
+
+
+def test_the_picture_marks_the_number_that_the_sentence_quotes():
+    """Ranks are smoothed for the sentence, not for the curve: one of the two would read 1% off."""
+    ranks = np.linspace(0.01, 0.99, 60)
+    shown = draw.coverage(ranks, "a", marked=(0.8, 0.64)).picture
+    (note,) = [mark for mark in shown.marks if isinstance(mark, Note)]
+    assert note.words == "80% intervals hold 64%"
+    shown = draw.quantiles(ranks, "a", below=0.633).picture
+    (note,) = [mark for mark in shown.marks if isinstance(mark, Note)]
+    assert note.words == "63% lie below q's median"

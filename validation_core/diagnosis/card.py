@@ -287,12 +287,13 @@ class _Seen:
 
     @cached_property
     def mode(self) -> int | None:
-        """The parameter in which q misses a mode, where the cause says so."""
+        """The parameter in which q misses a mode or has one too many, where the cause says so."""
         result = self.of(_Cause)
-        if result is None or result.cause != "missing_mode":
+        if result is None or result.cause not in ("missing_mode", "spurious_mode"):
             return None
-        at = [finding.at[0] for finding in result.causes[0].evidence if finding.at]
-        return at[0] if at else None
+        first = result.causes[0].evidence[0]
+        counted = result.cause == "missing_mode" or first.what == "minor"
+        return first.at[0] if counted and first.at else None
 
     @cached_property
     def problem(self) -> _Problem:
@@ -432,18 +433,31 @@ def _how_wrong(seen: _Seen) -> str:
         return _of_ranks(seen)
     one = _HOW_WRONG[kind](seen)
     if len(same) > 1:
-        one = f"{_of_several(seen, same)} Worst is {one}"
+        one = f"{_of_several(seen, same)} Clearest is {one}"
     return f"{one}{_also_off(seen)}"
 
 
 def _also_off(seen: _Seen) -> str:
     """Which other parameters are off, in another way than is told."""
     told = {*seen.problem.parameters, *(errors.index for errors in seen.same_way)}
-    others = [seen.called(errors.index) for errors in seen.off if errors.index not in told]
+    others = [_off(seen, errors) for errors in seen.off if errors.index not in told]
     if not others or seen.problem.kind in ("mass", "test"):
         return ""
     more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
     return f" Also off: {', '.join(others[:_NAMED])}{more}."
+
+
+def _off(seen: _Seen, errors: _ParameterErrors) -> str:
+    """`theta_3 (too high)`: a parameter and in which ways it is off, as far as that is told."""
+    side = _side(errors.bias, 0.0)
+    ways = [
+        *(["too high" if side > 0 else "too low"] if side else []),
+        *([f"too {errors.misfit}"] if errors.misfit else []),
+        *(["wrong skew"] if errors.skewed else []),
+        *([f"tails too {errors.tails}"] if errors.tails else []),
+    ]
+    name = seen.called(errors.index)
+    return f"{name} ({', '.join(ways)})" if ways else name
 
 
 def _of_several(seen: _Seen, same: Sequence[_ParameterErrors]) -> str:
@@ -569,14 +583,20 @@ def _width_there(place: _OverXPlace) -> str:
 
 def _of_mode(seen: _Seen) -> str:
     result = seen.of(_Cause)
-    assert result is not None, "a missed mode is the cause's own"
+    assert result is not None, "a mode is the cause's own"
     finding = result.causes[0].evidence[0]
-    name = seen.called(seen.problem.parameters[0])
-    theirs = "almost none" if (finding.right or 0) < 0.005 else _percent(finding.right or 0)
+    name, of_q = seen.called(seen.problem.parameters[0]), finding.right or 0.0
+    ends = f"({100 * finding.low:.0f} to {100 * finding.high:.2g}%)"
+    if result.cause == "spurious_mode":
+        true = "almost no" if finding.value < 0.005 else _percent(finding.value)
+        return (
+            f"{name}: {_percent(of_q)} of q's draws lie in a group of their own, with {true} true "
+            f"values {ends}."
+        )
+    theirs = "almost none" if of_q < 0.005 else _percent(of_q)
     return (
-        f"{name}: {_percent(finding.value)} of true values lie in a group of their own "
-        f"({100 * finding.low:.0f} to {100 * finding.high:.0f}%), where q puts {theirs} of its "
-        "draws."
+        f"{name}: {_percent(finding.value)} of true values {ends} lie in a group of their own, "
+        f"where q puts {theirs} of its draws."
     )
 
 
@@ -754,6 +774,8 @@ def _steps(seen: _Seen) -> tuple[str, ...]:
         steps = list(steps_for(cause, result.causes[0].strength.shape))
     else:
         steps = list(steps_for(_BY_KIND.get(problem.kind) or _provisional(seen), ""))
+    if seen.magnitude is not None and cause in ("unclear", "none"):
+        steps = []
     if unread := _unread(seen):
         that = "it reaches" if len(unread) == 1 else "they reach"
         inputs = _listed(unread, seen.names.x)
@@ -809,8 +831,8 @@ def _unseen(seen: _Seen, state: State) -> _Content:
         _Fact("Still possible", _possible(seen)),
         _Fact(
             "Could be missed",
-            f"A bias of {by}{size:.2g} posterior sd{where} would be found in 80 of 100 such "
-            "tables; smaller ones more rarely.",
+            f"A bias below {by}{size:.2g} posterior sd{where}: one of that size would be found in "
+            "80 of 100 such tables.",
         ),
         _Fact("Where", _nowhere(seen)),
     )
@@ -879,7 +901,7 @@ _QUIET_SAMPLES = (
 def _at_observation(own: bool) -> str:
     if own:
         return "Open At my observation: the verdict is an average over x, yours may differ."
-    return "Bring your own observation x_o: the verdict is an average over x, there it may differ."
+    return "Bring your own observation x_o: the verdict is an average over all x; q may err there."
 
 
 def _smallest(seen: _Seen) -> tuple[float, int, bool]:
@@ -920,7 +942,8 @@ def _nowhere(seen: _Seen) -> str:
     if not sees:
         return "No place in x stands out."
     return (
-        f"No place in x stands out. An error at a fifth of x would have to be about "
+        "No place in x stands out. An error in one region with a fifth of the simulations would "
+        "have to be about "
         f"{max(sees):.2g} posterior sd to be found: fewer rows lie there."
     )
 
@@ -975,9 +998,14 @@ def _picture(seen: _Seen) -> Drawn:
         truth, draws = _residuals(seen, rows)
         return draw.overlay(truth[:, 0], draws[..., 0], names[0], where)
     ranks = _ranks(table, problem.parameters[0], rows)
+    worst = seen.worst if rows is None else None
     if problem.kind == "bias":
-        return draw.quantiles(ranks, names[0], where)
-    return draw.coverage(ranks, names[0], where)
+        below = None if worst is None else worst.below_median.estimate
+        return draw.quantiles(ranks, names[0], where, below)
+    if worst is None:
+        return draw.coverage(ranks, names[0], where)
+    rate = max(worst.coverage, key=lambda rate: rate.excess)
+    return draw.coverage(ranks, names[0], where, (rate.level, rate.covers.estimate))
 
 
 def _plain(seen: _Seen) -> bool:

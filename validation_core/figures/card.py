@@ -167,65 +167,78 @@ def samples(data: TwoSamples, names: Sequence[str] = ()) -> Drawn:
     return Drawn(title, plane, f"{caption}{shown}")
 
 
-def coverage(ranks: Array, name: str, where: str = "") -> Drawn:
+def coverage(
+    ranks: Array, name: str, where: str = "", marked: tuple[float, float] | None = None
+) -> Drawn:
     """How often q's central intervals hold the true value, against what they promise.
 
     Args:
         ranks: of the true values among q's draws, in (0, 1): (n,).
         name: of the parameter.
         where: which rows; empty for all.
+        marked: the level, and the share that intervals of it hold, which a sentence beside the
+            picture quotes; None marks half.
     """
     needed = 2 * np.abs(ranks - 0.5)
     share = np.searchsorted(np.sort(needed), _GRID, side="right") / len(needed)
-    half = float(share[len(_GRID) // 2])
-    note = f"50% intervals hold {half:.0%}"
+    level, held = marked or (0.5, float(share[len(_GRID) // 2]))
     return _diagonal(
         share,
         len(ranks),
+        (level, held),
         f"nominal intervals of {name}",
         "share of true values inside",
-        note,
+        f"{level:.0%} intervals hold {held:.0%}",
         f"How often q's intervals of {name} hold the true value{where}",
         "Below the dashed line q is too narrow, above it too wide.",
     )
 
 
-def quantiles(ranks: Array, name: str, where: str = "") -> Drawn:
+def quantiles(ranks: Array, name: str, where: str = "", below: float | None = None) -> Drawn:
     """The share of true values below each of q's quantiles.
 
     Args:
         ranks: of the true values among q's draws, in (0, 1): (n,).
         name: of the parameter.
         where: which rows; empty for all.
+        below: share below q's median that a sentence beside the picture quotes.
     """
     share = np.searchsorted(np.sort(ranks), _GRID, side="right") / len(ranks)
-    note = f"{share[len(_GRID) // 2]:.0%} lie below q's median"
+    half = float(share[len(_GRID) // 2]) if below is None else below
     return _diagonal(
         share,
         len(ranks),
+        (0.5, half),
         f"quantile of q for {name}",
         "share of true values below",
-        note,
+        f"{half:.0%} lie below q's median",
         f"True values below each quantile of q{where}",
         "Above the dashed line q sits too high, below it too low.",
     )
 
 
 def _diagonal(
-    share: Array, n: int, along: str, up: str, note: str, title: str, reading: str
+    share: Array,
+    n: int,
+    marked: tuple[float, float],
+    along: str,
+    up: str,
+    note: str,
+    title: str,
+    reading: str,
 ) -> Drawn:
     low, high = ecdf_band(n, 0.95, _GRID)
-    middle = len(_GRID) // 2
-    above = share[middle] > 0.5
+    at, value = marked
+    above = value > at
     panel = Panel(
         [
             Band(_GRID, np.clip(_GRID + low, 0, 1), np.clip(_GRID + high, 0, 1), opacity=0.3),
             Line([0, 1], [0, 1], color=style.NULL, dash="dash", width=1.2),
             Line(_GRID, share, color=style.P, width=2.6),
-            Points([0.5], [share[middle]], color=style.P, size=8),
+            Points([at], [value], color=style.P, size=8),
             Note(
-                0.5,
-                float(share[middle]),
+                at,
+                value,
                 note,
                 color=style.P,
                 anchor="end" if above else "start",
