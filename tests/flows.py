@@ -29,8 +29,10 @@ ERRORS = (
     "shift", "small shift", "narrow", "one of two narrow", "wide", "pair", "part of x",
     "ignores x_2", "outliers", "mode",
 )  # fmt: skip
-_LARGE = ("300 parameters", "5,000 rows")
+LARGE = ("300 parameters", "5,000 rows")
 _SOON = ("none", "one: size", "one: over_x", "method: sbc", "method: omnibus", "usual")
+_EVERYWHERE = ("omnibus", "sbc", "c2st")
+"""Methods asked alone of every kind of table; others take turns, since they share their way."""
 _SHIFT = 3.0  # posterior sds by which q is wrong where it is
 
 
@@ -53,8 +55,12 @@ def possible(kind: str, state: str, way: str = "none") -> bool:
 
     Many rows are enough data, few are not.
     """
-    if kind in _LARGE and way not in _SOON:
+    if kind in LARGE and way not in _SOON:
         return False
+    what, _, name = way.partition(": ")
+    if what == "method" and name not in _EVERYWHERE:
+        turn = KINDS.index(kind) + list(METHODS).index(name)
+        return turn % 2 == 0 and possible(kind, state)
     if state == "not enough data":
         return kind not in ("5,000 rows", "with groups", "x_o far away", "with x_o")
     return kind != "30 rows" or state == "problem found"

@@ -416,7 +416,7 @@ MAGNITUDES: dict[str, tuple[Family, Planted]] = {
 
 
 @pytest.mark.parametrize("error", MAGNITUDES)
-@pytest.mark.parametrize("tables", [4, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tables", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_errors_that_leave_ranks_as_they_are_are_found_and_named(error, tables):
     """N = 1000, K = 100, D = 3, without learned scores, which would take a share of the level."""
     family, change = MAGNITUDES[error]
@@ -451,7 +451,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("error", ALIKE)
-@pytest.mark.parametrize("tables", [6, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tables", [4, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_claim_is_named_only_where_no_other_error_explains_it(error, tables):
     """Over x in errors that are alike at every x, and kinds of error that are not there."""
     kind, change = ALIKE[error]
