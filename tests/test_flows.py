@@ -215,6 +215,28 @@ def case(shared, name):
     return dict(np.load(path))
 
 
+CARDS = {
+    "theta_from_proposal": ("Likely cause", "do they come from a proposal, not the prior?"),
+    "leak_past_box": ("Likely cause", "draws lie where no true value does"),
+    "draws_standardised": ("Likely cause", "on another scale than the true values"),
+    "bias_of_3_sd_in_a_quarter": ("How wrong", "at least"),
+    "linear_scale_decades": ("Likely cause", "q is too narrow"),
+}
+"""Of files that somebody brought: what a line of the card says."""
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_the_card_says_what_is_wrong_with_a_file(name, shared, tmp_path):
+    result = npt.diagnose(
+        case(shared, name), ["omnibus"], ("size", "over_x", "cause"), store=Store(tmp_path),
+        progress=False,
+    )  # fmt: skip
+    assert result.verdict == "problem found"
+    assert rules.broken(result) == []
+    label, words = CARDS[name]
+    assert words in rules.facts(result.card)[label]
+
+
 def test_two_samples_that_differ_have_a_picture_everywhere(shared, tmp_path, capsys):
     table = case(shared, "two_samples_differ")
     result = npt.diagnose(table, questions="none", store=Store(tmp_path), progress=False)

@@ -716,7 +716,7 @@ def _cause(seen: _Seen) -> str:
     result = seen.of(_Cause)
     if result is None:
         return seen.why_not(_Cause())
-    if seen.magnitude is not None and not result.faults and result.cause not in _OUTSIDE:
+    if seen.magnitude is not None and not result.faults and result.cause in _OPEN:
         return _CAUSE_OF_MAGNITUDE[seen.magnitude.family]
     against = {"q is too wide": "too_narrow", "q is too narrow": "too_wide"}
     finding = _found(seen)
@@ -737,8 +737,8 @@ def _found(seen: _Seen) -> str:
 _BY_KIND = {
     "mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear", "magnitude": "unclear"
 }  # fmt: skip
-_OUTSIDE = ("support_leak", "spurious_mode")
-"""Causes that put draws where no true value lies."""
+_OPEN = ("unclear", "none")
+"""Of a cause that is not named."""
 _CAUSE_OF_MAGNITUDE: Mapping[Family, str] = {
     "outliers": "Some true values lie far outside q; why cannot be told from the table.",
     "spacing": "The draws or the true values are rounded or repeated.",
@@ -770,12 +770,12 @@ def _steps(seen: _Seen) -> tuple[str, ...]:
     """Three: where to simulate, if it is one place, then what helps against the cause."""
     result, problem = seen.of(_Cause), seen.problem
     cause = "unclear" if result is None else result.cause
-    if result is not None and cause not in ("unclear", "none"):
+    if result is not None and cause not in _OPEN:
         steps = list(steps_for(cause, result.causes[0].strength.shape))
     else:
         steps = list(steps_for(_BY_KIND.get(problem.kind) or _provisional(seen), ""))
-    if seen.magnitude is not None and cause in ("unclear", "none"):
-        steps = []
+    if seen.magnitude is not None and cause in _OPEN:
+        steps = [_OF_MAGNITUDE[seen.magnitude.family]]
     if unread := _unread(seen):
         that = "it reaches" if len(unread) == 1 else "they reach"
         inputs = _listed(unread, seen.names.x)
@@ -783,10 +783,8 @@ def _steps(seen: _Seen) -> tuple[str, ...]:
     elif problem.place is not None:
         region = _region_text(problem.place, *seen.names)
         steps.insert(0, f"Simulate more where {region}, and check how x is scaled there.")
-    if seen.magnitude is not None:
-        steps.insert(0, _OF_MAGNITUDE[seen.magnitude.family])
     if result is not None and result.faults:
-        steps = [f"Mend this first: {FAULTS[fault]}." for fault in result.faults] + steps
+        steps = [f"Mend the draws first: {FAULTS[fault]}." for fault in result.faults] + steps
     if seen.alike:
         steps = [step for step in steps if not step.startswith(_LOOK_FIRST)]
     more = [step for step in _MORE if not (seen.alike and "At my observation" in step)]

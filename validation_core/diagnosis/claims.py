@@ -323,9 +323,10 @@ def _spacing(name: str, numbers: Array) -> str:
 def _support(name: str, numbers: Array) -> str:
     below, above, slots, low, high = numbers
     share = (below + above) / max(slots, 1)
+    ends = " to ".join(f"{end:.4g}".replace("-", "−") for end in (low, high))
     return (
-        f"{name}: {share:.2%} of q's draws lie outside the range of all true values, {low:.4g} to "
-        f"{high:.4g}: outside the prior?"
+        f"{name}: {share:.2%} of q's draws lie outside the range of all true values, {ends}. Is "
+        "that the prior's whole range?"
     )
 
 

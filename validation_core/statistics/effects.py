@@ -34,6 +34,7 @@ bias and width are then told by q's mean and sd."""
 
 _BY_CHANCE = 0.1  # of as many truths beyond the other end, if q is right there
 _SHAPED = 20  # ranks from which on their skew and tails are told
+_ALIKE = 1e-12  # variance of normal scores below which all are one, and have no shape
 _MOMENTS = 4  # draws from which on z-scores have a known spread
 
 _ENDS = 2.0**-54  # a rank of exactly 0 or 1 is rounding: U is continuous
@@ -321,7 +322,7 @@ def _standard_moments(raw: list[Float]) -> list[Float]:
     """Moments of orders 1 to len(raw) of the standardised quantity, from those about 0."""
     every = [np.ones_like(raw[0]), *raw]
     mean = raw[0]
-    sd = np.sqrt(np.maximum(raw[1] - mean**2, np.finfo(np.float64).tiny))
+    sd = np.sqrt(np.maximum(raw[1] - mean**2, _ALIKE))
     return [
         np.asarray(
             sum(comb(order, i) * every[i] * (-mean) ** (order - i) for i in range(order + 1))
