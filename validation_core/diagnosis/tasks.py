@@ -447,7 +447,7 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
 class RelabelTask(_RecordStudy, spec="relabel"):
     """The test on one upload: at once, or with the learned scores, which leave that as it is."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     digest: str
     method: Omnibus

@@ -78,9 +78,11 @@ def own_pvalues(
     others = asked - set(_OVER_X) - set(_NAMED_ALONE)
     if others:
         without = _without(battery, scores, values())
-        for family in others:
-            at = np.flatnonzero([one == family for one in families])
-            own[at] = _of_family(battery, tested, at, without)
+        by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
+        kinds = np.array([cell.kind for cell in battery.cells])
+        for kind in {cell.kind for cell in battery.cells if cell.family in others}:
+            at = np.flatnonzero((kinds == kind) & ~by_itself)
+            own[at] = _of_kind(kind, tested, at, without)
     return own
 
 
@@ -100,17 +102,12 @@ def _alike(
     return step_down(tested.evidence[over], evidence)
 
 
-def _of_family(
-    battery: Battery, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]
-) -> Array:
-    """p of a family's claims where other errors are removed, in whichever way leaves less."""
+def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]) -> Array:
+    """p of all claims of a kind where other errors are removed, in whichever way leaves less."""
     z = tested.scale.evidence(tested.scale.normal(without))
-    kinds = [battery.cells[cell].kind for cell in at]
-    table = np.array([_REMOVED[kind] for kind in kinds])
-    begin = _TABLES if any(kind in _MAGNITUDES for kind in kinds) else 0
+    begin = _REMOVED[kind] + (_TABLES if kind in _MAGNITUDES else 0)
     ways = [
-        step_down(z[first + table, at], tested.nulls[:, at])
-        for first in range(begin, len(z), _TABLES)
+        step_down(z[table, at], tested.nulls[:, at]) for table in range(begin, len(z), _TABLES)
     ]
     return np.asarray(np.maximum.reduce(ways)) if ways else np.ones(len(at))
 
