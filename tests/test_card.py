@@ -106,7 +106,7 @@ def test_an_exact_q_gets_a_card_that_says_what_was_worth_saying(tmp_path):
     facts, steps = words(result.card)
     assert result.card.title == "No problem found"
     assert "does not show that q is correct" in result.card.sentence
-    assert "A bias of about 0.1" in facts["Could be missed"]
+    assert "A bias below about 0.1" in facts["Could be missed"]
     assert "in one parameter" in facts["Could be missed"]
     assert "bring about 4,000 simulations" in steps
     assert result.card.picture.title == "What would have been found"
