@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import statistics
 from validation_core.diagnosis.claims import Magnitude, _called
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked, Names
 from validation_core.diagnosis.questions.base import Interval, Json
@@ -47,6 +46,7 @@ from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.omnibus.battery import Family
 from validation_core.statistics import effects
+from validation_core.statistics.ranks import midranks_among
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
@@ -1026,8 +1026,7 @@ def _plain(seen: _Seen) -> bool:
 def _ranks(table: PosteriorTable, parameter: int, rows: NDArray[np.intp] | None) -> Array:
     """Mid-ranks of the true values among q's draws, within (0, 1)."""
     chosen = slice(None) if rows is None else rows
-    below, equal = statistics.count(table.theta[chosen, parameter], table.q[chosen, :, parameter])
-    return np.asarray((below + 0.5 * equal + 0.5) / (table.q.shape[1] + 1))
+    return midranks_among(table.theta[chosen, parameter], table.q[chosen, :, parameter])
 
 
 def _power_curve(seen: _Seen, size: float) -> Drawn | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,9 +49,6 @@ _KINDS = {
     "shape": "skew or tails",
     "pair": "dependence",
     "score": "rank",
-    "far": "distance from q's centre",
-    "gap": "distance to the nearest draw",
-    "range": "range",
 }
 _TIED = 0.01  # shares of equal numbers differ by more where numbers are rounded or repeated
 EXPLAINED = "not claimed: q is wrong, but errors of other kinds would explain this one"
@@ -181,11 +178,15 @@ class Claims:
 
     def _lead(self, family: Family) -> int:
         """The clearest claim of a family, of those that are true by themselves if any is."""
-        at = self._clearest_named(lambda claim: claim.family == family)
+        at = self._named_of(family)
         if at is None:
             at = self.result.first(lambda claim: claim.family == family)
         assert at is not None, "a family has claims"
         return at
+
+    def _named_of(self, family: Family) -> int | None:
+        """The clearest claim of a family that may be made; None where none may."""
+        return self._clearest_named(lambda claim: claim.family == family)
 
     def _clearest_named(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> int | None:
         """The place of the clearest claim that may be made of some; None where none may."""
@@ -247,8 +248,8 @@ class Claims:
         """What magnitudes show, with their numbers: outliers, rounding, draws outside the range of
         the true values; none that may not be claimed."""
         out = []
-        for family in ("outliers", "spacing", "support"):
-            at = self._clearest_named(partial(_is_of, family))
+        for family in _MAGNITUDES:
+            at = self._named_of(family)
             if at is not None and (sentence := self._sentence(at, names)):
                 out.append(sentence)
         return tuple(out)
@@ -281,10 +282,6 @@ class Claims:
         claim, numbers = self.result.claims[at], self.result.numbers[at]
         words = _MAGNITUDES.get(claim.family)
         return None if words is None else words(_called(names, claim.which[0]), numbers)
-
-
-def _is_of(family: Family, claim: Claim) -> bool:
-    return claim.family == family
 
 
 def _outliers(name: str, numbers: Array) -> str:

@@ -520,10 +520,10 @@ def statistics_of(
 
 def _support(pools: Pools, rows: Rows, scores: Sequence[SlotRanks]) -> Support:
     """The values of every parameter's slots, those of the tested rows' pools apart."""
-    first, pool = np.unique(pools.first, return_inverse=True)
+    first, size, pool = pools.distinct
     used = np.zeros(len(first), bool)
     used[pool[rows]] = True
-    tested = np.repeat(used, np.diff(np.append(first, pools.total)))
+    tested = np.repeat(used, size)
     values = [score.magnitude.value for score in scores if score.magnitude is not None]
     return Support.of(np.stack(values, axis=1), tested, len(rows))
 

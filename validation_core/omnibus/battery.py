@@ -173,7 +173,7 @@ class Block:
         return sum(feature.family == "means" for feature in self.features)
 
 
-def _width(u: Array) -> Array:
+def width_scores(u: Array) -> Array:
     """Normal scores of |2 u - 1|: above 0 where u is farther out than half of all are."""
     return normal_scores(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))
 
@@ -185,7 +185,7 @@ def _skew(u: Array) -> Array:
 
 _MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
     ("mean", normal_scores, True),
-    ("width", _width, True),
+    ("width", width_scores, True),
     ("width", lambda u: np.square(normal_scores(u)) - 1, False),
     ("shape", _skew, False),
     ("shape", lambda u: np.abs(2 * u - 1) > _OUTER, False),
@@ -282,7 +282,7 @@ def _together(scores: Sequence[SlotRanks], family: Family, *, over_x: bool) -> l
     def wide() -> Array:
         out = np.zeros(theta[0].u.shape, np.float32)
         for score in theta:
-            out += _width(score.u)
+            out += width_scores(score.u)
         return out
 
     return [(_Feature(family, "width", "theta", over_x=over_x), wide)] if len(theta) > 1 else []
@@ -304,8 +304,7 @@ def _block(
 ) -> Block:
     """Features in their order, one after the other: of large tables two copies would not fit."""
     entries = _ordered(measured(scores))
-    first, inverse = np.unique(pools.first, return_inverse=True)
-    size = np.diff(np.append(first, pools.total))
+    first, size, inverse = pools.distinct
     over = sum(feature.over_x for feature, _ in entries)
     values = np.empty((pools.total, over), np.float32)
     others = np.empty((pools.total, len(entries) - over), np.float32)
@@ -562,8 +561,7 @@ def assembled(
 
 def _played(pools: Pools, rows: NDArray[np.int64]) -> Array:
     """How many of these rows' truths each slot (E,) is expected to play."""
-    first, pool = np.unique(pools.first, return_inverse=True)
-    size = np.diff(np.append(first, pools.total))
+    first, size, pool = pools.distinct
     return np.repeat(np.bincount(pool[rows], minlength=len(first)) / size, size)
 
 

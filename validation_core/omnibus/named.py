@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from validation_core.omnibus.battery import Battery, CalibratedTest, Kind, step_down
+from validation_core.omnibus.battery import Battery, CalibratedTest, Kind, step_down, width_scores
 from validation_core.omnibus.magnitudes import Magnitudes, centres, magnitudes_beside
 from validation_core.omnibus.pools import SlotRanks, normal_scores
-from validation_core.statistics import count
+from validation_core.statistics.ranks import midranks_among
 from validation_core.types import Array
 
 ASKED = 0.2
@@ -77,7 +77,7 @@ def own_pvalues(
         own[over] = _alike(battery, tested, over, rng)
     others = asked - set(_OVER_X) - set(_NAMED_ALONE)
     if others:
-        without = _without(battery, scores, values())
+        without = tested.scale.evidence(tested.scale.normal(_without(battery, scores, values())))
         by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
         kinds = np.array([cell.kind for cell in battery.cells])
         for kind in {cell.kind for cell in battery.cells if cell.family in others}:
@@ -103,11 +103,12 @@ def _alike(
 
 
 def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]) -> Array:
-    """p of all claims of a kind where other errors are removed, in whichever way leaves less."""
-    z = tested.scale.evidence(tested.scale.normal(without))
+    """p of all claims of a kind where other errors are removed, in whichever way leaves less:
+    from the evidence (3 or 6, C) without them."""
     begin = _REMOVED[kind] + (_TABLES if kind in _MAGNITUDES else 0)
     ways = [
-        step_down(z[table, at], tested.nulls[:, at]) for table in range(begin, len(z), _TABLES)
+        step_down(without[table, at], tested.nulls[:, at])
+        for table in range(begin, len(without), _TABLES)
     ]
     return np.asarray(np.maximum.reduce(ways)) if ways else np.ones(len(at))
 
@@ -147,8 +148,7 @@ def _freed(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
         return replace(own, u=by_scores)
     truth, draws = drawn
     moved = _by_values(truth, draws)  # (3, n)
-    below, equal = count(moved, draws)
-    u = ((below + 0.5 * equal + 0.5) / (draws.shape[1] + 1)).astype(np.float32)
+    u = midranks_among(moved, draws).astype(np.float32)
     there = magnitudes_beside(np.sort(draws, axis=1), moved.T)
     magnitude = Magnitudes(*(
         np.concatenate([seen[:_TABLES], anew])
@@ -172,8 +172,7 @@ def _by_values(truth: Array, draws: Array) -> Array:
         off = np.clip(np.nan_to_num((truth - centre) / spread), -_FARTHEST, _FARTHEST)
 
     def ranks(moved: Array) -> Array:
-        below, equal = count(centre + moved * spread, draws)
-        return (below + 0.5 * equal + 0.5) / (draws.shape[1] + 1)
+        return midranks_among(centre + moved * spread, draws)
 
     def place(bias: float) -> float:
         return float(normal_scores(ranks(off - bias)).mean())
@@ -190,7 +189,7 @@ def _by_values(truth: Array, draws: Array) -> Array:
 
 
 def _width(u: Array) -> float:
-    return float(normal_scores(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE)).mean())
+    return float(width_scores(u).mean())
 
 
 def _width_of_uniform(draws: int) -> float:

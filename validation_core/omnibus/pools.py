@@ -49,6 +49,12 @@ class Pools:
     """Rows of each pool that several rows share."""
 
     @cached_property
+    def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Where each pool begins (G,), its slots (G,), and which pool a row's is (N,)."""
+        first, pool = np.unique(self.first, return_inverse=True)
+        return first, np.diff(np.append(first, self.total)), pool
+
+    @cached_property
     def total(self) -> int:
         """Slots of all pools."""
         return int((self.first + self.size).max())

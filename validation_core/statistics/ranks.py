@@ -62,6 +62,17 @@ def count(test: ArrayLike, calibration: ArrayLike) -> tuple[Float, Float]:
     return below, equal
 
 
+def midranks_among(test: ArrayLike, calibration: ArrayLike) -> Array:
+    """Mid-ranks (..., n) in (0, 1) of test scores (..., n), each among its own m others
+    (..., n, m) and itself; equal scores share one.
+
+    >>> midranks_among([0.5, 2.0], [[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]])
+    array([0.375, 0.75 ])
+    """
+    below, equal = count(test, calibration)
+    return np.asarray((below + 0.5 * equal + 0.5) / (np.shape(calibration)[-1] + 1))
+
+
 def _counted_in_place(test: Array, calibration: Array, order: list[int]) -> tuple[Float, Float]:
     """Counts read in the order in which memory has the scores: a table (N, K, D) is not turned.
 
