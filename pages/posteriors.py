@@ -59,8 +59,8 @@ def _comparable(tables: Tables) -> Tables:
 def _compare(tables: Tables, seed: int) -> None:
     """Ask for what is missing; which table is nearest, and one press away all measures."""
     for _, upload in tables:
-        tasks.hold(upload)
-        tasks.keep(store, upload)
+        tasks.register_upload(upload)
+        tasks.save_upload(store, upload)
     wanted = jobs.lacking(
         "comparison",
         (*(upload.digest for _, upload in tables), seed),
@@ -81,7 +81,7 @@ def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, worki
     ranking = posteriors.ranking(scores)
     if ranking is not None:
         nearest, by = posteriors.headline(ranking, labels)
-        drawing = draw.behind(ranking, labels)
+        drawing = draw.energy_score_gaps(ranking, labels)
         st.header(plain(nearest), anchor=False)
         st.markdown(plain(by))
         charts.show(drawing.picture, "nearest", title=f"{drawing.title} {nearest}")

@@ -103,7 +103,7 @@ def few_trials(patch: pytest.MonkeyPatch) -> None:
     """Few simulated tables tell what would have been caught: enough to have an answer."""
     from validation_core.diagnosis.questions.sensitivity import search
 
-    patch.setattr(search, "_trials_of", lambda *sizes: 50)
+    patch.setattr(search, "trial_count", lambda *sizes: 50)
 
 
 @pytest.fixture

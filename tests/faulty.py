@@ -27,7 +27,7 @@ from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.sweep.plan import Batch, _Part
+from validation_core.sweep.plan import Batch, MethodTrials
 from validation_core.sweep.trials import TrialDesign
 
 _ME = "me"
@@ -42,7 +42,7 @@ def sweep(seed: int) -> list[Task]:
         source = Simulated(benchmark=benchmark, gamma=gamma)
         training = Training(source=source, recipe=_QUICK, seed=seed)
         parts = tuple(
-            _Part(source=source, method=method, network=training, beta=0.0,
+            MethodTrials(source=source, method=method, network=training, beta=0.0,
                   design=TrialDesign(trials=1, n=50, k=1), first=0, count=30)
             for method in (C2ST(), Multiple(), Uniform(m=5))
         )  # fmt: skip
@@ -96,7 +96,7 @@ def _say(**facts: object) -> None:
 
 def main() -> None:
     """Serve commands until the input ends."""
-    cli._prepare()
+    cli.prepare_process()
     clock = time.time
     pool = WorkerPool(2)
     while pool.ready < 2:
@@ -108,7 +108,7 @@ def main() -> None:
             ahead = command["clock"]
             time.time = lambda ahead=ahead: clock() + ahead
         elif "memory" in command:
-            store_module._MEMORY = Path(command["memory"])
+            store_module.SHARED_MEMORY = Path(command["memory"])
         else:
             _run(Path(command["run"]), command["seed"], pool)
     pool.shutdown()

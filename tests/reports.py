@@ -4,7 +4,7 @@ import numpy as np
 
 from validation_core import diagnosis
 from validation_core.diagnosis import questions
-from validation_core.diagnosis.tasks import _run_method
+from validation_core.diagnosis.tasks import run_method
 from validation_core.figures.marks import Axis, Panel, Points, Shades
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import SBC
@@ -27,7 +27,7 @@ def diagnosed(upload, methods=None, **options):
     def none():
         raise AssertionError("these methods learn nothing")
 
-    records = [_run_method(upload, method, 0, network=none) for method in methods or [SBC()]]
+    records = [run_method(upload, method, 0, network=none) for method in methods or [SBC()]]
     return diagnosis.verdict(records, upload, **options)
 
 

@@ -20,7 +20,7 @@ from validation_core.types import Benchmark, Paper
 @pytest.fixture
 def slope(monkeypatch, tmp_path):
     """The benchmark, in the registry for one test."""
-    monkeypatch.setattr(keys, "_KNOWN", dict(keys.known()))
+    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known()))
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
 
     @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def slope(monkeypatch, tmp_path):
 
 
 def test_it_has_a_name_in_stored_keys_and_words_by_default(slope):
-    assert keys.read(keys.text(slope(noise=2.0))) == slope(noise=2.0)
+    assert keys.read(keys.canonical_text(slope(noise=2.0))) == slope(noise=2.0)
     assert slope().label == "Slope of a line"
     assert slope().axis == "perturbation strength gamma"
     assert slope().place(0.5) == "gamma = 0.5"

@@ -72,7 +72,7 @@ class Line(Recipe, spec="test line"):
 @pytest.fixture
 def residual(monkeypatch):
     """The method, in the registry for one test."""
-    monkeypatch.setattr(keys, "_KNOWN", dict(keys.known()))
+    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known()))
 
     @dataclass(frozen=True, kw_only=True)
     class Residual(Method):
@@ -134,8 +134,8 @@ def test_it_runs_on_a_table_and_says_draws_and_costs_what_it_declares(residual, 
     assert residual.meaning in drawings[0].caption
     assert style.method_style("residual").color == "#123456"
     cost = costs.on_table(Upload.of(table), residual())
-    assert cost.trial >= 7.0 * costs._machine()
-    assert cost.training == pytest.approx(0.25 * costs._machine())
+    assert cost.trial >= 7.0 * costs.machine_slowdown()
+    assert cost.training == pytest.approx(0.25 * costs.machine_slowdown())
 
 
 def test_a_diagnosis_runs_it_and_its_report_shows_it(residual, table, tmp_path):

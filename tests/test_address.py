@@ -214,7 +214,7 @@ def test_back_brings_what_the_address_says(monkeypatch, query):
     page.switch_page("diagnose/page.py").run()
     page.select_slider(key="level").set_value(0.01).run()
     page.number_input(key="seed").set_value(9).run()
-    monkeypatch.setattr(address, "_went_back", lambda: True)
+    monkeypatch.setattr(address, "arrived_by_history", lambda: True)
     page.query_params.clear()
     page.query_params.update(query)
     page.run()

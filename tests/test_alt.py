@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from validation_core.figures import style
-from validation_core.figures.alt import described
+from validation_core.figures.alt import describe_picture
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -31,7 +31,7 @@ def words(mark, x=UNIT, y=UNIT, **panel):
     """What is said of one mark alone, without the axes."""
     hidden = [Axis(a.limits, ticks=a.ticks, names=a.names, percent=a.percent, hidden=True)
               for a in (x, y)]  # fmt: skip
-    return described(Panel([mark], x=hidden[0], y=hidden[1], **panel))
+    return describe_picture(Panel([mark], x=hidden[0], y=hidden[1], **panel))
 
 
 ROWS = Axis.of_rows(["mass", "spin"])
@@ -77,27 +77,27 @@ def test_axes_are_said_before_marks_and_a_series_once():
     many = Axis((0, 9), "row", ticks=range(9), names=[f"r{i}" for i in range(9)])
     marks = [Line([0, 1], [0, 1], color=style.Q), Points([0, 1], [0, 1], color=style.Q)]
     panel = Panel(marks, x=many, y=rate, title="Power", legend=[("q", style.Q, "line")])
-    assert described(panel) == (
+    assert describe_picture(panel) == (
         "Power. Across: row, r0 to r8, 9 in all. Up: share, 0% to 100%. "
         "q: from 0% at r0 to 100% at r1, lowest 0%, highest 100%."
     )
-    assert described(panel, "Another title").startswith("Another title. Across")
+    assert describe_picture(panel, "Another title").startswith("Another title. Across")
 
 
 def test_words_stand_where_the_sliders_do():
     line = Line([0, 1], over([[0, 1], [5, 6]], "x"), color="red")
     panel = Panel([line], x=UNIT, y=UNIT, title=over(["first", "second"], "x"))
-    assert "second." in described(panel, at={"x": 1})
-    assert "highest 6" in described(panel, at={"x": 1})
-    assert "highest 1." in described(panel)
+    assert "second." in describe_picture(panel, at={"x": 1})
+    assert "highest 6" in describe_picture(panel, at={"x": 1})
+    assert "highest 1." in describe_picture(panel)
 
 
 def test_what_does_not_fit_is_counted():
     lines = [Line([0, 1], [i, i], color="red", label=f"line {i}") for i in range(40)]
     panel = Panel(lines, x=UNIT, y=UNIT, title="Many")
     for picture in (panel, Grid([panel] * 3, columns=2)):
-        text = described(picture)
+        text = describe_picture(picture)
         assert 450 < len(text) <= 600
         assert text.endswith(" more.")
-    said = described(panel).count("line ")
-    assert f"And {40 - said} more." in described(panel)
+    said = describe_picture(panel).count("line ")
+    assert f"And {40 - said} more." in describe_picture(panel)

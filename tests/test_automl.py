@@ -14,7 +14,7 @@ from validation_core.methods import automl
 from validation_core.methods.automl import AutoML
 from validation_core.rng import stream
 from validation_core.scores import witness, witness_training
-from validation_core.scores.witness import Witness, _MemberFit
+from validation_core.scores.witness import MemberFit, Witness
 from validation_core.statistics import laws
 from validation_core.statistics.laws import share_beyond
 from validation_core.store import Store
@@ -80,7 +80,7 @@ def test_relabelling_is_uniform():
 def test_pieces_of_memory_do_not_matter(monkeypatch):
     p, q = stream(7).standard_normal((2, 3, 30))
     whole = laws.permuted(p, q, 150, stream(8))
-    monkeypatch.setattr(laws, "_NUMBERS", 500)
+    monkeypatch.setattr(laws, "NUMBERS_AT_ONCE", 500)
     parts = laws.permuted(p, q, 150, stream(8))
     np.testing.assert_allclose(parts.null, whole.null, atol=1e-14)
     np.testing.assert_array_equal(parts.pvalue, whole.pvalue)
@@ -101,7 +101,7 @@ def test_reference(reference, name):
     is_p = np.zeros(arrays["permutations"].shape, dtype=bool)
     np.put_along_axis(is_p, arrays["permutations"].astype(int), labels[None], axis=1)
     null = laws.relabelled(predictions, is_p)
-    shares = share_beyond(found.statistic, null, laws._slack(predictions))
+    shares = share_beyond(found.statistic, null, laws.mean_difference_slack(predictions))
     assert float(shares) == pytest.approx(said["permutation_p"], abs=1e-15)
 
     peers = np.array(said["package_p_10000_permutations_5_seeds"])
@@ -180,9 +180,9 @@ def test_describes_itself():
     method = AutoML(seconds=30)
     assert method.label == "AutoML-style"
     assert method.budget(70, 9) == (70, 70)
-    assert keys.read(keys.text(method)) == method
+    assert keys.read(keys.canonical_text(method)) == method
     recipe = method.recipe(70, 9)
-    assert keys.read(keys.text(recipe)) == recipe == Witness(n=70, seconds=30)
+    assert keys.read(keys.canonical_text(recipe)) == recipe == Witness(n=70, seconds=30)
     assert "AutoGluon" not in recipe.label
 
 
@@ -197,7 +197,7 @@ def rows():
 @pytest.fixture
 def _few_steps(monkeypatch):
     """Of the network, the dearest member, where it need not have learnt much."""
-    monkeypatch.setattr(witness_training, "_STEPS", 80)
+    monkeypatch.setattr(witness_training, "NETWORK_STEPS", 80)
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +234,9 @@ def test_held_out_r2_is_honest(learnt):
 def test_stored_and_read_it_gives_the_same_scores(learnt, tmp_path):
     recipe = Witness(n=400)
     store = Store(tmp_path)
-    store.save("models", "a", learnt.arrays(), spec=keys.text(recipe), meta=learnt.summary)
+    store.save(
+        "models", "a", learnt.arrays(), spec=keys.canonical_text(recipe), meta=learnt.summary
+    )
     again = recipe.read(store.load("models", "a").arrays, seconds=1.0, device="cpu")
     assert again.summary == learnt.summary
     rows = _test_rows().p
@@ -261,7 +263,7 @@ def test_no_member_is_begun_after_the_time(rows, monkeypatch):
         def fit(asked, rng):
             begun.append(name)
             clock[0] += 10
-            return _MemberFit(np.zeros(len(asked.y)), 0.0, {})
+            return MemberFit(np.zeros(len(asked.y)), 0.0, {})
 
         return fit
 
@@ -270,9 +272,12 @@ def test_no_member_is_begun_after_the_time(rows, monkeypatch):
     monkeypatch.setattr(
         witness_training,
         "MEMBERS",
-        {name: witness_training._Member(slow(name), None) for name in witness_training.MEMBERS},
+        {
+            name: witness_training.EnsembleMember(slow(name), None)
+            for name in witness_training.MEMBERS
+        },
     )
-    witness_training._learn(rows, 25, 0)
+    witness_training.train_ensemble(rows, 25, 0)
     assert begun == list(witness_training.MEMBERS)[:3]
 
 
@@ -281,11 +286,11 @@ def test_a_useless_member_gets_no_weight():
     n = 2000
     y = np.repeat([0.5, -0.5], n // 2)
     fold = np.arange(n) % witness.FOLDS
-    asked = witness._WitnessRegression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
+    asked = witness.WitnessRegression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
     good = 0.3 * y + 0.2 * rng.standard_normal(n)
     held = {"noise": 0.3 * rng.standard_normal(n), "good": good, "wrong": -y,
             "zero": np.zeros(n)}  # fmt: skip
-    weights = witness_training._stacked(asked, held)
+    weights = witness_training.stacking_weights(asked, held)
     assert weights["good"] > 0.97
     assert max(weights[name] for name in ("noise", "wrong", "zero")) < 0.03
 
@@ -293,12 +298,12 @@ def test_a_useless_member_gets_no_weight():
 def test_loudness_of_a_member_does_not_matter():
     rng = stream(51)
     y = np.repeat([0.5, -0.5], 300)
-    asked = witness._WitnessRegression(
+    asked = witness.WitnessRegression(
         np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5
     )
     one, two = (y + 2 * rng.standard_normal(600) for _ in range(2))
-    before = witness_training._stacked(asked, {"one": one, "two": two})
-    after = witness_training._stacked(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
+    before = witness_training.stacking_weights(asked, {"one": one, "two": two})
+    after = witness_training.stacking_weights(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
     assert after == pytest.approx(before)
     assert min(before.values()) > 0.2
     assert asked.r2(50 * two - 7) == pytest.approx(asked.r2(two))
@@ -309,11 +314,11 @@ def test_loudness_of_a_member_does_not_matter():
 
 def test_where_no_member_explains_anything_one_is_the_witness():
     y = np.repeat([0.5, -0.5], 50)
-    asked = witness._WitnessRegression(
+    asked = witness.WitnessRegression(
         np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5
     )
     less = np.where(np.arange(100) % 10 < 4, y, -y)
-    weights = witness_training._stacked(asked, {"wrong": -y, "less wrong": less})
+    weights = witness_training.stacking_weights(asked, {"wrong": -y, "less wrong": less})
     assert weights == {"wrong": 0.0, "less wrong": 1.0}
 
 
@@ -321,7 +326,7 @@ def test_folds_of_a_table_share_no_x():
     table = sampling.table(GAUSSIAN, GAMMA, 40, 3, stream(25))
     made = Witness().of_table(table, stream(26))
     assert (len(made.p), len(made.q)) == (40, 120)
-    asked = witness._regressed(made, *witness._scaling(made), stream(27))
+    asked = witness.build_regression(made, *witness.robust_scaling(made), stream(27))
     for i in range(40):
         assert len({asked.fold[i], *asked.fold[40 + 3 * i : 43 + 3 * i]}) == 1
     np.testing.assert_array_equal(np.bincount(asked.fold[:40]), [8] * 5)
@@ -341,7 +346,7 @@ def test_a_table_is_learnt_from():
 
 
 def test_long_tables_are_cut(monkeypatch):
-    monkeypatch.setattr(witness, "_MOST", 90)
+    monkeypatch.setattr(witness, "MOST_ROWS", 90)
     table = sampling.table(GAUSSIAN, GAMMA, 40, 5, stream(31))
     made = Witness().of_table(table, stream(32))
     np.testing.assert_array_equal(made.q.theta, table.q[:, :2].reshape(80, -1))
@@ -392,12 +397,12 @@ def test_products_give_way_to_random_squares(monkeypatch):
     rng = stream(38)
     z = rng.standard_normal((1200, 4))
     y = np.where(z[:, 0] * z[:, 1] > 0, 0.5, -0.5)
-    asked = witness._WitnessRegression(
+    asked = witness.WitnessRegression(
         z, y, np.full(1200, 1 / 1200), np.arange(1200) % witness.FOLDS
     )
-    full = witness_training._quadratic(asked, stream(39))
-    monkeypatch.setattr(witness_training, "_PRODUCTS", 9)
-    random = witness_training._quadratic(asked, stream(39))
+    full = witness_training.fit_quadratic_ridge(asked, stream(39))
+    monkeypatch.setattr(witness_training, "MOST_PRODUCTS", 9)
+    random = witness_training.fit_quadratic_ridge(asked, stream(39))
     assert full.arrays["directions"].shape == (4, 0)
     assert random.arrays["directions"].shape == (4, 9)
     assert full.r2 > 0.3
@@ -408,7 +413,7 @@ def test_products_give_way_to_random_squares(monkeypatch):
 def test_a_stored_member_is_the_one_whose_folds_were_judged(name):
     """It fits the rows that it learnt from better than the folds were predicted, in their way."""
     rows = Witness(n=500).sample(GAUSSIAN, GAMMA, stream(40))
-    asked = witness._regressed(rows, *witness._scaling(rows), stream(41))
+    asked = witness.build_regression(rows, *witness.robust_scaling(rows), stream(41))
     member = witness_training.MEMBERS[name]
     fit = member.fit(asked, stream(42))
     own = member.predict(fit.arrays, asked.z)
@@ -473,12 +478,14 @@ def test_flaml_finds_a_witness(rows, tmp_path):
     assert float(AutoML().test(made, stream(48)).pvalue) < 0.05
 
     store = Store(tmp_path)
-    store.save("models", "a", learnt.arrays(), spec=keys.text(recipe), meta=learnt.summary)
+    store.save(
+        "models", "a", learnt.arrays(), spec=keys.canonical_text(recipe), meta=learnt.summary
+    )
     again = recipe.read(store.load("models", "a").arrays, seconds=1.0, device="cpu")
     assert again.summary == learnt.summary
     # This process remembers what it found; another one searches anew.
     np.testing.assert_array_equal(scores.apply(again.at(), drawn).p, made.p)
-    witness_search._models.clear()
+    witness_search.fitted_models.clear()
     anew = scores.apply(again.at(), drawn)
     assert np.corrcoef(anew.p, made.p)[0, 1] > 0.3
 
@@ -491,7 +498,7 @@ def test_figures_draw(learnt):
     found = AutoML().test(made, stream(49))
     drawn = AutoML.figures(found.arrays)
     assert len(drawn) == 2
-    sheets = [one.figure for one in drawn] + [plotly.figure(automl._members(learnt.summary))]
+    sheets = [one.figure for one in drawn] + [plotly.figure(automl.member_weights(learnt.summary))]
     for sheet in sheets:
         go.Figure(sheet.to_dict())  # validation, which figures skip for speed
         assert sheet.data
@@ -512,7 +519,7 @@ def test_figures_of_nothing_and_of_constants():
     for drawn in AutoML.figures({}):
         assert not drawn.figure.data
         assert drawn.figure.layout.annotations[0].text.startswith("No")
-    assert automl._members({}).marks[0].words.startswith("No")
+    assert automl.member_weights({}).marks[0].words.startswith("No")
     flat = AutoML(permutations=19).test(BlockScores(np.zeros(9), np.zeros(9)), stream(50))
     for drawn in AutoML.figures(flat.arrays):
         go.Figure(drawn.figure.to_dict())

@@ -136,7 +136,7 @@ def test_a_few_data_sets_at_a_time_weigh_the_same(monkeypatch):
     pairs = model.simulate(7, np.random.default_rng(0))
     q = FullGaussian(np.zeros((7, 2)), np.tile(np.eye(2), (7, 1, 1)))
     whole = log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
-    monkeypatch.setattr(posterior, "_NUMBERS", 3 * 8 * 9)
+    monkeypatch.setattr(posterior, "MODEL_NUMBERS_AT_A_TIME", 3 * 8 * 9)
     parts = log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
     alone = log_weights(
         model, FullGaussian(q.mean[4:5], q.scale[4:5]), Joint(pairs.theta[4:5], pairs.x[4:5]), 4,

@@ -15,7 +15,7 @@ from validation_core.bayes import MODELS, closed, posterior
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.benchmarks import BayesModel, Gaussian, bayes_model
 from validation_core.cli import main
-from validation_core.cli.power import line
+from validation_core.cli.power import command_line
 from validation_core.localization import maps
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
 from validation_core.models import Simulated
@@ -23,7 +23,7 @@ from validation_core.rng import stream
 from validation_core.sweep import costs
 from validation_core.sweep import trials as engine
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import _remarks
+from validation_core.sweep.presets import explain_misses
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PosteriorTable, PowerCell, TableScores
 
@@ -39,7 +39,7 @@ EVERY = [
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch):
     """Every test fits anew."""
-    monkeypatch.setattr(bayes_model, "_KEPT", bayes_model._FitCache(1 << 20))
+    monkeypatch.setattr(bayes_model, "FIT_CACHE", bayes_model.FitCache(1 << 20))
 
 
 def _label(benchmark):
@@ -63,7 +63,7 @@ def test_every_pair_draws_and_weighs(benchmark):
     weight = benchmark.log_weight(table.theta, table.x, gamma)
     assert np.isfinite(weight).all()
     assert (benchmark.log_p(table.theta, table.x, gamma) is None) == (not closed(benchmark.model))
-    assert keys.read(keys.text(benchmark)) == benchmark
+    assert keys.read(keys.canonical_text(benchmark)) == benchmark
     assert MODELS[benchmark.model].title in benchmark.label
     assert ALGORITHMS[benchmark.inference].label in benchmark.label
 
@@ -102,7 +102,7 @@ def test_q_is_a_function_of_x(inference):
     x = benchmark.x(7, stream(4))
     theta = stream(5).standard_normal((7, 2))
     first = benchmark.log_q(theta, x, 50.0)
-    bayes_model._KEPT = bayes_model._FitCache(1 << 20)
+    bayes_model.FIT_CACHE = bayes_model.FitCache(1 << 20)
     order = np.array([3, 0, 6])
     np.testing.assert_allclose(
         benchmark.log_q(theta[order], x[order], 50.0), first[order], rtol=1e-9
@@ -147,22 +147,22 @@ def test_each_distinct_x_is_fitted_once(monkeypatch):
 
 
 def test_what_is_remembered_is_bounded():
-    kept = bayes_model._FitCache(most=24)  # numbers, six for a fit of two coordinates
-    bayes_model._KEPT = kept
+    kept = bayes_model.FitCache(most=24)  # numbers, six for a fit of two coordinates
+    bayes_model.FIT_CACHE = kept
     x = HEART.x(9, stream(12))
     theta = HEART.q(x, 20.0, stream(13))
     assert len(kept) == 4
     expected = HEART.log_q(theta, x, 20.0)
     assert len(kept) == 4
-    bayes_model._KEPT = bayes_model._FitCache(1 << 20)
+    bayes_model.FIT_CACHE = bayes_model.FitCache(1 << 20)
     np.testing.assert_allclose(HEART.log_q(theta, x, 20.0), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("lengths", [[1, 1, 1], [3, 1, 2], [4]])
 def test_runs_of_equal_rows(lengths, monkeypatch):
-    monkeypatch.setattr(bayes_model, "_COMPARED", 4)  # two rows at a time
+    monkeypatch.setattr(bayes_model, "COMPARED_NUMBERS_AT_A_TIME", 4)  # two rows at a time
     distinct = np.arange(2.0 * len(lengths)).reshape(-1, 2)
-    starts, counts = bayes_model._runs(np.repeat(distinct, lengths, axis=0))
+    starts, counts = bayes_model.find_equal_runs(np.repeat(distinct, lengths, axis=0))
     np.testing.assert_array_equal(counts, lengths)
     np.testing.assert_array_equal(starts, np.cumsum([0, *lengths[:-1]]))
 
@@ -264,7 +264,9 @@ def test_level_where_q_is_the_posterior(benchmark, method, trials):
     n, k = (20, 19) if benchmark.model == "heart_transplants" else (10, 19)
     trials = trials if benchmark.model == "heart_transplants" else trials // 5
     drawn = sampling.table(benchmark, 0.0, trials * n, k, stream(19, method.name))
-    score = _wiggle if method.reads_classifier else engine._score_of(method, benchmark, 0.0, {})
+    score = (
+        _wiggle if method.reads_classifier else engine.score_read_by(method, benchmark, 0.0, {})
+    )
     made = scores.apply(score, drawn)
     cut = TableScores(
         *(np.stack(np.split(part, trials, axis=1)) for part in (made.truth, made.draws))
@@ -285,7 +287,7 @@ def test_laplace_misplaces_the_chance_to_survive(gamma, least):
     def outwards(theta, x):
         return theta[:, 0] * np.sign(x[:, 0] - 5)
 
-    (found,) = engine._run(HEART, gamma, outwards, [WithinX()], design)
+    (found,) = engine.run_trials(HEART, gamma, outwards, [WithinX()], design)
     rejected = int((found.pvalues <= 0.05).sum())
     assert rejected >= least
     assert gamma or rejected <= 3
@@ -303,7 +305,7 @@ def test_ranks_far_out_stay_numbers():
 
 def test_a_map_shows_the_truth_of_each_place():
     source = Simulated(benchmark=HEART, gamma=100.0)
-    places = maps._simulated(source, HEART.x(50, stream(22)), 7, stream(23))
+    places = maps.simulate_places(source, HEART.x(50, stream(22)), 7, stream(23))
     assert places.truth.shape == (7, 1, 2)
     assert places.q.shape == (7, maps.SHOWN, 2)
     drawn = HEART.pairs(7, 100.0, stream(23))
@@ -319,7 +321,7 @@ def test_another_process_draws_with_the_same_covariates():
         "print(keys.read(sys.argv[1]).x(2, stream(25))[0, 0].hex())"
     )
     said = subprocess.run(
-        [sys.executable, "-c", code, keys.text(benchmark)],
+        [sys.executable, "-c", code, keys.canonical_text(benchmark)],
         cwd=ROOT, check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     assert float.fromhex(said.strip()) == benchmark.x(2, stream(25))[0, 0]
@@ -344,7 +346,7 @@ def test_what_is_silent_late_saw_the_error_early():
     sweep = Sweep(benchmark=HEART, methods=(SBC(), WithinX()), gammas=HEART.gammas)
     cells = [_cell("A", 1000.0, 100), _cell("B", 1000.0, 5), _cell("B", 100.0, 100),
              _cell("B", 10.0, 100)]  # fmt: skip
-    (found,) = _remarks(sweep, cells[:1], cells[1:2], cells)
+    (found,) = explain_misses(sweep, cells[:1], cells[1:2], cells)
     assert "at 100 iterations it rejects" in found.why
 
 
@@ -382,7 +384,7 @@ def test_the_command_line_is_shown_for_it():
         benchmark=BayesModel(model="hospitals", inference="iwvi", m=5), methods=(SBC(),),
         gammas=(100.0, 3000.0),
     )  # fmt: skip
-    said = line(sweep)
+    said = command_line(sweep)
     assert "--set model=hospitals --set inference=iwvi --set m=5" in said
     assert "--gamma 100,3000" in said
 

@@ -10,10 +10,10 @@ from tests.conftest import ROOT
 from validation_core import keys
 from validation_core.bayes import MODELS
 from validation_core.bayes import model as designs
-from validation_core.bayes.models import _Concrete, _Ionosphere
+from validation_core.bayes.models import Concrete, Ionosphere
 from validation_core.benchmarks.bayes_model import BayesModel
 
-KINDS = {"ionosphere": _Ionosphere, "concrete": _Concrete}
+KINDS = {"ionosphere": Ionosphere, "concrete": Concrete}
 DIGESTS = {
     "ionosphere": "9d86319bae0bd5e1a4259207c3742783",
     "concrete": "705badbb318e202101b5b49f7c8697bb",
@@ -53,7 +53,7 @@ def test_their_authors_licence_and_changes_stand_beside_them():
 
 @each_name
 def test_what_is_read_of_them_is_what_their_keys_say(name):
-    raw = designs._real(name)
+    raw = designs.real_covariates(name)
     rows, columns, constant = designs.SHAPES[name][:3]
     assert raw.shape == (rows, columns)
     assert np.flatnonzero(np.ptp(raw, axis=0) == 0).tolist() == [1] * constant
@@ -64,10 +64,10 @@ def test_what_is_read_of_them_is_what_their_keys_say(name):
 
 def test_a_row_of_each():
     np.testing.assert_array_equal(
-        designs._real("ionosphere")[0, :6], [1, 0, 0.99539, -0.05889, 0.85243, 0.02306]
+        designs.real_covariates("ionosphere")[0, :6], [1, 0, 0.99539, -0.05889, 0.85243, 0.02306]
     )
     np.testing.assert_array_equal(
-        designs._real("concrete")[0], [540, 0, 0, 162, 2.5, 1040, 676, 28]
+        designs.real_covariates("concrete")[0], [540, 0, 0, 162, 2.5, 1040, 676, 28]
     )
 
 
@@ -89,7 +89,7 @@ def test_columns_are_standardised_and_an_intercept_comes_first(name, design):
     with pytest.raises(ValueError, match="read-only"):
         x[0, 0] = 2
     # Each kept column is a raw one, moved and scaled, in its order.
-    raw = designs._real(name) if design == "real" else designs._stand_in(name)
+    raw = designs.real_covariates(name) if design == "real" else designs.synthetic_covariates(name)
     remaining = np.delete(raw, 1, axis=1) if name == "ionosphere" else raw
     np.testing.assert_allclose(
         x[:, 1:] * remaining.std(0) + remaining.mean(0), remaining, atol=1e-9
@@ -98,9 +98,9 @@ def test_columns_are_standardised_and_an_intercept_comes_first(name, design):
 
 @each_name
 def test_the_stand_in_is_always_the_same_of_the_same_shape_and_correlated(name):
-    first = designs._stand_in(name)
-    assert np.array_equal(first, designs._stand_in(name))
-    assert first.shape == designs._real(name).shape
+    first = designs.synthetic_covariates(name)
+    assert np.array_equal(first, designs.synthetic_covariates(name))
+    assert first.shape == designs.real_covariates(name).shape
     still = np.flatnonzero(np.ptp(first, axis=0) == 0)
     assert still.tolist() == ([1] if name == "ionosphere" else [])
     related = np.corrcoef(np.delete(first, still, axis=1).T)
@@ -124,23 +124,25 @@ def test_real_ones_are_taken_and_a_stand_in_is_asked_for_and_says_so(name):
 @each_name
 def test_keys_name_the_numbers_and_a_stand_in_keeps_the_key_it_had(name):
     real, stand_in = KINDS[name](), KINDS[name](design="stand-in")
-    assert keys.text(stand_in) == f'{{"design":"","type":"{name}","version":1}}'
-    assert keys.text(real) == f'{{"design":"{DIGESTS[name]}","type":"{name}","version":1}}'
+    assert keys.canonical_text(stand_in) == f'{{"design":"","type":"{name}","version":1}}'
+    assert (
+        keys.canonical_text(real) == f'{{"design":"{DIGESTS[name]}","type":"{name}","version":1}}'
+    )
     for model in (real, stand_in):
-        assert keys.read(keys.text(model)) == model
+        assert keys.read(keys.canonical_text(model)) == model
         assert dataclasses.replace(model) == model
 
 
 @pytest.mark.parametrize("model", list(MODELS))
 def test_a_benchmark_s_key_names_them_too(model):
     benchmark = BayesModel(model=model)
-    assert f'"design":"{DIGESTS.get(model, "")}"' in keys.text(benchmark)
-    assert keys.read(keys.text(benchmark)) == benchmark
+    assert f'"design":"{DIGESTS.get(model, "")}"' in keys.canonical_text(benchmark)
+    assert keys.read(keys.canonical_text(benchmark)) == benchmark
     assert benchmark.of == MODELS[model]()
     if model in DIGESTS:
         stand_in = BayesModel(model=model, design="stand-in")
-        assert '"design":""' in keys.text(stand_in)
-        assert keys.read(keys.text(stand_in)) == stand_in
+        assert '"design":""' in keys.canonical_text(stand_in)
+        assert keys.read(keys.canonical_text(stand_in)) == stand_in
         assert stand_in.of == MODELS[model](design="stand-in")
         assert "stand-in" in stand_in.label
 

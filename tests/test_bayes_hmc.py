@@ -7,8 +7,8 @@ from scipy.stats import beta, gamma, kstest, logistic
 
 from tests.conjugate import Quadratic
 from validation_core.bayes import MODELS, posterior
-from validation_core.bayes.model import _gradient, _hessian
-from validation_core.bayes.posterior import _effective_sample_size, _find_mode
+from validation_core.bayes.model import log_joint_gradient, log_joint_hessian
+from validation_core.bayes.posterior import estimate_effective_sample_size, find_mode
 from validation_core.rng import stream
 
 MANY = 400
@@ -97,21 +97,21 @@ def test_the_tuning_does_not_know_the_truth():
 @pytest.mark.parametrize("name", list(MODELS))
 def test_the_pilot_starts_at_the_mode(name):
     model, pairs = _simulated(name, 5)
-    z, root = _find_mode(model, pairs.x, _rngs(5))
+    z, root = find_mode(model, pairs.x, _rngs(5))
     y = torch.from_numpy(pairs.x)
-    slope = _gradient(model, z, y)
+    slope = log_joint_gradient(model, z, y)
     assert torch.einsum("kij,ki->kj", root, slope).abs().max() < 1e-3
-    curvature = -_hessian(model, z, y)
+    curvature = -log_joint_hessian(model, z, y)
     white = root.mT @ curvature @ root
     np.testing.assert_allclose(white.numpy(), np.tile(np.eye(len(z[0])), (5, 1, 1)), atol=1e-6)
-    alone, _ = _find_mode(model, pairs.x[3:4], _rngs(5)[3:4])
+    alone, _ = find_mode(model, pairs.x[3:4], _rngs(5)[3:4])
     np.testing.assert_allclose(alone[0], z[3], rtol=1e-9, atol=1e-9)
 
 
 def test_a_poor_scale_is_mended_by_the_pilot(monkeypatch):
     model, pairs = _simulated("ionosphere", 2)
     wide = 3 * torch.eye(model.dims[0], dtype=torch.float64).repeat(2, 1, 1)
-    monkeypatch.setattr(posterior, "_find_mode", lambda *given: (_find_mode(*given)[0], wide))
+    monkeypatch.setattr(posterior, "find_mode", lambda *given: (find_mode(*given)[0], wide))
     draws = posterior.draws(model, pairs.x, pairs.theta, 300, _rngs(2))
     assert draws.effective_sample_size.min() > 50
     assert (draws.acceptance > 0.6).all()
@@ -120,11 +120,11 @@ def test_a_poor_scale_is_mended_by_the_pilot(monkeypatch):
 def test_trajectories_run_back_to_where_they_came_from():
     model, y = Quadratic(), torch.tensor([[0.3, -1.0], [2.0, 0.0]], dtype=torch.float64)
     root = torch.tensor([[0.8, 0.3], [-0.1, 1.1]], dtype=torch.float64).repeat(2, 1, 1)
-    target = posterior._Target(model, y[:, None], root)
+    target = posterior.WhitenedTarget(model, y[:, None], root)
     rng = np.random.default_rng(0)
     z, p = (torch.from_numpy(rng.standard_normal((2, 3, 2))) for _ in range(2))
     steps = np.array([7, 3])
-    chain = posterior._Chain(target, z, _rngs(2), np.array([0.2, 0.4]))
+    chain = posterior.HMCChains(target, z, _rngs(2), np.array([0.2, 0.4]))
     before = chain.value - 0.5 * p.square().sum(-1)
     there = chain._trajectory(p, steps)
     assert (there[0] - z).abs().min() > 1e-3
@@ -134,7 +134,7 @@ def test_trajectories_run_back_to_where_they_came_from():
         for _, value, _, q in (there, chain._trajectory(p, 4 * steps))
     ]
     assert lost[1] < lost[0] / 8 < 0.1  # the leapfrog is of second order
-    back = posterior._Chain(target, there[0], _rngs(2), np.array([0.2, 0.4]))
+    back = posterior.HMCChains(target, there[0], _rngs(2), np.array([0.2, 0.4]))
     z_back, _, _, p_back = back._trajectory(-there[3], steps)
     np.testing.assert_allclose(z_back.numpy(), z.numpy(), atol=1e-12)
     np.testing.assert_allclose(p_back.numpy(), -p.numpy(), atol=1e-12)
@@ -163,16 +163,16 @@ def _autoregressive(phi, shape, rng):
 def test_effective_draws_of_an_autoregression(phi):
     chains = _autoregressive(phi, (3, 8, 500, 2), np.random.default_rng(0))
     wanted = 8 * 500 * (1 - phi) / (1 + phi)
-    np.testing.assert_allclose(_effective_sample_size(chains), wanted, rtol=0.3)
-    assert _effective_sample_size(chains).mean() == pytest.approx(wanted, rel=0.15)
+    np.testing.assert_allclose(estimate_effective_sample_size(chains), wanted, rtol=0.3)
+    assert estimate_effective_sample_size(chains).mean() == pytest.approx(wanted, rel=0.15)
 
 
 def test_chains_that_disagree_are_worth_little():
     rng = np.random.default_rng(0)
     chains = rng.standard_normal((4, 200, 1)) + 5 * np.arange(4.0)[:, None, None]
-    assert _effective_sample_size(chains) < 10
+    assert estimate_effective_sample_size(chains) < 10
 
 
 def test_states_that_do_not_move_are_worth_nothing_known():
-    assert np.isnan(_effective_sample_size(np.ones((2, 50, 3)))).all()
-    assert np.isnan(_effective_sample_size(np.zeros((2, 3, 3)))).all()
+    assert np.isnan(estimate_effective_sample_size(np.ones((2, 50, 3)))).all()
+    assert np.isnan(estimate_effective_sample_size(np.zeros((2, 3, 3)))).all()

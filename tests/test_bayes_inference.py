@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 
 from tests.conjugate import Conjugate, Quadratic, gaussian_skl
 from validation_core.bayes import MODELS, HeartTransplants, inference
-from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational, _ExactPosterior
-from validation_core.bayes.model import _gradient, _hessian, log_joint
+from validation_core.bayes.inference import ALGORITHMS, ExactPosterior, Laplace, Variational
+from validation_core.bayes.model import log_joint, log_joint_gradient, log_joint_hessian
 from validation_core.bayes.posterior import FullGaussian, log_weights
 from validation_core.learn.training import Adam
 from validation_core.rng import stream
@@ -27,7 +27,7 @@ def _tensor(array):
 def _at(model, z, y, **options):
     """Laplace's q where a climb ended at z."""
     at, data = _tensor(z), _tensor(y)
-    slope, curvature = _gradient(model, at, data), _hessian(model, at, data)
+    slope, curvature = log_joint_gradient(model, at, data), log_joint_hessian(model, at, data)
     return Laplace(**options).normal(at, slope, curvature)
 
 
@@ -50,7 +50,7 @@ def test_the_adjusted_mean_is_one_newton_step():
     """The paper prints its mean as H^-1 g."""
     model, mode, at = Quadratic(), np.array([[1.0, -2.0]]), np.array([[0.3, 0.4]])
     np.testing.assert_allclose(_at(model, at, mode, adjusted=True).mean, mode, atol=1e-14)
-    slope = _gradient(model, _tensor(at), _tensor(mode)).numpy()
+    slope = log_joint_gradient(model, _tensor(at), _tensor(mode)).numpy()
     printed = np.linalg.solve(-model.curvature, slope[0])
     np.testing.assert_allclose(printed, [-0.7, 2.4])
     np.testing.assert_allclose(at[0] - printed, mode[0])
@@ -78,7 +78,7 @@ def test_laplace_climbs_with_one_adam_at_two_rates():
     theirs = torch.optim.Adam([z], lr=0.01)
     for step in range(41):
         theirs.param_groups[0]["lr"] = 0.01 if step < 20 else 0.001
-        z.grad = -_gradient(HEART, z, data)
+        z.grad = -log_joint_gradient(HEART, z, data)
         theirs.step()
     mine = Laplace().fit(HEART, pairs.x, 41, [])
     np.testing.assert_allclose(mine.mean, z.numpy(), rtol=1e-12)
@@ -157,7 +157,7 @@ def test_a_hessian_that_is_not_definite_is_a_failure():
     clipped = Laplace(clip=True).fit(HOSPITALS, pairs.x, 10, [])
     assert clipped.ok.all()
     z = _tensor(clipped.mean)
-    values, vectors = np.linalg.eigh(-_hessian(HOSPITALS, z, _tensor(pairs.x)).numpy())
+    values, vectors = np.linalg.eigh(-log_joint_hessian(HOSPITALS, z, _tensor(pairs.x)).numpy())
     assert (values.min(1) < 0).all()
     raised = vectors / np.maximum(values, 1e-6)[:, None] @ np.swapaxes(vectors, 1, 2)
     covariance = clipped.scale @ np.swapaxes(clipped.scale, 1, 2)
@@ -275,7 +275,7 @@ def test_data_sets_together_are_what_each_is_alone(way, monkeypatch):
     k, iterations = 6, 40
     pairs = HOSPITALS.simulate(k, np.random.default_rng(0))
     together = way.fit(HOSPITALS, pairs.x, iterations, _rngs(k))
-    monkeypatch.setattr(inference, "_NUMBERS", 7 * 10 * 14)
+    monkeypatch.setattr(inference, "NOISE_NUMBERS_AT_A_TIME", 7 * 10 * 14)
     for i, rng in enumerate(_rngs(k)):
         alone = way.fit(HOSPITALS, pairs.x[i : i + 1], iterations, [rng])
         for item, other in ((together.mean, alone.mean), (together.scale, alone.scale)):
@@ -331,7 +331,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="got 'stl'"):
         Variational(estimator="stl")
     with pytest.raises(ValueError, match="Hospitals has not"):
-        _ExactPosterior().fit(HOSPITALS, np.zeros((1, 12)), 0, [])
+        ExactPosterior().fit(HOSPITALS, np.zeros((1, 12)), 0, [])
 
 
 # Exact
@@ -341,7 +341,7 @@ def test_refusals():
 def test_the_exact_posterior_has_no_divergence(model):
     k = 30
     pairs = model.simulate(k, np.random.default_rng(0))
-    q = _ExactPosterior().fit(model, pairs.x, 0, [])
+    q = ExactPosterior().fit(model, pairs.x, 0, [])
     assert q.ok.all()
     result = log_weights(model, q, pairs, 4, _rngs(k))
     evidence = result.truth[:, :1]

@@ -15,8 +15,8 @@ from scipy.special import expit, logit
 from validation_core import keys
 from validation_core.bayes import MODELS, GLMBinomial, HeartTransplants, models
 from validation_core.bayes import model as designs
-from validation_core.bayes.model import _gradient, _hessian, log_joint
-from validation_core.bayes.posterior import _to_interval
+from validation_core.bayes.model import log_joint, log_joint_gradient, log_joint_hessian
+from validation_core.bayes.posterior import to_interval
 
 EVERY = (*(kind() for kind in MODELS.values()), GLMBinomial(data="book"))
 IDS = [f"{one.name}-{getattr(one, 'data', '')}".rstrip("-") for one in EVERY]
@@ -124,15 +124,19 @@ def test_gradients_and_hessians_are_those_of_differences(model):
     z, y = points(model, 4)
     d, step = model.dims[0], 1e-5
     at, data = torch.tensor(z), torch.tensor(y)
-    slope = _gradient(model, at, data).numpy()
+    slope = log_joint_gradient(model, at, data).numpy()
     near = [z + sign * e for e in step * np.eye(d) for sign in (1, -1)]
     values = np.array([log_joint(model, item, y) for item in near]).reshape(d, 2, -1)
     message = (values[:, 0] - values[:, 1]).T / (2 * step)
     np.testing.assert_allclose(slope, message, rtol=1e-5, atol=1e-3 * step**0.5)
-    slopes = np.array([_gradient(model, torch.tensor(item), data).numpy() for item in near])
+    slopes = np.array(
+        [log_joint_gradient(model, torch.tensor(item), data).numpy() for item in near]
+    )
     slopes = slopes.reshape(d, 2, len(z), d)
     bend = np.moveaxis(slopes[:, 0] - slopes[:, 1], 0, 2) / (2 * step)
-    np.testing.assert_allclose(_hessian(model, at, data).numpy(), bend, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        log_joint_hessian(model, at, data).numpy(), bend, rtol=1e-5, atol=1e-5
+    )
 
 
 @each_model
@@ -152,7 +156,7 @@ def test_far_points_stay_finite(model):
     _, y = points(model, 2)
     z = np.full((2, model.dims[0]), 60.0) * [[1], [-1]]
     assert np.isfinite(log_joint(model, z, y)).all()
-    slope = _gradient(model, torch.tensor(z), torch.tensor(y))
+    slope = log_joint_gradient(model, torch.tensor(z), torch.tensor(y))
     assert torch.isfinite(slope).all()
 
 
@@ -179,7 +183,7 @@ def total(model, axes, data, weight=1.0):
 
 def test_glm_binomial_sums_to_one(monkeypatch):
     """Two years of few pairs."""
-    few = models._Counts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
+    few = models.PeregrineCounts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
     monkeypatch.setattr(models, "PEREGRINES", few)
     counts = [np.array(y, float) for y in itertools.product(range(4), range(3))]
     axis = np.arange(-65.0, 65.1, 3)
@@ -204,12 +208,12 @@ def small(monkeypatch):
             rows=len(raw), columns=len(raw[0]), constant=constant
         )
         monkeypatch.setitem(designs.SHAPES, name, shape)
-        monkeypatch.setattr(designs, "_real", lambda name: np.array(raw, float))
+        monkeypatch.setattr(designs, "real_covariates", lambda name: np.array(raw, float))
         return MODELS[name]()
 
-    designs._matrix.cache_clear()
+    designs.design_matrix.cache_clear()
     yield make
-    designs._matrix.cache_clear()
+    designs.design_matrix.cache_clear()
 
 
 def test_ionosphere_sums_to_one(small):
@@ -266,7 +270,7 @@ def within(values, expected, sd=4.5):
 def test_simulated_pairs_solve_the_density_s_identities(model):
     """E g = 0 and E z_i g_j = -delta_ij of g = grad log p(z, y), for whatever p is smooth."""
     z, y = simulated(model, 4000)
-    slope = _gradient(model, torch.tensor(z), torch.tensor(y)).numpy()
+    slope = log_joint_gradient(model, torch.tensor(z), torch.tensor(y)).numpy()
     within(slope, 0.0)
     d = model.dims[0]
     within((z[:, :, None] * slope[:, None]).reshape(-1, d * d), -np.eye(d).reshape(-1))
@@ -280,8 +284,8 @@ def test_priors_of_what_is_simulated():
         (expit(sketch["heart_transplants"].theta[:, 0]), stats.uniform()),
         (np.exp(sketch["heart_transplants"].theta[:, 1]), stats.gamma(1 / 3, scale=3)),
         (sketch["heart_transplants"].x[:, 0], None),
-        (_to_interval(sketch["hospitals"].theta[:, 0], 0.25, 1), stats.uniform(0.25, 0.75)),
-        (_to_interval(sketch["hospitals"].theta[:, 1], -3, 3), stats.uniform(-3, 6)),
+        (to_interval(sketch["hospitals"].theta[:, 0], 0.25, 1), stats.uniform(0.25, 0.75)),
+        (to_interval(sketch["hospitals"].theta[:, 1], -3, 3), stats.uniform(-3, 6)),
         (sketch["ionosphere"].theta[:, 5], stats.norm()),
         (sketch["concrete"].theta[:, 8], stats.norm()),
     ]
@@ -309,7 +313,7 @@ def test_counts_have_their_chances(name):
 
 def test_hospitals_spread_by_a_standard_deviation():
     z, _ = simulated(models.Hospitals(), 4000, 0)
-    omega, mu = _to_interval(z[:, 0], 0.25, 1), _to_interval(z[:, 1], -3, 3)
+    omega, mu = to_interval(z[:, 0], 0.25, 1), to_interval(z[:, 1], -3, 3)
     standard = (z[:, 2:] - mu[:, None]) / omega[:, None]
     assert stats.kstest(standard.ravel(), stats.norm.cdf).pvalue > 1e-3
 
@@ -328,7 +332,7 @@ def test_intervals_divide_by_their_length():
     """Printed: logit((x - a) / (a - b)), of a negative number."""
     inside = np.linspace(-2.9, 2.9, 30)
     u = np.log((inside + 3) / (3 - inside))
-    np.testing.assert_allclose(_to_interval(u, -3, 3), inside)
+    np.testing.assert_allclose(to_interval(u, -3, 3), inside)
     np.testing.assert_allclose(logit((inside + 3) / (3 + 3)), u)
     with np.errstate(invalid="ignore"):
         assert np.isnan(logit((inside + 3) / (-3 - 3))).all()
@@ -369,7 +373,7 @@ def test_eight_lives_are_in_the_data_whatever_y_is(survived):
     assert stats.kstest(standard.ravel(), stats.expon.cdf).pvalue > 1e-3
     # all 8 enter: the slope in v at rate r is a + 8 - (b + sum s) r
     y, z = np.append(survived, np.arange(1.0, 9)), np.array([[0.2, -0.7]])
-    slope = _gradient(model, torch.tensor(z), torch.tensor(y[None]))[0, 1]
+    slope = log_joint_gradient(model, torch.tensor(z), torch.tensor(y[None]))[0, 1]
     assert float(slope) == pytest.approx(1 / 3 + 8 - (1 / 3 + 36) * np.exp(-0.7), rel=1e-12)
 
 
@@ -470,7 +474,7 @@ def test_an_unknown_choice_is_refused():
 
 @each_model
 def test_models_are_plain_keys_with_names_for_every_coordinate(model):
-    assert keys.read(keys.text(model)) == model
+    assert keys.read(keys.canonical_text(model)) == model
     assert len(model.names) == len(set(model.names)) == model.dims[0]
     z, y = simulated(model, 3)
     assert (z.shape[1], y.shape[1]) == model.dims

@@ -37,24 +37,24 @@ def test_half_of_the_collapse_is_the_mis_sized_null():
 
 
 def test_accuracies_and_auc():
-    p, q = boundary._accuracies(1.0, 0.0)
+    p, q = boundary.class_accuracies(1.0, 0.0)
     assert (p, q) == pytest.approx((norm.cdf(1.25), norm.cdf(-0.75)))
-    turned = boundary._accuracies(0.0, np.deg2rad(60))
+    turned = boundary.class_accuracies(0.0, np.deg2rad(60))
     assert turned == pytest.approx((norm.cdf(0.125), norm.cdf(0.125)))
-    assert boundary._auc(np.pi / 2) == pytest.approx(0.5)
-    assert boundary._auc(0.0) == pytest.approx(norm.cdf(0.5 / np.sqrt(2)))
+    assert boundary.exact_auc(np.pi / 2) == pytest.approx(0.5)
+    assert boundary.exact_auc(0.0) == pytest.approx(norm.cdf(0.5 / np.sqrt(2)))
 
 
 def test_placement_variance_is_that_of_a_uniform_under_the_null():
-    assert boundary._placement_variance(np.pi / 2) == pytest.approx(1 / 12)
+    assert boundary.placement_variance(np.pi / 2) == pytest.approx(1 / 12)
     draws = norm.cdf(stream(0, "placement").standard_normal(400_000) + 0.5)
-    assert boundary._placement_variance(0.0) == pytest.approx(draws.var(), rel=0.01)
+    assert boundary.placement_variance(0.0) == pytest.approx(draws.var(), rel=0.01)
 
 
 @pytest.mark.parametrize("n", [12, 120])
 @pytest.mark.parametrize("per_class", [False, True])
 def test_rejection_region_is_the_tests_own(per_class, n):
-    region = boundary._rejection_region(n, 0.05, per_class)
+    region = boundary.rejection_region(n, 0.05, per_class)
     hits = np.arange(n + 1)
     rows = np.where(np.arange(n) < hits[:, None], 1.0, -1.0)  # (n + 1, n): so many right
     c2st = statistics.c2st(rows[:, None], -rows[None])
@@ -67,7 +67,7 @@ def test_closed_forms_agree_with_trials(offset, degrees):
     n, trials, angle = 100, 1000, np.deg2rad(degrees)
     rng = stream(1, "closed forms", offset, degrees)
     blocks = sampling.blocks(Boundary(), 0.5, n * trials, n * trials, rng)
-    scored = toy._scores(blocks, angle, offset, trials)
+    scored = toy.boundary_scores(blocks, angle, offset, trials)
     c2st, multiple = (
         statistics.c2st(scored.p, scored.q),
         statistics.multiple(scored.p, scored.q, rng),
@@ -84,14 +84,14 @@ def test_closed_forms_agree_with_trials(offset, degrees):
 
 
 def test_uniform_power_of_the_digest():
-    _, uniform = toy._rank_trials(100, 10, 400, seed=3)
+    _, uniform = toy.count_rank_rejections(100, 10, 400, seed=3)
     assert uniform[0] / 400 == pytest.approx(0.99, abs=0.02)
     assert 4 <= uniform[-1] <= 38  # 5% of 400, four sd
 
 
 def test_a_shift_moves_no_rank():
     blocks = toy.draw(60, seed=0)
-    near, far = (toy._scores(blocks, 0.3, offset) for offset in (0.0, 1.7))
+    near, far = (toy.boundary_scores(blocks, 0.3, offset) for offset in (0.0, 1.7))
     assert statistics.auc(near.p, near.q) == statistics.auc(far.p, far.q)
 
 
@@ -117,7 +117,7 @@ def test_benchmark_log_ratio_is_the_oracle():
 
 def test_score_means():
     blocks = toy.draw(50_000, seed=1)
-    scored = toy._scores(blocks, 0.6, 1.2)
+    scored = toy.boundary_scores(blocks, 0.6, 1.2)
     means = boundary.score_means(1.2, 0.6)
     assert scored.p.mean() == pytest.approx(float(means.p), abs=0.02)
     assert scored.q.mean() == pytest.approx(float(means.q), abs=0.02)
@@ -126,8 +126,8 @@ def test_score_means():
 
 
 def test_what_the_page_reads_at_one_place():
-    exact = toy._closed_forms(50)
-    counts = toy._RejectionRates(*(np.arange(a.size).reshape(a.shape) for a in exact))
+    exact = toy.closed_form_power(50)
+    counts = toy.RejectionRates(*(np.arange(a.size).reshape(a.shape) for a in exact))
     pairs = toy.at(exact, counts, 1.01, 44.0)
     row, column = 20, 9
     assert pairs[0] == (exact.c2st[row, column], row * 19 + column)

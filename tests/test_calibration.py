@@ -16,13 +16,13 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.calibration import (
     SHOWN,
+    CalibrationErrors,
     Interval,
-    _CalibrationErrors,
-    _LearnedDivergence,
-    _LearnedDivergenceStudy,
-    _marginals,
-    _RowErrorStudy,
+    LearnedDivergence,
+    LearnedDivergenceStudy,
+    RowErrorStudy,
     errors_in_words,
+    marginal_errors,
 )
 from validation_core.figures.marks import Points
 from validation_core.methods import SBC, SKL
@@ -64,8 +64,8 @@ def gaussian(n=400, k=100, d=1, shift=0.0, width=1.0, seed=0, dtype=np.float64, 
 
 def answered(upload, seed=0):
     """What ranks, moments and densities say, without a network."""
-    tasks.hold(upload)
-    task = _RowErrorStudy(digest=upload.digest, seed=seed)
+    tasks.register_upload(upload)
+    task = RowErrorStudy(digest=upload.digest, seed=seed)
     found = task.answer(upload, None, lambda fraction, live: None)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     return found
@@ -359,9 +359,9 @@ def test_marginals_hold_no_second_copy_of_the_draws():
     draws = PosteriorTable(
         *(rng.standard_normal(s, dtype=np.float32) for s in ((n, d), (n, 1), (n, k, d)))
     )
-    _marginals(draws, 0)  # what is remembered between calls
+    marginal_errors(draws, 0)  # what is remembered between calls
     tracemalloc.start()
-    _marginals(draws, 0)
+    marginal_errors(draws, 0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.6 * draws.q.nbytes
@@ -474,7 +474,7 @@ def test_discrete_parameters_keep_the_level():
     for _ in range(trials):
         theta, q = rng.poisson(1.5, (60, 1)), rng.poisson(1.5, (60, 9, 1))
         draws = PosteriorTable(theta.astype(float), np.zeros((60, 1)), q.astype(float))
-        off += _marginals(draws, int(rng.integers(1 << 30)))[0].pvalue_adjusted <= 0.05
+        off += marginal_errors(draws, int(rng.integers(1 << 30)))[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -483,7 +483,7 @@ def test_holm_holds_over_parameters():
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         draws = PosteriorTable(*(rng.standard_normal(s) for s in ((40, 6), (40, 1), (40, 10, 6))))
-        off += _marginals(draws, seed)[0].pvalue_adjusted <= 0.05
+        off += marginal_errors(draws, seed)[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -540,7 +540,7 @@ def test_densities_bring_regions_and_the_divergence(golden):
     upload = with_densities()
     task, estimate = QUESTION.studies(upload, diagnosis.default_methods(), 0)
     assert task.densities
-    assert isinstance(estimate, _LearnedDivergenceStudy)
+    assert isinstance(estimate, LearnedDivergenceStudy)
     found = answered(upload)
     variance = 0.8**2
     known = 0.5 * (1 / variance + variance - 2) + 0.3**2 / 2 * (1 + 1 / variance)
@@ -554,7 +554,7 @@ def test_densities_bring_regions_and_the_divergence(golden):
 def test_the_divergence_is_that_of_the_record(tmp_path):
     """One number, one interval and one p-value, whoever tells them."""
     upload = with_densities(n=100, k=9, shift=0.1, width=1)
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     store = Store(tmp_path)
     (work,) = tasks.tasks(upload, [SKL()], 3)
     work.run(store, lambda fraction, live: None)
@@ -582,7 +582,7 @@ def test_weighing_more_draws_leaves_less_and_takes_twice_as_many():
 
 def test_a_classifier_stands_beside_as_an_estimate(tmp_path):
     upload = with_densities(n=300, k=20, shift=1.0)
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     store = Store(tmp_path)
     founds = []
     for task in QUESTION.studies(upload, diagnosis.default_methods(), 0):
@@ -621,10 +621,10 @@ def test_an_infinite_density_is_said():
 
 def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
     upload = gaussian(n=300, k=20, shift=1.5)
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     store = Store(tmp_path)
     planned = QUESTION.studies(upload, diagnosis.default_methods(), 0)
-    assert [type(task) for task in planned] == [_RowErrorStudy, _LearnedDivergenceStudy]
+    assert [type(task) for task in planned] == [RowErrorStudy, LearnedDivergenceStudy]
     assert planned[1].needs == {keys.key(planned[1].trainings[0])}
     founds = []
     for task in planned:
@@ -643,7 +643,7 @@ def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
 
 
 def test_without_a_classifier_among_the_methods_there_is_no_estimate():
-    assert [type(task) for task in QUESTION.studies(gaussian(), [SBC()], 0)] == [_RowErrorStudy]
+    assert [type(task) for task in QUESTION.studies(gaussian(), [SBC()], 0)] == [RowErrorStudy]
 
 
 def test_obstacles_say_the_rule():
@@ -708,7 +708,7 @@ def test_figures_draw_six_and_escape_names():
 
 
 def test_nothing_found_draws_and_says_nothing():
-    empty = _CalibrationErrors()
+    empty = CalibrationErrors()
     assert QUESTION.figures(empty, Names(NAMES)) == ()
     assert say(empty, NAMES) == ()
     assert rows_of(empty, NAMES) == []
@@ -745,12 +745,10 @@ def test_an_estimator_that_is_the_prior_is_told(golden):
 
 def test_a_classifier_that_points_the_wrong_way_sees_nothing(golden):
     others = {
-        field.name: 0
-        for field in fields(_LearnedDivergence)
-        if field.name not in ("slope", "rows")
+        field.name: 0 for field in fields(LearnedDivergence) if field.name not in ("slope", "rows")
     }
-    nats = _LearnedDivergence(**{**others, "rows": 250, "slope": -0.35})
-    golden("calibration-blind-classifier", say(_CalibrationErrors(divergence=nats), NAMES))
+    nats = LearnedDivergence(**{**others, "rows": 250, "slope": -0.35})
+    golden("calibration-blind-classifier", say(CalibrationErrors(divergence=nats), NAMES))
 
 
 def test_one_open_error_is_one():
@@ -768,7 +766,7 @@ def test_ends_that_nothing_bounds_are_not_numbers(golden):
     ratio, bias = Interval(one.ratio.estimate, 0.05, 20.0), Interval(one.bias.estimate, -20.0, 3.0)
     open_ = replace(one, ratio=ratio, bias=bias, pvalue_adjusted=1.0)
     off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
-    both = [_CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
+    both = [CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
     golden("calibration-open-ends", [line for result in both for line in say(result, NAMES)])
 
 

@@ -12,10 +12,10 @@ from tests import flows
 from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.card import _typeset, card
+from validation_core.diagnosis.card import card, typeset
 from validation_core.diagnosis.questions import answered, by_name
 from validation_core.diagnosis.questions.observation import unlike
-from validation_core.diagnosis.tasks import hold, keep
+from validation_core.diagnosis.tasks import register_upload, save_upload
 from validation_core.figures import card as draw
 from validation_core.figures import svg
 from validation_core.figures.marks import Axis, Line, Note, Panel, Points, over
@@ -138,8 +138,8 @@ def test_small_tables_say_that_they_are_small():
 def test_every_shape_that_is_rejected_has_its_picture(sizes, tmp_path):
     upload = table(shift=3.0, **sizes)
     store = Store(tmp_path)
-    hold(upload)
-    keep(store, upload)
+    register_upload(upload)
+    save_upload(store, upload)
     for study in by_name("size").studies(upload, [], 0):
         study.run(store, lambda fraction, live: None)
     answers = answered(store, upload, [], 0, [by_name("size")])
@@ -287,21 +287,21 @@ def test_an_observation_far_from_every_simulation_is_told_first():
 
 
 def test_numbers_have_a_minus_and_no_zero_a_sign():
-    assert _typeset("x_1 < -1.02, (-0.01 to 0.2), -.5") == "x_1 < −1.02, (−0.01 to 0.2), −.5"
-    assert _typeset("+0.00, -0.00, −0.0, -0.05, +0.3.") == "0.00, 0.00, 0.0, −0.05, +0.3."
-    assert _typeset("p = 3e-16; run-7; 3-5; a_-1") == "p = 3e-16; run-7; 3-5; a_-1"
+    assert typeset("x_1 < -1.02, (-0.01 to 0.2), -.5") == "x_1 < −1.02, (−0.01 to 0.2), −.5"
+    assert typeset("+0.00, -0.00, −0.0, -0.05, +0.3.") == "0.00, 0.00, 0.0, −0.05, +0.3."
+    assert typeset("p = 3e-16; run-7; 3-5; a_-1") == "p = 3e-16; run-7; 3-5; a_-1"
 
 
 def test_the_title_of_a_picture_stays_on_its_side_of_the_image():
     long = "True values over q's draws where the exposure of the detector is 3 to 4 and not less"
-    lines = shown._wrapped(long, 520, 16, bold=True)
+    lines = shown.wrap_text(long, 520, 16, bold=True)
     assert len(lines) > 1
     assert " ".join(lines) == long
 
 
 def test_ticks_tell_numbers_of_any_size_apart():
     for low, high in ((0, 1e-9), (1e9, 1e9 + 4), (-3, 3), (0, 1)):
-        ticks = svg._ticks(Axis((low, high), "x"), 5)
+        ticks = svg.axis_ticks(Axis((low, high), "x"), 5)
         assert len({text for _, text in ticks}) == len(ticks) > 2
     framed = svg.svg(Panel([Line([0, 1], [0, 1], color="red")], x=Axis((0, 1), "x", percent=True),
                            y=Axis((0, 1), "y", percent=True)), 400)  # fmt: skip

@@ -13,8 +13,13 @@ from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, cause
 from validation_core.diagnosis.questions.base import LEVEL
-from validation_core.diagnosis.questions.cause import STRONG, _cause_of, findings, reference_sets
-from validation_core.diagnosis.questions.cause.findings import _RankedRows, two_groups
+from validation_core.diagnosis.questions.cause import (
+    STRONG,
+    find_likely_cause,
+    findings,
+    reference_sets,
+)
+from validation_core.diagnosis.questions.cause.findings import RankedRows, two_groups
 from validation_core.diagnosis.questions.injections import CAUSES
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -30,7 +35,7 @@ QUESTION = by_name("cause")
 @pytest.fixture
 def _few_injected(monkeypatch):
     """For tests whose answer does not rest on which injected tables are nearest."""
-    monkeypatch.setattr(reference_sets, "_EACH", 12)
+    monkeypatch.setattr(reference_sets, "TABLES_OF_EACH", 12)
 
 
 def say(result, names):
@@ -87,7 +92,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_strong_defects_are_named(name):
-    found = _cause_of(DEFECTS[name](), 0)
+    found = find_likely_cause(DEFECTS[name](), 0)
     assert found.cause == name, found.causes
     assert found.pvalue <= STRONG
     first = found.causes[0]
@@ -102,7 +107,7 @@ def test_strong_defects_are_named(name):
 def test_truths_in_another_order_are_told_as_ignoring_x():
     exact = normal(d=3)
     shuffled = replace(exact, theta=stream(0, "shuffle").permutation(exact.theta))
-    found = _cause_of(shuffled, 0)
+    found = find_likely_cause(shuffled, 0)
     assert found.cause == "ignores_x", found.causes
     said = " ".join(say(found, NAMES))
     assert "Check that rows of theta and x belong together" in said
@@ -114,7 +119,7 @@ def test_a_mode_that_q_has_no_draws_in_is_named_by_its_gap(share):
     exact = normal(n=800)
     other = stream(0, "other").random(800) < share
     moved = replace(exact, theta=exact.theta + np.array([0.0, -6.0]) * other[:, None])
-    result = _cause_of(moved, 0)
+    result = find_likely_cause(moved, 0)
     assert (result.cause, result.why) == ("missing_mode", "")
     first = result.causes[0]
     (gap,) = first.evidence
@@ -128,8 +133,8 @@ def test_a_mode_that_q_has_no_draws_in_is_named_by_its_gap(share):
     assert gap.right < 0.005
     assert evidence.endswith(
         f"of true values of b lie apart from q's draws, with a gap between, about "
-        f"{-gap.level:.2g} posterior sd below q's centre; q puts {cause._rate(gap.right)} of its "
-        "draws there."
+        f"{-gap.level:.2g} posterior sd below q's centre; q puts {cause.rate_text(gap.right)} of "
+        "its draws there."
     )
     assert step.startswith("Next: Take a density that can be multimodal")
     assert QUESTION.rows(result, Names(NAMES))[0]["evidence"] == cause.KINDS["apart"]
@@ -141,7 +146,7 @@ def test_a_mode_that_q_has_no_draws_in_is_named_by_its_gap(share):
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_posteriors_get_no_cause(seed):
     exact = table(seed=seed, n=200, k=40, d=1 + seed % 3, curved=seed % 2 == 1)
-    found = _cause_of(exact, seed)
+    found = find_likely_cause(exact, seed)
     assert found.cause in ("none", "unclear")
 
 
@@ -155,8 +160,8 @@ def test_the_pvalue_keeps_its_level(heavy, trials):
         draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
         ready = findings.PreparedTable.of(exact, seed)
-        _, null = reference_sets._null_features(ready, count=39)
-        rejected += reference_sets._null_pvalue(null) <= 0.05
+        _, null = reference_sets.null_features(ready, count=39)
+        rejected += reference_sets.null_pvalue(null) <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert rejected <= high
     assert rejected >= min(low, 1)
@@ -165,8 +170,8 @@ def test_the_pvalue_keeps_its_level(heavy, trials):
 def test_the_pvalue_is_never_zero_and_treats_rows_alike():
     null = stream(0, "rows").standard_normal((40, 5))
     null[0] += 100
-    assert reference_sets._null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
-    every = [reference_sets._null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
+    assert reference_sets.null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
+    every = [reference_sets.null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
     for level in (0.05, 0.1, 0.25):
         assert np.mean(np.array(every) <= level) <= level
 
@@ -174,7 +179,7 @@ def test_the_pvalue_is_never_zero_and_treats_rows_alike():
 def test_truths_are_ranked_among_the_other_draws():
     """By brute force: neither the origin nor the table's own truth counts."""
     exact = normal(n=12, k=25)
-    ranked = _RankedRows.of(exact, stream(0, "ties"))
+    ranked = RankedRows.of(exact, stream(0, "ties"))
     which = stream(0, "which").integers(25, size=(7, 12))
     theta = exact.q[np.arange(12), which] + 0.1
     scores = ranked.moved(theta, which, stream(0, "break"))
@@ -196,7 +201,7 @@ def test_truths_are_ranked_among_the_other_draws():
 def test_an_injection_of_nothing_looks_like_nothing():
     exact = normal(n=200, k=40)
     ready = findings.PreparedTable.of(exact, 0)
-    names, null = reference_sets._null_features(ready, count=60)
+    names, null = reference_sets.null_features(ready, count=60)
     which = stream(0, "which").integers(40, size=(20, 200))
     scores = ready.ranked.moved(ready.pool.take(which), which, stream(0, "break"))
     found = ready.features.of(scores)
@@ -218,7 +223,7 @@ def test_two_groups_are_found_where_there_are_two():
 
 @pytest.mark.usefixtures("_few_injected")
 def test_it_does_not_depend_on_order_or_time():
-    first, again = (_cause_of(normal(narrow=1.5, n=150, k=30), 3) for _ in range(2))
+    first, again = (find_likely_cause(normal(narrow=1.5, n=150, k=30), 3) for _ in range(2))
     first, again = (replace(found, seconds=0.0) for found in (first, again))
     assert QUESTION.to_json(first) == QUESTION.to_json(again)
     for name, array in study.dump(first)[0].items():
@@ -254,7 +259,7 @@ def hard(kind):
      "collapsed"],
 )  # fmt: skip
 def test_hard_tables_are_answered(kind):
-    found = _cause_of(hard(kind), 0)
+    found = find_likely_cause(hard(kind), 0)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     assert all(np.isfinite(array).all() for array in study.dump(found)[0].values())
     assert found.cause in {*NAMED, "unclear", "none"}
@@ -266,7 +271,7 @@ def test_hard_tables_are_answered(kind):
 
 @pytest.fixture(scope="module")
 def named():
-    return _cause_of(normal(narrow=1.7, n=200, k=40, d=3), 0)
+    return find_likely_cause(normal(narrow=1.7, n=200, k=40, d=3), 0)
 
 
 def even(nu, *, heavy, seed, n=1000, k=200, d=3):
@@ -289,7 +294,7 @@ def even(nu, *, heavy, seed, n=1000, k=200, d=3):
 @pytest.mark.parametrize(("nu", "heavy"), [(5, True), (3, False)])
 def test_tails_at_the_right_width_are_told_as_tails(nu, heavy):
     """Neither a width nor a mode, and their degrees of freedom are those of the t."""
-    found = _cause_of(even(nu, heavy=heavy, seed=nu), 0)
+    found = find_likely_cause(even(nu, heavy=heavy, seed=nu), 0)
     assert found.cause == ("heavy_tails" if heavy else "light_tails")
     first = say(found, NAMES)[0]
     assert f"q's tails are too {'heavy' if heavy else 'light'}" in first
@@ -332,7 +337,7 @@ def faulty(kind):
 def test_draws_that_a_warning_is_about_leave_the_cause_open(kind):
     broken = faulty(kind)
     assert repeats.faults(broken) == (kind,)
-    found = _cause_of(broken, 0)
+    found = find_likely_cause(broken, 0)
     assert found.cause == "unclear"
     assert found.why == "draws"
     first = say(found, NAMES)[0]
@@ -356,7 +361,7 @@ def test_faults_are_those_that_the_upload_warns_of():
 
 
 def seen_in(draws, seed=0):
-    return findings._departures(findings.PreparedTable.of(draws, seed))
+    return findings.find_departures(findings.PreparedTable.of(draws, seed))
 
 
 def turned(exact, way):
@@ -385,7 +390,7 @@ def test_what_is_seen_is_what_is_off(what, draws):
     if what == "bias":
         assert first.finding.at == (1,)
         assert first.finding.value == pytest.approx(-0.4, abs=0.15)  # q's centre is too low
-    assert cause._departure_text(first, NAMES)
+    assert cause.departure_text(first, NAMES)
 
 
 def test_width_that_changes_with_x_is_seen():
@@ -463,7 +468,7 @@ def test_it_is_told_in_words(named):
 
 
 def test_a_table_without_a_defect_is_told_so():
-    found = _cause_of(table(n=200, k=40, seed=2), 1)
+    found = find_likely_cause(table(n=200, k=40, seed=2), 1)
     if found.cause == "none":
         assert say(found, NAMES)[0].startswith("No cause is named")
 
@@ -474,13 +479,13 @@ def test_every_cause_has_words_and_a_next_step():
     exact = normal(n=150, k=30)
     ready = findings.PreparedTable.of(exact, 0)
     for name in NAMED:
-        for one in findings._evidence(name, ready):
+        for one in findings.cause_findings(name, ready):
             assert one.low <= one.value <= one.high
-            assert cause._finding_text(one, NAMES)
+            assert cause.finding_text(one, NAMES)
             assert one.what in cause.KINDS
-    units = {v.unit for v in reference_sets._variants(ready.ranked, ready.pool)}
+    units = {v.unit for v in reference_sets.injectable_variants(ready.ranked, ready.pool)}
     assert units <= set(cause.STRENGTHS)
-    assert {v.cause for v in reference_sets._variants(ready.ranked, ready.pool)} == NAMED
+    assert {v.cause for v in reference_sets.injectable_variants(ready.ranked, ready.pool)} == NAMED
 
 
 def test_figures_are_valid(named):
@@ -497,12 +502,12 @@ def test_a_large_table_is_looked_at_in_part():
     large = PosteriorTable(
         np.zeros((1600, 30)), np.zeros((1600, 1)), np.zeros((1600, 210, 30), np.float32)
     )
-    some, columns = findings._subsample(large, 0)
+    some, columns = findings.subsample(large, 0)
     assert some.q.shape == (findings.ROWS, findings.FEWER, findings.PARAMETERS)
     long = PosteriorTable(large.theta[:, :2], large.x, large.q[:, :, :2])
-    assert findings._subsample(long, 0)[0].q.shape == (findings.ROWS, findings.DRAWS, 2)
+    assert findings.subsample(long, 0)[0].q.shape == (findings.ROWS, findings.DRAWS, 2)
     assert len(set(columns)) == findings.PARAMETERS
-    found = _cause_of(normal(n=150, k=30), 0)
+    found = find_likely_cause(normal(n=150, k=30), 0)
     found = replace(found, full=(1600, 210, 2))
     (note,) = QUESTION.notes(found, Names(NAMES))
     assert note.startswith("Looked at 150 of 1600 simulations")
@@ -524,7 +529,7 @@ def test_the_task_and_the_code_agree(tmp_path, capsys):
     file = tmp_path / "table.npz"
     np.savez(file, theta=exact.theta, x=exact.x, theta_q=exact.q)
     upload = read(file)
-    diagnoses.hold(upload)
+    diagnoses.register_upload(upload)
     store = Store(tmp_path / "store")
     (task,) = QUESTION.studies(upload, (), 4)
     heard = []

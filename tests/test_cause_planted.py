@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import truncnorm
 
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.cause import _cause_of, headline
+from validation_core.diagnosis.questions.cause import find_likely_cause, headline
 from validation_core.rng import stream
 from validation_core.tables import Upload, read
 
@@ -127,13 +127,13 @@ QUICK = 10  # which are strong
 
 @pytest.mark.parametrize(("kind", "size", "scale", "d", "right"), TABLES[:QUICK])
 def test_a_strong_defect_on_any_scale_is_named(kind, size, scale, d, right):
-    found = _cause_of(planted(kind, size, scale, d, n=600).data, 0)
+    found = find_likely_cause(planted(kind, size, scale, d, n=600).data, 0)
     assert found.cause in right, found.causes[:2]
 
 
 @pytest.mark.parametrize(("kind", "size", "scale", "d", "right"), TABLES[QUICK:])
 def test_a_planted_cause_is_named_rightly_or_not_at_all(kind, size, scale, d, right):
-    found = _cause_of(planted(kind, size, scale, d).data, 0)
+    found = find_likely_cause(planted(kind, size, scale, d).data, 0)
     assert found.cause in right | OPEN, found.causes[:2]
 
 
@@ -141,7 +141,7 @@ def test_a_planted_cause_is_named_rightly_or_not_at_all(kind, size, scale, d, ri
 def test_a_correct_q_on_any_scale_has_no_cause(seed):
     scale, d = ("linear", "log", "circular", "integer")[seed % 4], (1, 2, 3, 5, 20)[seed % 5]
     exact = planted("none", 0, scale, d, seed, n=200)
-    assert _cause_of(exact.data, seed).cause in OPEN
+    assert find_likely_cause(exact.data, seed).cause in OPEN
 
 
 def test_one_of_three_hundred_parameters_is_found_and_named():
@@ -149,7 +149,7 @@ def test_one_of_three_hundred_parameters_is_found_and_named():
     theta, q = rng.standard_normal((300, 300)), rng.standard_normal((300, 30, 300))
     q[..., 216] += 1.0
     upload = Upload.of({"theta": theta, "x": theta[:, :3] + 0.5, "theta_q": q})
-    found = _cause_of(upload.data, 0)
+    found = find_likely_cause(upload.data, 0)
     assert found.cause == "bias"
     assert 216 in found.parameters
     said = QUESTION.describe(found, Names(upload.names))
@@ -161,7 +161,7 @@ def case(name):
     if not path.exists():
         pytest.skip(f"{path.name} of the shared cases is not here")
     upload = read(path)
-    found = _cause_of(upload.data, 0)
+    found = find_likely_cause(upload.data, 0)
     return upload, found, headline(found, Names(upload.names))
 
 

@@ -12,8 +12,8 @@ from validation_core.scores.classifier import (
     PRESETS,
     Classifier,
     TrainedClassifier,
-    _learn,
-    _learn_all,
+    train_classifier,
+    train_classifiers,
 )
 from validation_core.types import Joint
 
@@ -26,7 +26,7 @@ def _data(gamma=1.0, seed=0, benchmark=None):
 
 @pytest.fixture(scope="module")
 def trained():
-    return _learn(_data(), SHORT, seed=0)
+    return train_classifier(_data(), SHORT, seed=0)
 
 
 def test_learns_the_toy(trained):
@@ -43,7 +43,10 @@ def test_score_is_high_where_p_is(trained):
 
 
 def test_same_seed_same_bits_other_seed_other_network(trained):
-    again, other = _learn(_data(), SHORT, seed=0), _learn(_data(), SHORT, seed=1)
+    again, other = (
+        train_classifier(_data(), SHORT, seed=0),
+        train_classifier(_data(), SHORT, seed=1),
+    )
     for name, array in trained.trained.items():
         np.testing.assert_array_equal(array, again.trained[name])
     assert not np.array_equal(trained.trained["weight0"], other.trained["weight0"])
@@ -51,9 +54,9 @@ def test_same_seed_same_bits_other_seed_other_network(trained):
 
 def test_a_batch_trains_each_network_as_if_alone():
     sets, seeds = [_data(0.5, 1), _data(1.0, 2), _data(1.0, 2)], [5, 6, 7]
-    together = _learn_all(sets, SHORT, seeds)
+    together = train_classifiers(sets, SHORT, seeds)
     for item, data, seed in zip(together, sets, seeds, strict=True):
-        alone = _learn(data, SHORT, seed)
+        alone = train_classifier(data, SHORT, seed)
         for name, array in alone.trained.items():
             np.testing.assert_allclose(item.trained[name], array, atol=2e-5)
 
@@ -130,7 +133,7 @@ def test_heavy_tails_do_not_break_it():
     """gamma = 0.6 has infinite variance: one draw may lie a million sds out."""
     data = _data(0.6, benchmark=Gaussian(perturbation="heavy_tail"))
     data.q.theta[0] = 1e30
-    trained = _learn(data, SHORT, seed=0)
+    trained = train_classifier(data, SHORT, seed=0)
     rows = Joint(np.array([[1e300, -1e300, 0.0]]), np.zeros((1, 3)))
     assert np.isfinite(trained.at()(rows.theta, rows.x)).all()
     assert np.isfinite(trained.history["loss"]).all()
@@ -140,7 +143,7 @@ def test_constant_columns_do_not_break_it():
     data = _data()
     for joint in (data.p, data.q, data.held_p, data.held_q):
         joint.x[:] = 7.0
-    trained = _learn(data, SHORT, seed=0)
+    trained = train_classifier(data, SHORT, seed=0)
     assert trained.scale[1] == 1.0
     assert trained.auc > 0.7
 
@@ -148,7 +151,7 @@ def test_constant_columns_do_not_break_it():
 def test_keep_best_returns_the_best_held_out_step():
     recipe = Classifier(train=300, epochs=80, lr=1e-2, keep_best=True)
     data = _data(0.3)
-    trained = _learn(data, recipe, seed=0)
+    trained = train_classifier(data, recipe, seed=0)
     p, q = (trained.at()(r.theta, r.x).astype(float) for r in (data.held_p, data.held_q))
     loss = (np.logaddexp(0, -p).mean() + np.logaddexp(0, q).mean()) / 2
     assert loss == pytest.approx(trained.history["held_loss"].min(), abs=1e-4)
@@ -188,7 +191,7 @@ def test_accuracy_agrees_with_sbi(reference):
         test = first[250:], second[250:]
         joints = [Joint(t, np.zeros((len(t), 0))) for t in test]
         recipe = Classifier(epochs=60, lr=5e-4, hidden=64)
-        trained = _learn(sampling.TrainingSet(*train, *joints), recipe, seed=0)
+        trained = train_classifier(sampling.TrainingSet(*train, *joints), recipe, seed=0)
         p, q = (trained.at()(t, np.zeros((len(t), 0))) for t in test)
         accuracy = float(statistics.c2st(p, q).accuracy)
         bounds = case["tolerance"]["held-out accuracy of an own classifier"]

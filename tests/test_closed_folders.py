@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from validation_core import engine
 from validation_core.cli import main
 from validation_core.engine import Engine, SelfCheck
-from validation_core.engine.job import _SerialExecutor
+from validation_core.engine.job import SerialExecutor
 from validation_core.store import SHIPPED, Store
 
 PAGES = sorted(
@@ -55,7 +55,7 @@ def unreadable(tmp_path, monkeypatch):
 def everything(store):
     """Whatever a store and an engine are asked for."""
     assert SAID in store.notices[0]
-    lab = Engine(store, _SerialExecutor())
+    lab = Engine(store, SerialExecutor())
     try:
         task = SelfCheck(rounds=1)
         job = lab.submit([task], "me")

@@ -14,29 +14,29 @@ from tests.test_engine import LONG, LONG_WAIT, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import Laplace, Variational
-from validation_core.bayes.models import _Concrete
+from validation_core.bayes.models import Concrete
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli import main
-from validation_core.cli.options import _Counted
+from validation_core.cli.options import ProgressLines
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import Engine, SelfCheck
 from validation_core.engine.cluster import checks
 from validation_core.engine.cluster import executor as dask_executor
 from validation_core.engine.cluster.executor import (
-    _ClusterState,
-    _DaskExecutor,
-    _RemoteFuture,
-    _SchedulerLink,
-    _Unreachable,
+    ClusterState,
+    ClusterUnreachable,
+    DaskExecutor,
+    RemoteFuture,
+    SchedulerLink,
 )
-from validation_core.engine.job import _SerialExecutor, _TaskError, perform
+from validation_core.engine.job import SerialExecutor, TaskError, perform
 from validation_core.front.work import run_on_engine
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.simulations import InferenceRun, RunTermsStudy
 from validation_core.store import Store
-from validation_core.sweep.plan import Batch, _Part
+from validation_core.sweep.plan import Batch, MethodTrials
 from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 
@@ -78,7 +78,7 @@ def cluster(both):
 
 @pytest.fixture(scope="module")
 def connection(both):
-    executor = _DaskExecutor(both.address)
+    executor = DaskExecutor(both.address)
     yield executor
     executor.shutdown()
 
@@ -107,7 +107,7 @@ def there(executor, store):
 @pytest.fixture
 def here(tmp_path):
     """A store, and an engine that fills it in this process."""
-    engine = Engine(Store(tmp_path / "here"), _SerialExecutor())
+    engine = Engine(Store(tmp_path / "here"), SerialExecutor())
     yield engine
     engine.close()
 
@@ -115,7 +115,7 @@ def here(tmp_path):
 @pytest.fixture
 def impatient(monkeypatch):
     """A scheduler that does not answer is given up at once."""
-    monkeypatch.setattr(dask_executor, "_PATIENCE", 0.3)
+    monkeypatch.setattr(dask_executor, "CONNECT_SECONDS", 0.3)
 
 
 def sweep(trials=12, gammas=(0.0, 0.3)):
@@ -127,7 +127,7 @@ def sweep(trials=12, gammas=(0.0, 0.3)):
         made += [
             TrainTask(trainings=(training,)),
             Batch(parts=tuple(
-                _Part(source=training.source, method=method, network=training, beta=0.0,
+                MethodTrials(source=training.source, method=method, network=training, beta=0.0,
                      design=TrialDesign(trials=1, n=50, k=1), first=0, count=trials)
                 for method in (C2ST(), Multiple(), Uniform(m=5))
             )),
@@ -196,7 +196,7 @@ def test_a_worker_asks_for_the_table_of_an_upload(there, here):
     assert "needs its table in the store" in state.message
     assert state.failures.keys() == {tasks[0].key}
     for store in (there.store, here.store):
-        diagnoses.keep(store, upload)
+        diagnoses.save_upload(store, upload)
     job = there.submit(tasks, "me")
     assert finish(there, job).state == "done"
     here.submit(tasks, "me")
@@ -205,7 +205,7 @@ def test_a_worker_asks_for_the_table_of_an_upload(there, here):
 
 def test_workers_infer_with_the_same_covariates(there, here):
     few = {"iterations": 20, "datasets": 3}
-    both = [InferenceRun(model=_Concrete(), inference=Laplace(adjusted=one), **few)
+    both = [InferenceRun(model=Concrete(), inference=Laplace(adjusted=one), **few)
             for one in (False, True)]  # fmt: skip
     tasks = [*both, InferenceRun(model=Hospitals(), inference=Variational(), **few)]
     job = there.submit(tasks, "me")
@@ -244,7 +244,7 @@ def test_progress_arrives_and_cancelling_stops(there, executor):
 
 
 def test_a_task_whose_program_has_gone_stops(cluster, there, executor, store):
-    own = _DaskExecutor(cluster.address)
+    own = DaskExecutor(cluster.address)
     reports = []
     own.submit(perform, SelfCheck(seed=70, rounds=LONG), store, lambda f, live: reports.append(f))
     eventually(lambda: reports)
@@ -270,10 +270,12 @@ def test_only_tasks_are_sent(executor, store):
 
 
 def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
-    monkeypatch.setattr(dask_executor, "_wanted", lambda: {**checks._versions(), "numpy": "0.1"})
-    own = _DaskExecutor(cluster.address)
+    monkeypatch.setattr(
+        dask_executor, "required_versions", lambda: {**checks.numerical_versions(), "numpy": "0.1"}
+    )
+    own = DaskExecutor(cluster.address)
     future = own.submit(perform, SelfCheck(rounds=1), store, print)
-    with pytest.raises(_TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
+    with pytest.raises(TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
         future.result(LONG_WAIT)
     own.shutdown()
 
@@ -331,9 +333,9 @@ honest = checks._honest = getattr(checks, "_honest", checks._answer)
 
 
 def entries(answer, change):
-    sent = [checks._SentEntry.of(fields) for fields in answer["entries"]]
+    sent = [checks.SentEntry.of(fields) for fields in answer["entries"]]
     changed = [change(entry.name, entry.stored) for entry in sent]
-    return {**answer, "entries": [checks._SentEntry(*each).plain() for each in changed]}
+    return {**answer, "entries": [checks.SentEntry(*each).plain() for each in changed]}
 
 
 def arrays(answer, change):
@@ -414,7 +416,7 @@ def broken(mixed, monkeypatch):
     def connect(how, recheck):
         way.write_text(how)
         monkeypatch.setenv("NPTLAB_RECHECK", str(recheck))
-        opened.append(_DaskExecutor(cluster.address))
+        opened.append(DaskExecutor(cluster.address))
         eventually(lambda: opened[-1].slots == 2 and opened[-1].device == "cpu")
         return opened[-1]
 
@@ -492,7 +494,7 @@ def test_one_that_sends_garbage_one_that_dies_and_one_that_comes_late(mixed, bro
 def test_how_many_answers_are_checked_is_a_whole_number(monkeypatch):
     monkeypatch.setenv("NPTLAB_RECHECK", "often")
     with pytest.raises(ValueError, match="whole number, 0 for none; got 'often'"):
-        _DaskExecutor(NOBODY)
+        DaskExecutor(NOBODY)
 
 
 # ---- without the two workers ----
@@ -509,7 +511,7 @@ def restrictions(executor):
 
 def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, tmp_path):
     with Cluster(tmp_path, workers=0) as empty:
-        own = _DaskExecutor(empty.address)
+        own = DaskExecutor(empty.address)
         engine = Engine(store, own)
         job = engine.submit([SelfCheck(rounds=1)], "me")
         eventually(lambda: store.notices)
@@ -524,7 +526,7 @@ def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, tmp
 
 def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store, tmp_path):
     with Cluster(tmp_path, workers=0) as declared:
-        own = _DaskExecutor(declared.address)
+        own = DaskExecutor(declared.address)
         for amount in (1, 2):
             declared.start_worker("--resources", f"GPU={amount}")
         eventually(lambda: (own.slots, own.gpus) == (2, 3))
@@ -545,15 +547,15 @@ def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store, tmp_path):
     ],
 )
 def test_room_for_tasks_that_run_networks(gpus, device, room, impatient):
-    own = _DaskExecutor(NOBODY)
-    own._members._cluster = _ClusterState({"a": 1, "b": 2}, gpus)
+    own = DaskExecutor(NOBODY)
+    own._members._cluster = ClusterState({"a": 1, "b": 2}, gpus)
     own._members.device = device
     assert (own.slots, own.gpus) == (3, room)
-    where = own._where(_RemoteFuture(own, sweep()[0], Store(), print), "")
+    where = own._where(RemoteFuture(own, sweep()[0], Store(), print), "")
     assert where == ({"resources": {"GPU": 1}} if any(gpus.values()) else {})
     own._members.refuse("b", "it is old")
     assert own.slots == 1
-    assert own._where(_RemoteFuture(own, SelfCheck(), Store(), print), "") == {
+    assert own._where(RemoteFuture(own, SelfCheck(), Store(), print), "") == {
         "workers": ["a"],
         "allow_other_workers": True,
     }
@@ -565,8 +567,8 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
 ):
     """Asked once for hundreds of tasks; they run once it is there."""
     asked = []
-    connect = _SchedulerLink._connect
-    monkeypatch.setattr(_SchedulerLink, "_connect", lambda self: asked.append(1) or connect(self))
+    connect = SchedulerLink._connect
+    monkeypatch.setattr(SchedulerLink, "_connect", lambda self: asked.append(1) or connect(self))
     monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
     services = engine.start(store)
     tasks = [SelfCheck(seed=seed, rounds=1) for seed in range(300)]
@@ -578,8 +580,8 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
         assert words in state.message
     link_of = services.engine.executor._link
     link_of.address = cluster.address
-    monkeypatch.setattr(dask_executor, "_REMEMBER", 0.0)
-    monkeypatch.setattr(dask_executor, "_PATIENCE", LONG_WAIT)
+    monkeypatch.setattr(dask_executor, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(dask_executor, "CONNECT_SECONDS", LONG_WAIT)
     again = services.engine.submit(tasks[:5], "me")
     assert finish(services.engine, again).state == "done"
     services.engine.close()
@@ -589,9 +591,9 @@ def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient)
     monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
     monkeypatch.setenv("NPTLAB_FALLBACK", "local")
     module = sys.modules["validation_core.engine.start"]  # `engine.start` is its function
-    monkeypatch.setattr(module, "_local_pool", _SerialExecutor)
+    monkeypatch.setattr(module, "local_pool", SerialExecutor)
     services = engine.start(store)
-    assert isinstance(services.engine.executor, _SerialExecutor)
+    assert isinstance(services.engine.executor, SerialExecutor)
     assert "runs on this machine instead" in store.notices[0]
     assert NOBODY in store.notices[0]
     services.engine.close()
@@ -606,8 +608,8 @@ def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient)
 
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(_Unreachable, match=r"pip install '\.\[dask\]'"):
-        _SchedulerLink(NOBODY, "topic", print).client()
+    with pytest.raises(ClusterUnreachable, match=r"pip install '\.\[dask\]'"):
+        SchedulerLink(NOBODY, "topic", print).client()
 
 
 def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatient, monkeypatch):
@@ -620,7 +622,7 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
     for words in (NOBODY, "dask scheduler", "`,local`"):
         assert words in said
     module = sys.modules["validation_core.engine.start"]
-    monkeypatch.setattr(module, "_local_pool", _SerialExecutor)
+    monkeypatch.setattr(module, "local_pool", SerialExecutor)
     assert main([*command, "--engine", f"dask:{NOBODY},local"]) == 0
     heard = capsys.readouterr()
     assert "runs on this machine instead" in heard.err
@@ -630,12 +632,12 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
 @pytest.mark.parametrize("name", ["cloud", "dask", "dask:", "dask:tcp://a:1,cloud", "local:1"])
 def test_an_engine_is_one_of_four(name, store):
     with pytest.raises(ValueError, match="dask:ADDRESS,local"):
-        run_on_engine([], store, _Counted(), "Nothing", name)
+        run_on_engine([], store, ProgressLines(), "Nothing", name)
 
 
 def test_the_command_line_runs_on_a_cluster(cluster, store, capsys):
     tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(3)]
-    state = run_on_engine(tasks, store, _Counted(), "Three checks", f"dask:{cluster.address}")
+    state = run_on_engine(tasks, store, ProgressLines(), "Three checks", f"dask:{cluster.address}")
     assert (state.state, state.label) == ("done", "Three checks")
     assert "3 of 3 done" in capsys.readouterr().err
     assert all(task.agrees(store) for task in tasks)

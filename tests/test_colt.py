@@ -18,7 +18,7 @@ from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import LocalizerDistance, _learn
+from validation_core.scores.localizer_training import LocalizerDistance, train_localizer
 from validation_core.store import Store
 from validation_core.sweep import plan, trials
 from validation_core.sweep.plan import Batch, Sweep
@@ -46,7 +46,7 @@ RIGHT = {
 
 def _trained(embedding, benchmark, gamma, seed=0, recipe=SHORT):
     chosen = dataclasses.replace(recipe, embedding=embedding)
-    return _learn(chosen.sample(benchmark, gamma, stream(seed, "anchors")), chosen, seed)
+    return train_localizer(chosen.sample(benchmark, gamma, stream(seed, "anchors")), chosen, seed)
 
 
 @functools.lru_cache(maxsize=2)  # drawing from the curved family is dear
@@ -169,7 +169,7 @@ def test_blind_prior():
         method = CoLT(embedding=embedding)
         chosen = method.recipe(n, k, benchmark)
         data = chosen.sample(benchmark, 0.0, stream(11, "anchors"))
-        trained = _learn(data, chosen, 11)
+        trained = train_localizer(data, chosen, 11)
         for beta in (0.0, 1.0):
             read[embedding, beta] = trained.at(beta)
     pvalues = {name: [] for name in read}
@@ -197,7 +197,7 @@ def test_both_divergences_reach_the_same_optimum():
     rejected, distances, w2 = [], [], []
     for divergence in ("w2", "sinkhorn"):
         own = dataclasses.replace(chosen, divergence=divergence, keep_best=False)
-        trained = _learn(data, own, 14)
+        trained = train_localizer(data, own, 14)
         outcome = CoLT().test(_stacked(trained.at().table(table), trials), stream(16))
         rejected.append(outcome.pvalue <= 0.05)
         distances.append(outcome.statistic)
@@ -242,7 +242,9 @@ def test_a_q_too_wide_misses_mass_in_the_ball_a_narrow_one_has_too_much():
         table = sampling.table(benchmark, 2.0, 300, 10, rng)
         # Truths at q's middle make the start there the one that is taken.
         middle = np.median(table.q, axis=1)
-        at_mean = _learn(chosen.of_table(dataclasses.replace(table, theta=middle), rng), chosen, 0)
+        at_mean = train_localizer(
+            chosen.of_table(dataclasses.replace(table, theta=middle), rng), chosen, 0
+        )
         tested = sampling.table(benchmark, 2.0, 20 * 300, 40, rng)
         outcome = CoLT().test(_stacked(at_mean.at().table(tested), 20), stream(20))
         assert (outcome.pvalue < 0.001).all()
@@ -304,9 +306,9 @@ def test_each_method_reads_its_own_score():
     }
     read = {C2ST().label: LinearBoundary(), WithinX().label: LinearBoundary(), **distances}
     design = trials.TrialDesign(trials=12, n=60, k=10, seed=22)
-    together = trials._run(Boundary(), 0.7, read, methods, design)
+    together = trials.run_trials(Boundary(), 0.7, read, methods, design)
     for method, tally in zip(methods, together, strict=True):
-        (alone,) = trials._run(Boundary(), 0.7, read.get(method.label), [method], design)
+        (alone,) = trials.run_trials(Boundary(), 0.7, read.get(method.label), [method], design)
         np.testing.assert_array_equal(tally.pvalues, alone.pvalues)
         np.testing.assert_array_equal(tally.statistics, alone.statistics)
     assert not np.array_equal(together[2].pvalues, together[4].pvalues)
@@ -325,7 +327,7 @@ def test_each_method_reads_its_own_score():
 def test_without_its_localizer_it_says_so(read):
     design = trials.TrialDesign(trials=2, n=20, k=5)
     with pytest.raises(ValueError, match="CoLT mlp reads a trained score of its own; got no"):
-        trials._run(Boundary(), 0.5, read, [SBC(), CoLT(embedding="mlp")], design)
+        trials.run_trials(Boundary(), 0.5, read, [SBC(), CoLT(embedding="mlp")], design)
 
 
 def _sweep(*methods, **changes):
@@ -367,7 +369,7 @@ def test_a_sweep_finds_each_methods_network(tmp_path):
     assert cells["colt"].options == dataclasses.asdict(colt)
     assert cells["colt"].rate > cells["sbc"].rate, "SBC is blind to a q that ignores x"
     score = models.load(store, own).at()
-    (again,) = trials._run(sweep.benchmark, 0.0, {colt.label: score}, [colt], sweep.design)
+    (again,) = trials.run_trials(sweep.benchmark, 0.0, {colt.label: score}, [colt], sweep.design)
     np.testing.assert_array_equal(found.pvalues[colt.label, sweep.places[0]], again.pvalues)
 
 
@@ -385,7 +387,9 @@ def test_beta_1_is_the_untrained_localizer(tmp_path):
     assert _needs(untrained) == _needs(trained)
     found = _run(untrained, store)
     network = models.load(store, untrained.network(colt, 0.0))
-    (expected,) = trials._run(untrained.benchmark, 0.0, network.at(1.0), [colt], untrained.design)
+    (expected,) = trials.run_trials(
+        untrained.benchmark, 0.0, network.at(1.0), [colt], untrained.design
+    )
     place = untrained.places[0]
     np.testing.assert_array_equal(found.pvalues[colt.label, place], expected.pvalues)
     assert found.cells[0].statistic < _run(trained, store).cells[0].statistic - 0.2

@@ -11,9 +11,9 @@ from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma
 from validation_core.engine import Engine, WorkerPool
-from validation_core.engine.job import _SerialExecutor
+from validation_core.engine.job import SerialExecutor
 from validation_core.figures import conformal as figures
-from validation_core.figures.conformal import Counted, Look
+from validation_core.figures.conformal import ConformalView, MeasuredPower
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.rng import common, stream
@@ -61,7 +61,7 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def seen(store):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workbench, "_P", 10_240)
+        patch.setattr(workbench, "P_ROWS", 10_240)
         STUDY.run(store, _quiet)
     return STUDY.load(store)
 
@@ -113,7 +113,7 @@ def test_degrading_costs_auc(seen):
 
 
 def test_few_betas_are_those_of_many(store, seen, monkeypatch):
-    monkeypatch.setattr(workbench, "_P", 10_240)
+    monkeypatch.setattr(workbench, "P_ROWS", 10_240)
     first = replace(STUDY, betas=(0.0, 1.0)).compute(store, _quiet)
     for name in ("auc", "counts", "ks", "multiple", "density_q"):
         np.testing.assert_array_equal(getattr(first, name), getattr(seen, name)[:, [0, 2]])
@@ -121,7 +121,7 @@ def test_few_betas_are_those_of_many(store, seen, monkeypatch):
 
 
 def test_pooled_where_there_are_too_few_scores(store, seen, monkeypatch):
-    monkeypatch.setattr(workbench, "_P", 10_240)
+    monkeypatch.setattr(workbench, "P_ROWS", 10_240)
     pooled = replace(STUDY, m=50, betas=(0.0,)).compute(store, _quiet)
     assert STUDY.n * STUDY.m <= seen.pool < STUDY.n * 50
     assert np.abs(pooled.mean[:, 0] - seen.mean[:, 0]).max() < 0.03
@@ -151,7 +151,7 @@ def test_histograms_are_densities_whatever_the_scale(seen):
     rng = stream(8)
     scored = BlockScores(rng.standard_normal((1, 5000)), rng.standard_normal((1, 5000)) - 1)
     plain, stretched = (
-        workbench._shown(STUDY, BlockScores(k * scored.p, k * scored.q)) for k in (1, 7)
+        workbench.summarise_scores(STUDY, BlockScores(k * scored.p, k * scored.q)) for k in (1, 7)
     )
     np.testing.assert_allclose(stretched["density_p"], plain["density_p"], atol=0.02)
     np.testing.assert_allclose(stretched["threshold"], plain["threshold"], rtol=1e-5)
@@ -161,11 +161,11 @@ def test_the_oracle_rises_with_itself():
     """A score that is the oracle rises along it; one that is noise stays flat."""
     rng = stream(9)
     ratios = rng.standard_normal(4096) + 0.5, rng.standard_normal(4096) - 0.5
-    own = workbench._against(ratios, BlockScores(*(side[None] for side in ratios)))
+    own = workbench.score_quantiles(ratios, BlockScores(*(side[None] for side in ratios)))
     assert (np.diff(own["against"][0, 1]) > 0).all()
     noise = BlockScores(rng.standard_normal((1, 4096)), rng.standard_normal((1, 4096)))
-    assert np.abs(workbench._against(ratios, noise)["against"][0, 1]).max() < 0.4
-    assert workbench._against(None, noise)["against"].size == 0
+    assert np.abs(workbench.score_quantiles(ratios, noise)["against"][0, 1]).max() < 0.4
+    assert workbench.score_quantiles(None, noise)["against"].size == 0
 
 
 def test_networks_for_all_gammas_or_for_each():
@@ -196,7 +196,7 @@ def test_power_is_what_a_sweep_counts(store, power):
         at = AtGamma(network.at(beta), LEARNED.over, index)
         design = TrialDesign(trials=20, n=100)
         law = POWER._laws(score)[i][j]
-        told = trials._run(
+        told = trials.run_trials(
             Gaussian(), gamma, at, POWER.methods, design, pool=lambda _, own=law: own
         )
         for pvalues, tally in zip(power.pvalues[:, j, i], told, strict=True):
@@ -217,8 +217,8 @@ def test_a_level_costs_nothing_and_few_trials_are_the_first(store, power):
 @pytest.mark.parametrize("view", ["Ranks", "Scores", "Other tests"])
 @pytest.mark.parametrize("over_m", [False, True])
 def test_every_view_follows_gamma_and_beta(seen, power, oracle, view, over_m):
-    look = Look(STUDY, view, 0.05, over_m)
-    counted = Counted(POWER, power)
+    look = ConformalView(STUDY, view, 0.05, over_m)
+    counted = MeasuredPower(POWER, power)
     whole = figures.payload(look, seen, counted)
     assert [len(values) for values in whole.sliders] == [len(LEARNED.gammas), 21]
     assert len(whole.body) < 300_000
@@ -231,7 +231,7 @@ def test_every_view_follows_gamma_and_beta(seen, power, oracle, view, over_m):
 
 
 def test_between_counted_places_power_is_a_straight_line(power):
-    rates = figures._rates(Counted(POWER, power), LEARNED.gammas, 0.05)
+    rates = figures.interpolate_rates(MeasuredPower(POWER, power), LEARNED.gammas, 0.05)
     assert rates.rate.shape == (4, 21, len(LEARNED.gammas))
     hits, trials = power.power(0.05)
     at = [LEARNED.gammas.index(gamma) for gamma in LEARNED.power_gammas]
@@ -253,7 +253,7 @@ def test_one_network_for_all_who_ask(store, monkeypatch):
     def never(*args):
         pytest.fail("trained again")
 
-    monkeypatch.setattr(models, "_train", never)
+    monkeypatch.setattr(models, "train_and_store", never)
     assert store.has("models", keys.key(TRAINING))
     _run(SWEEP, store)
     assert TrainTask(trainings=(TRAINING,)).done(store)
@@ -308,7 +308,7 @@ def test_serial_and_workers_agree_to_the_bit_and_cold_with_warm(tmp_path):
     tasks = [task for task in wanted.tasks if not isinstance(task, TrainTask)]
     parts = [part for task in tasks for part in task.parts]
     found = {}
-    for name, executor in (("serial", _SerialExecutor()), ("workers", WorkerPool(2))):
+    for name, executor in (("serial", SerialExecutor()), ("workers", WorkerPool(2))):
         engine = Engine(Store(tmp_path / name), executor)
         for who in ("cold", "warm"):
             if who == "warm":

@@ -276,14 +276,14 @@ def test_power_with_the_oracle_score(name):
     gamma = benchmark.gammas[-1]
     design = trials.TrialDesign(n=300, k=20, seed=10)
     score = Oracle(benchmark, gamma)
-    (tally,) = trials._run(benchmark, gamma, score, [method], design, range(20))
+    (tally,) = trials.run_trials(benchmark, gamma, score, [method], design, range(20))
     assert (tally.pvalues <= 0.05).mean() >= 0.8
 
 
 @pytest.mark.parametrize("kind", [*METHODS.values(), *BENCHMARKS.values()], ids=lambda k: k.name)
 def test_describes_itself(kind):
     made = kind()
-    assert keys.read(keys.text(made)) == made
+    assert keys.read(keys.canonical_text(made)) == made
     assert re.fullmatch("[a-z0-9_]+", kind.name)
     assert made.label
     assert len(made.summary) > 20

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from validation_core import keys, sampling
-from validation_core.benchmarks.gaussian import HIDDEN, PERTURBATIONS, Gaussian, _bend
+from validation_core.benchmarks.gaussian import HIDDEN, PERTURBATIONS, Gaussian, curved_map
 from validation_core.rng import stream
 
 
 @pytest.mark.parametrize("dim", [1, 3, 10])
 def test_weights_are_torchs_default_and_fixed(dim):
-    built = _bend(dim)
+    built = curved_map(dim)
     assert [w.shape for w in built] == [(HIDDEN, dim), (HIDDEN,), (dim, HIDDEN), (dim,)]
     for weights, fan_in in zip(built, (dim, dim, HIDDEN, HIDDEN), strict=True):
         bound = 1 / np.sqrt(fan_in)
@@ -20,8 +20,8 @@ def test_weights_are_torchs_default_and_fixed(dim):
     assert np.abs(built.outward).max() > 0.9 / np.sqrt(HIDDEN)
     with pytest.raises(ValueError, match="read-only"):
         built.inward[0, 0] = 1.0
-    _bend.cache_clear()
-    np.testing.assert_array_equal(_bend(dim).outward, built.outward)
+    curved_map.cache_clear()
+    np.testing.assert_array_equal(curved_map(dim).outward, built.outward)
 
 
 def test_it_is_the_network_of_the_paper():
@@ -29,7 +29,7 @@ def test_it_is_the_network_of_the_paper():
     import torch
     from torch import nn
 
-    built, gain = _bend(3), 1.7
+    built, gain = curved_map(3), 1.7
     first, second = nn.Linear(3, HIDDEN).double(), nn.Linear(HIDDEN, 3).double()
     for layer, weight, bias in ((first, *built[:2]), (second, *built[2:])):
         for ours, theirs in ((weight, layer.weight), (bias, layer.bias)):
@@ -47,7 +47,7 @@ def test_a_larger_gain_is_further_from_affine():
     design = np.column_stack([theta, np.ones(len(theta))])
     left = []
     for gain in (0.1, 0.5, 1.0, 2.0, 5.0):
-        image = _bend(3)(theta, gain)
+        image = curved_map(3)(theta, gain)
         rest = image - design @ np.linalg.lstsq(design, image, rcond=None)[0]
         left.append(rest.var(axis=0).sum() / image.var(axis=0).sum())
     assert left[0] < 1e-4
@@ -64,7 +64,7 @@ def test_p_and_q_are_perturbed_first_and_bent_after(perturbation, dims):
     )
     gamma = straight.gammas[-1]
     flat, curved = (sampling.table(b, gamma, 40, 5, stream(2)) for b in (straight, bent))
-    f = _bend(dims[1])
+    f = curved_map(dims[1])
     np.testing.assert_array_equal(flat.x, curved.x)
     np.testing.assert_allclose(curved.theta, f(flat.theta, 2.0), atol=1e-12)
     np.testing.assert_allclose(curved.q, f(flat.q, 2.0), atol=1e-12)
@@ -84,7 +84,7 @@ def test_labels_say_curved_and_gain():
     assert "curved" not in Gaussian().label
     assert "bends" in Gaussian(curved=True).summary
     gaussian = Gaussian(curved=True, gain=2.0)
-    assert keys.read(keys.text(gaussian)) == gaussian
+    assert keys.read(keys.canonical_text(gaussian)) == gaussian
     assert keys.key(gaussian) != keys.key(Gaussian(curved=True))
 
 

@@ -10,11 +10,11 @@ from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import dc
 from validation_core.methods.dc import DC
 from validation_core.rng import stream
-from validation_core.scores.slot_classifier import SlotClassifier, _Inputs
+from validation_core.scores.slot_classifier import SlotClassifier, SlotInputTransform
 from validation_core.scores.slot_classifier_training import (
-    _initial_parameters,
-    _Objective,
-    _to_vector,
+    SlotObjective,
+    flatten_parameters,
+    initial_parameters,
 )
 from validation_core.statistics import slots
 from validation_core.statistics.laws import share_beyond
@@ -91,7 +91,7 @@ def test_slots_are_permuted_within_their_x_only():
 
 def test_permutations_are_made_piece_by_piece(monkeypatch):
     values = stream(7).standard_normal((7, 11, 3))
-    monkeypatch.setattr(slots, "_NUMBERS", 50)
+    monkeypatch.setattr(slots, "NUMBERS_AT_ONCE", 50)
     permutation = slots.permutation(values, 31, stream(8))
     assert permutation.null.shape == (7, 31)
     assert (permutation.null >= values.min(axis=-1).mean(axis=-1)[:, None]).all()
@@ -110,7 +110,7 @@ def test_given_logits(reference, case):
     example, arrays, expected = reference(f"dc-logits-{case}")
     example, g, permutation = example["outputs"], arrays["logits"], arrays["permutation"]
     pairs = np.stack([np.stack([g[:, 0], g[:, k]], -1) for k in range(1, g.shape[1])])
-    several = slots._multiclass(g)
+    several = slots.multiclass_contributions(g)
     np.testing.assert_allclose(
         several - np.log(g.shape[1]), expected["log_softmax"], rtol=1e-11, atol=1e-12
     )
@@ -118,22 +118,23 @@ def test_given_logits(reference, case):
     approx = {
         "multiclass_divergence": several[:, 0].mean(),
         "multiclass_sd_over_units_ddof0": several[:, 0].std(),
-        "binary_weighted_divergence": slots._binary(g)[:, 0].mean(),
-        "binary_unweighted_divergence": slots._binary(g, 1 / g.shape[1])[:, 0].mean(),
-        "pairwise_divergence": slots._multiclass(pairs)[..., 0].mean(),
+        "binary_weighted_divergence": slots.binary_contributions(g)[:, 0].mean(),
+        "binary_unweighted_divergence": slots.binary_contributions(g, 1 / g.shape[1])[:, 0].mean(),
+        "pairwise_divergence": slots.multiclass_contributions(pairs)[..., 0].mean(),
     }
     for name, value in approx.items():
         assert value == pytest.approx(example[name], **same), name
     _same_permutations(several, permutation, expected["permuted_mean_log_softmax"],
                        np.log(g.shape[1]), example["multiclass_permutation_p"])  # fmt: skip
-    _same_permutations(slots._binary(g), permutation, expected["permuted_binary_divergence"], 0.0,
+    of_binary = expected["permuted_binary_divergence"]
+    _same_permutations(slots.binary_contributions(g), permutation, of_binary, 0.0,
                        example["binary_weighted_permutation_p"])  # fmt: skip
 
 
 def _same_permutations(values, permutation, expected, offset, pvalue):
-    null = slots._permuted(values, permutation)
+    null = slots.permuted_divergences(values, permutation)
     np.testing.assert_allclose(null - offset, expected, rtol=1e-9, atol=1e-11)
-    result = share_beyond(values[:, 0].mean(), null, slots._slack(values))
+    result = share_beyond(values[:, 0].mean(), null, slots.divergence_slack(values))
     assert float(result) == pvalue
 
 
@@ -154,7 +155,7 @@ def test_logits_of_the_authors_package(reference, case):
             name, offset = ("permuted_binary_divergence", 0.0)
         pvalue = example[f"{kind}_permutation_p"]
         _same_permutations(values, arrays["permutation"], expected[name], offset, pvalue)
-    units = slots._multiclass(arrays["logits_multiclass"])[:, 0]
+    units = slots.multiclass_contributions(arrays["logits_multiclass"])[:, 0]
     assert units.std() == pytest.approx(example["multiclass_sd_over_units_from_logits"], rel=1e-9)
 
 
@@ -167,11 +168,11 @@ def test_oracle_divergences(reference):
             [rng.standard_normal((n, 1)), 1 + rng.standard_normal((n, m))], axis=1
         )
         g = 0.5 - theta  # log N(0, 1) - log N(1, 1)
-        rows = slots._multiclass(g)[:, 0]
+        rows = slots.multiclass_contributions(g)[:, 0]
         exact = outputs["multiclass_divergence_by_M"][str(m)]
         assert abs(rows.mean() - exact) < 4 * rows.std() / np.sqrt(n)
         assert rows.mean() < slots.most("multiclass", m)
-        jensen = slots._binary(g)[:, 0]
+        jensen = slots.binary_contributions(g)[:, 0]
         assert abs(jensen.mean() - outputs["balanced_binary_divergence"]) < 4 * jensen.std() / 200
 
 
@@ -180,7 +181,7 @@ def test_interval_covers(reference):
     exact = reference("dc-exact-gaussians")[0]["outputs"]["multiclass_divergence_by_M"]["10"]
     rng = stream(12)
     theta = rng.standard_normal((1500, 100, 11)) + (np.arange(11) > 0)
-    low, high = slots.mean_interval(slots._multiclass(0.5 - theta)[..., 0])
+    low, high = slots.mean_interval(slots.multiclass_contributions(0.5 - theta)[..., 0])
     assert 0.93 <= ((low <= exact) & (exact <= high)).mean() <= 0.97
 
 
@@ -197,7 +198,7 @@ def test_order_of_draws_and_rows(kind):
 def test_what_depends_on_x_alone_changes_nothing():
     g = stream(15).standard_normal((30, 6))
     offset = 50 * stream(16).standard_normal((30, 1))
-    before, after = slots._multiclass(g), slots._multiclass(g + offset)
+    before, after = slots.multiclass_contributions(g), slots.multiclass_contributions(g + offset)
     np.testing.assert_allclose(after, before, atol=1e-12)
     nulls = [slots.permutation(a, 99, stream(17)).pvalue for a in (before, after)]
     assert nulls[0] == nulls[1]
@@ -300,9 +301,9 @@ def test_no_parameter_knows_of_slots():
     """Slots that hold the same numbers are guessed, whatever the parameters."""
     rng = stream(29)
     item = np.repeat(rng.standard_normal((40, 1, 5)), 4, axis=1)
-    initial = _initial_parameters(5, 5, 8, rng)
-    vector = 10 * rng.standard_normal(_to_vector(initial).size)
-    loss = _Objective(item, item, "multiclass", initial).loss(vector)
+    initial = initial_parameters(5, 5, 8, rng)
+    vector = 10 * rng.standard_normal(flatten_parameters(initial).size)
+    loss = SlotObjective(item, item, "multiclass", initial).loss(vector)
     assert loss == pytest.approx(np.log(4), rel=1e-6)
 
 
@@ -325,9 +326,9 @@ def test_scores_follow_their_draws():
 def test_gradient(kind):
     rng = stream(32)
     z, f = rng.standard_normal((30, 4, 3)), rng.standard_normal((30, 4, 5))
-    initial = _initial_parameters(3, 5, 6, rng)
-    objective = _Objective(z, f, kind, initial)
-    vector = 0.5 * rng.standard_normal(_to_vector(initial).size)
+    initial = initial_parameters(3, 5, 6, rng)
+    objective = SlotObjective(z, f, kind, initial)
+    vector = 0.5 * rng.standard_normal(flatten_parameters(initial).size)
     value, gradient = objective.penalised(vector, 0.01)
     assert value == pytest.approx(
         objective.loss(vector) + 0.01 * (vector[:-1] ** 2).sum(), rel=1e-6
@@ -342,23 +343,23 @@ def test_loss_is_the_divergence_below_guessing(kind):
     """Training climbs what the test tests."""
     rng = stream(33)
     g = rng.standard_normal((30, 4, 1))
-    initial = _initial_parameters(1, 1, 2, rng)
-    vector = np.zeros(_to_vector(initial).size)
+    initial = initial_parameters(1, 1, 2, rng)
+    vector = np.zeros(flatten_parameters(initial).size)
     vector[-2] = 1.0  # the linear feature alone
-    loss = _Objective(0 * g, g, kind, initial).loss(vector)
+    loss = SlotObjective(0 * g, g, kind, initial).loss(vector)
     rows = slots.contributions(g[..., 0], kind)[:, 0]
     assert slots.most(kind, 3) - loss == pytest.approx(rows.mean(), abs=1e-6)
 
 
 def test_inputs_are_white_and_robust():
     table = sampling.table(GAUSSIAN, 0.0, 800, 10, stream(34))
-    frame = _Inputs.fit(table, whiten=True)
+    frame = SlotInputTransform.fit(table, whiten=True)
     z = frame(table.q, table.x[:, None])[0][..., :3].reshape(-1, 3)
     np.testing.assert_allclose(np.cov(np.clip(z, -4, 4).T), np.eye(3), atol=0.4)
     far = PosteriorTable(
         table.theta, table.x, np.where(table.q > np.quantile(table.q, 0.999), 1e9, table.q)
     )
-    observed = _Inputs.fit(far, whiten=True)(far.q, far.x[:, None])
+    observed = SlotInputTransform.fit(far, whiten=True)(far.q, far.x[:, None])
     assert all(np.isfinite(a).all() for a in observed)
     assert np.abs(observed[0]).max() <= 8
 
@@ -367,7 +368,7 @@ def test_inputs_are_white_and_robust():
 def test_features_stay_few(d, m):
     rng = stream(35, d, m)
     table = PosteriorTable(*(rng.standard_normal(s) for s in [(40, d), (40, m), (40, 3, d)]))
-    inputs, features = _Inputs.fit(table, whiten=True)(table.q, table.x[:, None])
+    inputs, features = SlotInputTransform.fit(table, whiten=True)(table.q, table.x[:, None])
     assert inputs.shape == (40, 3, d + m)
     assert features.shape[-1] <= 512 + d
     assert np.isfinite(features).all()
@@ -377,14 +378,14 @@ def test_stored_and_read_again(tmp_path):
     recipe = SlotClassifier(n=60, m=3, kind="binary")
     trained = _learn(recipe, recipe.sample(GAUSSIAN, 1.0, stream(36)))
     store = Store(tmp_path)
-    store.save("models", "scorer", trained.arrays(), spec=keys.text(recipe), meta={})
+    store.save("models", "scorer", trained.arrays(), spec=keys.canonical_text(recipe), meta={})
     again = recipe.read(store.load("models", "scorer").arrays, seconds=1.0, device="cpu")
     table = sampling.table(GAUSSIAN, 1.0, 50, 3, stream(37))
     for beta in (0.0, 0.5, 1.0):
         first, other = (scores.apply(net.at(beta), table) for net in (trained, again))
         np.testing.assert_array_equal(first.draws, other.draws)
     assert again.summary == trained.summary
-    assert keys.read(keys.text(recipe)) == recipe
+    assert keys.read(keys.canonical_text(recipe)) == recipe
 
 
 def test_seed_fixes_the_network():
@@ -486,7 +487,7 @@ def test_bad_input():
 
 def test_describes_itself():
     for built in (DC(), DC(kind="binary", m=3, permutations=99, net="paper")):
-        assert keys.read(keys.text(built)) == built
+        assert keys.read(keys.canonical_text(built)) == built
     assert DC().label == "DC multiclass"
     assert DC(kind="binary", net="paper").label == "DC binary paper"
     assert DC().budget(1, 1).q == 10
@@ -517,12 +518,12 @@ def test_figures(kind):
 
 def test_all_values_and_what_was_seen_are_within_the_axes():
     arrays = _arrays()
-    null = dc._null(arrays["null"], 3.0)
+    null = dc.divergence_null_histogram(arrays["null"], 3.0)
     assert null.marks[0].heights.sum() == 199
     assert null.x.limits[1] > 3
-    rows = dc._rows(arrays["rows"], float(arrays["most"]))
+    rows = dc.row_contributions(arrays["rows"], float(arrays["most"]))
     assert rows.marks[0].heights.sum() == 300
-    bar = dc._divergence(-5.0, -6.0, -4.0, float(np.log(5)))
+    bar = dc.divergence_bar(-5.0, -6.0, -4.0, float(np.log(5)))
     assert bar.x.limits[0] < -6  # not cut off at 0
     assert bar.x.limits[1] > np.log(5)
 

@@ -10,10 +10,10 @@ from scipy.stats import binom
 
 from validation_core import diagnosis, keys, tables
 from validation_core.diagnosis import Record, learning, tasks
-from validation_core.diagnosis.learning import _held_back
-from validation_core.diagnosis.verdict import _by_ranks, _by_scores
+from validation_core.diagnosis.learning import held_out_table
+from validation_core.diagnosis.verdict import detectable_shift_by_ranks, detectable_shift_by_scores
 from validation_core.engine import Engine
-from validation_core.engine.job import _SerialExecutor
+from validation_core.engine.job import SerialExecutor
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.report import html
@@ -60,7 +60,7 @@ def two_samples(n=200, shift=0.0, seed=0):
 
 
 def run(upload, store, methods=METHODS_RUN, seed=0, how=quick):
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     for task in tasks.tasks(upload, methods, seed, how):
         task.run(store, lambda fraction, live: None)
     records, pending = tasks.records(store, upload, methods, seed, how)
@@ -221,11 +221,11 @@ def test_a_result_does_not_depend_on_the_others(store, tmp_path):
 def test_the_engine_runs_a_diagnosis_from_the_store(store):
     """The table travels by the store, as to another process."""
     upload = exact(seed=7)
-    tasks.keep(store, upload)
+    tasks.save_upload(store, upload)
     digest, direct = upload.digest, run(exact(seed=7), Store(store.root / "direct"))
     wanted = tasks.tasks(upload, METHODS_RUN, 0, quick)
-    assert digest not in tasks._here or tasks._here.pop(digest)
-    engine = Engine(store, _SerialExecutor())
+    assert digest not in tasks.live_uploads or tasks.live_uploads.pop(digest)
+    engine = Engine(store, SerialExecutor())
     try:
         assert engine.submit(wanted, "test").snapshot().state == "done"
     finally:
@@ -244,7 +244,7 @@ def test_a_record_of_an_earlier_version_reads_as_it_did(store):
               "about": "", "statistic": 0.1, "pvalue": 0.5, "draws_p": 3, "draws_q": 27,
               "seconds": 0.25, "effect": effect}  # fmt: skip
     meta, ranks = {"label": task.label, "record": record}, np.arange(3) / 3
-    store.save("results", task.key, {"u": ranks}, spec=keys.text(task), meta=meta)
+    store.save("results", task.key, {"u": ranks}, spec=keys.canonical_text(task), meta=meta)
     read = task.load(store)
     assert read.to_json() == record
     assert (read.effect.row, read.effect.words) == (7, {"reading": "neither"})
@@ -255,7 +255,7 @@ def test_a_record_of_an_earlier_version_reads_as_it_did(store):
 
 def test_a_table_that_has_gone_is_asked_for(store):
     with pytest.raises(ValueError, match="Upload it again"):
-        tasks.table(store, "0" * 32)
+        tasks.load_upload(store, "0" * 32)
 
 
 def record(name, p, *, status="ran"):
@@ -336,7 +336,7 @@ def test_what_json_holds(store):
 def test_the_shift_that_would_have_been_caught(n, k):
     """Fresh tables with that shift are rejected about 80 times in 100."""
     level = 0.01
-    size = _by_ranks(n, k, level)
+    size = detectable_shift_by_ranks(n, k, level)
     rng = np.random.default_rng(5)
     truth = size + rng.standard_normal((300, 1, n))
     draws = rng.standard_normal((300, 1, n, k)).astype(np.float32)
@@ -345,12 +345,12 @@ def test_the_shift_that_would_have_been_caught(n, k):
 
 
 def test_the_shift_shrinks_with_rows():
-    sizes = [_by_ranks(n, 50, 0.01) for n in (50, 200, 1000, 4000)]
+    sizes = [detectable_shift_by_ranks(n, 50, 0.01) for n in (50, 200, 1000, 4000)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[2] / sizes[3] == pytest.approx(2)
-    assert _by_ranks(5, 50, 0.01) <= 4
-    assert _by_scores(2, 2, 1e-9) == 4
-    assert _by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
+    assert detectable_shift_by_ranks(5, 50, 0.01) <= 4
+    assert detectable_shift_by_scores(2, 2, 1e-9) == 4
+    assert detectable_shift_by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
 
 
 def test_a_report_escapes_names(store):
@@ -366,7 +366,7 @@ def test_a_report_escapes_names(store):
 
 def test_progress_is_told_and_can_stop_a_training(store):
     upload = exact()
-    tasks.hold(upload)
+    tasks.register_upload(upload)
 
     class Enough(Exception):
         pass
@@ -383,8 +383,8 @@ def test_progress_is_told_and_can_stop_a_training(store):
 
 def test_what_a_localizer_learns_from_is_not_tested(store):
     upload = exact(n=101, k=7)
-    anchors = learning._training_set(upload, learning.recipe(upload, CoLT()), 3)
-    test = _held_back(upload, 3)
+    anchors = learning.build_training_set(upload, learning.recipe(upload, CoLT()), 3)
+    test = held_out_table(upload, 3)
     learnt, watched = len(anchors.learn), len(anchors.watch)
     assert (learnt + watched, len(test)) == (50, 51)
     together = np.concatenate([anchors.learn.theta, anchors.watch.theta, test.theta])
@@ -479,7 +479,7 @@ def test_a_map_shows_the_ball_of_the_record(embedding, store):
     assert float(stored.u_star) == pytest.approx(result.effect.numbers["u_star"], abs=1e-12)
     assert float(stored.inside) == result.effect.numbers["inside"]
     assert len(list((store.root / "models").iterdir())) == 1
-    remaining = _held_back(upload, 2)
+    remaining = held_out_table(upload, 2)
     assert set(stored.truth[:, 0, 0]) <= set(remaining.theta[:, 0].astype(np.float32))
 
 

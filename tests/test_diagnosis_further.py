@@ -170,13 +170,15 @@ def test_slots_take_the_first_draws(store):
 def test_what_learns_is_not_tested_on_the_rows_it_learnt_from(store):
     """A row's own number is in its first parameter: no row is on both sides."""
     upload = exact(n=81, k=5)
-    test = set(learning._kept(upload, 3))
+    test = set(learning.held_out_rows(upload, 3))
     assert len(test) == 41
-    _, remaining = learning._parts(upload, 3)
-    np.testing.assert_array_equal(upload.data.theta[learning._kept(upload, 3)], remaining.theta)
+    _, remaining = learning.split_upload(upload, 3)
+    np.testing.assert_array_equal(
+        upload.data.theta[learning.held_out_rows(upload, 3)], remaining.theta
+    )
     rest = np.delete(upload.data.theta, sorted(test), axis=0)[:, 0]
     for method in CHEAP[:2]:
-        data = learning._training_set(upload, quick(upload, method), 3)
+        data = learning.build_training_set(upload, quick(upload, method), 3)
         learnt = data.theta if method.name == "dc" else data.p.theta
         assert set(learnt[:, 0]) == set(rest)
 
@@ -186,12 +188,12 @@ def test_a_local_test_says_where_it_looked(store):
     result = run(upload, store, [LC2ST(nulls=39)], seed=5)
     (record,) = result.records
     row = record.effect.row
-    assert row in learning._kept(upload, 5)
+    assert row in learning.held_out_rows(upload, 5)
     np.testing.assert_allclose(record.effect.x_o, upload.data.x[row])
     # No held-out observation is nearer to their median.
-    x = upload.data.x[learning._kept(upload, 5)]
+    x = upload.data.x[learning.held_out_rows(upload, 5)]
     off = (np.square((x - np.median(x, axis=0)) / x.std(0))).sum(1)
-    assert learning._kept(upload, 5)[off.argmin()] == row
+    assert learning.held_out_rows(upload, 5)[off.argmin()] == row
     assert record.effect.numbers["T"] == record.statistic
     text = " ".join(diagnosis.findings(record, upload.x_names))
     assert f"row {row}, counted from 0" in text

@@ -8,19 +8,19 @@ from validation_core.benchmarks.diffusion import (
     PRESETS,
     SIGMA_DATA,
     STEPS,
-    _Diffusion,
-    _learn,
-    _levels,
-    _scalings,
-    _TrainedDiffusion,
-    _trajectory,
+    Diffusion,
+    TrainedDiffusion,
+    edm_scalings,
     network,
+    noise_levels,
+    sampling_trajectory,
+    train_diffusion,
 )
-from validation_core.benchmarks.diffusion.network import _examples, _NetworkShape
+from validation_core.benchmarks.diffusion.network import NetworkShape, draw_noisy_examples
 from validation_core.rng import stream
 from validation_core.types import Joint
 
-SHORT = _Diffusion(pairs=4096, epochs=40, batch=256, hidden=32, layers=2, lr=5e-3)
+SHORT = Diffusion(pairs=4096, epochs=40, batch=256, hidden=32, layers=2, lr=5e-3)
 
 
 def _spiral(x):
@@ -49,26 +49,26 @@ def _errors(model, step, n=4000):
 
 @pytest.fixture(scope="module")
 def trained():
-    return _learn(_data(), SHORT, seed=0)
+    return train_diffusion(_data(), SHORT, seed=0)
 
 
 def test_levels_are_those_of_edm():
-    t = _levels(20)
+    t = noise_levels(20)
     assert t.shape == (21,)
     np.testing.assert_allclose(t[[0, 19, 20]], [80, 0.002, 0], rtol=1e-12)
     expected = [0.201, 0.0990, 0.0449, 0.0184, 0.0066, 0.0020, 0]
     np.testing.assert_allclose(t[14:], expected, atol=5e-4, rtol=6e-3)
     assert np.all(np.diff(t) < 0)
-    np.testing.assert_array_equal(_levels(), t)
+    np.testing.assert_array_equal(noise_levels(), t)
     with pytest.raises(ValueError, match="at least two steps; got 1"):
-        _levels(1)
+        noise_levels(1)
 
 
 def test_scalings_undo_the_target():
     """skip noisy + out target is theta again: a network without error is a perfect denoiser."""
     theta = stream(1).normal(0.3, 0.5, (1000, 2))
-    built = _examples(theta, stream(2))
-    scale = _scalings(np.exp(4 * built.code.astype(float)))
+    built = draw_noisy_examples(theta, stream(2))
+    scale = edm_scalings(np.exp(4 * built.code.astype(float)))
     again = scale.skip * built.into / scale.into + scale.out * built.target
     np.testing.assert_allclose(again, theta, atol=2e-5)
 
@@ -76,8 +76,8 @@ def test_scalings_undo_the_target():
 def test_network_sees_and_gives_unit_variance_at_every_level():
     rng = stream(3)
     theta = SIGMA_DATA * rng.standard_normal(200_000)
-    for sigma in _levels()[:-1]:
-        scale = _scalings(sigma)
+    for sigma in noise_levels()[:-1]:
+        scale = edm_scalings(sigma)
         noisy = theta + sigma * rng.standard_normal(len(theta))
         assert np.std(scale.into * noisy) == pytest.approx(1, abs=0.01)
         assert np.std((theta - scale.skip * noisy) / scale.out) == pytest.approx(1, abs=0.01)
@@ -87,7 +87,7 @@ def test_network_sees_and_gives_unit_variance_at_every_level():
 
 
 def test_training_noise_is_lognormal():
-    built = _examples(np.zeros((100_000, 2)), stream(4))
+    built = draw_noisy_examples(np.zeros((100_000, 2)), stream(4))
     log_sigma = 4 * built.code[:, 0]
     assert log_sigma.mean() == pytest.approx(-1.2, abs=0.02)
     assert log_sigma.std() == pytest.approx(1.2, abs=0.02)
@@ -99,9 +99,9 @@ def test_training_noise_is_lognormal():
 def test_sampler_is_exact_for_a_point():
     """D = theta makes straight trajectories: the state after step k is N(theta(..), t_k^2 I)."""
     theta, z = np.array([0.7, -0.4]), _latents(500)
-    states = list(_trajectory(lambda state, sigma: theta + 0 * state, z))
+    states = list(sampling_trajectory(lambda state, sigma: theta + 0 * state, z))
     assert len(states) == STEPS + 1
-    for state, t in zip(states, _levels(), strict=True):
+    for state, t in zip(states, noise_levels(), strict=True):
         np.testing.assert_allclose(state, theta * (1 - t / 80) + t * z, atol=1e-12)
 
 
@@ -119,8 +119,8 @@ def test_sampler_has_the_mean_and_sd_of_gaussian_data_at_every_step(total, withi
     mean, sd = np.array([0.5, -1.0]), 0.5
     z = _latents(20_000)
     z = (z - z.mean(0)) / z.std(0)  # so that what is left is the sampler's own error
-    states = _trajectory(_gaussian(mean, sd**2), z, total)
-    for state, t in zip(states, _levels(total), strict=True):
+    states = sampling_trajectory(_gaussian(mean, sd**2), z, total)
+    for state, t in zip(states, noise_levels(total), strict=True):
         # the flow of N(mean, sd^2) from 80 z, not from mean + 80 z
         shrunk = np.sqrt((sd**2 + t**2) / (sd**2 + 80**2))
         np.testing.assert_allclose(state.std(0), 80 * shrunk, rtol=within)
@@ -129,12 +129,12 @@ def test_sampler_has_the_mean_and_sd_of_gaussian_data_at_every_step(total, withi
 
 def test_sampler_takes_heun_steps():
     """Centred Gaussian data make the flow x' = a(t) x, so that each step has its gain."""
-    t, variance = _levels(), 0.25
+    t, variance = noise_levels(), 0.25
     a, h = t / (variance + t**2), np.diff(t)
     gains = 1 + h / 2 * (a[:-1] + a[1:] * (1 + h * a[:-1]))
     gains[-1] = 1 + h[-1] * a[-2]  # Euler's, at 0
     z = _latents(10)
-    states = list(_trajectory(_gaussian(0.0, variance), z))
+    states = list(sampling_trajectory(_gaussian(0.0, variance), z))
     for state, gain in zip(states[1:], np.cumprod(gains), strict=True):
         np.testing.assert_allclose(state, 80 * gain * z, rtol=1e-9)
 
@@ -143,7 +143,7 @@ def test_sampler_is_of_second_order():
     z, mean, variance = _latents(100), 0.3, 0.25
     errors = []
     for total in (20, 40, 80):
-        *_, end = _trajectory(_gaussian(mean, variance), z, total)
+        *_, end = sampling_trajectory(_gaussian(mean, variance), z, total)
         errors.append(np.abs(end - _flow(z, mean, variance, 0.0)).max())
     assert errors[0] / errors[1] > 3.5
     assert errors[1] / errors[2] > 3.5
@@ -156,7 +156,7 @@ def test_sampler_evaluates_the_network_no_more_than_it_needs():
         calls.append(sigma)
         return state
 
-    states = _trajectory(denoise, _latents(3))
+    states = sampling_trajectory(denoise, _latents(3))
     for _ in range(16):
         next(states)
     assert len(calls) == 30
@@ -170,7 +170,7 @@ def test_network_is_what_it_says():
     import torch
 
     rng = stream(5)
-    p = _NetworkShape(theta=2, x=3, hidden=8, layers=3).initial(rng)
+    p = NetworkShape(theta=2, x=3, hidden=8, layers=3).initial(rng)
     into, x, code = (rng.standard_normal((6, k)).astype(np.float32) for k in (2, 3, 1))
 
     def silu(a):
@@ -188,9 +188,9 @@ def test_network_is_what_it_says():
     for name in ("trunk1", "trunk2"):
         h = h + silu(affine(name, h))
     tensors = {name: torch.from_numpy(array) for name, array in p.items()}
-    built = network._forward(
-        tensors, torch.from_numpy(into), network._embed_x(tensors, torch.from_numpy(x)),
-        network._embed_level(tensors, torch.from_numpy(code)),
+    built = network.forward_pass(
+        tensors, torch.from_numpy(into), network.embed_x(tensors, torch.from_numpy(x)),
+        network.embed_level(tensors, torch.from_numpy(code)),
     )  # fmt: skip
     np.testing.assert_allclose(built.numpy(), affine("out", h), rtol=1e-4, atol=1e-5)
 
@@ -208,18 +208,18 @@ def test_training_finds_the_spiral(trained):
 def test_fewer_steps_leave_more_noise(trained):
     spread = [np.sqrt((_errors(trained, step) ** 2).mean()) for step in (20, 15, 12, 8, 0)]
     assert np.all(np.diff(spread) > 0)
-    assert spread[3] == pytest.approx(_levels()[8], rel=0.1)
+    assert spread[3] == pytest.approx(noise_levels()[8], rel=0.1)
     assert spread[4] == pytest.approx(80, rel=0.05)
 
 
 @pytest.mark.slow
 def test_a_tenth_of_the_default_training_lies_on_the_spiral():
     """Within 0.015 of a scale of 0.5, and the ideal noise before that."""
-    model = _learn(_data(_Diffusion().pairs), _Diffusion(epochs=70), seed=0)
+    model = train_diffusion(_data(Diffusion().pairs), Diffusion(epochs=70), seed=0)
     assert np.sqrt((_errors(model, 20) ** 2).mean()) < 0.015
     for step in (15, 16):
         errors = _errors(model, step, 20_000)
-        np.testing.assert_allclose(errors.std(0), _levels()[step], rtol=0.03)
+        np.testing.assert_allclose(errors.std(0), noise_levels()[step], rtol=0.03)
         np.testing.assert_allclose(errors.mean(0), 0, atol=0.005)
 
 
@@ -237,7 +237,7 @@ def test_states_of_one_trajectory_are_the_same_however_asked(trained):
 
 def test_noise_is_in_the_units_of_theta(trained):
     assert trained.noise().shape == (21, 2)
-    np.testing.assert_allclose(trained.noise()[15], _levels()[15] * trained.theta_scale)
+    np.testing.assert_allclose(trained.noise()[15], noise_levels()[15] * trained.theta_scale)
 
 
 def test_chunks_change_nothing(trained):
@@ -264,9 +264,9 @@ def test_other_latents_other_samples(trained):
 
 
 def test_same_seed_same_bits_other_seed_other_network():
-    recipe = _Diffusion(pairs=500, epochs=2, hidden=16)
-    first, again = (_learn(_data(500), recipe, seed=3) for _ in range(2))
-    other = _learn(_data(500), recipe, seed=4)
+    recipe = Diffusion(pairs=500, epochs=2, hidden=16)
+    first, again = (train_diffusion(_data(500), recipe, seed=3) for _ in range(2))
+    other = train_diffusion(_data(500), recipe, seed=4)
     for name, array in first.network.items():
         np.testing.assert_array_equal(array, again.network[name])
         assert not np.array_equal(array, other.network[name])
@@ -274,10 +274,10 @@ def test_same_seed_same_bits_other_seed_other_network():
 
 
 def test_units_do_not_matter():
-    recipe = _Diffusion(pairs=500, epochs=2, hidden=16)
+    recipe = Diffusion(pairs=500, epochs=2, hidden=16)
     data = _data(500)
-    learnt_score = _learn(data, recipe, seed=0)
-    moved = _learn(Joint(100 * data.theta + 7, data.x / 50 - 3), recipe, seed=0)
+    learnt_score = train_diffusion(data, recipe, seed=0)
+    moved = train_diffusion(Joint(100 * data.theta + 7, data.x / 50 - 3), recipe, seed=0)
     x, z = _x(100), _latents(100)
     (item,), (other,) = learnt_score.sample(x, [20], z), moved.sample(x / 50 - 3, [20], z)
     np.testing.assert_allclose(other, 100 * item + 7, rtol=0.01, atol=1)
@@ -290,7 +290,7 @@ def test_arrays_survive_the_store(trained, tmp_path):
     meta = {"seconds": trained.seconds, "device": trained.device}
     store.save("models", "0" * 32, trained.arrays(), spec="{}", meta=meta)
     stored = store.load("models", "0" * 32)
-    again = _TrainedDiffusion.read(stored.arrays, seconds=stored.meta["seconds"], device="cpu")
+    again = TrainedDiffusion.read(stored.arrays, seconds=stored.meta["seconds"], device="cpu")
     x, z = _x(40), _latents(40)
     for item, other in zip(
         trained.sample(x, [20, 16], z), again.sample(x, [20, 16], z), strict=True
@@ -301,8 +301,8 @@ def test_arrays_survive_the_store(trained, tmp_path):
 
 
 def test_default_network_is_small():
-    recipe = _Diffusion()
-    start = _NetworkShape(theta=2, x=1, hidden=recipe.hidden, layers=recipe.layers).initial(
+    recipe = Diffusion()
+    start = NetworkShape(theta=2, x=1, hidden=recipe.hidden, layers=recipe.layers).initial(
         stream(0)
     )
     assert sum(array.nbytes for array in start.values()) < 300_000
@@ -310,8 +310,10 @@ def test_default_network_is_small():
 
 def test_progress_is_told():
     reports = []
-    recipe = _Diffusion(pairs=300, epochs=5, hidden=8)
-    model = _learn(_data(300), recipe, 0, lambda done, live: reports.append((done, dict(live))))
+    recipe = Diffusion(pairs=300, epochs=5, hidden=8)
+    model = train_diffusion(
+        _data(300), recipe, 0, lambda done, live: reports.append((done, dict(live)))
+    )
     assert [done for done, _ in reports] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert reports[-1][1] == {"epoch": 5.0, "loss": pytest.approx(model.history["loss"][-1])}
 
@@ -327,10 +329,10 @@ def test_what_does_not_fit_is_refused(trained):
 
 
 def test_recipe():
-    assert _Diffusion.preset("interactive") == _Diffusion()
-    paper = _Diffusion.preset("paper")
+    assert Diffusion.preset("interactive") == Diffusion()
+    paper = Diffusion.preset("paper")
     assert (paper.pairs, paper.epochs, paper.lr) == (32_768, 50_000, 1e-4)
-    assert keys.read(keys.text(paper)) == paper
+    assert keys.read(keys.canonical_text(paper)) == paper
     assert keys.key(paper) != keys.key(PRESETS["interactive"])
     with pytest.raises(ValueError, match="hidden lies between 8 and 1024; got 4"):
-        _Diffusion(hidden=4)
+        Diffusion(hidden=4)

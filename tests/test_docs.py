@@ -30,7 +30,7 @@ TEST = (
 )
 
 
-def _sources():
+def source_files():
     folders = [ROOT / name for name in ("pages", "validation_core", "tests")]
     return [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
 
@@ -43,7 +43,7 @@ def _blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def _rows(heading):
+def readme_table_rows(heading):
     """The cells of the tables under a heading, without their first two lines."""
     lines = [line for line in _section(heading).splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
@@ -57,7 +57,7 @@ def test_each_command_is_one_line(command):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_are_listed(name):
     kind = METHODS[name]
-    (row,) = [cells for cells in _rows("Methods") if f"`{name}`" in cells[0]]
+    (row,) = [cells for cells in readme_table_rows("Methods") if f"`{name}`" in cells[0]]
     assert all(row)
     assert str(kind.paper.year) in row[3]
     assert all(f"`{field.name}`" in " ".join(row) for field in dataclasses.fields(kind))
@@ -65,7 +65,7 @@ def test_methods_are_listed(name):
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmarks_are_listed(name):
-    rows = [cells for cells in _rows("Benchmarks") if f"`{name}`" in cells[0]]
+    rows = [cells for cells in readme_table_rows("Benchmarks") if f"`{name}`" in cells[0]]
     assert rows
     assert all(all(cells) for cells in rows)
     assert str(BENCHMARKS[name].paper.year) in rows[0][3]
@@ -75,16 +75,18 @@ def test_benchmarks_are_listed(name):
 
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_perturbations_are_listed(name):
-    (row,) = [cells for cells in _rows("Benchmarks") if re.search(rf"\b{name}\b", cells[0])]
+    (row,) = [
+        cells for cells in readme_table_rows("Benchmarks") if re.search(rf"\b{name}\b", cells[0])
+    ]
     gammas = PERTURBATIONS[name].gammas
     ends = f"{min(gammas):g} to {max(gammas):g}" if len(gammas) > 1 else f"{gammas[0]:g}"
     assert row[2] == ends
 
 
 def test_nothing_is_listed_that_is_not_there():
-    listed = {re.findall(r"`(\w+)", cells[0])[0] for cells in _rows("Methods")}
+    listed = {re.findall(r"`(\w+)", cells[0])[0] for cells in readme_table_rows("Methods")}
     assert listed == set(METHODS)
-    listed = {re.findall(r"`(\w+)", cells[0])[0] for cells in _rows("Benchmarks")}
+    listed = {re.findall(r"`(\w+)", cells[0])[0] for cells in readme_table_rows("Benchmarks")}
     assert listed <= set(BENCHMARKS) | set(PERTURBATIONS)
 
 
@@ -110,8 +112,12 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
 
 
 def test_every_setting_is_described():
-    used = {name for path in _sources() for name in SETTING.findall(path.read_text("utf-8"))}
-    described = {name for cells in _rows("Settings") for name in SETTING.findall(" ".join(cells))}
+    used = {name for path in source_files() for name in SETTING.findall(path.read_text("utf-8"))}
+    described = {
+        name
+        for cells in readme_table_rows("Settings")
+        for name in SETTING.findall(" ".join(cells))
+    }
     assert used == described
 
 
@@ -155,7 +161,7 @@ def example(monkeypatch):
     (source,) = [block for block in _blocks("python") if "class " in block]
     module = types.ModuleType("validation_core.methods.weighed")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(keys, "_KNOWN", dict(keys.known()))
+    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known()))
     exec(compile(source, "README.md", "exec"), module.__dict__)
     kinds = [
         kind
@@ -179,17 +185,17 @@ def test_the_example_is_short():
 
 def test_the_example_holds_its_level_and_finds_a_fault(example):
     method = methods.METHODS["weighed"]()
-    assert keys.read(keys.text(method)) == method
+    assert keys.read(keys.canonical_text(method)) == method
     benchmark = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
     design = trials.TrialDesign(trials=600, n=50, k=19)
-    (null,) = trials._run(benchmark, 0.0, _wiggle, [method], design)
+    (null,) = trials.run_trials(benchmark, 0.0, _wiggle, [method], design)
     low, high = statistics.binomial_bounds(600, 0.05, 0.999)
     assert low <= (null.pvalues <= 0.05).sum() <= high
 
     def oracle(theta, x):
         return benchmark.log_ratio(theta, x, 1.4)
 
-    (found,) = trials._run(
+    (found,) = trials.run_trials(
         benchmark, 1.4, oracle, [method], trials.TrialDesign(trials=20, n=300, k=20)
     )
     assert (found.pvalues <= 0.05).mean() >= 0.8

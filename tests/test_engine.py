@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from validation_core import engine as engines
 from validation_core import keys
 from validation_core.engine import Engine, SelfCheck, WorkerPool, job_key
-from validation_core.engine.job import _SerialExecutor, _TaskError, perform
+from validation_core.engine.job import SerialExecutor, TaskError, perform
 from validation_core.keys import Specification
 from validation_core.store import Store
 
@@ -49,7 +49,7 @@ class Step(Specification):
         report(0.75, {"name": self.name})
         if self.fails:
             raise ValueError(f"The rule; got {self.name}.")
-        store.save("results", self.key, {"a": np.ones(2)}, spec=keys.text(self), meta={})
+        store.save("results", self.key, {"a": np.ones(2)}, spec=keys.canonical_text(self), meta={})
 
 
 class Gate:
@@ -65,7 +65,7 @@ class Gate:
 GATE = Gate()
 
 
-class Threads(_SerialExecutor):
+class Threads(SerialExecutor):
     """Each task in a thread of its own, so that a test can watch it from outside."""
 
     slots = 2
@@ -99,7 +99,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def serial(store):
-    engine = Engine(store, _SerialExecutor())
+    engine = Engine(store, SerialExecutor())
     yield engine
     engine.close()
 
@@ -347,7 +347,7 @@ def test_a_new_engine_resumes_what_is_missing(store, gate):
     tasks = [Step("a"), Step("b"), Step("c")]
     first = Engine(store, Threads())
     job = first.submit(tasks, "me", "Three steps")
-    second = Engine(store, _SerialExecutor())
+    second = Engine(store, SerialExecutor())
     assert second.interrupted() == []  # its server lives
     store.save("results", tasks[0].key, {}, spec="", meta={})
     first.close()
@@ -407,7 +407,7 @@ def test_workers_agree_with_this_process_to_the_bit(workers, store, tmp_path):
     job = workers.submit(tasks, "me")
     assert workers.wait(job.key, "me", LONG_WAIT).state == "done"
     here = Store(tmp_path / "here")
-    Engine(here, _SerialExecutor()).submit(tasks, "me")
+    Engine(here, SerialExecutor()).submit(tasks, "me")
     for task in tasks:
         there, own = (place.load("results", task.key) for place in (store, here))
         assert keys.digest(**there.arrays) == keys.digest(**own.arrays)
@@ -576,7 +576,7 @@ def test_workers_that_cannot_start_are_said_and_not_tried_for_ever(store, monkey
     monkeypatch.setattr("sys.executable", "/bin/false")
     pool = WorkerPool(1)
     future = pool.submit(perform, SelfCheck(), store, lambda fraction, live: None)
-    with pytest.raises(_TaskError, match="No worker process could be started"):
+    with pytest.raises(TaskError, match="No worker process could be started"):
         future.result(LONG_WAIT)
     pool.shutdown()
 
@@ -584,7 +584,7 @@ def test_workers_that_cannot_start_are_said_and_not_tried_for_ever(store, monkey
 def test_start_reads_the_environment(monkeypatch, store):
     monkeypatch.setenv("NPTLAB_ENGINE", "serial")
     services = engines.start(store)
-    assert isinstance(services.engine.executor, _SerialExecutor)
+    assert isinstance(services.engine.executor, SerialExecutor)
     assert services.store is store
     services.engine.close()
     monkeypatch.setenv("NPTLAB_ENGINE", "cloud")

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 from validation_core import gallery
 from validation_core.diagnosis.questions import example, posteriors
-from validation_core.diagnosis.questions.example import DAYS, _EpidemicStudy
+from validation_core.diagnosis.questions.example import DAYS, EpidemicStudy
 from validation_core.rng import stream
 from validation_core.store import Store
 
@@ -23,12 +23,14 @@ def test_the_infected_follow_the_equations(rates):
         return [-infections, infections - gamma * state[1]]
 
     solved = solve_ivp(slope, (0, DAYS[-1]), [1 - 1e-6, 1e-6], t_eval=DAYS, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(example._infected(np.array([rates]))[0], solved.y[1], atol=1e-5)
+    np.testing.assert_allclose(
+        example.infected_share(np.array([rates]))[0], solved.y[1], atol=1e-5
+    )
 
 
 def test_counts_are_binomial_about_the_share_of_infected():
-    theta, x = example._simulated(4000, stream(0, "test epidemic"))
-    share = np.clip(example._infected(theta), 0, 1)
+    theta, x = example.simulate_epidemics(4000, stream(0, "test epidemic"))
+    share = np.clip(example.infected_share(theta), 0, 1)
     z = (x - 1000 * share).sum(1) / np.sqrt((1000 * share * (1 - share)).sum(1))
     assert abs(z.mean()) < 4 / np.sqrt(len(z))
     assert 0.93 < z.std() < 1.07
@@ -38,15 +40,15 @@ def test_counts_are_binomial_about_the_share_of_infected():
 
 def test_rounding_keeps_every_draw_within_its_bits():
     draws = stream(0, "test rounding").lognormal(size=1000)
-    rounded = example._rounded(draws)
-    assert np.abs(rounded / draws - 1).max() <= 2.0**-example._BITS
+    rounded = example.round_mantissa(draws)
+    assert np.abs(rounded / draws - 1).max() <= 2.0**-example.MANTISSA_BITS
     assert (rounded.view(np.uint32) & 0xFF == 0).all(), "a byte of each is zero: it packs"
 
 
 def test_a_flow_stops_where_held_out_simulations_fare_worse(tmp_path, monkeypatch):
     for name, value in {"_ROWS": 60, "_DRAWS": 8, "_MOST": 200, "_PATIENCE": 5}.items():
         monkeypatch.setattr(example, name, value)
-    study, store = _EpidemicStudy(simulations=100), Store(tmp_path)
+    study, store = EpidemicStudy(simulations=100), Store(tmp_path)
     study.run(store, lambda fraction, live: None)
     drawn = study.load(store)
     assert drawn.q.shape == (60, 8, 2)

@@ -393,7 +393,11 @@ def test_sizes_are_said_first_and_what_is_too_large_is_refused(capsys):
         from_callable(lambda *a: calls.append(a), theta, x, 10_000, log_q=log_q, memory_mb=5)
     assert not calls
     most = int(str(caught.value).split("k = ")[1].split()[0])
-    assert export._bytes(1000, most, D, D, True) <= 5e6 < export._bytes(1000, most + 1, D, D, True)
+    assert (
+        export.table_bytes(1000, most, D, D, True)
+        <= 5e6
+        < export.table_bytes(1000, most + 1, D, D, True)
+    )
     from_callable(sampler(), theta, x, most, log_q=log_q, memory_mb=5)
     assert (
         "1,000 rows x 415 draws x 2 parameters with log q: 5 MB in float32, 1 row at"
@@ -425,7 +429,7 @@ def test_nothing_is_printed_when_not_asked(capsys):
 def test_suggestions_fit(n, d, dim_x, k):
     suggest = export.suggest(n, d, dim_x)
     assert suggest.k == k
-    assert suggest.megabytes == export._bytes(n, k, d, dim_x, True) / 1e6
+    assert suggest.megabytes == export.table_bytes(n, k, d, dim_x, True) / 1e6
     assert suggest.megabytes <= 40 or k == 1
     assert f"k = {k} draws" in str(suggest)
 

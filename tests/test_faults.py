@@ -28,10 +28,10 @@ from tests.test_engine import LONG_WAIT, eventually
 from validation_core import diagnosis, keys
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import Engine, SelfCheck
-from validation_core.engine.job import _SerialExecutor
+from validation_core.engine.job import SerialExecutor
 from validation_core.methods import SBC
 from validation_core.models import TrainTask
-from validation_core.store import Store, Unkept
+from validation_core.store import Store, StoreFullError
 from validation_core.tables import Upload
 
 # ---- every single write of a visit ----
@@ -96,8 +96,8 @@ VISIT = (
 
 def visit(store):
     """What a page does: a table comes, a job runs, everything is listed, the bound is changed."""
-    diagnoses.keep(store, TABLE)
-    engine = Engine(store, _SerialExecutor())
+    diagnoses.save_upload(store, TABLE)
+    engine = Engine(store, SerialExecutor())
     state = engine.submit(VISIT, "me").snapshot()
     store.entries()
     engine.interrupted()
@@ -154,7 +154,7 @@ def check_writes(writes, undisturbed, folder, first, how, error):
     assert visit(later).state == "done"
     assert not later.notices
     assert bits(later, VISIT) == undisturbed
-    assert Engine(later, _SerialExecutor()).interrupted() == []
+    assert Engine(later, SerialExecutor()).interrupted() == []
     later.save("notes", "any", {}, spec="", meta={})
     assert not list(store.memory.glob("*/*.npz")), "it has been moved to the disk"
     assert bits(Store(folder), VISIT) == undisturbed
@@ -254,14 +254,14 @@ def test_a_disk_may_fill_in_the_middle_of_any_file(disk, undisturbed):
 
 def test_where_not_even_memory_takes_a_result_the_job_fails_in_words(disk, monkeypatch):
     folder, memory = disk("full"), disk("memory", 4)
-    monkeypatch.setattr("validation_core.store._MEMORY", memory)
+    monkeypatch.setattr("validation_core.store.SHARED_MEMORY", memory)
     store = Store(folder)
     fill(folder)
     fill(memory)
     state = visit(store)
     assert state.state == "failed"
     assert "must be kept on disk or in memory" in state.message
-    with pytest.raises(Unkept):
+    with pytest.raises(StoreFullError):
         store.save("results", "k", {"a": np.zeros(9)}, spec="", meta={})
     (folder / "filler").unlink()
     assert visit(store).state == "done"
@@ -344,7 +344,7 @@ def expected(tmp_path_factory):
         if seed not in known:
             store = Store(tmp_path_factory.mktemp("expected"))
             tasks = faulty.sweep(seed)
-            state = Engine(store, _SerialExecutor()).submit(tasks, "me").snapshot()
+            state = Engine(store, SerialExecutor()).submit(tasks, "me").snapshot()
             assert state.state == "done", state.message
             known[seed] = bits(store, tasks)
         return known[seed]

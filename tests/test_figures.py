@@ -49,13 +49,13 @@ def cell(method="uniform", gamma=0.1, beta=0.0, rejections=20, m=50, trials=100,
 FULL = {
     "rank_histogram": lambda: outcome.rank_histogram(U),
     "ecdf_difference": lambda: outcome.ecdf_difference(U),
-    "on_null": lambda: outcome.on_null(3.1, mean=0, sd=1, critical=1.64, label="T"),
+    "on_null": lambda: outcome.statistic_on_null(3.1, mean=0, sd=1, critical=1.64, label="T"),
     "loss_curve": lambda: outcome.loss_curve(HISTORY),
 }
 EMPTY = {
     "rank_histogram": lambda: outcome.rank_histogram(NONE),
     "ecdf_difference": lambda: outcome.ecdf_difference(NONE),
-    "on_null": lambda: outcome.on_null(np.nan, mean=0, sd=1, critical=1.64, label="T"),
+    "on_null": lambda: outcome.statistic_on_null(np.nan, mean=0, sd=1, critical=1.64, label="T"),
     "loss_curve": lambda: outcome.loss_curve({}),
 }
 
@@ -253,7 +253,9 @@ def seen(tint, paper):
 @pytest.mark.parametrize("paper", THEMES)
 @pytest.mark.parametrize("color", [style.P, style.Q])
 def test_maps_go_from_paper_to_colour_and_never_through_grey(paper, color):
-    steps = np.array([seen(style._tint(color, part), paper) for part in np.linspace(0, 1, 9)])
+    steps = np.array(
+        [seen(style.diverging_color(color, part), paper) for part in np.linspace(0, 1, 9)]
+    )
     ground = seen("rgba(0,0,0,0)", paper)
     assert np.abs(steps[0] - ground).max() < 12
     chroma = np.ptp(steps, axis=1)

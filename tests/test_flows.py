@@ -18,11 +18,11 @@ from pages.ui.services import services
 from tests import flows, rules
 from tests.conftest import ROOT, nothing_worked_out
 from validation_core import Store
-from validation_core.cli.diagnose import _read_aloud
+from validation_core.cli.diagnose import print_diagnosis
 from validation_core.diagnosis import default_methods, verdict
 from validation_core.diagnosis.card import card
 from validation_core.diagnosis.questions import QUESTIONS, Asked
-from validation_core.diagnosis.tasks import hold, records
+from validation_core.diagnosis.tasks import records, register_upload
 from validation_core.report import card as shown
 from validation_core.tables import Upload
 
@@ -42,7 +42,7 @@ def outputs(result, capsys):
     """Every output; what they say of the verdict is one thing."""
     one = result.card
     capsys.readouterr()
-    _read_aloud(replace(result, asked=replace(result.asked, how="--answers NAME")))
+    print_diagnosis(replace(result, asked=replace(result.asked, how="--answers NAME")))
     text = capsys.readouterr().out
     data = json.loads(result.to_json())
     html = shown.html(one)
@@ -256,7 +256,7 @@ def test_sbc_alone_says_what_its_ranks_say_and_what_was_not_asked(shared, tmp_pa
     }
     assert rules.broken(result) == []
     capsys.readouterr()
-    _read_aloud(replace(result, asked=replace(result.asked, how="--answers NAME")))
+    print_diagnosis(replace(result, asked=replace(result.asked, how="--answers NAME")))
     assert "Where: Not asked (--answers where_x)." in capsys.readouterr().out
 
 
@@ -296,7 +296,7 @@ def test_the_card_quotes_one_p_which_is_exact(tmp_path):
 
 def test_what_did_not_end_is_not_said_to_run(tmp_path):
     upload = Upload.of(flows.arrays("table", "no problem found"))
-    hold(upload)
+    register_upload(upload)
     answered, pending = records(Store(tmp_path), upload, default_methods(), 0)
     found = verdict(answered, upload, pending=pending)
     running = card(found, {}, Asked(running=frozenset(one.name for one in QUESTIONS)))

@@ -203,7 +203,7 @@ def test_results_show_themselves_and_are_saved(found, table, store, tmp_path):
 
 def test_the_same_question_again_runs_nothing(table, store, monkeypatch):
     first = npt.diagnose(table, ["sbc", "c2st"], "none", store=store)
-    monkeypatch.setattr("validation_core.diagnosis.tasks._run_method", None)
+    monkeypatch.setattr("validation_core.diagnosis.tasks.run_method", None)
     again = npt.diagnose(table.arrays(), ["sbc", "c2st"], "none", store=store)
     assert again.pvalues == first.pvalues
     assert again.questions == ()
@@ -311,7 +311,7 @@ def test_what_the_store_has_to_say_is_a_warning(table, tmp_path):
     file.write_text("no folder")
     with pytest.warns(UserWarning, match="must be writable"):
         npt.diagnose(table, "sbc", "none", store=npt.Store(file))
-    with work._watching(True) as watch:
+    with work.progress_watch(True) as watch:
         assert watch.every < 1
 
 

@@ -14,7 +14,7 @@ from validation_core import gallery, keys, models, simulations, statistics
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.cli import main
 from validation_core.simulations import MOST
-from validation_core.simulations.runs import _summary
+from validation_core.simulations.runs import summarise_terms
 from validation_core.store import Store
 from validation_core.study import Study
 from validation_core.sweep import conformal_explorer, presets
@@ -79,7 +79,7 @@ def test_the_divergence_page_opens_with_every_figure(store):
     vi, iwvi, laplace = (result[places["hospitals", name]] for name in ("vi", "iwvi", "laplace"))
     assert laplace.failures[0] == 100
     assert laplace.failures[-1] == 0
-    ends = [_summary(item.d[-1, m]) for item, m in ((iwvi, 3), (vi, 0), (laplace, 0))]
+    ends = [summarise_terms(item.d[-1, m]) for item, m in ((iwvi, 3), (vi, 0), (laplace, 0))]
     assert ends[0].mean < ends[1].mean < ends[2].mean, "after 30,000 iterations"
     assert ends[1].high < ends[2].low
 
@@ -93,10 +93,10 @@ def test_vi_has_settled_where_the_divergence_page_opens(store):
     places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
               for b, i in enumerate(plan.inferences)}  # fmt: skip
     for name in ("ionosphere", "concrete"):
-        before, after = _summary(result[places[name, "vi"]].d[:, 0]).medians[0]
+        before, after = summarise_terms(result[places[name, "vi"]].d[:, 0]).medians[0]
         assert abs(after) < max(1.5 * abs(before), 1e-3)
     vi, laplace = (
-        _summary(result[places["ionosphere", name]].d[-1, 0]) for name in ("vi", "laplace")
+        summarise_terms(result[places["ionosphere", name]].d[-1, 0]) for name in ("vi", "laplace")
     )
     assert vi.median_high < laplace.median_low
 

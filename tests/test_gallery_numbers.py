@@ -96,9 +96,9 @@ def rounds_alike(shipped):
     study = next(s for s in RANKED if s.learned.benchmark.dim_x == 100)
     learned, seen = study.learned, study.load(shipped)
     index = len(learned.gammas) // 2
-    p = conformal_explorer._drawn_p(learned, learned.gammas[index], seen.pool)
-    q = conformal_explorer._drawn_q(learned, learned.gammas[index], conformal_explorer._Q)
-    ranks = conformal_explorer._seen_at(study, learned.score(shipped), index, p, q)
+    p = conformal_explorer.draw_p(learned, learned.gammas[index], seen.pool)
+    q = conformal_explorer.draw_q(learned, learned.gammas[index], conformal_explorer.Q_ROWS)
+    ranks = conformal_explorer.evaluate_score(study, learned.score(shipped), index, p, q)
     auc, counts = seen.auc[index].astype(float), seen.counts[index].astype(float)
     np.testing.assert_allclose(ranks["auc"], auc, atol=0.01)
     assert np.abs(ranks["counts"] - counts).sum() <= 0.05 * counts.sum()
@@ -156,7 +156,7 @@ def decide(agree):
 def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
     (study,) = case
     for upload in example.tables():
-        tasks.hold(upload)
+        tasks.register_upload(upload)
     study.run(fresh, silent)
     arrays, kept = (dump(study.load(store))[0] for store in (fresh, shipped))
     assert set(arrays) == set(kept)
@@ -175,10 +175,10 @@ def test_power_of_the_playground(case, shipped, decide):
     networks = [models.load(shipped, training) for training in study.trainings]
     running = [method for method in METHODS if beta in playground.betas_of(method)]
     read = study.scores_at(*networks, index, beta)
-    tallies = trials._run(study.benchmark, gamma, read, running, study.design, range(TRIALS))
+    tallies = trials.run_trials(study.benchmark, gamma, read, running, study.design, range(TRIALS))
     for method, tally in zip(running, tallies, strict=True):
         kept = seen.trial_pvalues[METHODS.index(method), POWER_BETAS.index(beta), index, :TRIALS]
-        decide(np.maximum(tally.pvalues, playground._FLOOR), kept)
+        decide(np.maximum(tally.pvalues, playground.SMALLEST_PVALUE), kept)
 
 
 @cases("ranks", [(study,) for study in STRIP], 1)
@@ -210,9 +210,9 @@ def test_ranks_of_the_workbench(case, shipped, agree, decide):
     study, gamma = case
     learned, seen = study.learned, study.load(shipped)
     index = learned.gammas.index(gamma)
-    p = conformal_explorer._drawn_p(learned, gamma, seen.pool)
-    q = conformal_explorer._drawn_q(learned, gamma, conformal_explorer._Q)
-    looked = conformal_explorer._seen_at(study, learned.score(shipped), index, p, q)
+    p = conformal_explorer.draw_p(learned, gamma, seen.pool)
+    q = conformal_explorer.draw_q(learned, gamma, conformal_explorer.Q_ROWS)
+    looked = conformal_explorer.evaluate_score(study, learned.score(shipped), index, p, q)
     for field, numbers in looked.items():
         kept = getattr(seen, field)
         if kept.size:  # nobody knows the oracle of some
@@ -223,11 +223,11 @@ def test_ranks_of_the_workbench(case, shipped, agree, decide):
 def test_power_of_the_workbench(case, shipped, decide):
     study, gamma = case
     score, index = study.learned.score(shipped), study.learned.power_gammas.index(gamma)
-    rows = conformal_explorer._drawn_p(study.learned, gamma, trials.POOL * study.n)
+    rows = conformal_explorer.draw_p(study.learned, gamma, trials.POOL * study.n)
     laws = study._laws_at(score, gamma, rows)
     pvalues = study._chunk(score, gamma, laws, range(TRIALS))
     kept = study.load(shipped).pvalues[:, :, index, :TRIALS]
-    decide(np.maximum(pvalues, conformal_explorer._FLOOR), kept)
+    decide(np.maximum(pvalues, conformal_explorer.SMALLEST_PVALUE), kept)
 
 
 @cases("networks", NETWORKS, 4)
@@ -309,14 +309,17 @@ def test_draws_and_areas_of_the_sphere_flow(case, shipped, agree, request):
         pytest.skip("its network is not shipped, and trains for minutes: --exact")
     models.ready(shipped, study.benchmark)
     kept = study.load(shipped)
-    for fresh_part, part in zip(sphere_flow._plane(study), kept[2:5], strict=True):
+    for fresh_part, part in zip(
+        sphere_flow.project_to_principal_components(study), kept[2:5], strict=True
+    ):
         agree(fresh_part, part)
-    p, q = sphere_flow._bases(study, sphere_flow._COUNTED)
-    agree(sphere_flow._counts(q), kept.along_q)
+    p, q = sphere_flow.base_coordinates(study, sphere_flow.HISTOGRAM_DRAWS)
+    agree(sphere_flow.histogram_counts(q), kept.along_q)
     scores = [
-        sphere_flow._noisy(study, kept.gammas, base, side) for side, base in (("p", p), ("q", q))
+        sphere_flow.noisy_scores(study, kept.gammas, base, side)
+        for side, base in (("p", p), ("q", q))
     ]
-    flat = [each.reshape(-1, sphere_flow._COUNTED) for each in scores]
+    flat = [each.reshape(-1, sphere_flow.HISTOGRAM_DRAWS) for each in scores]
     agree(statistics.auc(*flat).reshape(kept.auc.shape), kept.auc)
 
 
@@ -334,9 +337,9 @@ def test_generated_digits(shipped):
     models.ready(shipped, study.benchmark)
     kept = study.load(shipped)
     rng = stream(study.seed, "digits", "examples")
-    states = study.benchmark.states(digits._every_label(), rng)
+    states = study.benchmark.states(digits.one_hot_labels(), rng)
     for state, drawn in zip(states, kept.drawn, strict=True):
-        apart = digits._pixels(state).reshape(drawn.shape).astype(int) - drawn
+        apart = digits.to_pixels(state).reshape(drawn.shape).astype(int) - drawn
         assert np.abs(apart).max() <= 1
         assert (apart != 0).mean() < 0.01
 
@@ -344,12 +347,12 @@ def test_generated_digits(shipped):
 def test_lensed_galaxies(shipped, agree):
     (study,) = lensing.shipped()
     kept = study.load(shipped)
-    source, image = lensing._systems(study)
+    source, image = lensing.simulate_systems(study)
     agree(source.reshape(kept.source.shape), kept.source)
     agree(image.reshape(kept.image.shape), kept.image)
     for index in (0, len(study.gammas) // 2, -1):
         gamma = study.gammas[index]
-        seen = lensing._shown(study, gamma, image, lensing._drawn(study, gamma, image))
+        seen = lensing.closed_form_view(study, gamma, image, lensing.draw_q(study, gamma, image))
         for name in ("draws", "residual", "off", "spread"):
             part = getattr(kept, name)[index]
             agree(seen[name].reshape(part.shape), part, within=1e-3)

@@ -29,7 +29,7 @@ def vector(drawn):
 def test_rounds_can_be_solved_from_what_plots_draw(level, learning, asking):
     def rounds(first, count):
         made = [Round(d, level, first + i, 1, bool(i % 2)) for d in DEFECTS for i in range(count)]
-        return [vector(game.seen(one)) for one in made], [one.defect for one in made]
+        return [vector(game.simulate_plots(one)) for one in made], [one.defect for one in made]
 
     trees = ExtraTreesClassifier(200, random_state=0).fit(*rounds(20_000, learning))
     named = trees.score(*rounds(30_000, asking))
@@ -39,7 +39,7 @@ def test_rounds_can_be_solved_from_what_plots_draw(level, learning, asking):
 
 def test_plots_draw_the_rounds_own_numbers():
     hidden = game.deal(4, "middle", 2)
-    table, drawn = hidden.table(), game.seen(hidden)
+    table, drawn = hidden.table(), game.simulate_plots(hidden)
     theta, q = table.theta[:, 0], table.q[:, :, 0]
     u = drawn.ranks["ranks"]
     below = (q < theta[:, None]).sum(1)
@@ -71,7 +71,7 @@ def test_plots_draw_the_rounds_own_numbers():
 @in_turn(120, 300)
 def test_pvalues_are_valid_where_q_is_correct(trials):
     """At most 5% of rounds at level 5%, by a binomial bound of 1 in 10,000 for each plot."""
-    rounds = [game.seen(Round("none", "easy", i, 1)) for i in range(trials)]
+    rounds = [game.simulate_plots(Round("none", "easy", i, 1)) for i in range(trials)]
     most = stats.binom.ppf(1 - 1e-4, len(rounds), 0.05)
     for plot in PLOTS:
         assert sum(one.pvalues[plot] <= 0.05 for one in rounds) <= most, plot
@@ -127,7 +127,9 @@ def test_any_text_is_a_game_or_none(text):
 
 
 def test_what_plots_could_have_told():
-    blind, wide = (game.telling(Round(defect, "easy", 0, 1)) for defect in ("blind", "wide"))
+    blind, wide = (
+        game.estimate_plot_power(Round(defect, "easy", 0, 1)) for defect in ("blind", "wide")
+    )
     # A q that ignores x has uniform ranks: SBC's tests reject about as often as by chance.
     assert blind.found["ecdf"] <= stats.binom.ppf(0.9999, game.REPEATS, 0.05)
     assert blind.found["over-x"] == game.REPEATS

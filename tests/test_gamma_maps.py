@@ -8,7 +8,7 @@ import pytest
 from validation_core import models, statistics
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.figures.colt import power, where
-from validation_core.figures.colt.theta import Sight
+from validation_core.figures.colt.theta import ThetaAxes
 from validation_core.figures.marks import Axis, HLine, Line, Panel, Points, along, over, sentence
 from validation_core.localization import GammaMapsStudy, LocalRate, over_gamma
 from validation_core.rng import stream
@@ -21,7 +21,7 @@ FEW = Localizer(anchors=40, draws=20, steps=20, blur_steps=20, hidden=8)
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
-    monkeypatch.setattr(over_gamma, "_PERMUTATIONS", 99)
+    monkeypatch.setattr(over_gamma, "PERMUTATIONS", 99)
 
 
 def _study(benchmark, **changes):
@@ -103,7 +103,7 @@ def test_pictures_of_every_shape(store, benchmark):
     study = _study(benchmark)
     seen = _run(study, store)
     maps = seen.each()
-    for sight in (Sight(), Sight(around=True)):
+    for sight in (ThetaAxes(), ThetaAxes(around=True)):
         start = study.gammas[-1]
         payload = where.payload(maps, seen.rates, sight, 0.05, study.gammas, start)
         several = len(study.gammas) > 1

@@ -72,7 +72,7 @@ def ask(path="/", method="GET", *, behind=None, kind="http", body=(b"",), **head
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(visitors, "_state", visitors._State())
+    monkeypatch.setattr(visitors, "registry", visitors.VisitorRegistry())
 
 
 @pytest.fixture
@@ -147,8 +147,8 @@ def test_a_browser_gets_one_cookie_that_no_script_reads():
 
 
 def test_a_file_goes_only_to_a_page_of_one_s_own():
-    with visitors._state.lock:
-        visitors._state.owners["s"] = visitors.name_of("a" * 32)
+    with visitors.registry.lock:
+        visitors.registry.owners["s"] = visitors.name_of("a" * 32)
     path = "/_stcore/upload_file/s/f"
     for method in ("PUT", "DELETE"):
         assert ask(path, method, cookie=OTHER, content_length="3")[0] == 403
@@ -161,25 +161,27 @@ def test_a_file_goes_only_to_a_page_of_one_s_own():
 @pytest.mark.usefixtures("bounded")
 def test_a_file_too_many_is_let_go_and_the_page_is_told_why(monkeypatch):
     name = visitors.name_of("a" * 32)
-    visitors._state.owners.update(s=name, other="somebody")
-    monkeypatch.setattr(visitors, "_sent", lambda: {name: 700_000, "somebody": 1_000_000})
+    visitors.registry.owners.update(s=name, other="somebody")
+    monkeypatch.setattr(
+        visitors, "bytes_by_visitor", lambda: {name: 700_000, "somebody": 1_000_000}
+    )
     behind = Answers()
     path = "/_stcore/upload_file/s/f"
     status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="300000", behind=behind)
     assert (status, len(behind.scopes)) == (200, 1)
-    assert not visitors._state.coming
+    assert not visitors.registry.coming
     body = (b"x" * 200_000, b"x" * 200_000)
     status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="400000", body=body, behind=behind)
     assert (status, len(behind.scopes)) == (204, 1)
-    assert visitors._state.refused["s"].startswith(
+    assert visitors.registry.refused["s"].startswith(
         "A visitor may have 1 MB of files at a time; got 2."
     )
-    visitors._state.refused.clear()
-    monkeypatch.setattr(visitors, "_sent", lambda: {"one": 1_000_000, "two": 1_000_000})
+    visitors.registry.refused.clear()
+    monkeypatch.setattr(visitors, "bytes_by_visitor", lambda: {"one": 1_000_000, "two": 1_000_000})
     assert ask(path, "PUT", cookie=COOKIE, content_length="9", behind=behind)[0] == 204
     assert (
         "takes 2 MB of files at a time from all visitors; it is full"
-        in (visitors._state.refused["s"])
+        in (visitors.registry.refused["s"])
     )
 
 
@@ -203,7 +205,7 @@ def test_a_page_too_many_is_refused_in_words():
 
 
 def test_another_browser_s_session_is_not_taken_up():
-    visitors._state.owners["theirs"] = visitors.name_of("b" * 32)
+    visitors.registry.owners["theirs"] = visitors.name_of("b" * 32)
     protocols = "streamlit, token, theirs"
     for cookie, last in ((OTHER, "theirs"), (COOKIE, "token")):
         _, behind = ask(kind="websocket", cookie=cookie, sec_websocket_protocol=protocols)
@@ -232,7 +234,7 @@ def test_tables_in_memory_are_counted_while_they_live(monkeypatch):
         visitors.hold(last := table(4))
     del kept[:2], upload
     visitors.hold(last)
-    assert sorted(visitors._state.tables.values()) == ["b", "b", "c"]
+    assert sorted(visitors.registry.tables.values()) == ["b", "b", "c"]
 
 
 # ---- A real server, as README starts it ----

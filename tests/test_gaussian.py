@@ -5,7 +5,12 @@ import pytest
 from scipy import stats
 
 from validation_core import sampling
-from validation_core.benchmarks.gaussian import DIMENSIONS, PERTURBATIONS, Gaussian, _geometry
+from validation_core.benchmarks.gaussian import (
+    DIMENSIONS,
+    PERTURBATIONS,
+    Gaussian,
+    gaussian_parameters,
+)
 from validation_core.rng import stream
 
 PERTURBED = [name for name in PERTURBATIONS if name != "blind_prior"]
@@ -84,14 +89,14 @@ def test_anisotropic_widens_the_narrow_direction_only():
     benchmark = Gaussian(perturbation="anisotropic")
     x = np.repeat(benchmark.x(1, stream(9)), 50_000, axis=0)
     extra = np.cov(benchmark.q(x, 2.0, stream(10)).T) - np.cov(benchmark.theta(x, 2, stream(11)).T)
-    v = _geometry(3, 3).narrow
+    v = gaussian_parameters(3, 3).narrow
     assert v @ extra @ v == pytest.approx(2.0, rel=0.05)
     assert np.trace(extra) == pytest.approx(2.0, rel=0.15)
 
 
 @pytest.mark.parametrize(("size", "expected"), [(3, 0.0693), (10, 0.0539), (100, 0.0526)])
 def test_smallest_eigenvalue(size, expected):
-    assert _geometry(size, size).lam_min == pytest.approx(expected, abs=5e-5)
+    assert gaussian_parameters(size, size).lam_min == pytest.approx(expected, abs=5e-5)
 
 
 def test_heavy_tail_is_students_t():

@@ -14,9 +14,9 @@ from validation_core import models
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.diagnosis import learning, tasks
 from validation_core.engine import WorkerPool
-from validation_core.engine.pool import beside
-from validation_core.front.diagnose import _helpers
-from validation_core.front.work import _run_in_turn, _Shared, _Silent
+from validation_core.engine.pool import helper_pool
+from validation_core.front.diagnose import helper_processes
+from validation_core.front.work import SharedQueue, SilentProgress, run_in_turn
 from validation_core.methods import CoLT
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.rng import stream
@@ -52,7 +52,7 @@ class Step:
         self.log.append((self.label, threading.current_thread()))
 
 
-class Recorder(_Silent):
+class Recorder(SilentProgress):
     """What was told of the work."""
 
     def __init__(self):
@@ -116,7 +116,7 @@ def test_everything_is_done_once_and_after_what_it_needs(seed, slots, store):
     log, watch = [], Recorder()
     queue = steps(seed, log)
     with Threads(slots) as helpers:
-        _run_in_turn(queue, store, watch, helpers=helpers)
+        run_in_turn(queue, store, watch, helpers=helpers)
     labels = [step.label for step in queue]
     assert sorted(label for label, _ in log) == sorted(watch.ended) == sorted(labels)
     assert {thread for _, thread in log} - {threading.current_thread()}
@@ -127,7 +127,7 @@ def test_everything_is_done_once_and_after_what_it_needs(seed, slots, store):
 def test_without_helpers_it_is_done_here_and_in_order(helpers, store):
     log, watch = [], Recorder()
     queue = steps(0, log)
-    _run_in_turn(queue, store, watch, helpers=helpers)
+    run_in_turn(queue, store, watch, helpers=helpers)
     assert {thread for _, thread in log} == {threading.current_thread()}
     assert sorted(watch.ended) == sorted(step.label for step in queue)
     if helpers is None:
@@ -139,7 +139,7 @@ def test_what_is_known_is_told_and_not_done_again(store):
     queue = steps(0, log, 6)
     log += [(queue[4].label, None), (queue[5].label, None)]
     with Threads(1) as helpers:
-        _run_in_turn(queue, store, watch, helpers=helpers)
+        run_in_turn(queue, store, watch, helpers=helpers)
     assert watch.ended[:2] == [queue[4].label, queue[5].label]
     assert len(log) == len(watch.ended) == 6
 
@@ -150,41 +150,41 @@ def test_an_error_comes_out_though_a_helper_met_it_first(store):
             raise ValueError("x has no spread")
 
     with Threads(2) as helpers, pytest.raises(ValueError, match="no spread"):
-        _run_in_turn([Step("0"), Wrong("1")], store, Recorder(), helpers=helpers)
+        run_in_turn([Step("0"), Wrong("1")], store, Recorder(), helpers=helpers)
 
 
 def test_a_budget_ends_the_wait_for_helpers(store):
     log, watch = [], Recorder()
     queue = [Step("0", log=log), Step("1", seconds=1.0, log=log)]
     with Threads(1) as helpers:
-        _run_in_turn(queue, store, watch, 0.3, helpers=helpers)
+        run_in_turn(queue, store, watch, 0.3, helpers=helpers)
         assert watch.ended == ["0"]
         assert watch.missed == ["1"]
 
 
 def test_helpers_are_one_fewer_than_the_environment_asks_for(monkeypatch):
     monkeypatch.setenv("NPTLAB_WORKERS", "3")
-    assert beside() is None  # tests compute in this process
+    assert helper_pool() is None  # tests compute in this process
     monkeypatch.setenv("NPTLAB_ENGINE", "local")
-    pool = beside()
+    pool = helper_pool()
     assert pool.slots == 2
     pool.shutdown()
     monkeypatch.setenv("NPTLAB_WORKERS", "1")
-    assert beside() is None
+    assert helper_pool() is None
 
 
 def test_two_that_want_one_network_train_it_once(store, monkeypatch):
     """Whoever comes second waits for the first."""
     source = Simulated(benchmark=Gaussian(dim_x=3, dim_theta=2), gamma=0.3)
     trainings = tuple(Training(source=source, recipe=QUICK, seed=seed) for seed in range(2))
-    begun, train = [], models._train
+    begun, train = [], models.train_and_store
 
     def slowly(store, trainings, report):
         begun.append(trainings)
         time.sleep(0.2)
         return train(store, trainings, report)
 
-    monkeypatch.setattr(models, "_train", slowly)
+    monkeypatch.setattr(models, "train_and_store", slowly)
     works = [TrainTask(trainings=trainings), TrainTask(trainings=trainings[::-1])]
     args = (store, lambda fraction, live: None)
     threads = [threading.Thread(target=work.run, args=args) for work in works]
@@ -204,16 +204,16 @@ def helped(monkeypatch):
     pool = WorkerPool(2)
     while pool.ready < pool.slots:
         time.sleep(0.05)
-    work, ended = [], _Shared.ended
+    work, ended = [], SharedQueue.ended
 
     def noted(self):
         work.extend(done := ended(self))
         return done
 
-    monkeypatch.setattr(_Shared, "ended", noted)
+    monkeypatch.setattr(SharedQueue, "ended", noted)
     # The first answer is this process's own.
     pools = iter([None, pool])
-    monkeypatch.setattr("validation_core.front.diagnose.beside", lambda: next(pools))
+    monkeypatch.setattr("validation_core.front.diagnose.helper_pool", lambda: next(pools))
     yield work
     assert pool.pids() == []
 
@@ -232,15 +232,15 @@ def test_a_diagnosis_is_the_same_with_helpers(tmp_path, helped):
 def test_helpers_come_where_any_localizer_is_missing(monkeypatch, store):
     """Also where that of the first of several tables is known."""
     asked = []
-    monkeypatch.setattr("validation_core.front.diagnose.beside", lambda: asked.append(1))
+    monkeypatch.setattr("validation_core.front.diagnose.helper_pool", lambda: asked.append(1))
     theta, x, q = arrays()
     uploads = [npt.Table(theta, x, scale * q).upload for scale in (1.0, 1.3)]
     queue = [task for upload in uploads for task in tasks.tasks(upload, [CoLT()], 0)]
-    first = tasks.dearest(queue)
+    first = tasks.longest_training(queue)
     monkeypatch.setattr(TrainTask, "done", lambda task, store: task == first)
-    with _helpers(queue, store, uploads):
+    with helper_processes(queue, store, uploads):
         assert asked == [1]
-    with _helpers([first], store, uploads[:1]):
+    with helper_processes([first], store, uploads[:1]):
         assert asked == [1]
 
 

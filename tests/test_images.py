@@ -8,7 +8,7 @@ from skimage.transform import swirl
 
 from validation_core import sampling
 from validation_core.benchmarks import images as sources
-from validation_core.benchmarks.images import RADIUS, Images, _corrupt
+from validation_core.benchmarks.images import RADIUS, Images, corrupt
 from validation_core.highdim.images import ImagesStudy, pictures
 from validation_core.rng import common, stream
 
@@ -28,7 +28,7 @@ def _crops(n, seed=0):
 
 def test_every_photograph_is_there_in_colour_and_larger_than_a_crop():
     for label in range(sources.LABELS):
-        pixels = sources._photograph(label)
+        pixels = sources.load_photograph(label)
         assert pixels.dtype == np.uint8
         assert min(pixels.shape[:2]) > 2 * sources.SIDE
         assert np.abs(np.diff(pixels.astype(int), axis=2)).mean() > 1, "grey"
@@ -36,18 +36,18 @@ def test_every_photograph_is_there_in_colour_and_larger_than_a_crop():
 
 def test_crops_are_pieces_of_the_photograph_that_the_label_names():
     labels, u = np.arange(10), stream(1).random((10, 2))
-    crops = sources._crops(labels, u)
+    crops = sources.crop_photographs(labels, u)
     for label, crop, place in zip(labels, crops, u, strict=True):
-        whole = sources._photograph(label)
+        whole = sources.load_photograph(label)
         down, across = (place * (np.array(whole.shape[:2]) - 31)).astype(int)
         np.testing.assert_array_equal(crop, whole[down : down + 32, across : across + 32])
 
 
 @pytest.mark.parametrize("corner", [0.0, 1 - 1e-12])
 def test_the_outermost_crops_lie_within(corner):
-    crops = sources._crops(np.arange(10), np.full((10, 2), corner))
+    crops = sources.crop_photographs(np.arange(10), np.full((10, 2), corner))
     for label, crop in enumerate(crops):
-        whole = sources._photograph(label)
+        whole = sources.load_photograph(label)
         part = slice(None, 32) if corner == 0 else slice(-32, None)
         np.testing.assert_array_equal(crop, whole[part, part])
 
@@ -60,7 +60,7 @@ def test_places_and_labels_are_uniform():
     assert (x.sum(axis=1) == 1).all()
     # The first pixel of a crop of a photograph is any of those at which one fits.
     theta = bench.theta(np.tile(np.eye(10)[2], (20_000, 1)), 0.0, stream(3))
-    whole = sources._photograph(2)[:-31, :-31]
+    whole = sources.load_photograph(2)[:-31, :-31]
     levels = np.round(127.5 * (theta[:, 0] + 1)).astype(int)
     expected = np.bincount(whole[..., 0].ravel(), minlength=256) * 20_000 / whole[..., 0].size
     kept = expected > 5
@@ -109,7 +109,7 @@ def test_the_crop_does_not_hang_on_gamma(kind, draw):
 @pytest.mark.parametrize("gamma", [0.35, 0.39, 1.2])
 def test_blur_is_scipys_one_image_at_a_time(gamma):
     images, _ = _crops(8)
-    blurred = _corrupt("blur", images, gamma, stream(8))
+    blurred = corrupt("blur", images, gamma, stream(8))
     for image, after in zip(images, blurred, strict=True):
         for colour in range(3):
             np.testing.assert_array_equal(
@@ -120,28 +120,28 @@ def test_blur_is_scipys_one_image_at_a_time(gamma):
 @pytest.mark.parametrize("gamma", [0.04, 0.25, 0.5, 3.0])
 def test_swirl_is_skimages(gamma):
     images, _ = _crops(8)
-    swirled = _corrupt("swirl", images, gamma, stream(9))
+    swirled = corrupt("swirl", images, gamma, stream(9))
     for image, after in zip(images, swirled, strict=True):
         np.testing.assert_allclose(after, swirl(image, strength=gamma, radius=RADIUS), atol=2e-6)
 
 
 def test_noise_has_its_sd_and_is_clipped():
     images, _ = _crops(100)
-    away = _corrupt("noise", images, 0.01, stream(10)) - images
+    away = corrupt("noise", images, 0.01, stream(10)) - images
     assert away.std() == pytest.approx(0.01, rel=0.01)
     assert stats.kstest(away.ravel()[::7] / 0.01, "norm").pvalue > 1e-4
-    assert np.abs(_corrupt("noise", images, 5.0, stream(11))).max() == 3
+    assert np.abs(corrupt("noise", images, 5.0, stream(11))).max() == 3
 
 
 def test_pieces_of_many_images_are_what_each_is_alone():
     """Images are corrupted some thousand at a time."""
     images, _ = _crops(2100)
     for kind in ("blur", "swirl"):
-        whole = _corrupt(kind, images, 0.4, stream(12))
+        whole = corrupt(kind, images, 0.4, stream(12))
         np.testing.assert_allclose(
-            whole[2040:], _corrupt(kind, images[2040:], 0.4, stream(12)), atol=1e-6
+            whole[2040:], corrupt(kind, images[2040:], 0.4, stream(12)), atol=1e-6
         )
-    whole = _corrupt("noise", images, 0.2, stream(12))
+    whole = corrupt("noise", images, 0.2, stream(12))
     alone = images + 0.2 * stream(12).standard_normal(images.shape)
     np.testing.assert_allclose(whole, alone, atol=1e-6)
 
@@ -153,21 +153,21 @@ def test_pieces_of_many_images_are_what_each_is_alone():
 def folder(tmp_path, monkeypatch):
     """Six small files, the red plane of each image its number."""
     rng = np.random.default_rng(0)
-    for i, name in enumerate(sources._BATCHES):
+    for i, name in enumerate(sources.CIFAR10_FILES):
         rows = rng.integers(256, size=(20, 3073), dtype=np.uint8)
         rows[:, 0] = np.arange(20) % 10
         rows[:, 1:1025] = 20 * i + np.arange(20)[:, None]
         rows.tofile(tmp_path / name)
     monkeypatch.setenv("NPTLAB_CIFAR10", str(tmp_path))
-    monkeypatch.setattr(sources._read, "__defaults__", (SIZE,))
-    sources._cifar10.cache_clear()
+    monkeypatch.setattr(sources.read_cifar10_file, "__defaults__", (SIZE,))
+    sources.load_cifar10.cache_clear()
     yield tmp_path
-    sources._cifar10.cache_clear()
+    sources.load_cifar10.cache_clear()
 
 
 def test_cifar10_is_read_plane_by_plane(folder):
     raw = np.fromfile(folder / "data_batch_2.bin", np.uint8).reshape(-1, 3073)
-    images, labels = sources._read(folder / "data_batch_2.bin")
+    images, labels = sources.read_cifar10_file(folder / "data_batch_2.bin")
     assert images.shape == (20, 32, 32, 3)
     np.testing.assert_array_equal(labels, np.arange(20) % 10)
     for colour in range(3):
@@ -229,7 +229,7 @@ def test_a_spoilt_file_of_cifar10_is_refused_in_words(folder, spoil, words):
 
 
 def test_the_real_size_of_a_file():
-    assert sources._read.__defaults__ == (10_000 * 3073,)
+    assert sources.read_cifar10_file.__defaults__ == (10_000 * 3073,)
 
 
 # ---- What tests are given ----

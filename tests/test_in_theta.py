@@ -14,7 +14,7 @@ from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import in_theta as regions
-from validation_core.diagnosis.questions.in_theta import _in_theta
+from validation_core.diagnosis.questions.in_theta import mass_in_theta
 from validation_core.diagnosis.records import equals
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import interval_text
@@ -45,7 +45,7 @@ def log_ratio(theta, shift):
 
 
 def told(table, shift=1.0, seed=0):
-    return _in_theta(
+    return mass_in_theta(
         table, log_ratio(table.theta, shift), log_ratio(table.q, shift), table.q.shape[1], seed
     )
 
@@ -56,7 +56,7 @@ def note(result):
 
 
 def run(upload, store, seed=0):
-    diagnoses.hold(upload)
+    diagnoses.register_upload(upload)
     (task,) = QUESTION.studies(upload, diagnosis.default_methods(), seed)
     task.run(store, lambda done, live: None)
     return QUESTION.gather([task.load(store)])
@@ -80,7 +80,7 @@ def test_all_tenths_together_hold_on_right_posteriors(k):
     for seed in range(tables):
         rng = np.random.default_rng(seed)
         truth, draws = rng.standard_normal(150), rng.standard_normal((150, k))
-        found = regions._deciles(truth, draws, k, rng)
+        found = regions.decile_shares(truth, draws, k, rng)
         missed += any(not one.share.low <= 0.1 <= one.share.high for one in found)
     assert missed <= statistics.binomial_bounds(tables, 0.05, 0.999)[1]
 
@@ -89,7 +89,7 @@ def test_strips_together_hold_on_right_posteriors():
     tables, missed = 300, 0
     for seed in range(tables):
         table = normals(n=120, k=40, seed=seed)
-        found = regions._strip_shares(table.theta, table.q, 40, np.arange(2))
+        found = regions.strip_shares(table.theta, table.q, 40, np.arange(2))
         missed += any(one.share.differs for one in found)
     assert missed <= statistics.binomial_bounds(tables, 0.05, 0.999)[1]
 
@@ -108,9 +108,9 @@ def test_every_truth_is_in_one_tenth_whatever_ties():
     for truth, draws in (
         (np.zeros(90), np.zeros((90, 3))), (rng.integers(3, size=90) * 1.0, np.ones((90, 4))),
     ):  # fmt: skip
-        found = regions._deciles(truth, draws, draws.shape[1], rng)
+        found = regions.decile_shares(truth, draws, draws.shape[1], rng)
         assert sum(one.share.count for one in found) == 90
-    same = regions._deciles(np.zeros(4000), np.zeros((4000, 2)), 2, rng)
+    same = regions.decile_shares(np.zeros(4000), np.zeros((4000, 2)), 2, rng)
     assert all(one.share.low <= 0.1 <= one.share.high for one in same)
 
 
@@ -156,7 +156,7 @@ def test_the_parameters_that_the_ratio_depends_on_are_mapped():
     table = normals(n=300, d=30, k=20)
     ratio = table.q[..., 17] + np.abs(table.q[..., 4])
     truth = table.theta[:, 17] + np.abs(table.theta[:, 4])
-    found = _in_theta(table, truth, ratio, 20, 0)
+    found = mass_in_theta(table, truth, ratio, 20, 0)
     assert {17, 4} <= set(found.chosen)
     assert len(found.chosen) == 5
     assert {*found.maps[0].of} == {4, 17}
@@ -171,7 +171,7 @@ def test_pooled_rows_are_seen_in_their_own_sds():
                   x[:, None] + sd[:, None] * rng.standard_normal((600, 40, 1)))  # fmt: skip
     truth, draws = ((one - mid) / wide for one, mid, wide in (
         (table.theta[:, 0], x[:, 0], sd[:, 0]), (table.q[:, :, 0], x, sd)))  # fmt: skip
-    found = _in_theta(table, truth - 0.5, draws - 0.5, 40, 0)
+    found = mass_in_theta(table, truth - 0.5, draws - 0.5, 40, 0)
     highest = found.strips[-1].share
     assert highest.truth > 0.25 > 2 * highest.q
     said = QUESTION.describe(found, Names(NAMES))
@@ -203,7 +203,7 @@ def test_constant_draws_and_extreme_logits_are_no_trouble():
         table.theta, table.x, np.concatenate([0 * table.q[..., :1], table.q[..., 1:]], 2)
     )
     huge = 1e4 * still.q[..., 1]
-    found = _in_theta(still, 1e4 * still.theta[:, 1], huge, 10, 0)
+    found = mass_in_theta(still, 1e4 * still.theta[:, 1], huge, 10, 0)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     assert len(QUESTION.figures(found, Names(NAMES))) > 1
 
@@ -217,8 +217,8 @@ def test_a_shift_is_found_by_the_classifier_and_told(tmp_path):
     assert missing.low > 2 * missing.q
     assert first == (
         f"About {missing.truth:.0%} of true values fall in regions where q puts "
-        f"{regions._small(missing.q)} of its draws: about {missing.ratio:.1f} times too little "
-        f"(p {equals(found.pvalue)})."
+        f"{regions.share_text(missing.q)} of its draws: about {missing.ratio:.1f} times too "
+        f"little (p {equals(found.pvalue)})."
     )
     assert where.startswith("Where the score says q too low by 2 times or more: ")
     share = interval_text((missing.truth, missing.low, missing.high), ".1%")
@@ -254,8 +254,8 @@ def test_obstacles_say_what_to_do():
 def test_blank_cells_have_few_draws():
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 500))
-    sides = regions._cell_edges(a, True), regions._cell_edges(b, True)
-    plane = regions._ratio_plane(a, b, np.ones(500), sides)
+    sides = regions.cell_edges(a, True), regions.cell_edges(b, True)
+    plane = regions.ratio_plane(a, b, np.ones(500), sides)
     counts = np.histogram2d(b, a, bins=sides[::-1])[0]
     np.testing.assert_array_equal(np.isnan(plane), counts < regions.FEWEST)
     np.testing.assert_allclose(plane[counts >= regions.FEWEST], 1)
@@ -290,7 +290,7 @@ def test_strips_of_few_draws_hold_their_level(k):
     for seed in range(40):
         table = normals(n=400, k=k, seed=seed)
         still = np.zeros(len(table))
-        found = _in_theta(table, still, np.zeros(table.q.shape[:2]), k, seed)
+        found = mass_in_theta(table, still, np.zeros(table.q.shape[:2]), k, seed)
         told += any(strip.share.differs for strip in found.strips)
     assert told <= binom.isf(1e-3, 40, 0.05)
 
@@ -309,7 +309,7 @@ def test_strips_that_are_off_are_not_denied(tmp_path):
 
 
 def test_regions_that_may_hold_as_many_truths_name_no_place():
-    found = _in_theta(normals(n=60, k=20), np.zeros(60), np.zeros((60, 20)), 20, 0)
+    found = mass_in_theta(normals(n=60, k=20), np.zeros(60), np.zeros((60, 20)), 20, 0)
     ratios = {"ratio": 2.67, "ratio_low": 0.03, "ratio_high": 16.98}
     share = replace(found.deciles[0].share, q=0.001, truth=0.002, low=0.0, high=0.013, **ratios)
     spread = replace(

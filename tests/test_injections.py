@@ -11,11 +11,15 @@ from validation_core.diagnosis.questions.injections import (
     DEFECTS,
     INJECTIONS,
     TILTS,
-    _Direction,
-    _DrawPool,
-    _precision,
+    DrawPool,
+    TiltDirection,
+    mean_precision,
 )
-from validation_core.diagnosis.questions.null_tables import _Pooled, _pvalues, _SelfMadeTables
+from validation_core.diagnosis.questions.null_tables import (
+    PooledScores,
+    SelfMadeTables,
+    method_pvalues,
+)
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
@@ -35,7 +39,7 @@ def pool(n=N, k=K, d=D, m=2, rho=0.6):
     x = rng.standard_normal((n, m))
     factor = np.linalg.cholesky((1 - rho) * np.eye(d) + rho)
     mean = x @ rng.standard_normal((m, d))
-    return _DrawPool(mean[:, None] + 2 * rng.standard_normal((n, k, d)) @ factor.T, x)
+    return DrawPool(mean[:, None] + 2 * rng.standard_normal((n, k, d)) @ factor.T, x)
 
 
 def which(t=5, n=N, k=K):
@@ -133,11 +137,11 @@ def test_one_parameter_is_drawn_evenly_and_the_others_stay(name, every, strength
     whole, again, _ = injected(every, strength, of, trials=300)
     size = np.abs(whole - again).mean((0, 1))
     np.testing.assert_allclose(np.abs(moved - own).mean(1)[off].mean(), size.mean(), rtol=0.05)
-    fixed = _DrawPool(of.q, of.x, way=3)
+    fixed = DrawPool(of.q, of.x, way=3)
     moved, own, _ = injected(name, strength, fixed, trials=8)
     assert (moved != own).any((0, 1)).nonzero()[0].tolist() == [fixed.parameter]
     assert of.parameter is None
-    assert {_DrawPool(of.q, of.x, way=way).parameter for way in range(40)} == set(range(D))
+    assert {DrawPool(of.q, of.x, way=way).parameter for way in range(40)} == set(range(D))
 
 
 def normal_kl(moment, r, mean):
@@ -151,7 +155,7 @@ def test_nats_of_what_is_moved_are_those_of_normals():
     """Correlated parameters: a bias in one of them is farther off than it looks alone."""
     of = pool(n=60, k=2000, rho=0.6)
     r, ones = 0.4 * np.eye(D) + 0.6, np.ones(D)
-    np.testing.assert_allclose(_precision(of), np.diag(np.linalg.inv(r)), rtol=0.02)
+    np.testing.assert_allclose(mean_precision(of), np.diag(np.linalg.inv(r)), rtol=0.02)
     one = np.eye(D)[0]
     wanted = {
         "bias": normal_kl(r, r, 0.3 * one),
@@ -214,7 +218,7 @@ def test_tails_are_pulled_in_and_pushed_out():
 def test_a_normal_q_relative_to_t_is_told_by_its_radii():
     """Light tails: a normal draw becomes a draw of Student's t about the same scale."""
     rng = stream(0, "t")
-    of = _DrawPool(rng.standard_normal((2000, 100, 2)), rng.standard_normal((2000, 1)))
+    of = DrawPool(rng.standard_normal((2000, 100, 2)), rng.standard_normal((2000, 1)))
     truth = INJECTIONS["light_tails"].apply(of, which(1, 2000, 100), 0.2, rng)[0]
     t = rng.standard_normal((2000, 2)) * np.sqrt(5 / rng.chisquare(5, (2000, 1)))
     levels = [0.1, 0.5, 0.9, 0.98]
@@ -263,7 +267,7 @@ def test_a_bias_of_an_angle_has_the_size_it_is_told_in_where_draws_lie_at_both_e
     centre = rng.uniform(-np.pi, np.pi, n)
     away = rng.vonmises(0, 8.0, (n, k))
     wrapped = (centre[:, None] + away + np.pi) % (2 * np.pi) - np.pi
-    pool = _DrawPool(wrapped[..., None], centre[:, None])
+    pool = DrawPool(wrapped[..., None], centre[:, None])
     width = np.diff(np.quantile(away, [0.16, 0.84], axis=1), axis=0)[0] / 2
     assert pool.width.max() < 1.5 * width.max()
     assert pool.width.mean() == pytest.approx(width.mean(), rel=0.1)
@@ -286,7 +290,7 @@ def test_the_width_of_two_far_modes_is_that_within_them():
     rng = np.random.default_rng(0)
     modes = np.where(rng.random((200, 100, 1)) < 0.5, -5.0, 5.0)
     q = modes + rng.standard_normal((200, 100, 1))
-    assert _DrawPool(q, q[:, 0]).width.mean() == pytest.approx(1, abs=0.05)
+    assert DrawPool(q, q[:, 0]).width.mean() == pytest.approx(1, abs=0.05)
 
 
 def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
@@ -295,7 +299,7 @@ def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
     q = rng.standard_normal((50, 400, 3))
     q[:, :4, 1] *= 1e6
     q[..., 2] = 7.0
-    pool = _DrawPool(q, np.zeros((50, 1)))
+    pool = DrawPool(q, np.zeros((50, 1)))
     which = np.full((1, 50), 10)
     moved = INJECTIONS["bias_all"].apply(pool, which, 0.5, rng)[0] - q[:, 10]
     assert np.allclose(np.abs(moved[:, :2]), 0.5, atol=0.12)
@@ -303,10 +307,10 @@ def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
 
 
 DIRECTIONS = (
-    _Direction((1,)),
-    _Direction((0,), -1.0),
-    _Direction((2, 2)),
-    _Direction((0, 2), -1.0),
+    TiltDirection((1,)),
+    TiltDirection((0,), -1.0),
+    TiltDirection((2, 2)),
+    TiltDirection((0, 2), -1.0),
 )
 
 
@@ -320,18 +324,18 @@ def test_nats_of_a_tilt_by_brute_force(direction):
         g = (g - g.mean()) / g.std()
         chance = np.exp(tau * g) / np.exp(tau * g).sum()
         total += sum(p * np.log(p * len(row)) for p in chance)
-    assert injections._tilt_nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
+    assert injections.tilt_nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
 
 
 def test_a_tilted_normal_is_a_shifted_one():
     """KL is tau^2 / 2 where draws are many, and the truths lie tau sd off."""
     rng = stream(0, "tilted")
-    of = _DrawPool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
+    of = DrawPool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
     for tau in (0.1, 0.4, 1.0):
-        assert injections._tilt_nats(of, _Direction((0,)), tau) == pytest.approx(
+        assert injections.tilt_nats(of, TiltDirection((0,)), tau) == pytest.approx(
             tau**2 / 2, rel=0.02
         )
-    made = injections._chosen(of, _Direction((0,)), 0.4, rng.random((200, 40)))
+    made = injections.choose_tilted_draws(of, TiltDirection((0,)), 0.4, rng.random((200, 40)))
     z = of.standard(of.take(made))
     error = 1 / np.sqrt(z[..., 0].size)
     assert abs(z[..., 0].mean() - 0.4) < 5 * error
@@ -341,10 +345,10 @@ def test_a_tilted_normal_is_a_shifted_one():
 def test_a_tilted_square_is_a_wider_normal():
     """exp(tau (z^2 - 1) / sqrt 2) times a normal: variance 1 / (1 - sqrt 2 tau)."""
     rng = stream(0, "square")
-    of = _DrawPool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
+    of = DrawPool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
     tau, variance = 0.2, 1 / (1 - np.sqrt(2) * 0.2)
     wanted = (variance - 1 - np.log(variance)) / 2
-    assert injections._tilt_nats(of, _Direction((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
+    assert injections.tilt_nats(of, TiltDirection((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
 
 
 @pytest.mark.parametrize("name", TILTS)
@@ -365,7 +369,7 @@ def test_a_tilt_of_nothing_chooses_every_draw_as_often(name):
 @pytest.mark.parametrize("name", TILTS)
 def test_what_a_tilt_chooses_has_its_chances(name):
     """Draw by draw, in the one direction that all trials share."""
-    of = _DrawPool(pool(n=5, k=6).q, pool(n=5, k=6).x, way=4)
+    of = DrawPool(pool(n=5, k=6).q, pool(n=5, k=6).x, way=4)
     which, _ = TILTS[name].tables(of, np.zeros((40_000, 5), np.intp), 0.9, stream(1, name))
     counts = np.stack([np.bincount(one, minlength=6) for one in which.T])
     share = counts / 40_000
@@ -379,16 +383,16 @@ def test_what_a_tilt_chooses_has_its_chances(name):
 
 @pytest.mark.parametrize("name", TILTS)
 def test_a_stronger_tilt_chooses_no_draw_that_leans_less(name):
-    of = _DrawPool(pool().q, pool().x, way=2)
+    of = DrawPool(pool().q, pool().x, way=2)
     made = [
         TILTS[name].tables(of, which(), tau, stream(3, name))[0] for tau in (0.0, 0.2, 0.5, 1.0)
     ]
     _, own = of.ways(which(), stream(0, "unused"))
     draw = {
-        "tilt_bias": injections._one,
-        "tilt_narrow": injections._out,
-        "tilt_wide": injections._in,
-        "tilt_correlation": injections._two,
+        "tilt_bias": injections.one_parameter_direction,
+        "tilt_narrow": injections.outward_direction,
+        "tilt_wide": injections.inward_direction,
+        "tilt_correlation": injections.two_parameter_direction,
     }[name]
     g = draw(D, own).of(of.standard(np.swapaxes(of.q, 0, 1)).swapaxes(0, 1))
     leans = [g[np.arange(N), one] for one in made]
@@ -401,11 +405,13 @@ def test_tilted_tables_keep_their_level_and_lose_it_with_strength():
     """SBC on tables whose truth was chosen; a draw that plays the truth is no draw there."""
     of = pool(n=200, k=40)
     rows = PosteriorTable(of.q[:, 0], of.x, of.q)
-    pooled = _Pooled.of(SBC().score(), rows)
+    pooled = PooledScores.of(SBC().score(), rows)
     found = []
     for tau in (0.0, 0.4):
         places, moved = TILTS["tilt_bias"].tables(of, which(400, 200, 40), tau, stream(5, "level"))
-        p = _pvalues(SBC(), pooled.on(_SelfMadeTables(rows, places, moved)), stream(6, "ties"))
+        p = method_pvalues(
+            SBC(), pooled.on(SelfMadeTables(rows, places, moved)), stream(6, "ties")
+        )
         found.append(int((p <= 0.05).sum()))
     low, high = binomial_bounds(400, 0.05, 0.999)
     assert low <= found[0] <= high

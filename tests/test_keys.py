@@ -34,7 +34,7 @@ TRAINING = Training(source=Simulated(benchmark=Gaussian(), gamma=0.1))
     ids=lambda v: type(v).__name__,
 )
 def test_text_reads_back(value):
-    assert keys.read(keys.text(value)) == value
+    assert keys.read(keys.canonical_text(value)) == value
 
 
 def test_every_level_counts():
@@ -48,7 +48,7 @@ def test_every_level_counts():
 
 
 def test_types_with_equal_fields_differ():
-    texts = {keys.text(kind()) for kind in METHODS.values()}
+    texts = {keys.canonical_text(kind()) for kind in METHODS.values()}
     assert len(texts) == len(METHODS)
 
 
@@ -75,9 +75,9 @@ def test_moving_a_file_changes_no_key(monkeypatch):
     try:
         assert moved.Uniform is not Uniform
         assert keys.key(moved.Uniform(m=20)) == before
-        assert type(keys.read(keys.text(Uniform(m=20)))) is moved.Uniform
+        assert type(keys.read(keys.canonical_text(Uniform(m=20)))) is moved.Uniform
     finally:
-        keys._register(Uniform)
+        keys.register_specification(Uniform)
 
 
 def test_two_classes_cannot_share_a_name():
@@ -113,7 +113,7 @@ def test_an_old_version_is_refused():
 
 def test_unknown_values_are_refused():
     with pytest.raises(TypeError, match="plain values"):
-        keys.text(np.zeros(3))
+        keys.canonical_text(np.zeros(3))
 
 
 def test_digest_sees_every_element():

@@ -137,15 +137,15 @@ def test_sign():
 def test_formula(reference):
     """Statistics, and p with its +1, from given probabilities."""
     case, arrays, expected = reference("lc2st-formula")
-    folds = localization._distance(arrays["probabilities_class_q"])
+    folds = localization.distance_of_probabilities(arrays["probabilities_class_q"])
     out = case["outputs"]
     np.testing.assert_allclose(folds, out["statistic_per_fold"], rtol=1e-12)
     np.testing.assert_allclose(folds.mean(), out["statistic_mean_over_folds"], rtol=1e-12)
     np.testing.assert_allclose(
-        localization._distance(arrays["probabilities_class_q"].mean(0)),
+        localization.distance_of_probabilities(arrays["probabilities_class_q"].mean(0)),
         out["statistic_of_averaged_probabilities"], rtol=1e-12,
     )  # fmt: skip
-    nulls = localization._distance(arrays["probabilities_null"])
+    nulls = localization.distance_of_probabilities(arrays["probabilities_null"])
     np.testing.assert_allclose(nulls, expected["null_statistics"], rtol=1e-12)
     found = localization.local(folds.mean(keepdims=True), nulls[None])
     assert found.pvalue[0] == out["p_plus_one"]
@@ -157,8 +157,13 @@ def test_formula_from_logits_of_either_class(reference):
     logits = logit(d)[:, None]  # (101, 1, K)
     for sign in (1, -1):
         outcome = LC2ST().test(TableScores(sign * logits[..., 0], sign * logits), stream(0))
-        np.testing.assert_allclose(outcome.statistic, localization._distance(d[0]), rtol=1e-12)
-        above = (localization._distance(d[1:]) >= localization._distance(d[0])).sum()
+        np.testing.assert_allclose(
+            outcome.statistic, localization.distance_of_probabilities(d[0]), rtol=1e-12
+        )
+        above = (
+            localization.distance_of_probabilities(d[1:])
+            >= localization.distance_of_probabilities(d[0])
+        ).sum()
         assert outcome.pvalue == (1 + above) / 101
 
 
@@ -323,7 +328,7 @@ def test_sizes_and_budget():
     method = LC2ST(nulls=99, points=4)
     assert method.sizes(1000, 50) == ((1000, 1), (4, 50))
     assert method.budget(1000, 50) == (1000, 1200)
-    assert keys.read(keys.text(method)) == method
+    assert keys.read(keys.canonical_text(method)) == method
     assert all("label" in field.metadata for field in dataclasses.fields(method))
 
 
@@ -339,7 +344,9 @@ def looked():
 
 def test_figures_draw(looked):
     outcome, draws = looked
-    drawn = LC2ST.figures(outcome.arrays) + lc2st._maps(outcome.arrays, draws, ["a", "b"])
+    drawn = LC2ST.figures(outcome.arrays) + lc2st.worst_observation_map(
+        outcome.arrays, draws, ["a", "b"]
+    )
     assert len(drawn) == 4
     for one in drawn:
         go.Figure(one.figure.to_dict())
@@ -358,13 +365,16 @@ def test_one_observation_needs_no_figure_over_x(looked):
     assert [figure.title for figure in drawn] == [
         "How sure the classifier is", "The statistic on its null",
     ]  # fmt: skip
-    assert len(lc2st._maps({**one, "worst": 0}, draws[:1])) == 1
+    assert len(lc2st.worst_observation_map({**one, "worst": 0}, draws[:1])) == 1
 
 
 def test_nothing_to_draw_is_said():
-    drawn = LC2ST.figures({}) + lc2st._maps({}, np.empty((0, 0, 2)))
+    drawn = LC2ST.figures({}) + lc2st.worst_observation_map({}, np.empty((0, 0, 2)))
     empty = np.empty(0)
-    for figure in [*(one.figure for one in drawn), plotly.figure(lc2st._over_x(empty, empty))]:
+    for figure in [
+        *(one.figure for one in drawn),
+        plotly.figure(lc2st.pvalues_over_x(empty, empty)),
+    ]:
         go.Figure(figure.to_dict())
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")
@@ -416,4 +426,4 @@ def test_map_of_one_parameter_is_a_histogram():
 
 def test_map_wants_the_draws_that_were_looked_at(looked):
     with pytest.raises(ValueError, match="the draws that the test looked at"):
-        lc2st._maps(looked[0].arrays, looked[1][:, :5])
+        lc2st.worst_observation_map(looked[0].arrays, looked[1][:, :5])

@@ -23,7 +23,7 @@ def system():
 
 
 def test_prior_is_of_real_galaxies(system):
-    galaxies = lensing._galaxies("hubble")
+    galaxies = lensing.load_galaxies("hubble")
     assert galaxies.shape[1:] == (16, 16)
     assert 600 < len(galaxies) < 900
     values = np.linalg.eigvalsh(system.prior)[::-1]
@@ -38,7 +38,7 @@ def test_prior_is_of_real_galaxies(system):
 
 @pytest.mark.parametrize("lens", ["isothermal", "affine"])
 def test_lens_keeps_surface_brightness(lens):
-    forward = lensing._lens_matrix(lens)
+    forward = lensing.lens_matrix(lens)
     assert forward.shape == (PIXELS, PIXELS)
     assert (forward >= 0).all()
     light = forward.sum(1).reshape(16, 16)
@@ -50,8 +50,8 @@ def test_isothermal_lens_makes_a_ring():
     """A compact source at the middle is seen about one Einstein radius from it, not there."""
     source = np.zeros((16, 16))
     source[7:9, 7:9] = 1
-    image = (lensing._lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
-    x, y = lensing._plane()
+    image = (lensing.lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
+    x, y = lensing.pixel_coordinates()
     radius = np.hypot(x, y)
     brightest = radius[np.argsort(image.ravel())[-20:]]
     assert abs(brightest.mean() - lensing.EINSTEIN) < 0.1
@@ -60,8 +60,8 @@ def test_isothermal_lens_makes_a_ring():
 
 def test_affine_lens_is_its_warp():
     """A linear ramp over the source is seen as the warped ramp, away from the edges."""
-    x, y = lensing._plane()
-    seen = (lensing._traced(*lensing._warped(0.0)) @ x).reshape(16, 16)
+    x, y = lensing.pixel_coordinates()
+    seen = (lensing.bilinear_weights(*lensing.affine_rays(0.0)) @ x).reshape(16, 16)
     (a, b), _ = lensing.WARP
     expected = (a * x + b * y).reshape(16, 16)
     np.testing.assert_allclose(seen[5:11, 5:11], expected[5:11, 5:11], atol=1e-12)
@@ -229,7 +229,7 @@ def test_probes_are_read(save, tmp_path, monkeypatch):
 @pytest.mark.parametrize("side", [16, 32, 40])
 def test_reduced_by_area_means(side):
     light = np.random.default_rng(1).random((2, side, side))
-    small = lensing._reduced(light)
+    small = lensing.downsample(light)
     assert small.shape == (2, 16, 16)
     np.testing.assert_allclose(small.mean((1, 2)), light.mean((1, 2)))
     if side == 32:
@@ -248,11 +248,11 @@ def test_another_file_of_probes_has_another_key(monkeypatch, tmp_path):
     path = tmp_path / "probes.npy"
     monkeypatch.setenv("NPTLAB_PROBES", str(path))
     np.save(path, np.zeros((40, 16, 16)))
-    first = keys.text(benchmark)
+    first = keys.canonical_text(benchmark)
     assert keys.read(first) == benchmark
     np.save(path, np.zeros((41, 16, 16)))
-    assert keys.text(other) != first
-    assert "probes" not in keys.text(Lensing())
+    assert keys.canonical_text(other) != first
+    assert "probes" not in keys.canonical_text(Lensing())
 
 
 def test_probes_without_a_file_are_refused(monkeypatch, tmp_path):
@@ -293,7 +293,7 @@ def test_classifier_keeps_its_level():
     design = trials.TrialDesign(trials=200, n=300, seed=6)
     methods = [C2ST(), Multiple(), Uniform(m=20)]
     most = statistics.binomial_bounds(200, 0.05, 0.999)[1]
-    for tally in trials._run(benchmark, 0.0, network.at(), methods, design):
+    for tally in trials.run_trials(benchmark, 0.0, network.at(), methods, design):
         assert (tally.pvalues <= 0.05).sum() <= most
 
 
@@ -310,12 +310,12 @@ SMALL = LensingStudy(
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("lensing"))
-    small = replace(SMALL, benchmark=_Few())
+    small = replace(SMALL, benchmark=LensingAtThreeGammas())
     small.run(store, lambda fraction, live: None)
     return small.load(store)
 
 
-class _Few(Lensing, spec="test_lensing_few"):
+class LensingAtThreeGammas(Lensing, spec="test_lensing_few"):
     """Three strengths."""
 
     @property
@@ -356,6 +356,6 @@ def test_sweeps_are_table_2():
     assert over_gamma.recipe == Lensing().classifier
     for sweep in (over_gamma, over_beta):
         assert sweep.design.trials == 50
-        assert keys.read(keys.text(sweep)) == sweep
+        assert keys.read(keys.canonical_text(sweep)) == sweep
     shared = set(over_gamma.parts) & set(over_beta.parts)
     assert shared  # what both ask for runs once

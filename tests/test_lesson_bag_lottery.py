@@ -21,7 +21,7 @@ def many():
     """Twenty times as many bags."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(three, "TRIALS", 4000)
-        return three._BagLottery(seed=3).compute(Store.usual(), lambda fraction, live: None)
+        return three.BagLottery(seed=3).compute(Store.usual(), lambda fraction, live: None)
 
 
 @pytest.mark.parametrize("bias", three.BIASES)
@@ -29,7 +29,7 @@ def many():
 def test_ranks_follow_their_law(many, bias, width):
     b, w = three.BIASES.index(bias), three.WIDTHS.index(width)
     counts = np.bincount(many.ranks[:, b, w], minlength=three.BALLS)
-    law = three._law(bias, width)
+    law = three.rank_probabilities(bias, width)
     assert law.sum() == pytest.approx(1)
     kept = law * 4000 >= 5
     expected = np.r_[4000 * law[kept], 4000 * law[~kept].sum() + 1e-9]
@@ -38,7 +38,7 @@ def test_ranks_follow_their_law(many, bias, width):
 
 
 def test_the_law_of_a_correct_q_is_level():
-    np.testing.assert_allclose(three._law(0, 1), 1 / three.BALLS, atol=1e-9)
+    np.testing.assert_allclose(three.rank_probabilities(0, 1), 1 / three.BALLS, atol=1e-9)
 
 
 def test_weighted_ranks_are_uniform_whatever_q_is(many):
@@ -60,10 +60,12 @@ def test_weights_are_chances_of_being_the_true_one(many):
 
 def test_equal_densities_give_equal_weights():
     balls = np.random.default_rng(0).standard_normal((5, 10))
-    np.testing.assert_allclose(three._weights(balls, np.zeros(1), np.ones(1)), 0.1)
+    np.testing.assert_allclose(three.importance_weights(balls, np.zeros(1), np.ones(1)), 0.1)
     ratio = norm.pdf(balls) / norm.pdf(balls, 0.5, 2)
     expected = ratio / ratio.sum(-1, keepdims=True)
-    np.testing.assert_allclose(three._weights(balls, np.array(0.5), np.array(2.0)), expected)
+    np.testing.assert_allclose(
+        three.importance_weights(balls, np.array(0.5), np.array(2.0)), expected
+    )
 
 
 def test_pvalues_are_of_all_bags(seen):
@@ -79,7 +81,7 @@ def test_the_right_picture_is_the_level_one():
 
 
 def test_counts_add_up(seen):
-    counts = three._so_far(seen.ranks, three.BALLS)
+    counts = three.cumulative_counts(seen.ranks, three.BALLS)
     assert (counts.sum(-1) == np.arange(len(seen.truth) + 1)[:, None, None]).all()
     np.testing.assert_array_equal(
         counts[-1, 0, 0], np.bincount(seen.ranks[:, 0, 0], minlength=three.BALLS)

@@ -23,7 +23,7 @@ def seen():
 
 @pytest.fixture(scope="module")
 def draws():
-    return seven._BlindDraws.of(KIND.study.seed)
+    return seven.BlindDraws.of(KIND.study.seed)
 
 
 def _within(hits, level=0.9999):
@@ -32,7 +32,7 @@ def _within(hits, level=0.9999):
 
 
 def test_every_test_keeps_its_level_where_q_is_correct(seen):
-    hits = seven._rates(seen)[:, :, :, 0] * seven.TRIALS
+    hits = seven.rejection_rates(seen)[:, :, :, 0] * seven.TRIALS
     assert _within(hits[:C2ST])
     _, most = statistics.binomial_bounds(seven.TRIALS, seven.ALPHA, 0.9999)
     assert hits[C2ST].max() <= most  # conservative: class counts are fixed (methods 0.4)
@@ -49,14 +49,14 @@ def test_a_centre_that_stands_still_sees_nothing(seen):
 
 
 def test_power_grows_with_n_and_with_what_the_centre_knows(seen):
-    share = seven._rates(seen)
+    share = seven.rejection_rates(seen)
     for test in (FOLLOWS, COLT, C2ST):
         assert share[test, -1, 0, -1, -1] > 0.9
     assert share[COLT, -1, 0, -1, 3] > share[COLT, 1, 0, -1, 3] + 0.3
 
 
 def test_sbc_sees_a_q_that_is_blind_in_half_of_its_draws(seen):
-    share = seven._rates(seen)[SBC, -1, 1, :, -1]
+    share = seven.rejection_rates(seen)[SBC, -1, 1, :, -1]
     _, most = statistics.binomial_bounds(seven.TRIALS, seven.ALPHA, 0.9999)
     assert share[5] > 2 * most / seven.TRIALS
     assert share[[0, -1]].max() * seven.TRIALS <= most
@@ -65,7 +65,8 @@ def test_sbc_sees_a_q_that_is_blind_in_half_of_its_draws(seen):
 def test_the_distance_of_colt_is_the_integral_over_x(seen):
     """p's mass in the interval that holds a mass u of the prior, less u; by quadrature."""
     w1, w2 = (
-        float(np.ravel(w)[0]) for w in (seven._benchmark().fixed.w1, seven._benchmark().fixed.w2)
+        float(np.ravel(w)[0])
+        for w in (seven.blind_prior_benchmark().fixed.w1, seven.blind_prior_benchmark().fixed.w2)
     )
     x = np.linspace(-4, 6, 801)
     weight = norm.pdf(x, 1) * (x[1] - x[0])
@@ -114,14 +115,14 @@ def test_a_table_is_a_mixture_as_it_says(draws):
 
 
 def test_the_centre_is_the_posterior_s_mean():
-    own, rng = seven._benchmark(), np.random.default_rng(0)
+    own, rng = seven.blind_prior_benchmark(), np.random.default_rng(0)
     x = np.full((100_000, 1), 0.4)
     theta = own.theta(x, 1.0, rng)
-    assert seven._centre(x[:1], 1.0)[0, 0] == pytest.approx(
+    assert seven.interpolated_mean(x[:1], 1.0)[0, 0] == pytest.approx(
         theta.mean(), abs=4 * theta.std() / 316
     )
     pairs = sampling.pairs(own, 1.0, 100_000, rng)
-    still = seven._centre(x[:1], 0.0)[0, 0]
+    still = seven.interpolated_mean(x[:1], 0.0)[0, 0]
     assert still == pytest.approx(pairs.theta.mean(), abs=4 * pairs.theta.std() / 316)
 
 
@@ -132,7 +133,7 @@ def test_a_link_opens_the_stage_that_it_names():
 
 
 def test_the_bars_are_the_computed_rates(seen):
-    share = seven._rates(seen)
+    share = seven.rejection_rates(seen)
     truths = [bar.truth for bar in drawn("blind-prior").prediction.asked]
     expected = 100 * share[[SBC, RANDOM, COLT, C2ST], -1, 0, -1, seven.SIZES.index(50)]
     np.testing.assert_allclose(truths, expected)

@@ -19,8 +19,8 @@ from validation_core.lessons.could_you_have_seen_it import (
     POWER,
     TESTS,
     TRIALS,
-    _needed,
-    _rows_tested,
+    rows_tested,
+    simulations_needed,
 )
 from validation_core.store import SHIPPED, Store
 
@@ -46,7 +46,7 @@ def test_c2st_rejects_as_often_as_its_binomials_say(rejected):
     for count, power in zip(hits.ravel(), exact.ravel(), strict=True):
         low, high = statistics.binomial_bounds(TRIALS, min(power, 1.0), 0.9999)
         assert low <= count <= high
-    need, truth = _needed(hits / TRIALS), _needed(exact)
+    need, truth = simulations_needed(hits / TRIALS), simulations_needed(exact)
     known = np.isfinite(truth) & np.isfinite(need)
     np.testing.assert_allclose(need[known], truth[known], rtol=0.15)
 
@@ -91,7 +91,7 @@ def test_power_of_uniform_by_other_draws(rejected):
 def test_a_trial_computed_once_more(rejected):
     seed, g = KIND.study.seed, GAMMAS.index(0.3)
     for t in (0, 17):
-        u = could_you_have_seen_it._sbc_ranks(0.3, 20, seed, t)
+        u = could_you_have_seen_it.sbc_ranks(0.3, 20, seed, t)
         for i in (2, 6, 12):
             p = kstest(u[: BUDGETS[i]], "uniform").pvalue
             assert rejected[0, g, i, t] == (p <= ALPHA)
@@ -99,7 +99,7 @@ def test_a_trial_computed_once_more(rejected):
 
 def test_nobody_spends_more_than_the_budget():
     for budget in BUDGETS:
-        sbc, _, c2st, *uniform = _rows_tested(budget)
+        sbc, _, c2st, *uniform = rows_tested(budget)
         assert sbc == budget
         assert 2 * c2st <= budget
         for m, n in zip((5, 20), uniform, strict=True):
@@ -112,7 +112,7 @@ def test_needed():
     rate[1, 3:] = POWER
     rate[1, 7] = 0.5  # falls back: only what stays counts
     rate[1, 8:] = POWER
-    need = _needed(rate)
+    need = simulations_needed(rate)
     assert BUDGETS[4] < need[0] < BUDGETS[5]
     assert need[1] == pytest.approx(BUDGETS[8])
     assert np.isnan(need[2])

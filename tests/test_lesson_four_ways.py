@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.test_page_weak import shown, unpacked
 from validation_core import statistics
 from validation_core.lessons import LESSONS, four_ways
-from validation_core.lessons.four_ways import ALPHA, FOLDS, KS, SEEN, SHARES, SIZES, TRIALS
+from validation_core.lessons.four_ways import ALPHA, FOLDS, KS, SHARES, SIZES, TRIALS, TRIALS_SHOWN
 from validation_core.rng import stream
 from validation_core.store import SHIPPED, Store
 
@@ -67,7 +67,7 @@ def test_folds_reject_too_often_however_many(seen, sizes):
     low, _ = statistics.wilson(sizes[2, 0] * TRIALS, TRIALS, 0.99)
     assert low.min() > ALPHA
     assert seen.spread[1].min() > 1.15
-    np.testing.assert_allclose(sizes[2, 0], four_ways._size(seen.spread[1]), atol=0.03)
+    np.testing.assert_allclose(sizes[2, 0], four_ways.actual_size(seen.spread[1]), atol=0.03)
 
 
 @pytest.mark.parametrize("trial", range(3))
@@ -118,5 +118,5 @@ def test_page_opens_where_the_address_says(seen):
 
 
 def test_counts_end_at_all_trials(seen, sizes):
-    assert SEEN[-1] == TRIALS
-    np.testing.assert_allclose(four_ways._rejected(seen)[..., -1] / TRIALS, sizes)
+    assert TRIALS_SHOWN[-1] == TRIALS
+    np.testing.assert_allclose(four_ways.cumulative_rejections(seen)[..., -1] / TRIALS, sizes)

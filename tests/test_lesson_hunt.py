@@ -28,9 +28,9 @@ def seen():
 
 
 def test_every_ball_holds_a_fifth_of_q_s_draws():
-    place = hunt._Place.of(PRESETS[0], 0)
+    place = hunt.BenchmarkAtX.of(PRESETS[0], 0)
     draws = place.draws(K, np.random.default_rng(1))
-    radius = hunt._radii(CENTRES, draws)
+    radius = hunt.ball_radii(CENTRES, draws)
     apart = np.linalg.norm(CENTRES[:, None] - draws, axis=-1)
     assert ((apart <= radius[:, None] + 1e-12).sum(1) == INSIDE).all()
     assert MASS == 0.2
@@ -52,7 +52,7 @@ def test_the_law_of_a_count_is_a_mixture_of_binomials():
         low = binom.cdf(count, N, share).mean()
         high = binom.sf(count - 1, N, share).mean()
         exact = min(1, 2 * min(low, high))
-        assert hunt._pvalues()[count] == pytest.approx(exact, rel=1e-3)
+        assert hunt.pvalues_by_count()[count] == pytest.approx(exact, rel=1e-3)
 
 
 def test_a_ball_chosen_beforehand_keeps_its_level():
@@ -61,8 +61,8 @@ def test_a_ball_chosen_beforehand_keeps_its_level():
     for _ in range(400):
         draws, truth = rng.exponential(size=(K, 2)), rng.exponential(size=(N, 2))
         centre = np.array([[1.0, 0.3]])
-        count = hunt._held(centre, hunt._radii(centre, draws), truth)[0]
-        rejected += hunt._pvalues()[count] <= ALPHA
+        count = hunt.count_inside(centre, hunt.ball_radii(centre, draws), truth)[0]
+        rejected += hunt.pvalues_by_count()[count] <= ALPHA
     assert rejected <= statistics.binomial_bounds(400, ALPHA, 0.999)[1]
 
 
@@ -70,15 +70,15 @@ def test_where_nothing_is_wrong_a_find_is_luck(seen):
     same, again = seen.rejected[NOTHING]
     assert again <= statistics.binomial_bounds(TRIALS, ALPHA, 0.999)[1]
     assert same > TRIALS / 2
-    place = hunt._best(seen)[NOTHING]
-    law = hunt._pvalues()
+    place = hunt.best_balls(seen)[NOTHING]
+    law = hunt.pvalues_by_count()
     assert law[seen.inside[NOTHING, place]] <= ALPHA
     apart = abs(seen.fresh_inside[NOTHING, :, place].mean() / N - MASS)
     assert apart < abs(seen.inside[NOTHING, place] / N - MASS)
 
 
 def test_an_additional_mode_stays_on_fresh_data(seen):
-    place = hunt._best(seen)[0]
+    place = hunt.best_balls(seen)[0]
     _, high = statistics.wilson(seen.fresh_inside[0, :, place].sum(), FRESH * N)
     assert high < MASS / 2
     assert seen.rejected[0, 1] > 0.9 * TRIALS
@@ -86,10 +86,10 @@ def test_an_additional_mode_stays_on_fresh_data(seen):
 
 def test_the_climb_goes_up(seen):
     assert (seen.distance[:, -1] > seen.distance[:, 0]).all()
-    place = hunt._Place.of(PRESETS[0], 0)
+    place = hunt.BenchmarkAtX.of(PRESETS[0], 0)
     rng = np.random.default_rng(3)
     draws, truth = place.draws(K, rng), place.truth(N, rng)
-    path, height = hunt._climb(truth, draws)
+    path, height = hunt.climb_objective(truth, draws)
     apart = np.linalg.norm(draws - path[-1], axis=1)
     ranks = [(apart < t).mean() for t in np.sort(np.linalg.norm(truth - path[-1], axis=1))]
     even = (np.arange(N) + 0.5) / N

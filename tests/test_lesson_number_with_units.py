@@ -21,9 +21,9 @@ from validation_core.lessons.number_with_units import (
     PAIRS,
     REPEATS,
     WEIGHED,
-    _exact,
-    _heavy_exact,
-    _heavy_tailed,
+    exact_divergence,
+    heavy_tailed_benchmark,
+    heavy_tailed_exact_divergence,
 )
 from validation_core.rng import common
 from validation_core.store import SHIPPED, Store
@@ -45,7 +45,7 @@ def shifted():
     rows = []
     for gamma in GAMMAS:
         rng = common(KIND.study.seed, "pairs", 0)
-        drawn = sampling.table(number_with_units._benchmark(0), gamma, PAIRS[-1], 1, rng)
+        drawn = sampling.table(number_with_units.benchmark_of_kind(0), gamma, PAIRS[-1], 1, rng)
         theta, other = drawn.theta[:, 0], drawn.q[:, 0, 0]
         p, q = norm(0, 1).logpdf, norm(gamma, 1).logpdf
         rows.append(p(theta) - q(theta) - p(other) + q(other))
@@ -65,7 +65,7 @@ def test_means_are_of_differences_of_normal_log_densities(seen, shifted):
 
 def test_terms_of_a_wide_q_are_those_of_its_chi_squares(seen):
     """d = gamma / (2 (1 + gamma)) (z'^2 - z^2), z in sd of p: the first two pairs' mean."""
-    family, rng = number_with_units._benchmark(1), common(KIND.study.seed, "pairs", 1)
+    family, rng = number_with_units.benchmark_of_kind(1), common(KIND.study.seed, "pairs", 1)
     drawn = sampling.table(family, 1.0, PAIRS[-1], 1, rng)
     sd = np.abs(drawn.x @ family.fixed.w2) ** 0.5
     z, other = (
@@ -83,7 +83,7 @@ def test_the_interval_of_all_pairs_holds_the_closed_form(seen, kind):
         by_hand = quad(
             lambda at, p=p, q=q: (p.pdf(at) - q.pdf(at)) * (p.logpdf(at) - q.logpdf(at)), -12, 12
         )[0]
-        assert _exact(kind, gamma) == pytest.approx(by_hand, abs=1e-8)
+        assert exact_divergence(kind, gamma) == pytest.approx(by_hand, abs=1e-8)
         reach = 2 * (high - low)[g] + 1e-12  # four standard errors, about
         assert abs(estimate[g] - by_hand) <= reach
 
@@ -103,7 +103,7 @@ def test_weighed_draws_come_nearer(seen):
 
 
 def test_heavy_tails(seen):
-    truth = [_heavy_exact(freedom) for freedom in FREEDOMS]
+    truth = [heavy_tailed_exact_divergence(freedom) for freedom in FREEDOMS]
     for freedom, value in zip(FREEDOMS, truth, strict=True):
         # E log p has a closed form on both sides, as has E log q under q.
         kept = norm.expect(student(freedom).logpdf)
@@ -111,12 +111,12 @@ def test_heavy_tails(seen):
         by_hand = -0.5 + freedom / (freedom - 2) / 2 - kept - entropy
         assert value == pytest.approx(by_hand, rel=2e-3)
     theta = np.linspace(-6, 6, 50)
-    family, x = _heavy_tailed(), np.ones((50, 1))
+    family, x = heavy_tailed_benchmark(), np.ones((50, 1))
     placed = family.mean(x) + np.sqrt(family.scale(x))[:, None] * theta[:, None]
     np.testing.assert_allclose(
         family.log_ratio(placed, x, 1 / 5), norm.logpdf(theta) - student(5).logpdf(theta)
     )
-    intervals = number_with_units._heavy(KIND.study.seed)
+    intervals = number_with_units.heavy_tailed_intervals(KIND.study.seed)
     np.testing.assert_allclose(seen.heavy, intervals[:, : seen.heavy.shape[1]])
     for i, value in enumerate(truth):
         holding = [low <= value <= high for _, low, high in intervals[i]]

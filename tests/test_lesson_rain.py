@@ -21,7 +21,7 @@ def seen():
 
 
 def test_the_level_is_kept_on_many_trials():
-    u = rain._ranks(0.0, 4000, stream(5, "level"), stream(5, "ties"))
+    u = rain.draw_conformal_ranks(0.0, 4000, stream(5, "level"), stream(5, "ties"))
     pvalues = statistics.ks(u).pvalue
     low, high = statistics.binomial_bounds(4000, 0.05)
     assert low <= (pvalues <= 0.05).sum() <= high
@@ -31,7 +31,7 @@ def test_the_level_is_kept_on_many_trials():
 def test_the_mean_rank_is_the_closed_form():
     """E[U] falls from 1/2 to about 1 - AUC (methods 0.1), with the + 1 of M draws."""
     gamma = 0.5
-    u = rain._ranks(gamma, 2000, stream(6, "mean"), stream(6, "ties"))
+    u = rain.draw_conformal_ranks(gamma, 2000, stream(6, "mean"), stream(6, "ties"))
     below = norm.cdf(-gamma / np.sqrt(2))  # a draw of p scores below a draw of q
     mean = (rain.M * below + 0.5) / (rain.M + 1)
     assert u.mean() == pytest.approx(mean, abs=4 * 0.3 / np.sqrt(u.size))

@@ -18,7 +18,7 @@ def seen():
 def test_expected_accuracy_is_the_closed_form(seen):
     gammas = np.array(one.GAMMAS)
     exact = (norm.cdf(0.25) + norm.cdf(gammas - 0.25)) / 2
-    sd = 0.5 / np.sqrt(2 * one._MANY)
+    sd = 0.5 / np.sqrt(2 * one.EXPECTED_ACCURACY_DRAWS)
     assert np.abs(seen.expected - exact).max() < 4 * sd
     assert exact[one.GAMMAS.index(0.5)] == pytest.approx(norm.cdf(0.25))
 
@@ -41,7 +41,7 @@ def test_the_null_has_the_law_of_a_fixed_classifier(seen):
 
 
 def test_pvalues_follow_the_plus_one_rule(seen):
-    pvalues = one._pvalues(seen)
+    pvalues = one.monte_carlo_pvalues(seen)
     assert pvalues.shape == (one.SAMPLES + 1, len(one.SIZES), len(one.GAMMAS))
     assert (pvalues[0] == 1).all()
     assert pvalues.min() == pytest.approx(1 / (one.SAMPLES + 1))
@@ -65,14 +65,14 @@ def test_under_the_null_its_pvalues_are_uniform():
 
 
 def test_the_histogram_counts_every_null_sample(seen):
-    counts, edges = one._counted(seen.null)
+    counts, edges = one.cumulative_histograms(seen.null)
     assert (counts.sum(-1) == np.arange(one.SAMPLES + 1)[:, None]).all()
     at_the_end, _ = np.histogram(np.clip(seen.null[2], edges[0], edges[-1] - 1e-9), edges)
     np.testing.assert_array_equal(counts[-1, 2], at_the_end)
 
 
 def test_the_numbers_that_are_shipped_are_the_code_s():
-    fresh = one._SameOrDifferent().compute(Store.usual(), lambda fraction, live: None)
+    fresh = one.SameOrDifferent().compute(Store.usual(), lambda fraction, live: None)
     shipped = LESSONS["same-or-different"].study.load(Store.usual())
     for ours, theirs in zip(fresh, shipped, strict=True):
         np.testing.assert_allclose(ours, theirs)

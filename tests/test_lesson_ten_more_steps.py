@@ -38,7 +38,7 @@ def _logit(network, rows):
 def test_ranks_of_the_first_batch(seen):
     seed = KIND.study.seed
     drawn = sampling.blocks(Boundary(), GAMMA, TRIALS * N * M, TRIALS * N, common(seed, "test"))
-    *_, network = ten_more_steps._networks(seed)
+    *_, network = ten_more_steps.training_snapshots(seed)
     q = _logit(network, np.c_[drawn.q.theta, drawn.q.x][:N])
     p = _logit(network, np.c_[drawn.p.theta, drawn.p.x][: N * M]).reshape(N, M)
     xi = stream(seed, "ties").random((TRIALS, N))[0]
@@ -79,7 +79,7 @@ def test_c2st_rejects_a_true_null_as_often_as_two_binomials_say(seen):
     """methods.md 0.4: with class counts fixed, the null's sd is sqrt(4 a (1 - a)) nominal ones."""
     looks, hits = seen.looks, np.arange(2 * N + 1)
     for a, sd, rejected in zip(
-        looks.above.ravel(), ten_more_steps._null_sd(looks.null).ravel(),
+        looks.above.ravel(), ten_more_steps.relative_null_sd(looks.null).ravel(),
         looks.c2st[..., 1].ravel(), strict=True,
     ):  # fmt: skip
         law = np.convolve(binom.pmf(hits[: N + 1], N, a), binom.pmf(hits[: N + 1], N, 1 - a))
@@ -92,7 +92,7 @@ def test_c2st_rejects_a_true_null_as_often_as_two_binomials_say(seen):
 
 
 def test_the_test_point_counts_up(seen):
-    below, equal, u = ten_more_steps._placed(seen)
+    below, equal, u = ten_more_steps.rank_among_beads(seen)
     assert (below[0], below[-1], equal[0], equal[-1]) == (0, BEADS, 0, 0)
     assert (np.diff(below) >= 0).all()
     assert equal.max() >= 2

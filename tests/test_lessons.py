@@ -21,11 +21,11 @@ from validation_core.figures.marks import Axis, Line, Panel, Slider, over
 from validation_core.lessons import LESSONS
 from validation_core.lessons.lesson import (
     STAGE,
-    Bar,
+    FollowUp,
     Formula,
     Lesson,
-    Onwards,
-    Pick,
+    NumberGuess,
+    PictureGuess,
     Prediction,
     Stage,
 )
@@ -218,12 +218,12 @@ def made(**changes):
     guess = Slider("guess", range(11), label="Guess", start=5, hidden=True)
     panel = Panel([Line([0, 1], over([[0, 1], [1, 0], [1, 1]], "x"), color="")],
                   x=Axis((0, 1)), y=Axis((0, 1)))  # fmt: skip
-    bar = Bar(slider="guess", label="How many?", truth=over([1, 2, 3], "x"))
+    bar = NumberGuess(slider="guess", label="How many?", truth=over([1, 2, 3], "x"))
     options = {
         "name": "one", "title": "One", "question": "What?", "minutes": 5,
         "prediction": Prediction(asked=[bar], answer="So."), "sliders": [x, guess],
         "stages": [Stage(title="Predict", words="Look.", panels=[0], at={"x": 1})],
-        "panels": [panel], "onwards": Onwards(page="diagnose/page.py", label="Mine"),
+        "panels": [panel], "onwards": FollowUp(page="diagnose/page.py", label="Mine"),
     }  # fmt: skip
     return Lesson(**(options | changes))
 
@@ -237,7 +237,7 @@ def test_a_lesson_travels_with_the_stage_as_its_first_slider():
 
 
 def test_a_picture_may_be_picked():
-    pick = Pick(slider="guess", panels=[0], right=over([1, 1, 1], "x"))
+    pick = PictureGuess(slider="guess", panels=[0], right=over([1, 1, 1], "x"))
     described = head(made(prediction=Prediction(asked=pick, answer="So.")).payload)
     assert described["lesson"]["prediction"]["pick"]["panels"] == [0]
 

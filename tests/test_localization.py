@@ -18,20 +18,20 @@ from validation_core.localization import (
     Maps,
     MapTask,
     areas,
-    bend,
     contours,
     intervals,
     local_rate,
     over_x,
     project,
     stacked,
+    truth_curve,
 )
 from validation_core.localization import maps as atlas
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import TrainedLocalizer, _LocalizerFrame
-from validation_core.statistics.uniformity import _ks_location
+from validation_core.scores.localizer_training import LocalizerFrame, TrainedLocalizer
+from validation_core.statistics.uniformity import ks_location
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import Benchmark, Paper
@@ -117,7 +117,7 @@ def by_hand(d, m, offset=0.0, frames=3):
             for name, a in centre.items()}  # fmt: skip
     told = {name: share.astype(np.float32) for name in ("step", "train", "held", "w2")}
     starts = {f"start_{name}": np.array([0.1]) for name in ("origin", "mean", "blur")}
-    frame = _LocalizerFrame(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
+    frame = LocalizerFrame(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
     return TrainedLocalizer(
         "identity", centre, {}, centre, {}, frame, {**told, **starts}, film, kept=frames - 1
     )
@@ -207,7 +207,7 @@ def test_equal_laws_are_told_as_chance(store):
 def test_choosing_and_quoting_share_nothing(store):
     """u* comes from the first batch alone, everything quoted from the second."""
     maps = mapped(store, Normals(d=1), n=300)
-    place, _ = _ks_location(maps.u_choose)
+    place, _ = ks_location(maps.u_choose)
     assert float(maps.u_star) == pytest.approx(place, abs=1e-6)
     assert float(maps.inside) == pytest.approx(np.mean(maps.u_quote <= maps.u_star), abs=0.004)
     assert not np.isin(maps.u_quote, maps.u_choose).any()
@@ -220,9 +220,9 @@ def test_one_x_is_walked_evenly_and_many_along_a_line(store):
     np.testing.assert_allclose(steps, steps[0], rtol=1e-4)
     assert -3 < one.x_at[0, 0] < -2
     x = Normals(m=4).x(500, stream(0))
-    many = atlas._simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
+    many = atlas.simulate_places(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
     assert many.x.shape == (7, 4)
-    assert (np.diff(atlas._along(x, many.x)) > 0).all()
+    assert (np.diff(atlas.first_component_scores(x, many.x)) > 0).all()
     assert not np.isin(many.x, x).any()
 
 
@@ -232,7 +232,7 @@ def test_along_is_the_principal_component(shape):
     hidden = rng.standard_normal(shape[0])
     x = 1000 * (np.outer(hidden, np.ones(shape[1])) + 0.2 * rng.standard_normal(shape))
     x[:, 1] = 5.0
-    assert np.corrcoef(atlas._along(x, x), hidden)[0, 1] > 0.99
+    assert np.corrcoef(atlas.first_component_scores(x, x), hidden)[0, 1] > 0.99
 
 
 # The task
@@ -279,7 +279,7 @@ def test_a_map_is_kept_small_and_the_same_twice(store, tmp_path):
 def test_the_film_ends_where_the_kept_localizer_is(store, embedding, monkeypatch):
     """To half precision; and its flags hold u* of q in every frame."""
     recipes = import_module("validation_core.scores.localizer")
-    monkeypatch.setattr(recipes, "_WATCHED", 50)
+    monkeypatch.setattr(recipes, "WATCHED", 50)
     recipe = Localizer(
         embedding=embedding, anchors=60, draws=30, steps=20, blur_steps=20, hidden=8, layers=1,
         keep_best=False,
@@ -353,14 +353,14 @@ def test_the_difference_of_a_law_that_ignores_x():
     source = Simulated(benchmark=benchmark, gamma=1.0)
     x = benchmark.x(3, stream(2))
     axis = np.linspace(-3, 3, 9)
-    places = atlas._grid_points(axis, axis)
-    found = atlas._density_difference(source, x, places)
+    places = atlas.grid_points(axis, axis)
+    found = atlas.density_difference(source, x, places)
     rows = np.tile(places, (3, 1)), np.repeat(x, 81, axis=0)
     log_p = benchmark.log_p(*rows, 1.0)
     expected = np.exp(log_p) - np.exp(log_p - benchmark.log_ratio(*rows, 1.0))
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-9)
     assert (
-        atlas._density_difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places)
+        atlas.density_difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places)
         is None
     )
 
@@ -378,8 +378,8 @@ def test_sizes_are_checked(bad):
 def uploaded(store, rows=90, d=2, m=3, draws=25):
     table = sampling.table(Normals(d=d, m=m, sd=2.0), 0.0, rows, draws, stream(3))
     upload = Upload.of({"theta": table.theta, "x": table.x, "theta_q": table.q}, order="NKD")
-    diagnoses.keep(store, upload)
-    training = Training(source=diagnoses._Uploaded(digest=upload.digest), recipe=PLAIN, seed=4)
+    diagnoses.save_upload(store, upload)
+    training = Training(source=diagnoses.UploadSource(digest=upload.digest), recipe=PLAIN, seed=4)
     keep(store, training, by_hand(d, m))
     return upload, training
 
@@ -390,7 +390,7 @@ def test_an_upload_is_mapped_by_its_test_rows(store, m):
     task = MapTask(training=training, seed=5)
     task.run(store, lambda fraction, live: None)
     maps = task.load(store)
-    test = learning._held_back(upload, seed=4)
+    test = learning.held_out_table(upload, seed=4)
     assert len(maps.u_choose) + len(maps.u_quote) == len(test) == 45
     assert maps.x_at.shape == (41, m)
     assert maps.q.shape == (41, 25, 2)
@@ -401,7 +401,7 @@ def test_an_upload_is_mapped_by_its_test_rows(store, m):
         assert row.size == 1
         np.testing.assert_array_equal(test.theta[row].astype(np.float32), truth)
         np.testing.assert_array_equal(test.q[row[0]].astype(np.float32), q)
-    line = maps.x_at[:, 0] if m == 1 else atlas._along(test.x, maps.x_at)
+    line = maps.x_at[:, 0] if m == 1 else atlas.first_component_scores(test.x, maps.x_at)
     assert (np.diff(line) > 0).all()
     # A radius among the 25 draws themselves: u* of them within one.
     np.testing.assert_allclose(maps.q_inside.mean(1), float(maps.u_star), atol=1.01 / 25)
@@ -423,7 +423,7 @@ def test_two_samples_have_no_x():
     rng = stream(6)
     upload = Upload.of({"p": rng.standard_normal((50, 2)), "q": rng.standard_normal((50, 2))})
     with pytest.raises(ValueError, match="got two samples p and q"):
-        learning._held_back(upload, seed=0)
+        learning.held_out_table(upload, seed=0)
 
 
 # Over x
@@ -599,9 +599,11 @@ def test_kept_outlines_are_short_and_end_where_they_did():
 
 def test_rows_of_a_field_are_y():
     axis, other = np.linspace(0, 1, 3), np.linspace(5, 8, 4)
-    places = atlas._grid_points(axis, other)
-    np.testing.assert_array_equal(atlas._on_grid(places[:, 0], axis, other), np.tile(axis, (4, 1)))
-    np.testing.assert_array_equal(atlas._on_grid(places[:, 1], axis, other)[:, 0], other)
+    places = atlas.grid_points(axis, other)
+    np.testing.assert_array_equal(
+        atlas.reshape_to_grid(places[:, 0], axis, other), np.tile(axis, (4, 1))
+    )
+    np.testing.assert_array_equal(atlas.reshape_to_grid(places[:, 1], axis, other)[:, 0], other)
 
 
 def test_the_outline_is_where_the_ball_ends(store):
@@ -666,42 +668,42 @@ def _truths(benchmark, gamma=0.0):
 
 
 def test_the_spiral_turns_as_often_as_it_does():
-    curve = bend(_truths(Spiral()))
+    curve = truth_curve(_truths(Spiral()))
     # (x cos x, x sin x) turns by x + atan(x) but for what both scales and the trimmed ends take.
     assert curve.turn == pytest.approx(3 * np.pi, rel=0.15)
 
 
 def test_more_gain_bends_more():
     straight, curved = (
-        bend(_truths(Gaussian(dim_x=1, dim_theta=2, **more)))
+        truth_curve(_truths(Gaussian(dim_x=1, dim_theta=2, **more)))
         for more in ({}, {"curved": True, "gain": 3.0})
     )
     assert curved.turn > 2 * straight.turn
 
 
 def test_only_a_plane_is_bent():
-    assert bend(_truths(Gaussian(dim_x=1, dim_theta=3))) is None
+    assert truth_curve(_truths(Gaussian(dim_x=1, dim_theta=3))) is None
     flat = SimpleNamespace(truth=np.zeros((41, 100, 2)), x_at=np.zeros((41, 1)), spine=None)
-    assert bend(flat) is None
+    assert truth_curve(flat) is None
 
 
 def test_a_bend_is_worked_out_once(monkeypatch):
     """It takes seconds, and two places of a page draw it."""
     from validation_core.localization import outline
 
-    monkeypatch.setattr(outline, "_BENDS", {})
+    monkeypatch.setattr(outline, "TRUTH_CURVES", {})
     calls = []
-    monkeypatch.setattr(outline, "_bend", lambda maps: calls.append(maps) or "a curve")
+    monkeypatch.setattr(outline, "fit_truth_curve", lambda maps: calls.append(maps) or "a curve")
 
     class Seen:
         spine = None
         x_at = np.zeros((2, 1))
         truth = np.zeros((2, 3, 2))
 
-    assert outline.bend(Seen) == outline.bend(Seen) == "a curve"
+    assert outline.truth_curve(Seen) == outline.truth_curve(Seen) == "a curve"
     assert len(calls) == 1
     Seen.truth = np.ones((2, 3, 2))
-    outline.bend(Seen)
+    outline.truth_curve(Seen)
     assert len(calls) == 2
 
 

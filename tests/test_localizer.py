@@ -16,11 +16,11 @@ from validation_core.scores import localizer_training
 from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
 from validation_core.scores.localizer_training import (
     CHECKS,
+    LocalizerFrame,
     TrainedLocalizer,
-    _distances,
-    _in_frame,
-    _learn,
-    _LocalizerFrame,
+    anchors_in_frame,
+    distances_from_centre,
+    train_localizer,
 )
 from validation_core.types import PosteriorTable, TableScore
 
@@ -42,17 +42,17 @@ def _short(embedding="identity", **changes):
 def _learnt(embedding="identity", seed=0, table=None, **changes):
     chosen = _short(embedding, **changes)
     table = _table() if table is None else table
-    return _learn(chosen.of_table(table, stream(0, "split")), chosen, seed)
+    return train_localizer(chosen.of_table(table, stream(0, "split")), chosen, seed)
 
 
-FITTED = localizer_training._STEPS
+FITTED = localizer_training.CENTRE_FIT_STEPS
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _short_fit():
     """A fifth of the steps that fit a centre to q's mean, but where that start is looked at."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(localizer_training, "_STEPS", FITTED // 5)
+        patch.setattr(localizer_training, "CENTRE_FIT_STEPS", FITTED // 5)
         yield
 
 
@@ -84,7 +84,7 @@ def test_same_seed_same_bits_other_seed_other_network(trained):
 def test_learn_all_is_each_alone():
     sets = [_short().of_table(_table(seed=s), stream(s, "split")) for s in (0, 1)]
     for one, data, seed in zip(_short().learn_all(sets, [3, 4]), sets, (3, 4), strict=True):
-        alone = _learn(data, _short(), seed)
+        alone = train_localizer(data, _short(), seed)
         np.testing.assert_array_equal(one.centre["weight1"], alone.centre["weight1"])
 
 
@@ -110,7 +110,7 @@ def test_the_store_keeps_every_bit(trained, tmp_path):
     store, rows = Store(tmp_path), _table(seed=5)
     source = models.Simulated(benchmark=SHIFTED, gamma=0.3)
     training = models.Training(source=source, recipe=_short(trained.embedding), seed=2)
-    assert keys.read(keys.text(training)) == training
+    assert keys.read(keys.canonical_text(training)) == training
     made = models.trained(store, training)
     found = models.load(store, training)
     np.testing.assert_array_equal(
@@ -266,7 +266,7 @@ def test_history_says_what_was_measured():
     table = _table()
     data = Anchors(PosteriorTable(table.theta[:45], table.x[:45], table.q[:45]),
                    PosteriorTable(table.theta[45:], table.x[45:], table.q[45:]))  # fmt: skip
-    made = _learn(data, chosen, 0)
+    made = train_localizer(data, chosen, 0)
     for part, name in ((data.learn, "train"), (data.watch, "held")):
         scored = made.at().table(part)
         below, equal = statistics.count(scored.truth[0], scored.draws[0])
@@ -301,7 +301,7 @@ def test_report_is_told_of_every_step(embedding):
     said = []
     chosen = _short(embedding)
     data = chosen.of_table(_table(), stream(0))
-    made = _learn(data, chosen, 0, lambda fraction, now: said.append((fraction, now)))
+    made = train_localizer(data, chosen, 0, lambda fraction, now: said.append((fraction, now)))
     steps = 30 * chosen.stages + (10 if embedding == "fourier" else 0)
     assert [f for f, _ in said] == pytest.approx(np.arange(1, steps + 1) / steps)
     live = [now for _, now in said if now]
@@ -348,8 +348,8 @@ def test_a_step_is_chosen_by_held_out_anchors_alone():
     table, other = _table(), _table(benchmark=Gaussian(perturbation="blind_prior"), seed=1)
     chosen = _short("residual", start="origin", steps=60, lr=3e-3, lr_embedding=3e-3)
     learn_on, watch = _halves(table)
-    first = _learn(Anchors(learn_on, watch), chosen, 0)
-    second = _learn(Anchors(learn_on, _halves(other)[1]), chosen, 0)
+    first = train_localizer(Anchors(learn_on, watch), chosen, 0)
+    second = train_localizer(Anchors(learn_on, _halves(other)[1]), chosen, 0)
     for name, film in first.checkpoints.items():
         np.testing.assert_array_equal(second.checkpoints[name], film)
     np.testing.assert_array_equal(second.history["train"], first.history["train"])
@@ -376,17 +376,17 @@ def test_the_start_stays_unless_a_step_clearly_beats_it(seed):
 def test_no_truth_shapes_a_start(embedding):
     """Whitening, centre at q's mean, an embedding of q's detail: from draws of q and x alone."""
     chosen, table = _short(embedding), _table()
-    centre = localizer_training._centre_parameters(chosen, 3, 3, stream(0))
-    phi = localizer_training._embedding_parameters(embedding, 3, stream(1))
+    centre = localizer_training.build_initial_centre(chosen, 3, 3, stream(0))
+    phi = localizer_training.build_initial_embedding(embedding, 3, stream(1))
     made = []
     for theta in (table.theta, np.full_like(table.theta, np.nan)):
         parts = _halves(PosteriorTable(theta, table.x, table.q))
-        frame = _LocalizerFrame.fit(parts[0], whiten=True)
-        learn_on, watch = (_in_frame(frame, part, "cpu") for part in parts)
-        at_mean = localizer_training._at_mean(centre, learn_on, watch, stream(2))
+        frame = LocalizerFrame.fit(parts[0], whiten=True)
+        learn_on, watch = (anchors_in_frame(frame, part, "cpu") for part in parts)
+        at_mean = localizer_training.fit_centre_to_median(centre, learn_on, watch, stream(2))
         arrays = [vars(frame), at_mean]
         if phi:
-            arrays += localizer_training._blurred(
+            arrays += localizer_training.train_on_blurred_draws(
                 chosen, at_mean, phi, learn_on, stream(3), lambda *_: None
             )
         made.append({f"{i}{n}": a for i, part in enumerate(arrays) for n, a in part.items()})
@@ -401,7 +401,7 @@ def test_the_mean_start_is_at_qs_middle(bend, monkeypatch):
 
     With no step taken the start is what is kept; beta = 1 is the network before any start.
     """
-    monkeypatch.setattr(localizer_training, "_STEPS", FITTED)
+    monkeypatch.setattr(localizer_training, "CENTRE_FIT_STEPS", FITTED)
     rng = stream(4)
     x = rng.standard_normal((400, 2))
     middle = np.stack([x[:, 0], x[:, 1] + bend * np.sin(2 * x[:, 0])], axis=1)
@@ -439,7 +439,7 @@ class Counted:
 def test_spent_is_what_was_drawn(embedding, fresh, draws_step):
     counted = Counted(SHIFTED)
     chosen = _short(embedding, fresh=fresh, draws_step=draws_step, steps=12)
-    _learn(chosen.sample(counted, 0.3, stream(0)), chosen, 0)
+    train_localizer(chosen.sample(counted, 0.3, stream(0)), chosen, 0)
     assert (counted.drawn["p"], counted.drawn["q"]) == chosen.spent()
     if not fresh:
         assert chosen.spent() == (60, 1200)
@@ -454,7 +454,7 @@ def test_fresh_anchors_are_new_at_every_step():
             return super().theta(x, gamma, rng)
 
     chosen = _short(fresh=True, steps=6)
-    _learn(chosen.sample(Watching(SHIFTED), 0.3, stream(0)), chosen, 0)
+    train_localizer(chosen.sample(Watching(SHIFTED), 0.3, stream(0)), chosen, 0)
     assert [len(x) for x in seen] == [60] + 6 * [32]
     assert len(np.unique(np.concatenate(seen)[:, 0])) == 60 + 6 * 32
 
@@ -475,7 +475,7 @@ def test_paper_preset():
     data = chosen.sample(counted, 0.2, stream(0))
     assert len(data.learn) == 50
     assert chosen.spent() == (50, 2000)
-    made = _learn(data, chosen, 0)
+    made = train_localizer(data, chosen, 0)
     assert made.kept == made.checks - 1
     assert made.history["step"][made.kept] == 25
     linear = made.frame.linear
@@ -487,7 +487,7 @@ def test_paper_preset_learns_nothing_from_the_watched(embedding):
     chosen = recipe("paper", embedding, 40, 20, None, steps=12, lr=1e-3, lr_embedding=1e-3)
     learn_on, watch = _halves(_table(), 40)
     other = PosteriorTable(watch.theta + 5, watch.x - 3, watch.q * 2)
-    made, again = (_learn(Anchors(learn_on, part), chosen, 0) for part in (watch, other))
+    made, again = (train_localizer(Anchors(learn_on, part), chosen, 0) for part in (watch, other))
     for name, film in made.checkpoints.items():
         np.testing.assert_array_equal(again.checkpoints[name], film)
     for name, array in made.centre.items():
@@ -528,9 +528,9 @@ def test_a_step_takes_some_anchors_and_some_of_their_draws(monkeypatch, draws_st
     def spy(recipe, centre, phi, rows):
         if torch.is_grad_enabled():  # a step, not a check
             seen.append(rows)
-        return _distances(recipe, centre, phi, rows)
+        return distances_from_centre(recipe, centre, phi, rows)
 
-    monkeypatch.setattr(localizer_training, "_distances", spy)
+    monkeypatch.setattr(localizer_training, "distances_from_centre", spy)
     made = _learnt(table=table, draws_step=draws_step, batch=batch, steps=4, start="origin")
     n, k = min(batch, 45), 8 if draws_step == 8 else 20
     theta, q = (made.frame.theta(a) for a in (table.theta, table.q))
@@ -642,8 +642,8 @@ def test_whitening_makes_qs_spread_a_sphere():
     """Correlations of .9 and units a factor of 1000 apart: gone, the mean size kept."""
     draws = _table(200, 100)
     draws = PosteriorTable(draws.theta * [1, 1000, 0.1], draws.x, draws.q * [1, 1000, 0.1])
-    scaled, raw = _spread(_LocalizerFrame.fit(draws, whiten=False), draws)
-    whitened, condition = _spread(_LocalizerFrame.fit(draws, whiten=True), draws)
+    scaled, raw = _spread(LocalizerFrame.fit(draws, whiten=False), draws)
+    whitened, condition = _spread(LocalizerFrame.fit(draws, whiten=True), draws)
     assert raw > 15
     assert condition < 1.5
     assert np.trace(whitened) == pytest.approx(np.trace(scaled), rel=0.2)
@@ -657,7 +657,7 @@ def test_heavy_tails_do_not_ruin_the_whitening(gamma):
     """nu = 1 / gamma below 2: no variance, at 1 no mean; the bulk still becomes a sphere."""
     draws = _table(200, 100, gamma=gamma, benchmark=Gaussian(perturbation="heavy_tail"))
     plain = _table(200, 100, gamma=0.0)
-    frame = _LocalizerFrame.fit(draws, whiten=True)
+    frame = LocalizerFrame.fit(draws, whiten=True)
     _, condition = _spread(frame, plain)
     assert condition < 2
     size = np.median(
@@ -669,7 +669,7 @@ def test_heavy_tails_do_not_ruin_the_whitening(gamma):
 
 def test_a_frame_is_affine_and_invertible():
     draws = _table(50, 30)
-    frame = _LocalizerFrame.fit(draws, whiten=True)
+    frame = LocalizerFrame.fit(draws, whiten=True)
     np.testing.assert_allclose(frame.back(frame.theta(draws.theta)), draws.theta, atol=1e-5)
     x = frame.x(draws.x)
     np.testing.assert_allclose(x.mean(0), 0, atol=1e-6)
@@ -689,11 +689,11 @@ def test_units_change_nothing():
 
 def test_a_constant_column_weighs_nothing():
     table = _constant(_table(), theta=1)
-    frame = _LocalizerFrame.fit(table, whiten=True)
+    frame = LocalizerFrame.fit(table, whiten=True)
     assert np.isfinite(frame.linear).all()
     z = frame.theta(table.q)
     fewer = PosteriorTable(table.theta[:, ::2], table.x, table.q[..., ::2])
-    two = _LocalizerFrame.fit(fewer, whiten=True)
+    two = LocalizerFrame.fit(fewer, whiten=True)
     lengths = [
         np.linalg.norm(one.theta(q), axis=-1)
         for one, q in ((frame, table.q), (two, table.q[..., ::2]))

@@ -25,7 +25,7 @@ def _by_rank(u, gradient):
 @pytest.mark.parametrize("name", CASES)
 def test_w2_is_the_reference(reference, name):
     case, arrays, expected = reference(f"sinkhorn-{name}")
-    value, gradient = _value_and_gradient(localizer_training._w2, arrays["u"])
+    value, gradient = _value_and_gradient(localizer_training.squared_wasserstein, arrays["u"])
     assert value == pytest.approx(case["outputs"]["w2_squared"], rel=1e-12)
     np.testing.assert_allclose(
         _by_rank(arrays["u"], gradient), _by_rank(arrays["u"], expected["gradient_w2_squared"]),
@@ -37,15 +37,15 @@ def test_w2_is_the_reference(reference, name):
 def test_sinkhorn_is_the_reference(reference, name):
     """geomloss at our scaling, and the fixed point that its annealing stops just short of."""
     case, arrays, expected = reference(f"sinkhorn-{name}")
-    kind = f"blur{localizer_training._BLUR}_scaling{localizer_training._SCALING}"
-    value, gradient = _value_and_gradient(localizer_training._sinkhorn, arrays["u"])
+    kind = f"blur{localizer_training.SINKHORN_BLUR}_scaling{localizer_training.SINKHORN_SCALING}"
+    value, gradient = _value_and_gradient(localizer_training.sinkhorn_divergence, arrays["u"])
     assert value == pytest.approx(case["outputs"][f"geomloss_{kind}"], rel=1e-6)
     np.testing.assert_allclose(gradient, expected[f"gradient_geomloss_{kind}"], atol=1e-7)
-    converged = case["outputs"][f"converged_blur{localizer_training._BLUR}"]
+    converged = case["outputs"][f"converged_blur{localizer_training.SINKHORN_BLUR}"]
     assert 0.95 * converged < value <= converged
     default = case["outputs"]["geomloss_blur0.05_scaling0.5"]
     assert converged - value < (converged - default) / 5, "geomloss's own scaling is no worse"
-    slope = expected[f"gradient_converged_blur{localizer_training._BLUR}"]
+    slope = expected[f"gradient_converged_blur{localizer_training.SINKHORN_BLUR}"]
     assert gradient @ slope / np.linalg.norm(gradient) / np.linalg.norm(slope) > 0.97
 
 
@@ -53,13 +53,23 @@ def test_w2_is_twice_sinkhorn_as_the_blur_goes_to_0(monkeypatch):
     u = torch.from_numpy(stream(0).beta(2.0, 4.0, 80))
     gaps = []
     for blur in (0.2, 0.05, 0.01):
-        monkeypatch.setattr(localizer_training, "_BLUR", blur)
-        gaps.append(abs(float(localizer_training._w2(u) / localizer_training._sinkhorn(u)) - 2))
+        monkeypatch.setattr(localizer_training, "SINKHORN_BLUR", blur)
+        gaps.append(
+            abs(
+                float(
+                    localizer_training.squared_wasserstein(u)
+                    / localizer_training.sinkhorn_divergence(u)
+                )
+                - 2
+            )
+        )
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 1e-2
 
 
-@pytest.mark.parametrize("far", [localizer_training._w2, localizer_training._sinkhorn])
+@pytest.mark.parametrize(
+    "far", [localizer_training.squared_wasserstein, localizer_training.sinkhorn_divergence]
+)
 def test_0_on_the_grid_largest_at_an_end(far):
     """The grid is uniform, ranks all 1 are as far as ranks go, collapsed ones earn a quarter."""
     n = 50
@@ -69,13 +79,13 @@ def test_0_on_the_grid_largest_at_an_end(far):
     assert float(far(grid[torch.from_numpy(stream(1).permutation(n))])) < 1e-9
     at_end, at_middle = float(far(ends)), float(far(middle))
     assert at_end / at_middle == pytest.approx(4, rel=0.06)
-    if far is localizer_training._w2:
+    if far is localizer_training.squared_wasserstein:
         assert at_end == pytest.approx(1 / 3, rel=1e-3)
 
 
 def test_w2_gradient_moves_ranks_away_from_the_grid():
     u = torch.tensor([0.9, 0.05, 0.6], dtype=torch.float64, requires_grad=True)
-    localizer_training._w2(u).backward()
+    localizer_training.squared_wasserstein(u).backward()
     np.testing.assert_allclose(
         u.grad.numpy(), 2 / 3 * (u.detach() - torch.tensor([5, 1, 3]).double() / 6)
     )
@@ -95,7 +105,7 @@ def _distances(n=40, k=15, digits=None):
 def _soft(truth, draws, tau=0.1):
     """Soft ranks, and the gradients of a fixed combination of them."""
     tensors = [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in (truth, draws)]
-    u = localizer_training._soft_ranks(*tensors, tau)
+    u = localizer_training.soft_ranks(*tensors, tau)
     weights = torch.linspace(-1, 2, len(u), dtype=torch.float64)
     (u * weights).sum().backward()
     return u.detach().numpy(), *(tensor.grad.numpy() for tensor in tensors)
@@ -162,9 +172,9 @@ def test_collapse_is_no_reward():
     Counted strictly, all ranks would be 0, the farthest that there is.
     """
     u, *_ = _soft(np.zeros(50), np.zeros((50, 7)))
-    assert float(localizer_training._w2(torch.from_numpy(u))) < 1 / 12
+    assert float(localizer_training.squared_wasserstein(torch.from_numpy(u))) < 1 / 12
     strict = torch.zeros(50, dtype=torch.float64)
-    assert float(localizer_training._w2(strict)) > 0.33
+    assert float(localizer_training.squared_wasserstein(strict)) > 0.33
 
 
 def test_one_draw_is_enough_for_a_rank():

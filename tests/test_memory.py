@@ -10,7 +10,7 @@ import pytest
 
 from validation_core import diagnosis, sampling, scores
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.tasks import _run_method
+from validation_core.diagnosis.tasks import run_method
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.rng import stream
 from validation_core.scores.quantities import Quantities
@@ -36,7 +36,7 @@ def _network(kind):
     how = diagnosis.recipe(upload, method)
     short = {"WithinX": {"epochs": 2}, "CoLT": {"steps": 2, "blur_steps": 2}}.get(kind.__name__)
     how = type(how)(**{**vars(how), **(short or {})})
-    return how, how.learn_all([learning._training_set(upload, how, 0)], [0])[0]
+    return how, how.learn_all([learning.build_training_set(upload, how, 0)], [0])[0]
 
 
 def _traced(work):
@@ -67,27 +67,27 @@ def test_a_test_holds_a_fraction_of_the_draws(method, reads):
     network = _network(reads)[1] if reads else None
 
     def test():
-        record = _run_method(upload, method, 0, network=lambda: network)
+        record = run_method(upload, method, 0, network=lambda: network)
         assert record.status == "ran"
 
     assert _traced(test) < 0.3 * upload.data.q.nbytes
 
 
 @pytest.mark.parametrize(
-    ("reads", "numbers"), [(TARP, 1e5), (WithinX, 2 * learning._OFFERED), (CoLT, 3e6)]
+    ("reads", "numbers"), [(TARP, 1e5), (WithinX, 2 * learning.MOST_TRAINING_NUMBERS), (CoLT, 3e6)]
 )
 def test_a_training_takes_no_more_than_it_is_offered(reads, numbers):
     upload = _upload()
     how, _ = _network(reads)
-    assert _traced(lambda: learning._training_set(upload, how, 0)) < 4 * numbers
+    assert _traced(lambda: learning.build_training_set(upload, how, 0)) < 4 * numbers
 
 
 def test_test_rows_are_copied_as_far_as_they_are_asked_for():
     upload = _upload()
-    few = learning._held_back(upload, 0, 10)
-    held_back = learning._held_back(upload, 0)
+    few = learning.held_out_table(upload, 0, 10)
+    held_back = learning.held_out_table(upload, 0)
     np.testing.assert_array_equal(few.q, held_back.q[:, :10])
-    assert _traced(lambda: learning._held_back(upload, 0, 10)) < 0.02 * upload.data.q.nbytes
+    assert _traced(lambda: learning.held_out_table(upload, 0, 10)) < 0.02 * upload.data.q.nbytes
 
 
 def _table(n=30, k=7, d=3):

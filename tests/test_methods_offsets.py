@@ -49,7 +49,7 @@ def _short():
 
 def ran(upload, methods, folder):
     """Records of these methods, trained and tested as a diagnosis does."""
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     store = Store(folder)
     for task in tasks.tasks(upload, methods, 0):
         if not task.done(store):
@@ -88,7 +88,7 @@ def test_a_blind_posterior_is_found_whatever_the_offset(move, which, methods, un
 
 
 def classified(data):
-    return classifier._learn(data, Classifier(train=100, epochs=2, hidden=16), seed=1)
+    return classifier.train_classifier(data, Classifier(train=100, epochs=2, hidden=16), seed=1)
 
 
 def rows(rng, n=200, level=0.0):

@@ -413,7 +413,7 @@ def test_budget_is_the_papers():
 def test_labels_tell_options_apart():
     made = [MMDFuse(), MMDFuse(scaling="paper"), MMDFuse(points=250)]
     assert len({method.label for method in made}) == 3
-    assert len({keys.text(method) for method in made}) == 3
+    assert len({keys.canonical_text(method) for method in made}) == 3
 
 
 def test_rows_are_theta_and_x():
@@ -461,8 +461,8 @@ def test_figures_show_what_was_seen():
 def test_empty_figures_say_so():
     none = np.empty(0)
     for panel in (
-        mmd_fuse._null_of_relabelings(none, np.nan),
-        mmd_fuse._by_bandwidth(none, none, none, none),
+        mmd_fuse.null_of_relabelings(none, np.nan),
+        mmd_fuse.mmd_by_bandwidth(none, none, none, none),
     ):
         figure = plotly.figure(panel)
         assert not figure.data

@@ -6,7 +6,11 @@ import pytest
 from tests.conftest import in_turn
 from validation_core import statistics
 from validation_core.diagnosis.questions.cause.findings import PreparedTable
-from validation_core.diagnosis.questions.cause.reference_sets import LEVEL, _missed_mode, _modality
+from validation_core.diagnosis.questions.cause.reference_sets import (
+    LEVEL,
+    find_missed_mode,
+    unimodality_test,
+)
 from validation_core.types import PosteriorTable
 
 
@@ -15,7 +19,7 @@ def rates(law, levels, trials=150):
     p = []
     for seed in range(trials):
         rng = np.random.default_rng(seed)
-        p.append(_modality(law(rng), rng, samples=99).pvalue)
+        p.append(unimodality_test(law(rng), rng, samples=99).pvalue)
     for level in levels:
         yield sum(one <= level for one in p), statistics.binomial_bounds(trials, level, 0.999)
 
@@ -42,7 +46,7 @@ def test_two_modes_are_found_with_the_valley_between(share, seed):
     rng = np.random.default_rng(seed)
     second = rng.random(500) < share
     values = rng.standard_normal(500) + 7 * second
-    result = _modality(values, rng, samples=199)
+    result = unimodality_test(values, rng, samples=199)
     assert result.pvalue == 1 / 200
     assert values[~second].max() - 0.7 < result.valley < values[second].min() + 0.7
     assert (values[second] > result.valley).mean() > 0.98
@@ -52,7 +56,7 @@ def test_two_modes_are_found_with_the_valley_between(share, seed):
 def test_place_and_unit_do_not_matter():
     values = np.concatenate([np.random.default_rng(0).standard_normal(80) + at for at in (0, 4)])
     first, moved = (
-        _modality(sample, np.random.default_rng(1), samples=49)
+        unimodality_test(sample, np.random.default_rng(1), samples=49)
         for sample in (values, 1e-3 * values - 50)
     )
     assert moved.pvalue == first.pvalue
@@ -62,11 +66,13 @@ def test_place_and_unit_do_not_matter():
 @pytest.mark.parametrize("values", [[1.0, 2.0], [3.0] * 9, np.zeros((3, 3))])
 def test_what_has_no_modes_is_refused(values):
     with pytest.raises(ValueError, match="at least three values that differ; got shape"):
-        _modality(np.array(values), np.random.default_rng(0))
+        unimodality_test(np.array(values), np.random.default_rng(0))
 
 
 def mode_of(truth, q, seed):
-    return _missed_mode(PreparedTable.of(PosteriorTable(truth, np.zeros((len(q), 1)), q), seed))
+    return find_missed_mode(
+        PreparedTable.of(PosteriorTable(truth, np.zeros((len(q), 1)), q), seed)
+    )
 
 
 def second_mode(rng, shape, share, at=6.0):

@@ -7,7 +7,7 @@ import pytest
 
 from validation_core import diagnosis, statistics
 from validation_core.diagnosis.questions import null_tables
-from validation_core.diagnosis.questions.null_tables import _Pooled, _SelfMadeTables
+from validation_core.diagnosis.questions.null_tables import PooledScores, SelfMadeTables
 from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, MMDFuse, Multiple, Uniform
 from validation_core.methods.within_x import WithinX
 from validation_core.scores.quantities import Quantities
@@ -27,11 +27,11 @@ def drawn(n=40, k=9, d=3, seed=0, rounded=None):
 def trials(rows, count=50, seed=0, moved=None):
     rng = np.random.default_rng(seed)
     n, k, d = rows.q.shape
-    which = null_tables._picked(n, k, count, rng)
+    which = null_tables.draw_truth_indices(n, k, count, rng)
     truths = None
     if moved is not None:
         truths = rows.q[np.arange(n), which] + moved * rng.integers(-1, 2, (count, n, d))
-    return _SelfMadeTables(rows, which, truths)
+    return SelfMadeTables(rows, which, truths)
 
 
 class Product:
@@ -59,7 +59,7 @@ class Breaks:
 def test_ranks_are_those_on_the_tables_themselves(score, k, rounded, moved, count):
     rows = drawn(k=k, rounded=rounded)
     made = trials(rows, count, moved=moved)
-    scored = _Pooled.of(score, rows).on(made)
+    scored = PooledScores.of(score, rows).on(made)
     lowest, highest = (scored.ranks(Breaks(value)) * k for value in (0.0, 1.0))
     for t in range(count):
         table = made.table(t)
@@ -78,7 +78,7 @@ def test_ranks_are_those_on_the_tables_themselves(score, k, rounded, moved, coun
 def test_a_method_says_the_same_of_a_trial_as_of_its_table():
     rows = drawn(n=60, k=12)
     made = trials(rows, 30, moved=1.0)
-    pooled = _Pooled.of(Quantities(), rows)
+    pooled = PooledScores.of(Quantities(), rows)
     found = SBC().of_ranks(pooled.on(made).ranks(Breaks(0.5)))
     for t in range(30):
         table = made.table(t)
@@ -111,10 +111,10 @@ def test_every_method_keeps_its_level(method, k, rounded, count):
     rows = drawn(n=n, k=k, rounded=rounded)
     made = trials(rows, count, seed=1)
     score = Quantities() if method.name == "sbc" else Product()
-    pooled = _Pooled.of(score, rows)
+    pooled = PooledScores.of(score, rows)
     rng = np.random.default_rng(2)
     p = np.concatenate([
-        null_tables._pvalues(method, pooled.on(part), rng) for part in made.pieces()
+        null_tables.method_pvalues(method, pooled.on(part), rng) for part in made.pieces()
     ])  # fmt: skip
     assert p.shape == (count,)
     assert (p > 0).all()
@@ -128,7 +128,7 @@ def test_every_method_keeps_its_level(method, k, rounded, count):
 
 def test_ranks_are_uniform_and_independent_of_the_row():
     rows = drawn(n=30, k=5, rounded=0)
-    u = _Pooled.of(Quantities(), rows).on(trials(rows, 3000)).ranks(np.random.default_rng(0))
+    u = PooledScores.of(Quantities(), rows).on(trials(rows, 3000)).ranks(np.random.default_rng(0))
     assert u.shape == (3000, 3, 30)
     assert statistics.ks(u[:, 0].ravel()[::7]).pvalue > 1e-3
     assert statistics.ks(np.moveaxis(u, 0, -1)).pvalue.min() > 1e-3 / 90
@@ -140,7 +140,7 @@ def test_blocks_share_no_row_and_never_draw_the_truth():
         np.zeros((n, 1)), np.zeros((n, 0)), np.arange(n * k, dtype=float).reshape(n, k, 1)
     )
     made = trials(rows, 400)
-    blocks = _Pooled.of(lambda theta, x: theta[:, 0], rows).on(made).blocks(
+    blocks = PooledScores.of(lambda theta, x: theta[:, 0], rows).on(made).blocks(
         np.random.default_rng(0), m=2
     )  # fmt: skip
     assert blocks.p.shape == (400, 10)
@@ -158,7 +158,7 @@ def test_blocks_share_no_row_and_never_draw_the_truth():
 def test_few_draws_are_the_first_of_the_others():
     rows = drawn(n=20, k=6)
     made = trials(rows, 10)
-    pooled = _Pooled.of(Quantities(), rows)
+    pooled = PooledScores.of(Quantities(), rows)
     for t, scores in enumerate(pooled.on(made).few(4)):
         table = made.table(t)
         np.testing.assert_array_equal(scores.draws, np.moveaxis(table.q[:, :4], -1, 0))
@@ -174,7 +174,7 @@ def test_a_draw_that_was_not_moved_keeps_its_score():
 
     rows = drawn(n=20, k=6)
     made = trials(rows, 10, moved=0.0)
-    scored = _Pooled.of(noisy, rows).on(made)
+    scored = PooledScores.of(noisy, rows).on(made)
     np.testing.assert_array_equal(scored.truth, scored.own)
 
 
@@ -199,34 +199,36 @@ def test_all_methods_that_run_unasked_fit():
 def test_relabelings_are_made_table_by_table():
     rows = drawn(n=30, k=12)
     made = trials(rows, 20)
-    p = null_tables._pvalues(
-        DC(m=5, permutations=19), _Pooled.of(Product(), rows).on(made), np.random.default_rng(0)
+    p = null_tables.method_pvalues(
+        DC(m=5, permutations=19),
+        PooledScores.of(Product(), rows).on(made),
+        np.random.default_rng(0),
     )
     assert p.shape == (20,)
     assert ((p >= 1 / 20) & (p <= 1)).all()
 
 
 def test_wide_tables_get_fewer_trials():
-    assert null_tables._trials_of(1000, 10) == 200
-    assert null_tables._trials_of(5000, 10) == 200
-    assert null_tables._trials_of(1000, 200) == 100
-    assert null_tables._trials_of(1000, 10_000) == 40
+    assert null_tables.trial_count(1000, 10) == 200
+    assert null_tables.trial_count(5000, 10) == 200
+    assert null_tables.trial_count(1000, 200) == 100
+    assert null_tables.trial_count(1000, 10_000) == 40
 
 
 def test_scores_that_are_no_numbers_are_refused():
     rows = drawn(n=20, k=6)
     with pytest.raises(ValueError, match="NaN"):
-        _Pooled.of(lambda theta, x: np.full(len(theta), np.nan), rows)
+        PooledScores.of(lambda theta, x: np.full(len(theta), np.nan), rows)
 
 
 def test_large_tables_keep_fewer_draws_evenly_spaced(monkeypatch):
     q = np.arange(30 * 100, dtype=float).reshape(30, 100, 1)
     theta = np.arange(30.0)[:, None]
     upload = Upload.of({"theta": theta, "x": theta, "theta_q": q})
-    assert null_tables._thinned(upload) is upload
-    monkeypatch.setattr(null_tables, "_NUMBERS_SCORED", 30 * 25)
-    few = null_tables._thinned(upload)
+    assert null_tables.thin_draws(upload) is upload
+    monkeypatch.setattr(null_tables, "NUMBERS_SCORED", 30 * 25)
+    few = null_tables.thin_draws(upload)
     np.testing.assert_array_equal(few.data.q, q[:, ::4])
     assert (few.n, few.k) == (30, 25)
-    monkeypatch.setattr(null_tables, "_NUMBERS_SCORED", 1)
-    assert null_tables._thinned(upload).k == 20
+    monkeypatch.setattr(null_tables, "NUMBERS_SCORED", 1)
+    assert null_tables.thin_draws(upload).k == 20

@@ -24,7 +24,7 @@ from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
-QUICK = observation._LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
+QUICK = observation.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
 NOTHING_LEARNT = (SBC(),)
 QUESTION = by_name("observation")
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
@@ -33,7 +33,7 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    monkeypatch.setattr(observation, "_LC2STEnsemble", lambda: QUICK)
+    monkeypatch.setattr(observation, "LC2STEnsemble", lambda: QUICK)
 
 
 def say(result, *names):
@@ -57,7 +57,7 @@ def upload_of(table, **more):
 
 
 def run(upload, store, where=None, methods=NOTHING_LEARNT, seed=0):
-    diagnoses.hold(upload)
+    diagnoses.register_upload(upload)
     founds = []
     for task in QUESTION.studies(upload, methods, seed, where):
         task.run(store, lambda done, live: None)
@@ -69,7 +69,9 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
     tables, rejected = 400, 0
     for seed in range(tables):
         table = normals(n=60, k=4, seed=seed)
-        rejected += observation._nearby(table, np.arange(2), table.x[0], seed).pvalue <= 0.05
+        rejected += (
+            observation.nearby_rank_test(table, np.arange(2), table.x[0], seed).pvalue <= 0.05
+        )
     low, high = statistics.binomial_bounds(tables, 0.05, 0.999)
     assert low <= rejected <= high
 
@@ -77,7 +79,7 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
 @in_turn(80, 150)
 def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch, trials):
     least = replace(QUICK, local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
-    monkeypatch.setattr(observation, "_LC2STEnsemble", lambda: least)
+    monkeypatch.setattr(observation, "LC2STEnsemble", lambda: least)
     rejected = 0
     for seed in range(trials):
         upload = upload_of(normals(n=60, k=5, d=1, m=1, seed=seed))
@@ -120,7 +122,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert there.local.test.little[0] > there.local.test.much[0]
     said = say(there, ("a", "b"), ("dose",))
     verdict, chance, nearby, where = said
-    much, little = map(observation._ends, (there.local.test.much, there.local.test.little))
+    much, little = map(observation.ends_text, (there.local.test.much, there.local.test.little))
     assert verdict == (
         "Near this observation q looks wrong (L-C2ST, p = 0.025): too much mass for b between "
         f"{much}, too little between {little}."
@@ -138,45 +140,45 @@ def test_a_q_that_is_too_wide_nearby_is_told_so():
     table = normals(n=800, k=40, m=1, seed=3)
     q = table.q.copy()
     q[np.abs(table.x[:, 0]) < 1, :, 0] *= 2.0
-    nearby = observation._nearby(
+    nearby = observation.nearby_rank_test(
         PosteriorTable(table.theta, table.x, q), np.arange(2), np.zeros(1), 0
     )
     worst = nearby.worst[0]
     assert worst.parameter == 0
     assert 1.4 < worst.width.low < worst.width.estimate < worst.width.high < 3
     assert worst.width.low <= 2 <= worst.width.high
-    said = observation._nearby_text(nearby, NAMES)
+    said = observation.nearby_text(nearby, NAMES)
     assert f"q's mass is {interval_text(worst.width)} times as wide as it should be" in said
     assert said.endswith("(too wide).")
 
 
 def nearby_of(*ranks, p=0.001):
-    return observation._Nearby(
+    return observation.NearbyRankTest(
         rows=50, worth=40.0, of=400, pvalue=p, nulls=999, all=len(ranks), parameters=ranks
     )
 
 
-OFF = observation._NearbyRanks(0, Interval(0.9, 0.6, 1.2), Interval(1.01, 0.96, 1.06), 0.001)
-EXACT = observation._NearbyRanks(1, Interval(-0.2, -0.39, -0.01), Interval(1.0, 0.8, 1.3), 0.4)
+OFF = observation.NearbyRanks(0, Interval(0.9, 0.6, 1.2), Interval(1.01, 0.96, 1.06), 0.001)
+EXACT = observation.NearbyRanks(1, Interval(-0.2, -0.39, -0.01), Interval(1.0, 0.8, 1.3), 0.4)
 
 
 def test_nearby_only_parameters_that_are_off_are_named_by_sizes_that_are_told():
-    said = observation._nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
+    said = observation.nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
     assert "q's inclination sits 0.90 [0.60, 1.20] posterior sd too high." in said
     assert "phase" not in said
     assert "1.01" not in said
     unsized = replace(OFF, shift=Interval(0.1, -0.1, 0.3))
-    said = observation._nearby_text(nearby_of(unsized, EXACT), ("inclination", "phase"))
+    said = observation.nearby_text(nearby_of(unsized, EXACT), ("inclination", "phase"))
     assert "the true values' ranks in inclination are not those of a correct q" in said
-    quiet = observation._nearby_text(nearby_of(OFF, EXACT, p=0.3), ("inclination", "phase"))
+    quiet = observation.nearby_text(nearby_of(OFF, EXACT, p=0.3), ("inclination", "phase"))
     assert "inclination" not in quiet
 
 
 def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
     table = normals(n=400, k=40, m=1, seed=3)
     far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)
-    nearby = observation._nearby(far, np.arange(2), np.zeros(1), 0)
-    said = observation._nearby_text(nearby, NAMES)
+    nearby = observation.nearby_rank_test(far, np.arange(2), np.zeros(1), 0)
+    said = observation.nearby_text(nearby, NAMES)
     assert "q's mass sits at least 2." in said
     assert said.endswith("posterior sd too low.")
     row = QUESTION.rows(observation.AtObservation(local=LocalOnly(nearby)), Names(NAMES))[0]
@@ -211,7 +213,7 @@ def test_the_headline_never_names_a_parameter_that_is_exact(store):
 def test_what_is_not_claimed_is_told_as_two_sentences(store):
     """The verdict's own p first, what the numbers here are by themselves next."""
     upload = wrong_on_the_right(n=300)
-    relabelled = diagnoses._run_relabelling(upload_of(normals(n=100)), Omnibus(), 0, {})
+    relabelled = diagnoses.run_relabelling(upload_of(normals(n=100)), Omnibus(), 0, {})
     claims = diagnosis.verdict([relabelled], upload).claims
     assert claims.pvalue > 0.05
     result = run(upload, store, where=[1.2])
@@ -226,7 +228,7 @@ def test_what_is_not_claimed_is_told_as_two_sentences(store):
 
 def test_classifiers_never_learn_from_the_row_that_is_looked_at(store):
     upload = upload_of(normals(n=80))
-    diagnoses.hold(upload)
+    diagnoses.register_upload(upload)
     for row in range(80):
         (task,) = QUESTION.studies(upload, (SBC(),), 0, row)
         source, recipe = task.trainings[0].source, task.trainings[0].recipe
@@ -238,7 +240,7 @@ def test_classifiers_never_learn_from_the_row_that_is_looked_at(store):
 def test_another_observation_asks_the_same_networks(store, monkeypatch):
     upload = upload_of(normals(n=120))
     run(upload, store, where=[0.0, 0.0])
-    kept = {row for row in learning._kept(upload, 0).tolist()}
+    kept = {row for row in learning.held_out_rows(upload, 0).tolist()}
     first = next(task for task in QUESTION.studies(upload, (), 0, [0.0, 0.0]))
     same = [row for row in range(120) if (row in kept) == (first.row in kept)]
     monkeypatch.setattr(type(QUICK), "learn_all", lambda *a, **k: pytest.fail("trained once more"))
@@ -337,7 +339,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m, k, store):
 
 def test_either_part_can_be_shown_before_the_other(store):
     upload = upload_of(normals(n=60))
-    diagnoses.hold(upload)
+    diagnoses.register_upload(upload)
     for task in QUESTION.studies(upload, (CoLT(),), 0, 5):
         task.run(store, lambda done, live: None)
         alone = QUESTION.gather([task.load(store)])
@@ -403,7 +405,7 @@ def test_tasks_have_keys_of_their_own():
         *QUESTION.studies(upload, (), 1, 3), *QUESTION.studies(upload, (), 0, [0.0, 0.0]),
     ]  # fmt: skip
     assert len({task.key for task in tasks}) == len(tasks)
-    assert keys.read(keys.text(tasks[0])) == tasks[0]
+    assert keys.read(keys.canonical_text(tasks[0])) == tasks[0]
     assert replace(tasks[0], seed=0).key == tasks[0].key
 
 
@@ -440,7 +442,7 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     nearby = replace(
         local.nearby, pvalue=0.5,
         parameters=(
-            observation._NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3), 0.5),
+            observation.NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3), 0.5),
         ),
     )  # fmt: skip
     test = replace(local.test, pvalue=0.003)

@@ -16,7 +16,7 @@ from validation_core.omnibus import (
     Claim,
     LearnedScore,
     OmnibusResult,
-    _Along,
+    XScope,
     battery,
     columns,
     relabelled,
@@ -135,7 +135,7 @@ def test_the_order_of_draws_and_of_rows_does_not_matter():
     turned = by_claim(relabelled(PosteriorTable(one.theta[rows], one.x[rows], one.q[rows]), 0))
     for claim, z in before.items():
         # Balls are around rows that are drawn by their number, squares in units of labellings.
-        if claim.along != _Along("balls") and claim.family not in SUMS:
+        if claim.along != XScope("balls") and claim.family not in SUMS:
             assert turned[claim] == pytest.approx(z, abs=1e-5)
 
 
@@ -219,7 +219,7 @@ def test_contrasts_over_x_are_those_of_plain_loops():
     ]  # fmt: skip
     largest = max(abs(contrast(one)) for one in (*stretches, r, np.sign(r), r**2))
     z = by_claim(relabelled(one, 0, relabelings=99))
-    assert z[Claim("over_x", "mean", "theta", (0,), _Along("x", 0))] == pytest.approx(
+    assert z[Claim("over_x", "mean", "theta", (0,), XScope("x", 0))] == pytest.approx(
         largest, abs=1e-4
     )
 

@@ -12,8 +12,8 @@ from validation_core import diagnosis, statistics, study, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
-from validation_core.diagnosis.questions.over_x import _over_x, scan
-from validation_core.diagnosis.questions.over_x.scan import _FeatureSize, _windows
+from validation_core.diagnosis.questions.over_x import find_errors_over_x, scan
+from validation_core.diagnosis.questions.over_x.scan import FeatureSize, build_scan_windows
 from validation_core.figures.marks import Line
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import Omnibus
@@ -54,12 +54,14 @@ def part(found):
 
 
 def both(table, seed, nulls=39):
-    found = scan._of_parameters(table, seed)
+    found = scan.parameter_features(table, seed)
     at = coordinates(table.x, *moments(table.q[:, :0]))
     plane = table.x if table.x.shape[1] == 2 else None
-    over = _windows(at.values, np.random.default_rng(seed), plane)
+    over = build_scan_windows(at.values, np.random.default_rng(seed), plane)
     rng = np.random.default_rng(seed)
-    return scan._varies(found.truth, over, nulls, rng), scan._right(found.scores, over, nulls, rng)
+    return scan.scan_variation(found.truth, over, nulls, rng), scan.scan_correctness(
+        found.scores, over, nulls, rng
+    )
 
 
 def test_both_tests_keep_their_level_on_right_posteriors():
@@ -93,7 +95,7 @@ def test_the_permutation_test_keeps_its_level_where_q_is_wrong_alike_everywhere(
     for seed in range(tables):
         table = normals(n=60, k=24, seed=seed)
         off = upload_of(PosteriorTable(1.5 * table.theta + 0.8, table.x, table.q))
-        told = part(_over_x(off, seed, nulls=39))
+        told = part(find_errors_over_x(off, seed, nulls=39))
         assert told.aside == 6
         rejected += told.p_varies <= 0.05
         seen += told.p_right <= 0.05
@@ -105,7 +107,7 @@ def test_the_permutation_test_keeps_its_level_where_q_is_wrong_alike_everywhere(
 @pytest.mark.parametrize("k", [1, 3, 50])
 def test_ranks_of_truth_and_stand_ins_are_uniform_together(k):
     table = normals(n=3000, k=k, d=1)
-    u = scan._ranks(table, 5, np.random.default_rng(0))[0]
+    u = scan.stand_in_ranks(table, 5, np.random.default_rng(0))[0]
     assert u.shape == (1 + min(k, 5), 3000)
     assert all(statistics.ks(row).pvalue > 1e-4 for row in u)
     if k == 3:  # all four are ranked: their whole parts are a permutation
@@ -115,14 +117,14 @@ def test_ranks_of_truth_and_stand_ins_are_uniform_together(k):
 
 def test_the_truths_rank_counts_the_draws_below_it():
     table = PosteriorTable(np.array([[2.5]]), np.zeros((1, 1)), np.arange(9.0)[None, :, None])
-    u = scan._ranks(table, 0, np.random.default_rng(0))
+    u = scan.stand_in_ranks(table, 0, np.random.default_rng(0))
     assert 3 / 10 <= u.item() <= 4 / 10
 
 
 def test_tied_draws_are_ranked_at_random():
     table = normals(n=4000, k=9, d=1)
     rounded = PosteriorTable(np.round(table.theta), table.x, np.round(table.q))
-    u = scan._ranks(rounded, 0, np.random.default_rng(0))[0, 0]
+    u = scan.stand_in_ranks(rounded, 0, np.random.default_rng(0))[0, 0]
     assert statistics.ks(u).pvalue > 1e-4
 
 
@@ -147,7 +149,7 @@ def test_an_error_on_one_side_of_one_column_is_found_with_its_place_and_sign(see
     table = normals(n=800, d=3, m=4, seed=seed)
     theta = table.theta.copy()
     theta[:, 1] += 0.9 * (table.x[:, 0] > 1)
-    found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), seed, nulls=199)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, table.x, table.q)), seed, nulls=199)
     first = part(found).pairs[0]
     assert (first.kind, first.parameter, first.along, first.which) == (
         "shift", 1, "x", 0,
@@ -170,10 +172,10 @@ def test_the_interval_there_is_of_rows_that_did_not_choose_the_place():
     for seed in range(repeats):
         w = np.random.default_rng(seed).standard_normal((1, 200)).astype(np.float32)
         values = np.random.default_rng(seed + 999).standard_normal((200, 1))
-        over = _windows(values, np.random.default_rng(0))
+        over = build_scan_windows(values, np.random.default_rng(0))
         choose = np.arange(200) % 2 == 0
-        _, inside = scan._worst_region(over, w[0], 0, choose)
-        quoted = scan._estimate("shift", w[0, inside & ~choose], 1000)
+        _, inside = scan.worst_region(over, w[0], 0, choose)
+        quoted = scan.estimate_size("shift", w[0, inside & ~choose], 1000)
         covered += quoted.value is None or quoted.low <= 0 <= quoted.high
     low, high = statistics.binomial_bounds(repeats, 0.95, 0.999)
     assert low <= covered <= high
@@ -183,7 +185,7 @@ def test_a_width_that_changes_is_read_as_too_narrow():
     table = normals(n=900, m=1, k=100, seed=5)
     theta = table.theta.copy()
     theta[:, 0] *= np.where(table.x[:, 0] < -0.5, 2.0, 1.0)
-    found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
     first = part(found).pairs[0]
     assert (first.kind, first.parameter) == ("width", 0)
     assert first.inside.high < 1 / 1.2  # of the width that q needs there
@@ -194,7 +196,7 @@ def test_a_q_that_is_too_wide_somewhere_is_read_as_too_wide():
     table = normals(n=900, m=1, k=100, seed=5)
     q = table.q.copy()
     q[table.x[:, 0] < -0.5, :, 0] *= 2.0
-    found = _over_x(upload_of(PosteriorTable(table.theta, table.x, q)), 0, nulls=199)
+    found = find_errors_over_x(upload_of(PosteriorTable(table.theta, table.x, q)), 0, nulls=199)
     first = part(found).pairs[0]
     assert (first.kind, first.parameter) == ("width", 0)
     assert first.inside.low > 1.2
@@ -208,7 +210,7 @@ def test_a_q_that_is_too_wide_somewhere_is_read_as_too_wide():
 def test_an_error_that_is_alike_everywhere_is_called_so():
     table = normals(n=500, m=2, seed=3)
     theta = table.theta + np.array([0.4, 0.0])
-    found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
     assert part(found).p_varies > 0.05
     assert part(found).p_right == 1 / 200
     (said,) = say(found, NAMES)
@@ -221,7 +223,7 @@ def test_an_error_that_is_alike_everywhere_is_called_so():
 
 
 def test_a_right_q_is_not_called_right():
-    found = _over_x(upload_of(normals(n=300, seed=11)), 0, nulls=199)
+    found = find_errors_over_x(upload_of(normals(n=300, seed=11)), 0, nulls=199)
     said = say(found, NAMES)
     assert said[0].startswith("No sign of an error")
     assert found.worst_row is None
@@ -231,7 +233,7 @@ def test_a_right_q_is_not_called_right():
 
 def test_the_error_that_would_be_found_is_found_that_often():
     n, trials, found = 300, 60, 0
-    size = part(_over_x(upload_of(normals(n=n, m=1, d=1)), 0, nulls=199)).sees
+    size = part(find_errors_over_x(upload_of(normals(n=n, m=1, d=1)), 0, nulls=199)).sees
     for seed in range(trials):
         table = normals(n=n, m=1, d=1, seed=100 + seed)
         fifth = table.x[:, :1] > np.quantile(table.x, 0.8)
@@ -245,7 +247,7 @@ def test_a_disc_in_the_plane_is_found_and_drawn_as_a_map():
     table = normals(n=1000, m=2, d=1, seed=4)
     off = np.square(table.x - [1.0, 1.0]).sum(1) < 0.7
     theta = table.theta - 1.2 * off[:, None]
-    found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
     first = part(found).pairs[0]
     assert first.along == "plane"
     assert np.abs(np.array(first.region.centre) - 1).max() < 0.7
@@ -263,12 +265,12 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
     rng = np.random.default_rng(0)
     x, w = np.sort(rng.random(4000)), rng.standard_normal(4000)
     at, weights = smoothing.line(x)
-    value, low, high, room = scan._smoothed("shift", w + (x > 0.5), weights)
+    value, low, high, room = scan.smooth_feature("shift", w + (x > 0.5), weights)
     right = at > 0.75
     assert np.abs(value[right] + 1).max() < 0.25  # truths 1 sd above q: it sits 1 sd too low
     assert ((low < value) & (value < high)).all()
     assert np.mean(np.abs(value[at < 0.25]) < room[at < 0.25]) > 0.7
-    spread = scan._smoothed("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
+    spread = scan.smooth_feature("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
     assert np.abs(1 / spread[0][right] - 2).max() < 0.4  # truths twice as wide: q is half of it
 
 
@@ -276,7 +278,7 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
 @pytest.mark.parametrize("m", [1, 2, 5, 30])
 def test_every_shape_is_told_drawn_and_listed(d, m):
     table = normals(n=80, k=4, d=d, m=m)
-    found = _over_x(upload_of(table), 0, nulls=39)
+    found = find_errors_over_x(upload_of(table), 0, nulls=39)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     assert sum(array.size for array in study.dump(found)[0].values()) < 200_000
     figures = QUESTION.figures(found, Names(NAMES))
@@ -294,7 +296,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m):
 def test_one_draw_a_row_is_enough_to_find_a_shift():
     table = normals(n=800, k=1, m=1, d=1)
     theta = table.theta + 2.0 * (table.x > 0)
-    found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
     assert part(found).p_varies == 1 / 100
 
 
@@ -303,7 +305,7 @@ def test_columns_that_never_vary_and_few_values_are_no_trouble():
     x = table.x.copy()
     x[:, 0], x[:, 1] = 7.0, np.round(x[:, 1])
     theta = table.theta + 1.2 * (x[:, 1:2] >= 1)
-    found = _over_x(upload_of(PosteriorTable(theta, x, table.q)), 0, nulls=99)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, x, table.q)), 0, nulls=99)
     assert ("x", 0) not in {(one.along, one.which) for one in part(found).pairs}
     first = part(found).pairs[0]
     assert (first.along, first.which) == ("x", 1)
@@ -313,7 +315,9 @@ def test_columns_that_never_vary_and_few_values_are_no_trouble():
 
 def test_an_x_that_never_varies_is_one_place():
     table = normals(n=100, m=1, d=1)
-    found = _over_x(upload_of(PosteriorTable(table.theta + 1, 0 * table.x, table.q)), 0, nulls=99)
+    found = find_errors_over_x(
+        upload_of(PosteriorTable(table.theta + 1, 0 * table.x, table.q)), 0, nulls=99
+    )
     assert part(found).p_varies == 1
     assert part(found).p_right == 1 / 100
     assert "x never varies" in notes(found, NAMES)
@@ -326,7 +330,7 @@ def test_a_hundred_thousand_columns_fit_in_memory_and_are_said():
     table = PosteriorTable(rng.standard_normal((n, 2)), x, rng.standard_normal((n, 20, 2)))
     uploaded = upload_of(table)
     tracemalloc.start()
-    found = _over_x(uploaded, 0, nulls=39)
+    found = find_errors_over_x(uploaded, 0, nulls=39)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * x.nbytes + 300e6
@@ -341,7 +345,7 @@ def test_an_error_along_a_component_of_many_columns_is_found():
     hidden = rng.standard_normal(500)
     x = table.x + 2 * hidden[:, None] * rng.standard_normal(200)
     theta = table.theta + 1.5 * (hidden > 0.8)[:, None]
-    found = _over_x(upload_of(PosteriorTable(theta, x, table.q)), 0, nulls=99)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, x, table.q)), 0, nulls=99)
     assert part(found).p_varies == 1 / 100
     assert "component" in {one.along for one in part(found).pairs if one.p_varies <= 0.05}
 
@@ -350,7 +354,7 @@ def test_of_many_parameters_half_of_the_rows_choose_those_that_are_both():
     table = normals(n=300, k=4, d=130, m=1)
     theta = table.theta.copy()
     theta[:, 117] += 1.5 * (table.x[:, 0] > 0)
-    found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
     assert part(found).rows == 150
     assert part(found).looked_at == scan.MOST
     assert part(found).pairs[0].parameter == 117
@@ -385,7 +389,7 @@ def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypa
     table = normals(n=400, m=1, d=1)
     theta = table.theta + 1.5 * (table.x > 0.5)
     uploaded = upload_of(PosteriorTable(theta, table.x, table.q))
-    tasks.hold(uploaded)
+    tasks.register_upload(uploaded)
     store = Store(tmp_path)
     first, second = QUESTION.studies(uploaded, diagnosis.default_methods(), 0)
     assert (first.trainings, len(second.trainings)) == ((), 1)
@@ -408,12 +412,12 @@ def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypa
 
 def test_the_same_seed_gives_the_same_answer():
     uploaded = upload_of(normals(n=100))
-    once, again = (_over_x(uploaded, 3, nulls=39) for _ in range(2))
+    once, again = (find_errors_over_x(uploaded, 3, nulls=39) for _ in range(2))
     assert QUESTION.to_json(once) == QUESTION.to_json(again)
 
 
 def test_names_are_escaped_in_figures():
-    found = _over_x(upload_of(normals(n=80, m=1, d=2)), 0, nulls=39)
+    found = find_errors_over_x(upload_of(normals(n=80, m=1, d=2)), 0, nulls=39)
     for one in QUESTION.figures(found, Names(NAMES, ("<script>",))):
         assert "<script>" not in one.figure.to_json()
 
@@ -424,7 +428,7 @@ def test_the_code_runs(tmp_path, capsys):
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
     code = QUESTION.code.format(path=path, seed=4)
     exec(code, {})
-    wanted = say(_over_x(tables.read(path), 4), ())
+    wanted = say(find_errors_over_x(tables.read(path), 4), ())
     assert capsys.readouterr().out.splitlines()[0] == wanted[0]
 
 
@@ -434,7 +438,7 @@ def test_the_code_runs(tmp_path, capsys):
      ("two_moons_undertrained", "q's error changes over x")],
 )  # fmt: skip
 def test_real_tables(shared, name, starts):
-    found = _over_x(tables.read(shared / "data" / f"{name}.npz"), 0)
+    found = find_errors_over_x(tables.read(shared / "data" / f"{name}.npz"), 0)
     said = say(found, ("beta", "gamma"))
     assert said[0].startswith(starts)
     assert part(found).p_right <= 0.05
@@ -445,15 +449,15 @@ def test_intervals_of_a_width_hold_the_ratio_they_quote():
     covered, repeats = 0, 400
     for seed in range(repeats):
         w = 1.5 * np.random.default_rng(seed).standard_normal(60)
-        quoted = scan._estimate("width", w, 100_000)
+        quoted = scan.estimate_size("width", w, 100_000)
         covered += quoted.low <= 1 / 1.5 <= quoted.high
     assert covered >= statistics.binomial_bounds(repeats, 0.93, 0.999)[0]
 
 
 def test_too_few_rows_are_not_quoted():
-    quoted = scan._estimate("shift", np.ones(3), 50)
+    quoted = scan.estimate_size("shift", np.ones(3), 50)
     assert (quoted.value, quoted.n) == (None, 3)
-    still = scan._estimate("width", np.zeros(9), 50)  # all truths where q's middle is
+    still = scan.estimate_size("width", np.zeros(9), 50)  # all truths where q's middle is
     assert (still.value, still.low) == pytest.approx((WIDEST, WIDEST))
     assert still.high is None
 
@@ -461,11 +465,11 @@ def test_too_few_rows_are_not_quoted():
 @pytest.fixture(scope="module")
 def ranks():
     """What ranks say of a small table."""
-    return _over_x(upload_of(normals(n=80, m=1)), 0, nulls=39)
+    return find_errors_over_x(upload_of(normals(n=80, m=1)), 0, nulls=39)
 
 
 def test_gathering_keeps_every_part(ranks):
-    learned = room._ErrorsOverX((replace(part(ranks), name="learned"),))
+    learned = room.ErrorsOverX((replace(part(ranks), name="learned"),))
     both = QUESTION.gather([ranks, learned])
     assert [part.name for part in both.parts] == ["ranks", "learned"]
     assert {"ranks0", "learned0"} <= {
@@ -475,7 +479,7 @@ def test_gathering_keeps_every_part(ranks):
 
 def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
     place = part(ranks).pairs[0]
-    none = _FeatureSize(9, 0.0, -1.0, 1.0)
+    none = FeatureSize(9, 0.0, -1.0, 1.0)
     learned = replace(
         place, kind="learned", p_varies=0.002, inside=replace(none, value=2.0), outside=none
     )
@@ -483,13 +487,15 @@ def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
     surer = replace(learned, p_varies=0.001)
     for first, second in ((shift, learned), (surer, shift)):
         parts = (replace(part(ranks), pairs=(one,)) for one in (second, first))
-        assert room._ErrorsOverX(tuple(parts)).worst[0] is first
+        assert room.ErrorsOverX(tuple(parts)).worst[0] is first
 
 
 def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     table = normals(n=300, m=1, k=50, seed=2)
     off = np.array([6.0, 0.0]) * (table.x > 0)
-    result = _over_x(upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199)
+    result = find_errors_over_x(
+        upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199
+    )
     said = say(result, NAMES)[0]
     assert "q's mass sits at least 2." in said
     assert "too low: 100% of the true values there lie beyond all of q's draws; else" in said
@@ -523,7 +529,7 @@ def counting(seed, edge=28, n=600, k=50):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_one_coordinate_is_told_where_two_are_no_better(seed):
-    result = _over_x(upload_of(counting(seed)), 0, nulls=199)
+    result = find_errors_over_x(upload_of(counting(seed)), 0, nulls=199)
     said = say(result, ("rate",), ("counts", "exposure"))[0]
     assert "Where counts ≥ " in said
     assert 20 <= float(said.split("counts ≥ ")[1].split(" ")[0]) <= 40
@@ -531,7 +537,7 @@ def test_one_coordinate_is_told_where_two_are_no_better(seed):
 
 
 def disc(centre, radius, ends, *, outside=False):
-    return scan._Disc(centre, radius, ends, outside)
+    return scan.Disc(centre, radius, ends, outside)
 
 
 @pytest.mark.parametrize(
@@ -546,20 +552,22 @@ def disc(centre, radius, ends, *, outside=False):
             disc((-1.234, 4.9), (100.4, 0.5), ((None, 99.0), (4.4, None))),
             "counts is −1.23 ± 100 and exposure is 4.9 ± 0.5",
         ),
-        (scan._Stretch(None, -1.0236), "counts < −1.02"),
-        (scan._Stretch(1e5, None), "counts ≥ 100000"),
+        (scan.Stretch(None, -1.0236), "counts < −1.02"),
+        (scan.Stretch(1e5, None), "counts ≥ 100000"),
     ],
 )  # fmt: skip
 def test_a_region_is_told_in_readable_numbers_by_what_excludes_something(ranks, region, text):
     place = replace(part(ranks).pairs[0], region=region, along="x", which=0)
-    assert room._region_text(place, (), ("counts", "exposure")) == text
+    assert room.region_text(place, (), ("counts", "exposure")) == text
 
 
 def test_of_few_draws_it_is_said_how_many_lie_beyond_if_q_is_right():
     """Of two draws a right q's truth lies outside both in two rows of three."""
     table = normals(n=400, m=1, k=2, seed=4)
     off = np.array([0.8, 0.0]) * (table.x > 0)
-    result = _over_x(upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199)
+    result = find_errors_over_x(
+        upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199
+    )
     said = say(result, NAMES)[0]
     assert "too low" in said
     assert "lie beyond all of q's draws (67% if q were correct)" in said
@@ -569,16 +577,16 @@ def test_of_few_draws_it_is_said_how_many_lie_beyond_if_q_is_right():
 def test_x_that_never_varies_promises_no_power_over_x():
     table = normals(n=200, m=1, seed=6)
     still = PosteriorTable(table.theta, np.zeros_like(table.x), table.q)
-    said = " ".join(say(_over_x(upload_of(still), 0, nulls=199), NAMES))
+    said = " ".join(say(find_errors_over_x(upload_of(still), 0, nulls=199), NAMES))
     assert "over a fifth of x" not in said
 
 
 def claimed(table, seed):
     """What a verdict without learned scores lets this question claim, and its own tests."""
     uploaded = upload_of(table)
-    relabelled = tasks._run_relabelling(uploaded, Omnibus(relabelings=199), seed, {})
+    relabelled = tasks.run_relabelling(uploaded, Omnibus(relabelings=199), seed, {})
     claims = diagnosis.verdict([relabelled], uploaded, seed=seed).claims
-    return claims, _over_x(uploaded, seed, nulls=199)
+    return claims, find_errors_over_x(uploaded, seed, nulls=199)
 
 
 def test_a_missed_mode_at_random_over_x_is_not_claimed_to_change_there():

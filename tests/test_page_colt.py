@@ -23,7 +23,7 @@ from validation_core.figures.colt import theta, where
 from validation_core.figures.marks import Over, along
 from validation_core.figures.power import curves
 from validation_core.localization import GammaMapsStudy, Maps, MapTask, maps, over_gamma
-from validation_core.localization.over_gamma import _GammaMaps
+from validation_core.localization.over_gamma import GammaMaps
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.scores import localizer
@@ -65,8 +65,8 @@ def _small(monkeypatch):
     monkeypatch.setattr(maps, "SHOWN", 30)
     monkeypatch.setattr(maps, "TRUTHS", 25)
     monkeypatch.setattr(maps, "MEASURED", 60)
-    monkeypatch.setattr(where, "_PERMUTATIONS", 99)
-    monkeypatch.setattr(over_gamma, "_PERMUTATIONS", 99)
+    monkeypatch.setattr(where, "PERMUTATIONS", 99)
+    monkeypatch.setattr(over_gamma, "PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
     monkeypatch.setattr(presets, "GammaMapsStudy", _few)
     services.clear()
@@ -113,7 +113,7 @@ def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
     return _worked_out(_task(benchmark, gamma))
 
 
-def _learned(benchmark=CASES["plane"]) -> _GammaMaps:
+def _learned(benchmark=CASES["plane"]) -> GammaMaps:
     """What the page opens with."""
     n, k = presets.SIZES[benchmark.name]
     return _worked_out(presets.gamma_maps(benchmark, CoLT(), n, k))
@@ -189,7 +189,9 @@ def test_every_view_of_every_shape(page, name):
 def test_looking_around_trains_nothing(page, name, monkeypatch):
     _learned(CASES[name])
     _mapped(CASES[name])
-    monkeypatch.setattr(models, "_train", lambda *a, **k: pytest.fail("a look trained a network"))
+    monkeypatch.setattr(
+        models, "train_and_store", lambda *a, **k: pytest.fail("a look trained a network")
+    )
     _address(page, CASES[name]).run()
     page.select_slider(key="level").set_value(0.01).run()
     for view in (*VIEWS, "Power", "Papers", "Where"):
@@ -241,8 +243,8 @@ def test_the_pictures_are_those_of_each_gamma(monkeypatch):
     """One payload for all is what the payload of each would be."""
     seen = _learned(CASES["space"])
     maps = seen.each()
-    sight = theta.Sight((0, 2))
-    whole = theta._pictures(maps, sight)
+    sight = theta.ThetaAxes((0, 2))
+    whole = theta.theta_panels(maps, sight)
     joined = along("gamma", whole)
     for index, panel in enumerate(whole):
         for mark, both in zip(panel.marks, joined.marks, strict=True):
@@ -404,7 +406,7 @@ class Kept(dict):
 
 
 def _headline(found, alpha=0.05):
-    text = where._headline(found, alpha)
+    text = where.headline(found, alpha)
     spoken = {name: part for name, part in text.parts.items() if isinstance(part, str)}
     return text.template.format_map(Kept(spoken)), text.parts
 
@@ -445,16 +447,16 @@ def test_the_slider_begins_where_q_is_wrong_and_x_is_usual():
         truth_inside=(np.arange(20) < 20 * inside[:, None]).astype(np.uint8),
     )  # fmt: skip
     wide = text._replace(q=q * np.array([1, 9, 1, 9, 9])[:, None, None])
-    assert where._telling(wide) == 1  # 40 is far out
-    assert where._telling(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
+    assert where.choose_initial_place(wide) == 1  # 40 is far out
+    assert where.choose_initial_place(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
     narrow = text._replace(q=q * np.array([1, 0.01, 9, 9, 9])[:, None, None])
-    assert where._telling(narrow) != 1
+    assert where.choose_initial_place(narrow) != 1
 
 
 def test_points_go_in_or_out_and_never_both():
     points = np.random.default_rng(0).standard_normal((3, 7, 2))
     inside = np.random.default_rng(1).integers(0, 2, (3, 7))
-    within, without = theta._split(points, inside, "x")
+    within, without = theta.split_by_ball(points, inside, "x")
     for i in (0, 1):
         both = np.isfinite(within[i].values) + np.isfinite(without[i].values)
         assert (both == 1).all()
@@ -463,10 +465,10 @@ def test_points_go_in_or_out_and_never_both():
 
 def test_around_q_has_its_mean_at_0_and_its_sd_at_1():
     result = _mapped(CASES["space"])
-    plane = theta._plane(result, theta.Sight((0, 2), around=True))
+    plane = theta.project_theta(result, theta.ThetaAxes((0, 2), around=True))
     np.testing.assert_allclose(plane.q.mean(1), 0, atol=1e-5)
     np.testing.assert_allclose(plane.q.std(1), 1, atol=1e-5)
-    fixed = theta._plane(result, theta.Sight((0, 2)))
+    fixed = theta.project_theta(result, theta.ThetaAxes((0, 2)))
     np.testing.assert_allclose(fixed.q, result.q[..., [0, 2]], rtol=1e-6)
     (low, high), _ = plane.limits
     assert ((plane.centre > low) & (plane.centre < high)).all()
@@ -475,7 +477,10 @@ def test_around_q_has_its_mean_at_0_and_its_sd_at_1():
 def test_outlines_that_the_grid_cannot_resolve_are_left_out():
     line = np.array([[0.0, 0.0], [1.0, 1.0]])
     q = np.random.default_rng(0).standard_normal((2, 400, 2)) * np.array([1, 1e-3])[:, None, None]
-    coarse, fine = theta._about([line, line], q, 0.1), theta._about([line, line], q, 1e-5)
+    coarse, fine = (
+        theta.standardise_outlines([line, line], q, 0.1),
+        theta.standardise_outlines([line, line], q, 1e-5),
+    )
     assert [len(item) for item in coarse] == [2, 0]
     assert [len(item) for item in fine] == [2, 2]
 
@@ -483,12 +488,14 @@ def test_outlines_that_the_grid_cannot_resolve_are_left_out():
 def test_the_film_says_which_step_was_kept():
     result = _mapped()
     tried = result._replace(starts=np.array([0.2, 0.1, 0.3]))
-    assert where._kept(tried, 0) == (
+    assert where.describe_kept_step(tried, 0) == (
         "Training found no better centre than the start, a centre at the origin."
     )
     later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
-    assert "an embedding that tells" in where._kept(later, 2)  # the second stage's start
-    assert where._kept(later, 3) == "Step 80 was kept."
+    assert "an embedding that tells" in where.describe_kept_step(
+        later, 2
+    )  # the second stage's start
+    assert where.describe_kept_step(later, 3) == "Step 80 was kept."
 
 
 def test_untrained_cells_have_a_curve_of_their_own():
@@ -502,7 +509,8 @@ def test_untrained_cells_have_a_curve_of_their_own():
     assert labels[0] == power_figures.UNTRAINED
     assert labels.count("CoLT identity") == 1
     looks = {
-        power_figures._look(curve) for curve in curves(list(itertools.chain(*results)), "gamma")
+        power_figures.curve_style(curve)
+        for curve in curves(list(itertools.chain(*results)), "gamma")
     }
     assert len(looks) == len(labels)
 

@@ -266,7 +266,7 @@ def test_the_answer_has_its_numbers():
 
 def test_what_is_taken_away_can_be_read_back():
     _, progress = _chosen([_cell("SBC", 0.3, 20)])
-    found = numbers._frame(progress)
+    found = numbers.comparison_frame(progress)
     assert json.loads(found["options"][0]) == {"m": 3}
     assert found["rate"][0] == 0.2
     assert found.to_csv(index=False).count("\n") == 2
@@ -349,7 +349,7 @@ def test_a_stopped_run_does_not_block_another(own, monkeypatch):
 def test_variants_look_different():
     cells = [_cell(label, 0.3, 5) for label in ("TARP", "TARP x", "SBC")]
     cells = [replace(cell, method="tarp" if "TARP" in cell.label else "sbc") for cell in cells]
-    found = curves.looks(cells)
+    found = curves.curve_styles(cells)
     assert found["TARP"][0] == found["TARP x"][0] != found["SBC"][0]
     assert found["TARP"] != found["TARP x"]
 

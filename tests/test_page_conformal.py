@@ -103,7 +103,7 @@ def test_a_slider_never_trains(page, monkeypatch):
     _made(_study())
     _made(_study(n=200, m=200))
     monkeypatch.setattr(
-        models, "_train", lambda *a, **k: pytest.fail("a slider trained a network")
+        models, "train_and_store", lambda *a, **k: pytest.fail("a slider trained a network")
     )
     page.run()
     assert len(_charts(page)) == 1

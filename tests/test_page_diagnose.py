@@ -265,7 +265,9 @@ def test_a_file_on_the_server(visited, tmp_path, monkeypatch):
     assert box.options == ["run.npz"]
     tricks = ("../table.npz", str(tmp_path / "table.npz"), "none.npz")
     with monkeypatch.context() as patch:  # what a visitor types stands beside the list
-        patch.setattr(local, "listing", lambda folder: local._Listing(("run.npz", *tricks), None))
+        patch.setattr(
+            local, "list_files", lambda folder: local.FileListing(("run.npz", *tricks), None)
+        )
         page.run()
         for trick in tricks:
             page.selectbox(key="path").set_value(trick).run()

@@ -12,7 +12,7 @@ from validation_core import engine
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, possible
 from validation_core.simulations import MS, Plan, Terms, figure, views
-from validation_core.simulations import tested as own_m
+from validation_core.simulations import importance_sample_size as own_m
 from validation_core.simulations.curves import SCALE, rows
 
 PAGE = str(ROOT / "pages" / "divergence/page.py")
@@ -229,7 +229,7 @@ def test_real_covariates_unless_a_stand_in_is_asked_for(page):
 def test_curves_are_means_over_the_first_data_sets(rng):
     plan = _plan()
     terms = _terms(rng, plan)
-    ((line,), _) = views._along_iterations(plan, terms)
+    ((line,), _) = views.panels_along_iterations(plan, terms)
     assert line.first == (10, 25, 50)
     d = terms[0, 0].d
     np.testing.assert_allclose(line.numbers.mean[2, 1], d[:, 2, :25].mean(-1))
@@ -237,14 +237,14 @@ def test_curves_are_means_over_the_first_data_sets(rng):
     np.testing.assert_allclose(
         line.numbers.high[0, 2] - line.numbers.mean[0, 2], spread, rtol=1e-4
     )
-    ((along,), _) = views._along_m(plan, terms)
+    ((along,), _) = views.panels_along_m(plan, terms)
     np.testing.assert_allclose(along.numbers.mean[3, 2], d[3].mean(-1))
 
 
 def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["iwvi"]))
     terms = _terms(rng, plan)
-    (_, iwvi), _ = views._along_iterations(plan, terms)
+    (_, iwvi), _ = views.panels_along_iterations(plan, terms)
     own = MS.index(own_m(ALGORITHMS["iwvi"]))
     d = terms[0, 1].d
     np.testing.assert_allclose(iwvi.numbers.mean[0, -1], d[:, own].mean(-1))
@@ -254,7 +254,7 @@ def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
 def test_training_with_m_is_tested_with_the_same(rng):
     plan = figure(3, (HeartTransplants(),), datasets=50)
     terms = _terms(rng, plan)
-    ((trained, weighted),) = views._along_training(plan, terms)
+    ((trained, weighted),) = views.panels_along_training(plan, terms)
     for x, inference in enumerate(plan.inferences):
         at = MS.index(own_m(inference))
         assert trained.numbers.mean[0, -1, x] == terms[0, x].d[0, at].mean()
@@ -263,48 +263,48 @@ def test_training_with_m_is_tested_with_the_same(rng):
 
 def test_a_failure_is_a_gap_that_is_said(rng):
     plan = _plan()
-    ((line,), _) = views._along_iterations(plan, _terms(rng, plan, lost=(1,)))
+    ((line,), _) = views.panels_along_iterations(plan, _terms(rng, plan, lost=(1,)))
     assert np.isnan(line.numbers.mean[0, 2, 1])
     assert np.isfinite(line.numbers.mean[0, 1, 1])  # it lies beyond the first 25
-    caption = views._caption([line], plan.iterations, "iterations", 0, 2)
+    caption = views.panel_caption([line], plan.iterations, "iterations", 0, 2)
     assert "No q, hence a gap: Laplace at 30 iterations (on 3 data sets)" in caption
-    assert "gap" not in views._caption([line], plan.iterations, "iterations", 0, 1)
+    assert "gap" not in views.panel_caption([line], plan.iterations, "iterations", 0, 1)
 
 
 def test_what_lies_below_zero_is_drawn_and_kept_in_the_table(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=-0.5)
-    panels = views._along_iterations(plan, terms)
-    values = np.frombuffer(views._draw("iterations", plan, panels).body, "<f4")
+    panels = views.panels_along_iterations(plan, terms)
+    values = np.frombuffer(views.draw_view("iterations", plan, panels).body, "<f4")
     assert np.isfinite(values).all()
     assert np.isclose(values, SCALE.at(np.array(-0.5))).any()
-    assert views._nats(panels[0]).axis().limits[0] < SCALE.at(np.array(-0.5))
+    assert views.nats_axis(panels[0]).axis().limits[0] < SCALE.at(np.array(-0.5))
     assert {row["skl"] for row in rows(plan, terms)} == {-0.5}
-    assert "−0.5 nats" in views._answer(["Heart"], panels, (0, 2, 0))
+    assert "−0.5 nats" in views.answer(["Heart"], panels, (0, 2, 0))
 
 
 def test_the_median_nearest_to_0_is_named_among_several(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["vi"]))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 1].d[:] = -0.01
-    (two, _) = views._along_iterations(plan, terms)
-    caption = views._caption(two, plan.iterations, "iterations", 0, 2)
+    (two, _) = views.panels_along_iterations(plan, terms)
+    caption = views.panel_caption(two, plan.iterations, "iterations", 0, 2)
     assert "Median nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in caption
-    assert "nearest" not in views._caption(two[:1], plan.iterations, "iterations", 0, 2)
+    assert "nearest" not in views.panel_caption(two[:1], plan.iterations, "iterations", 0, 2)
 
 
 def test_one_data_set_that_carries_a_mean_is_named(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 0].d[..., 3] = 1e6
-    ((line,),) = views._along_iterations(plan, terms)
-    caption = views._caption([line], plan.iterations, "iterations", 0, 2)
+    ((line,),) = views.panels_along_iterations(plan, terms)
+    caption = views.panel_caption([line], plan.iterations, "iterations", 0, 2)
     assert (
         "0.1 nats (95% interval 0.1 to 0.1; mean 20,000, most of it from one data set)" in caption
     )
     assert "Means beyond the axis: up to 20,000 nats (Laplace, 10 iterations)." in caption
-    assert "one data set" in views._answer(["Heart"], [[line]], (0, 2, 0))
-    axis = views._nats([line]).axis()
+    assert "one data set" in views.answer(["Heart"], [[line]], (0, 2, 0))
+    axis = views.nats_axis([line]).axis()
     assert SCALE.at(np.array(0.1)) < axis.limits[1] < SCALE.at(np.array(10)), "it is not eaten"
 
 
@@ -320,8 +320,8 @@ def test_no_run_yet_is_an_empty_panel():
     none = Terms(
         np.full((6, len(MS), 50), np.nan), np.zeros(6, bool), np.zeros(6, np.int64), np.zeros(6)
     )
-    panels = views._along_iterations(plan, {(0, 0): none, (1, 0): none})
-    message = str(views._draw("iterations", plan, panels).message((1.0, 50.0)))
+    panels = views.panels_along_iterations(plan, {(0, 0): none, (1, 0): none})
+    message = str(views.draw_view("iterations", plan, panels).message((1.0, 50.0)))
     assert "no run is there yet" in message
     assert "None of its runs is there yet" in message
     assert not rows(plan, {(0, 0): none})

@@ -91,7 +91,7 @@ def sentences(head, numbers, value):
                           (np.nan, "unknown"), (np.inf, "infinitely many")],
 )  # fmt: skip
 def test_sizes_in_words(nats, written):
-    assert curves.size(nats).replace("\u00a0", " ") == written
+    assert curves.format_number(nats).replace("\u00a0", " ") == written
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_sizes_in_words(nats, written):
     [(0, "0"), (0.01, "0.01"), (-100, "−100"), (1e6, "10⁶"), (-1e10, "−10¹⁰"), (1e-5, "10⁻⁵")],
 )
 def test_powers_of_ten_in_words(nats, written):
-    assert curves._tick(nats) == written
+    assert curves.tick_label(nats) == written
 
 
 # The terms

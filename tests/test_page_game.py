@@ -75,7 +75,7 @@ def test_a_round():
     title = DEFECTS[hidden.defect].title
     assert f"Correct: **{title}**. 80 points." in words(page)
     assert len(page.get("plotly_chart")) == len(PLOTS)
-    drawn = game.seen(hidden)
+    drawn = game.simulate_plots(hidden)
     for plot, about in PLOTS.items():
         said = f"{about.test}: p = {drawn.pvalues[plot]:.2g} in this round."
         assert said in words(page)

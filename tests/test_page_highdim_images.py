@@ -87,7 +87,7 @@ def test_maps_and_ends_of_the_score(small):
     low, high = (scored.surest_rank[:, end].astype(float) for end in (0, 1))
     assert (low <= 0.1).all()
     assert (high >= 0.9).all()
-    rejected, trials = highdim._pooled(scored)
+    rejected, trials = highdim.pool_rejections(scored)
     assert rejected.shape == (2, 3, 2, 2)
     assert trials == 2
     assert (rejected <= trials).all()
@@ -100,7 +100,7 @@ def test_pictures_travel_in_one_piece(small, conditional):
     assert payload.sliders == ((0.0, 0.45),)
     assert len(payload.head) + len(payload.body) < 300_000
     assert "draw of q" in payload.head
-    first = figures.meanwhile(study, pictures(study))
+    first = figures.examples_payload(study, pictures(study))
     assert len(first.body) < len(payload.body)
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.highdim import lensing
 from pages.ui.services import services
-from tests.test_lensing import SMALL, _Few
+from tests.test_lensing import SMALL, LensingAtThreeGammas
 from validation_core.engine import Engine
 from validation_core.highdim import lensing as figures
 from validation_core.highdim import lensing as highdim
@@ -28,14 +28,14 @@ def _page():
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A study of little work, and its result."""
-    study = replace(SMALL, benchmark=_Few())
+    study = replace(SMALL, benchmark=LensingAtThreeGammas())
     return study, study.compute(Store(tmp_path_factory.mktemp("store")), lambda f, live: None)
 
 
 @pytest.fixture(autouse=True)
 def _fresh():
     services.clear()
-    lensing._memory.clear()
+    lensing.cached_trials.clear()
     yield
     services.clear()
 
@@ -43,7 +43,7 @@ def _fresh():
 def tiny(**grid):
     """Two cheap tests on few simulations."""
     design = TrialDesign(trials=3, n=20, k=4)
-    return Sweep(benchmark=_Few(), methods=(SBC(), TARP()), design=design, **grid)
+    return Sweep(benchmark=LensingAtThreeGammas(), methods=(SBC(), TARP()), design=design, **grid)
 
 
 def test_pictures_travel_in_one_piece(small):
@@ -57,17 +57,17 @@ def test_pictures_travel_in_one_piece(small):
 
 
 def test_light_is_brighter_where_there_is_more():
-    shades = figures._light(np.array([[-1.0, 0.0, 0.5, 1.0, 9.0]]))
+    shades = figures.brightness_to_rgb(np.array([[-1.0, 0.0, 0.5, 1.0, 9.0]]))
     assert shades.shape == (1, 5, 3)
     assert (np.diff(shades.astype(int).sum(-1)) > 0).all()
 
 
 def test_where_half_is_reached():
     places, rates = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.25, 0.75])
-    assert figures._crossing(places, rates) == pytest.approx(0.75)
-    assert figures._crossing(places, rates / 2) is None
-    assert figures._crossing(places, rates + 0.5) == 0
-    assert figures._names(np.array([0.0, 0.6, 0.9, 0.95])) == ["0", "0.6", "", "0.95"]
+    assert figures.half_power_crossing(places, rates) == pytest.approx(0.75)
+    assert figures.half_power_crossing(places, rates / 2) is None
+    assert figures.half_power_crossing(places, rates + 0.5) == 0
+    assert figures.tick_names(np.array([0.0, 0.6, 0.9, 0.95])) == ["0", "0.6", "", "0.95"]
 
 
 def test_the_page_draws_what_the_store_holds(small, monkeypatch):

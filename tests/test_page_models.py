@@ -14,7 +14,7 @@ from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import keys
 from validation_core.engine import SelfCheck
-from validation_core.engine.job import _SerialExecutor
+from validation_core.engine.job import SerialExecutor
 from validation_core.engine.pool import Future
 from validation_core.store import Store
 
@@ -22,7 +22,7 @@ PAGE = str(ROOT / "pages" / "models/page.py")
 HTML = "<script>alert(1)</script>.npz"
 
 
-class Held(_SerialExecutor):
+class Held(SerialExecutor):
     """Keeps each task until a test lets it go, so that a job is under way."""
 
     slots = 1
@@ -80,7 +80,7 @@ def captions(page):
 
 
 def fill(store):
-    spec = keys.text(SelfCheck(seed=3))
+    spec = keys.canonical_text(SelfCheck(seed=3))
     meta = {"label": "Gaussian · gamma 0.1", "device": "cpu", "seconds": 3.2, "auc": 0.81}
     store.save("models", "m", {"w": np.zeros(500, np.float32)}, spec=spec, meta=meta)
     store.save("tables", "t", {"theta": np.zeros(9)}, spec=HTML, meta={"label": HTML})
@@ -165,7 +165,7 @@ def test_leaving_keeps_the_work_of_others(held):
 def test_interrupted_jobs_are_resumed_or_forgotten(services, tmp_path):
     store = services.store
     for seed, label in ((1, "Left over"), (2, "Not wanted")):
-        spec = keys.text((SelfCheck(seed=seed, rounds=1),))
+        spec = keys.canonical_text((SelfCheck(seed=seed, rounds=1),))
         meta = {"label": label, "owner": "gone", "created": float(seed)}
         store.save("jobs", f"k{seed}", {}, spec=spec, meta=meta)
     page = opened()
@@ -294,7 +294,7 @@ def test_whoever_runs_the_server_says_so_by_a_token(held):
 
 @pytest.mark.usefixtures("operated")
 def test_interrupted_jobs_are_their_visitor_s(services):
-    spec = keys.text((SelfCheck(seed=1, rounds=1),))
+    spec = keys.canonical_text((SelfCheck(seed=1, rounds=1),))
     page = opened()
     mine = page.session_state["visitor"]
     for name, whose in (("k1", mine), ("k2", "someone")):

@@ -98,8 +98,8 @@ def test_the_answer_of_the_paper(page):
 
 
 def test_headline_at_a_hundred_draws():
-    exact = weak_classifiers._closed_forms(100)
-    text = weak_classifiers._headline(exact)
+    exact = weak_classifiers.closed_form_power(100)
+    text = weak_classifiers.headline(exact)
     at = {name: part.values[(20, 0)[: part.values.ndim]] if part.sliders[0] == "c" else
           part.values[0] for name, part in text.parts.items()}  # fmt: skip
     assert text.template.format(**at) == (
@@ -133,22 +133,22 @@ def test_m_changes_only_uniform(page):
 
 
 def test_pvalues_and_shares_are_never_shown_as_nothing():
-    assert list(weak_classifiers._pvalues(np.array([0.0, 0.0312, 1.0]))) == [
+    assert list(weak_classifiers.pvalue_labels(np.array([0.0, 0.0312, 1.0]))) == [
         "< .001",
         ".031",
         ".999",
     ]
-    shares = weak_classifiers._percents(np.array([0.001, 0.544, 0.999, 1.0]))
+    shares = weak_classifiers.percent_labels(np.array([0.001, 0.544, 0.999, 1.0]))
     assert list(shares) == ["under 1%", "54%", "over 99%", "100%"]
 
 
 def test_shipped_power_is_what_closed_forms_and_trials_give(tmp_path):
     study, m = weak_classifiers.BoundaryPowerStudy(n=50), 5
     power = study.load(Store(tmp_path, gallery=SHIPPED))
-    multiple, uniform = weak_classifiers._rank_trials(50, m, power.trials, seed=0)
-    nominal, per_class = weak_classifiers._accuracy_trials(50, power.trials, seed=0)
-    computed = weak_classifiers._RejectionRates(nominal, per_class, multiple, uniform)
+    multiple, uniform = weak_classifiers.count_rank_rejections(50, m, power.trials, seed=0)
+    nominal, per_class = weak_classifiers.count_accuracy_rejections(50, power.trials, seed=0)
+    computed = weak_classifiers.RejectionRates(nominal, per_class, multiple, uniform)
     for shipped, anew in zip(power.rejections(m), computed, strict=True):
         np.testing.assert_array_equal(shipped, anew)
-    for shipped, anew in zip(power.exact, weak_classifiers._closed_forms(50), strict=True):
+    for shipped, anew in zip(power.exact, weak_classifiers.closed_form_power(50), strict=True):
         np.testing.assert_allclose(shipped, anew, rtol=1e-12)

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import few_trials
 from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import learning, questions, tasks
-from validation_core.diagnosis.questions.sensitivity import _SensitivityStudy
+from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -34,10 +34,10 @@ def asked(tmp_path_factory):
     path = tmp_path_factory.mktemp("code") / 'it\'s {seed} a "table".npz'
     np.savez(path, theta=theta, x=x, theta_q=q, theta_names=np.array(["mass", "{path}"]))
     upload, store = tables.read(path), Store(tmp_path_factory.mktemp("store"))
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     methods = diagnosis.default_methods()
     for task in questions.studies(questions.QUESTIONS, upload, methods, SEED):
-        if not (isinstance(task, _SensitivityStudy) and task.stage):
+        if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
     yield path, upload, questions.answered(store, upload, methods, SEED)
     patch.undo()

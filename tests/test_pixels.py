@@ -88,7 +88,7 @@ def test_maps_are_drawn_in_colours_and_in_grey():
     payload = figures.payload(maps, (SIDE, SIDE, 1), (SIDE, SIDE, 1), 0.05)
     assert "2 of 16 pixels reject" in payload.head
     assert payload.head.count('"kind":"image"') == 4
-    first = figures._grey(maps.truth, (SIDE, SIDE, 1), (-1, 1))
+    first = figures.grey_pixels(maps.truth, (SIDE, SIDE, 1), (-1, 1))
     assert first.shape == (8, SIDE, SIDE, 3)
     assert first[0, 0, 0, 0] == np.rint(np.clip((maps.truth[0, 0] + 1) / 2, 0, 1) * 255)
 

@@ -9,7 +9,7 @@ from scipy.stats import kstest
 from tests.test_live import unpacked
 from validation_core import models, scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
-from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, finer
+from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
 from validation_core.figures import playground as figures
 from validation_core.gallery import FOLDER
 from validation_core.models import Training
@@ -57,9 +57,9 @@ def small(tmp_path_factory):
     """A study with its result and the store that has its networks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(playground, "BETAS", (0.0, 0.5, 1.0))
-        patch.setattr(playground, "_BALL", 200)
-        patch.setattr(playground, "_TRUTHS", 200)
-        patch.setattr(playground, "_CELL", 20)
+        patch.setattr(playground, "BALL_DRAWS", 200)
+        patch.setattr(playground, "TRUE_DRAWS", 200)
+        patch.setattr(playground, "DRAWS_PER_CELL", 20)
         study, store = Small(benchmark=SHIFT, trials=12), Store(tmp_path_factory.mktemp("small"))
         study.run(store, SILENT)
         yield study, study.load(store), store
@@ -69,10 +69,10 @@ def small(tmp_path_factory):
 
 
 def test_a_grid_holds_the_papers_values_and_halves_the_widest_gap():
-    grid = finer((0, 0.1, 0.4), 6)
+    grid = refine_grid((0, 0.1, 0.4), 6)
     assert grid == (0, 0.1, 0.175, 0.25, 0.325, 0.4)
-    assert finer((1,), 25) == (1,)
-    bent = finer((0, 0.5, 1), 9, power=0.25)
+    assert refine_grid((1,), 25) == (1,)
+    bent = refine_grid((0, 0.5, 1), 9, power=0.25)
     assert {0, 0.5, 1} < set(bent)
     assert sum(0 < gamma < 0.1 for gamma in bent) >= 3
 
@@ -157,7 +157,7 @@ def test_pvalues_are_those_of_the_trial_engine(small):
     study, seen, store = small
     networks = models.trained(store, study.classifier), models.trained(store, study.localizer)
     read = study.scores_at(*networks, 1, 0.4)
-    tallies = trials._run(SHIFT, 0.1, read, METHODS, study.design)
+    tallies = trials.run_trials(SHIFT, 0.1, read, METHODS, study.design)
     beta = POWER_BETAS.index(0.4)
     for row, method, tally in zip(seen.trial_pvalues, METHODS, tallies, strict=True):
         if method.degrades:
@@ -177,7 +177,7 @@ def test_an_opened_trial_is_the_brick(small, method):
     assert shown.p.shape == shown.q.shape == (POINTS, 2)
     if shown.ranks.size:
         assert shown.ranks.shape == (POINTS,)
-    figures.opened(shown, method)
+    figures.trial_payload(shown, method)
 
 
 def test_only_what_can_be_drawn():
@@ -248,7 +248,7 @@ def test_power_on_screen_is_the_cores(drawn):
 def test_bricks_are_the_trials(small):
     _, seen, _ = small
     uniform = next(method for method in METHODS if method.name == "uniform")
-    head, numbers = unpacked(figures.bricks(seen, uniform, POWER_BETAS))
+    head, numbers = unpacked(figures.pvalue_bricks(seen, uniform, POWER_BETAS))
     kept, rejected = head["panels"][0]["marks"][1:3]
     pvalues = seen.trial_pvalues[METHODS.index(uniform)].astype(float)
     for mark, side in ((kept, pvalues > 0.05), (rejected, pvalues <= 0.05)):
@@ -319,7 +319,7 @@ def test_shipped_pvalues_are_those_of_the_shipped_networks(kept):
     read = study.scores_at(*networks, index, beta)
     running = [method for method in METHODS if beta in playground.betas_of(method)]
     gamma = study.gammas[index]
-    tallies = trials._run(study.benchmark, gamma, read, running, study.design, range(20))
+    tallies = trials.run_trials(study.benchmark, gamma, read, running, study.design, range(20))
     for method, tally in zip(running, tallies, strict=True):
         stored = seen.trial_pvalues[METHODS.index(method), POWER_BETAS.index(beta), index, :20]
         expected = np.maximum(tally.pvalues, 1e-7)  # half precision: in steps of 6e-8 down there

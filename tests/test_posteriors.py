@@ -8,7 +8,7 @@ from scipy.stats import norm
 from validation_core import keys, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
-from validation_core.diagnosis.tasks import _run_method
+from validation_core.diagnosis.tasks import run_method
 from validation_core.figures import diagnosis as draw
 from validation_core.methods import SBC, TARP
 from validation_core.rng import stream
@@ -37,20 +37,20 @@ def compared(*uploads, reference=0, methods=None):
     methods = (SBC(),) if methods is None else methods
     for upload in uploads:
         got = [
-            _run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))
+            run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))
             for method in methods
         ]
         records.append(got)
     results = []
     for upload in uploads:
-        results.append(posteriors._row_scores(upload.data))
+        results.append(posteriors.row_scores(upload.data))
     return posteriors.measures(uploads, records, results, reference), results
 
 
 def test_crps_of_a_normal_is_its_closed_form():
     """Gneiting, Raftery (2007), equation 21."""
     upload = table(0, n=400, k=2000)
-    crps = posteriors._row_scores(upload.data).crps
+    crps = posteriors.row_scores(upload.data).crps
     scale = upload.data.theta.std(0)
     z = upload.data.theta - upload.data.x
     exact = (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi)) / scale
@@ -61,13 +61,13 @@ def test_energy_score_of_one_parameter_is_the_crps_in_the_mean():
     rng = np.random.default_rng(0)
     draws = PosteriorTable(rng.standard_normal((3000, 1)), np.zeros((3000, 1)),
                   rng.standard_normal((3000, 8, 1)))  # fmt: skip
-    energy, crps = posteriors._row_scores(draws)
+    energy, crps = posteriors.row_scores(draws)
     assert abs(energy.mean() - crps.mean()) < 0.01
 
 
 def test_scores_are_unbiased_at_any_number_of_draws():
-    few = posteriors._row_scores(table(1, n=4000, k=2).data)
-    many = posteriors._row_scores(table(2, n=4000, k=64).data)
+    few = posteriors.row_scores(table(1, n=4000, k=2).data)
+    many = posteriors.row_scores(table(2, n=4000, k=64).data)
     for a, b in zip(few, many, strict=True):
         off = a - b
         error = off.std(0) / np.sqrt(len(off))
@@ -76,15 +76,15 @@ def test_scores_are_unbiased_at_any_number_of_draws():
 
 def test_chunks_do_not_change_scores(monkeypatch):
     draws = table(0).data
-    whole = posteriors._row_scores(draws)
-    monkeypatch.setattr(posteriors, "_CELLS", 100)
-    for a, b in zip(whole, posteriors._row_scores(draws), strict=True):
+    whole = posteriors.row_scores(draws)
+    monkeypatch.setattr(posteriors, "NUMBERS_AT_ONCE", 100)
+    for a, b in zip(whole, posteriors.row_scores(draws), strict=True):
         np.testing.assert_allclose(a, b)
 
 
 def test_one_draw_has_no_spread():
     with pytest.raises(ValueError, match="at least two draws"):
-        posteriors._row_scores(table(0, k=1).data)
+        posteriors.row_scores(table(0, k=1).data)
 
 
 def test_the_better_posterior_is_closer():
@@ -164,11 +164,11 @@ def test_unlike_simulations_are_not_compared():
 
 def test_the_task_keeps_every_row(tmp_path):
     store, upload = Store(tmp_path), table(0)
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     (task,) = posteriors.studies(upload)
     task.run(store, lambda fraction, live: None)
     stored = task.load(store)
-    energy = posteriors._row_scores(upload.data).energy
+    energy = posteriors.row_scores(upload.data).energy
     np.testing.assert_array_equal(stored.energy, energy)
     assert posteriors.studies(table(0, k=1)) == ()
 
@@ -214,7 +214,7 @@ def test_left_of_zero_is_nearer_the_truth():
 
 
 def ranked(*uploads):
-    return posteriors.ranking([posteriors._row_scores(upload.data) for upload in uploads])
+    return posteriors.ranking([posteriors.row_scores(upload.data) for upload in uploads])
 
 
 def test_the_nearest_is_said_with_its_lead():
@@ -258,7 +258,7 @@ def test_of_many_tables_the_nearest_three_are_quoted():
 
 
 def test_nothing_is_ranked_without_two_draws():
-    score = posteriors._row_scores(table(0).data)
+    score = posteriors.row_scores(table(0).data)
     assert posteriors.ranking([score, None]) is None
     assert posteriors.ranking([score]) is None
 
@@ -274,7 +274,7 @@ def test_a_nearest_among_equals_is_claimed_in_at_most_a_twentieth():
 
 def test_the_figure_has_a_row_for_each_the_nearest_first():
     ranking = ranked(table(0, shift=0.8), table(1), table(2))
-    drawing = draw.behind(ranking, ["<i>far", "near", "same"])
+    drawing = draw.energy_score_gaps(ranking, ["<i>far", "near", "same"])
     (points,) = [mark for mark in drawing.picture.marks if hasattr(mark, "right")]
     np.testing.assert_allclose(points.x, [ranking.behind[i].estimate for i in ranking.order])
     low, high = drawing.picture.x.limits

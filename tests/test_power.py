@@ -17,11 +17,13 @@ SCORE = LinearBoundary()
 
 def _pvalues(gamma, methods, design, score=SCORE):
     """(methods, trials) on the boundary benchmark."""
-    return np.array([t.pvalues for t in engine._run(Boundary(), gamma, score, methods, design)])
+    return np.array(
+        [t.pvalues for t in engine.run_trials(Boundary(), gamma, score, methods, design)]
+    )
 
 
 def _cells(benchmark, gamma, methods, design):
-    tallies = engine._run(benchmark, gamma, SCORE, methods, design)
+    tallies = engine.run_trials(benchmark, gamma, SCORE, methods, design)
     return [tally.cell(benchmark, method, gamma, 0.0, design)
             for tally, method in zip(tallies, methods, strict=True)]  # fmt: skip
 
@@ -45,7 +47,7 @@ def test_pooled_agrees_with_fresh(gamma):
 def test_c2st_and_multiple_share_nothing_between_trials():
     """Pooled and fresh are one protocol for them; each trial's draws are its own."""
     methods = (C2ST(), Multiple())
-    tested = engine._run(Boundary(), 0.0, SCORE, methods, TrialDesign(trials=40, n=100))
+    tested = engine.run_trials(Boundary(), 0.0, SCORE, methods, TrialDesign(trials=40, n=100))
     assert len(np.unique(tested[1].pvalues)) == 40
     assert [(tally.draws_p, tally.draws_q) for tally in tested] == [(4000, 4000)] * 2
 
@@ -67,14 +69,14 @@ def test_a_method_says_the_same_alone_and_beside_others():
 def test_trials_at_once_are_trials_one_by_one(method, monkeypatch):
     """To the last digits of a law, which depend on what is evaluated beside it."""
     design = TrialDesign(trials=7, n=40, k=9)
-    (together,) = engine._run(Boundary(), 0.25, SCORE, [method], design)
-    monkeypatch.setattr(engine, "_CHUNK", 1)
-    (alone,) = engine._run(Boundary(), 0.25, SCORE, [method], design)
+    (together,) = engine.run_trials(Boundary(), 0.25, SCORE, [method], design)
+    monkeypatch.setattr(engine, "TRIALS_PER_CHUNK", 1)
+    (alone,) = engine.run_trials(Boundary(), 0.25, SCORE, [method], design)
     np.testing.assert_array_equal(together.statistics, alone.statistics)
     np.testing.assert_allclose(together.pvalues, alone.pvalues, rtol=1e-12)
     # Where a test cannot be given many streams as one, it is run trial by trial.
     monkeypatch.setattr(engine, "Streams", lambda generators: rng.Streams([]))
-    (single,) = engine._run(Boundary(), 0.25, SCORE, [method], design)
+    (single,) = engine.run_trials(Boundary(), 0.25, SCORE, [method], design)
     np.testing.assert_array_equal(single.statistics, alone.statistics)
     np.testing.assert_allclose(single.pvalues, alone.pvalues, rtol=1e-12)
 
@@ -96,7 +98,9 @@ def test_streams_draw_for_each_row_from_its_own():
 
 def test_few_trials_still_rank_against_a_large_pool():
     """100 n calibration scores, however few trials: the level holds from the first refinement."""
-    (tested,) = engine._run(Boundary(), 0.0, SCORE, (Uniform(),), TrialDesign(trials=5, n=40))
+    (tested,) = engine.run_trials(
+        Boundary(), 0.0, SCORE, (Uniform(),), TrialDesign(trials=5, n=40)
+    )
     assert tested.draws_p == 100 * 40
 
 
@@ -144,4 +148,4 @@ def test_bad_designs_are_refused(bad):
 
 def test_a_learned_method_without_a_score_says_so():
     with pytest.raises(ValueError, match="trained classifier"):
-        engine._run(Boundary(), 0.5, None, (Multiple(),), TrialDesign(trials=1, n=10))
+        engine.run_trials(Boundary(), 0.5, None, (Multiple(),), TrialDesign(trials=1, n=10))

@@ -9,7 +9,7 @@ import pytest
 from validation_core import keys
 from validation_core.benchmarks import Gaussian, Tree
 from validation_core.cli import parser
-from validation_core.cli.power import _chosen_sweep, line
+from validation_core.cli.power import chosen_sweep, command_line
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Uniform
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
@@ -44,7 +44,7 @@ def test_a_comparison_is_whole(one):
     assert len(one.about) > 40
     labels = [method.label for method in one.sweep.methods]
     assert len(set(labels)) == len(labels)
-    assert keys.read(keys.text(one.sweep)) == one.sweep
+    assert keys.read(keys.canonical_text(one.sweep)) == one.sweep
     assert one.sweep.tasks
     assert one.sweep.design.trials in (100, 200, 1000)
 
@@ -63,12 +63,12 @@ def test_the_conformal_figure_has_the_budgets_of_table_1(name):
 
 
 def _parsed(text):
-    return _chosen_sweep(parser().parse_args(shlex.split(text)[3:]))
+    return chosen_sweep(parser().parse_args(shlex.split(text)[3:]))
 
 
 @pytest.mark.parametrize("one", ALL, ids=NAMES)
 def test_its_command_makes_it(one):
-    assert _parsed(line(one.sweep, one)) == one.sweep
+    assert _parsed(command_line(one.sweep, one)) == one.sweep
 
 
 @pytest.mark.parametrize("wanted", [
@@ -80,7 +80,7 @@ def test_its_command_makes_it(one):
           design=TrialDesign(seed=3, protocol="fresh")),
 ], ids=["tree", "degraded"])  # fmt: skip
 def test_the_command_of_ones_own(wanted):
-    assert _parsed(line(wanted)) == wanted
+    assert _parsed(command_line(wanted)) == wanted
 
 
 def test_sbc_is_silent_on_a_q_that_ignores_x():

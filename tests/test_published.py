@@ -39,14 +39,14 @@ def test_published_numbers_stand_beside_the_method_they_are_of(name, preset):
 @tables
 def test_tasks_can_be_sent_to_a_worker(name):
     for one in TABLES[name]():
-        assert all(keys.read(keys.text(task)) == task for task in one.sweep.tasks)
+        assert all(keys.read(keys.canonical_text(task)) == task for task in one.sweep.tasks)
 
 
 @pytest.mark.parametrize("tasks", [presets.tree_maps, presets.spiral_maps])
 def test_maps_can_be_sent_to_a_worker(tasks):
     found = tasks()
     assert len({task.key for task in found}) == len(found)
-    assert all(keys.read(keys.text(task)) == task for task in found)
+    assert all(keys.read(keys.canonical_text(task)) == task for task in found)
     gammas = [task.training.source.gamma for task in found]
     assert gammas == sorted(gammas)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import few_trials
 from validation_core import diagnosis, report
 from validation_core.diagnosis import learning, questions, tasks
-from validation_core.diagnosis.questions.sensitivity import _SensitivityStudy
+from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -33,11 +33,11 @@ def answered(tmp_path_factory):
     upload = Upload.of({"theta": theta, "x": x, "theta_q": q, "theta_names": np.array(NAMES),
                         "x_names": np.array(["left", "right"])})  # fmt: skip
     store, methods = Store(tmp_path_factory.mktemp("panels")), diagnosis.default_methods()
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     for task in tasks.tasks(upload, methods, 0):
         task.run(store, lambda fraction, live: None)
     for task in questions.studies(questions.QUESTIONS, upload, methods, 0):
-        if not (isinstance(task, _SensitivityStudy) and task.stage):
+        if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
     records, _ = tasks.records(store, upload, methods, 0)
     verdict = diagnosis.verdict(records, upload)

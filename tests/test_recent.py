@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("_idle")
 def _operated(monkeypatch):
     """A server for others, where each has his own tables."""
     monkeypatch.setenv("NPTLAB_ADMIN", "open sesame, please")
-    monkeypatch.setattr(visitors, "_state", visitors._State())
+    monkeypatch.setattr(visitors, "registry", visitors.VisitorRegistry())
 
 
 @pytest.fixture
@@ -62,12 +62,12 @@ def kept(digest):
 def test_the_table_goes_with_the_last_who_has_it(digest):
     for name in ("a", "b"):
         bring(name)
-    visitors._state.tables.clear()  # both have closed their pages
+    visitors.registry.tables.clear()  # both have closed their pages
     delete("a", digest)
     assert kept(digest)
     assert own("a") == []
     assert own("b") == ["table, 60 rows"]
-    assert tasks.table(services().store, digest).n == 60
+    assert tasks.load_upload(services().store, digest).n == 60
     delete("b", digest)
     assert not kept(digest)
     assert own("b") == []

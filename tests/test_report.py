@@ -99,7 +99,7 @@ def test_only_the_two_scripts_of_a_report_may_run():
     assert plotly == (drawings.resources.files("plotly") / "package_data/plotly.min.js").read_text(
         encoding="utf-8"
     )
-    assert policy.split() == [drawings._trusted(item).digest for item in (own[0], plotly)]
+    assert policy.split() == [drawings.trusted_script(item).digest for item in (own[0], plotly)]
     assert "unsafe-inline" not in policy
     assert "unsafe-eval" not in policy
 
@@ -227,7 +227,7 @@ def test_a_report_made_early_says_so():
 
 
 def same(figure):
-    fitted = drawings._fit([figure], 10**7)
+    fitted = drawings.fit_figures([figure], 10**7)
     (first,) = json.loads(unpacked(fitted.packed))
     assert fitted.said == ""
     return first
@@ -260,7 +260,7 @@ def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
     z = np.add.outer(np.arange(600.0), np.arange(900.0) / 1000)
     heat = {"type": "heatmap", "x": np.arange(900), "y": np.arange(600), "z": z}
     figure = go.Figure({"data": [trace, heat]})
-    fitted = drawings._fit([figure], 60_000)
+    fitted = drawings.fit_figures([figure], 60_000)
     assert len(fitted.packed) <= 60_000
     line, warm = json.loads(unpacked(fitted.packed))[0]["data"]
     remaining = len(line["x"])
@@ -277,7 +277,7 @@ def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
 
 
 def test_figures_that_never_fit_are_left_out_from_the_end():
-    fitted = drawings._fit([plotly.figure(cloud(200, seed)) for seed in range(50)], 20_000)
+    fitted = drawings.fit_figures([plotly.figure(cloud(200, seed)) for seed in range(50)], 20_000)
     assert len(fitted.packed) <= 20_000
     assert 0 < fitted.drawn < 50
     assert len(json.loads(unpacked(fitted.packed))) == fitted.drawn
@@ -383,7 +383,7 @@ def test_a_datatree_opens_again_with_the_ranks_that_were_tested():
 def test_ranks_without_sbc_are_ranks_too():
     upload = table(n=2000)
     result = diagnosed(upload, (QUICK,))
-    u = numbers._pit(result, upload)
+    u = numbers.pit_values(result, upload)
     assert u.shape == (2, 2000)
     assert ((u >= 0) & (u <= 1)).all()
     assert min(statistics.ks(item).pvalue for item in u) > 1e-4
@@ -414,7 +414,7 @@ def test_many_parameters_are_one_variable():
 @given(st.lists(st.text(max_size=90), min_size=1, max_size=6))
 @settings(max_examples=300, deadline=None)
 def test_every_variable_has_a_name_of_its_own(names):
-    variables = numbers._variables(names)
+    variables = numbers.netcdf_names(names)
     assert len(set(variables)) == len(names)
     assert all(re.fullmatch(r"\w{1,90}", name) for name in variables)
 

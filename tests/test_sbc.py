@@ -381,7 +381,7 @@ def test_option():
     assert SBC(quantities="products+marginals").label == "SBC marginals+products"
     assert SBC(quantities="products + marginals") == SBC(quantities="marginals+products+products")
     built = SBC(quantities=EVERYTHING)
-    assert keys.read(keys.text(built)) == built
+    assert keys.read(keys.canonical_text(built)) == built
     option = SBC.__dataclass_fields__["quantities"]
     assert option.metadata["choices"] == tuple(QUANTITIES)
     assert all(name in option.metadata["help"] for name in QUANTITIES)
@@ -409,10 +409,10 @@ def test_labels():
         *names, "|theta|²", "a × b", "a × c", "b × c", "log q",
     ]  # fmt: skip
     products = np.array([list(QUANTITIES).index("products")])
-    assert sbc._called_by(products, 3) == [
+    assert sbc.quantity_labels(products, 3) == [
         "theta 1 × theta 2", "theta 1 × theta 3", "theta 2 × theta 3",
     ]  # fmt: skip
-    assert sbc._called_by(products, 2) == ["quantity 1", "quantity 2"]
+    assert sbc.quantity_labels(products, 2) == ["quantity 1", "quantity 2"]
 
 
 # Histogram
@@ -539,7 +539,7 @@ def test_rooms_hold_for_all_quantities_together():
     below, above = statistics.ecdf_band(n, 1 - 0.05 / s)
     lines = statistics.ecdf_difference(u)
     assert ((lines < below - 1e-12) | (lines > above + 1e-12)).any((1, 2)).sum() <= most
-    ranked = sbc._worst_first(u[0], "abcde", np.ones(s))
+    ranked = sbc.worst_quantities(u[0], "abcde", np.ones(s))
     assert ranked.level == pytest.approx(0.99)
 
 

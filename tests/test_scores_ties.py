@@ -8,7 +8,7 @@ from validation_core import scores
 from validation_core.methods.within_x import WithinX
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores.classifier import Classifier, _learn
+from validation_core.scores.classifier import Classifier, train_classifier
 from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.statistics import binomial_bounds
 from validation_core.types import Joint, PosteriorTable, TableScores
@@ -40,7 +40,7 @@ def trained(request):
     rows = [Joint(drawn(request.param, rng, (300,)), rng.standard_normal((300, 2)))
             for _ in range(4)]  # fmt: skip
     recipe = Classifier(train=300, epochs=3, hidden=48)
-    return request.param, _learn(TrainingSet(*rows), recipe, seed=1)
+    return request.param, train_classifier(TrainingSet(*rows), recipe, seed=1)
 
 
 def test_a_truth_that_is_a_draw_has_its_score(trained):

@@ -18,14 +18,14 @@ from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.diagnosis.questions.sensitivity.search import (
-    _crossing,
-    _informative,
-    _PowerExperiment,
-    _SearchCurve,
-    _smallest_of,
-    _verdicts,
+    PowerExperiment,
+    SearchCurve,
+    informative_points,
+    power_crossing,
+    smallest_detectable_size,
+    verdict_rejections,
 )
-from validation_core.diagnosis.verdict import _by_ranks
+from validation_core.diagnosis.verdict import detectable_shift_by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -75,7 +75,7 @@ def made(n=100, k=10, d=2, seed=0):
 
 
 def run(upload, store, methods=None, injections=DEFAULT, stages=(0, 1, 2), seed=0):
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     methods = methods or diagnosis.default_methods()
     found = []
     for task in QUESTION.studies(upload, methods, seed, injections):
@@ -89,7 +89,9 @@ def run(upload, store, methods=None, injections=DEFAULT, stages=(0, 1, 2), seed=
 def test_bias_by_sbc_is_what_the_closed_simulation_says(n, k, store):
     found = run(made(n, k, d=1), store, (SBC(),), ("bias",), stages=(0,))
     (one,) = found.injections
-    assert one.smallest.estimate == pytest.approx(_by_ranks(n, k - 1, 0.05), rel=0.12)
+    assert one.smallest.estimate == pytest.approx(
+        detectable_shift_by_ranks(n, k - 1, 0.05), rel=0.12
+    )
     assert one.smallest.low < one.smallest.estimate < one.smallest.high
 
 
@@ -109,12 +111,15 @@ def test_rows_for_half_of_a_bias_are_four_times_as_many(store):
 def test_no_defect_is_found_at_the_level(name):
     """At the strength that changes nothing all tests keep their level, networks included."""
     upload, methods = made(100, 12), (SBC(), TARP(), WithinX(), Multiple(), C2ST())
-    experiment = _PowerExperiment(upload, INJECTIONS[name], methods, 0)
+    experiment = PowerExperiment(upload, INJECTIONS[name], methods, 0)
     zero = 1.0 if INJECTIONS[name].strengths[0] >= 1 else 0.0
-    curve = _SearchCurve(experiment, len(methods), 0.05)
+    curve = SearchCurve(experiment, len(methods), 0.05)
     curve.evaluate(zero, methods, experiment.batches)
     p = curve.pvalues_at[zero]
-    assert _verdicts(p, methods, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    assert (
+        verdict_rejections(p, methods, 5, 0.05).sum()
+        <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    )
     rejected = (p <= 0.05).sum(1)
     assert (rejected <= binom.isf(1e-4, 200, 0.06)).all()
 
@@ -394,21 +399,21 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
 
 
 def test_a_falling_curve_is_pooled_and_interpolated():
-    assert _crossing([1, 2, 4], [0.2, 0.8, 1.0], [1, 1, 1]) == pytest.approx(2)
-    assert _crossing([1, 4], [0.6, 1.0], [1, 1]) == pytest.approx(2)
+    assert power_crossing([1, 2, 4], [0.2, 0.8, 1.0], [1, 1, 1]) == pytest.approx(2)
+    assert power_crossing([1, 4], [0.6, 1.0], [1, 1]) == pytest.approx(2)
     # 0.9 and 0.5 are one level, 0.7: the crossing lies beyond both.
-    assert _crossing([1, 2, 4, 8], [0.1, 0.9, 0.5, 1.0], [1, 1, 1, 1]) > 4
-    assert _crossing([1, 2], [0.9, 1.0], [1, 1]) == 1
-    assert _crossing([1, 2], [0.1, 0.7], [1, 1]) is None
-    assert _crossing([], [], []) is None
+    assert power_crossing([1, 2, 4, 8], [0.1, 0.9, 0.5, 1.0], [1, 1, 1, 1]) > 4
+    assert power_crossing([1, 2], [0.9, 1.0], [1, 1]) == 1
+    assert power_crossing([1, 2], [0.1, 0.7], [1, 1]) is None
+    assert power_crossing([], [], []) is None
 
 
 def test_the_smallest_size_has_an_interval():
-    found = _smallest_of([1, 2, 4, 8], [10, 100, 180, 200], [200] * 4)
+    found = smallest_detectable_size([1, 2, 4, 8], [10, 100, 180, 200], [200] * 4)
     assert found.low < found.size < found.high
-    assert _smallest_of([1, 2], [200, 200], [200, 200]) == (1, None, 1)
-    assert _smallest_of([1, 2], [10, 20], [200, 200]) == (None, None, None)
-    few = _smallest_of([1, 2, 4], [1, 8, 9], [10, 10, 10])
+    assert smallest_detectable_size([1, 2], [200, 200], [200, 200]) == (1, None, 1)
+    assert smallest_detectable_size([1, 2], [10, 20], [200, 200]) == (None, None, None)
+    few = smallest_detectable_size([1, 2, 4], [1, 8, 9], [10, 10, 10])
     assert few.high is None
 
 
@@ -419,7 +424,7 @@ def test_the_interval_of_the_smallest_size_holds_it():
     power = 1 / (1 + np.exp(-4 * np.log(sizes / 0.4)))
     true = 0.4 * 4 ** (1 / 4)
     counts = rng.binomial(200, power, size=(400, 9))
-    found = [_smallest_of(sizes, count, np.full(9, 200)) for count in counts]
+    found = [smallest_detectable_size(sizes, count, np.full(9, 200)) for count in counts]
     held = sum(one.low <= true <= one.high for one in found)
     assert held >= binom.ppf(1e-3, 400, 0.95)
     assert np.median([one.size for one in found]) == pytest.approx(true, rel=0.03)
@@ -428,7 +433,12 @@ def test_the_interval_of_the_smallest_size_holds_it():
 def test_points_with_fewer_tests_do_not_pull_a_curve_down():
     # Ranks alone at .3, networks as well at .2 and .4.
     np.testing.assert_array_equal(
-        _informative([1, 2, 1, 2, 1], [0.1, 0.5, 0.2, 0.9, 0.95]), [True, True, False, True, True]
+        informative_points([1, 2, 1, 2, 1], [0.1, 0.5, 0.2, 0.9, 0.95]),
+        [True, True, False, True, True],
     )
-    np.testing.assert_array_equal(_informative([1, 2, 1], [0.1, 0.9, 0.5]), [True, True, False])
-    np.testing.assert_array_equal(_informative([1, 1, 1], [0.5, 0.4, 1.0]), [True, True, True])
+    np.testing.assert_array_equal(
+        informative_points([1, 2, 1], [0.1, 0.9, 0.5]), [True, True, False]
+    )
+    np.testing.assert_array_equal(
+        informative_points([1, 1, 1], [0.5, 0.4, 1.0]), [True, True, True]
+    )

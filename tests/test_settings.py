@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.server import free_port
-from tests.test_docs import SETTING, _rows, _sources
+from tests.test_docs import SETTING, readme_table_rows, source_files
 from validation_core import settings
 from validation_core.cli import main
 from validation_core.settings import SETTINGS
@@ -94,7 +94,7 @@ def test_nobody_else_reads_the_environment_for_a_setting():
     """Another reader would have another opinion of what it may say."""
     readers = {
         str(path.relative_to(ROOT))
-        for path in _sources()
+        for path in source_files()
         if "tests" not in path.relative_to(ROOT).parts
         for line in path.read_text("utf-8").splitlines()
         if ("os.environ" in line or "getenv" in line) and SETTING.search(line)
@@ -104,12 +104,14 @@ def test_nobody_else_reads_the_environment_for_a_setting():
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_the_readme_says_of_each_what_the_program_does(setting):
-    (words,) = [cells[1] for cells in _rows("Settings") if f"`{setting.name}`" in cells[0]]
+    (words,) = [
+        cells[1] for cells in readme_table_rows("Settings") if f"`{setting.name}`" in cells[0]
+    ]
     assert setting.about in words
 
 
 def test_the_readme_knows_no_other_but_those_of_the_tests():
-    named = {name for cells in _rows("Settings") for name in SETTING.findall(cells[0])}
+    named = {name for cells in readme_table_rows("Settings") for name in SETTING.findall(cells[0])}
     own = {"NPTLAB_PEERS", "NPTLAB_CHROMIUM"}
     assert named == {setting.name for setting in SETTINGS} | own
 

@@ -9,13 +9,13 @@ from scipy.special import logsumexp
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational
 from validation_core.bayes.model import log_joint
-from validation_core.bayes.models import _Concrete
+from validation_core.bayes.models import Concrete
 from validation_core.engine import Engine
-from validation_core.engine.job import _SerialExecutor
+from validation_core.engine.job import SerialExecutor
 from validation_core.simulations import FOUR, GRID, MS, InferenceRun, Plan, collect, curves, figure
-from validation_core.simulations import tested as made_for  # pytest collects test*
+from validation_core.simulations import importance_sample_size as made_for  # pytest collects test*
 from validation_core.simulations.curves import figure_rows, rows
-from validation_core.simulations.runs import _price, _summary, trained
+from validation_core.simulations.runs import relative_cost, summarise_terms, trained
 from validation_core.store import Store
 
 HEART, EXACT = HeartTransplants(), ALGORITHMS["exact"]
@@ -126,7 +126,7 @@ def test_the_engine_climbs_once_for_both(store, monkeypatch):
 
     monkeypatch.setattr(Laplace, "both", counted)
     wanted = plan(inferences=(Laplace(adjusted=True), Laplace()))
-    engine = Engine(store, _SerialExecutor())
+    engine = Engine(store, SerialExecutor())
     job = engine.submit(wanted.runs(), "test")
     assert job.snapshot().state == "done"
     engine.close()
@@ -190,9 +190,9 @@ def test_data_sets_without_q_are_counted_and_leave_a_gap(store):
     assert 0 < terms.failures[0] <= 20
     lacking = np.isnan(terms.d[0]).all(0)
     assert lacking.sum() == terms.failures[0]
-    message = _summary(terms.d)
+    message = summarise_terms(terms.d)
     assert all(np.isnan(values).all() for values in message)
-    (curve,) = curves._along_iterations(wanted, {(0, 0): terms}, 0)
+    (curve,) = curves.curves_along_iterations(wanted, {(0, 0): terms}, 0)
     assert curve.gap.tolist() == [True]
     (row,) = rows(wanted, {(0, 0): terms})
     assert row["skl"] is None
@@ -203,7 +203,7 @@ def test_summary_is_the_normal_interval_and_more():
     d = np.random.default_rng(0).exponential(size=(2, 3, 50))
     d[1, 2, 7] = np.nan
     d[0, 0, 7] = np.inf
-    message = _summary(d)
+    message = summarise_terms(d)
     mean, reach = d[0, 1].mean(), 1.959964 * d[0, 1].std(ddof=1) / np.sqrt(50)
     values = [float(each[0, 1]) for each in message]
     ordered = np.sort(d[0, 1])
@@ -214,11 +214,11 @@ def test_summary_is_the_normal_interval_and_more():
         assert np.isnan(each[1, 2])
         assert np.isnan(each[0, 0])
         assert np.isfinite(each).sum() == 4
-    assert _summary(d[0, 1]).mean.shape == ()
+    assert summarise_terms(d[0, 1]).mean.shape == ()
 
 
 def test_the_exact_posterior_has_no_divergence(store):
-    wanted = plan(models=(HEART, _Concrete()), inferences=(EXACT,), iterations=(1,), datasets=3)
+    wanted = plan(models=(HEART, Concrete()), inferences=(EXACT,), iterations=(1,), datasets=3)
     for item in wanted.runs():
         run(item, store)
     for terms in collect(wanted, store).values():
@@ -236,7 +236,7 @@ def test_heart_comes_first_and_no_long_run_last():
     assert all(isinstance(item.model, HeartTransplants) for item in order[:hearts])
     short = [item for item in order[hearts:] if item.iterations <= 300]
     assert list(order[hearts : hearts + len(short)]) == short
-    prices = [_price(item.model, item.inference, item.iterations) for item in order[-30:]]
+    prices = [relative_cost(item.model, item.inference, item.iterations) for item in order[-30:]]
     assert prices == sorted(prices, reverse=True)
     assert prices[0] > 20 * prices[-1]
 
@@ -291,7 +291,7 @@ def third(store):
 
 def test_figure_3_sets_training_beside_weighting(third):
     wanted, result = third
-    own, weighted = curves._trained_with_m(wanted, result, 0, 10)
+    own, weighted = curves.curves_trained_with_m(wanted, result, 0, 10)
     assert own.x.tolist() == weighted.x.tolist() == [1, 2, 5]
     assert own.found.mean[0] == weighted.found.mean[0]
     for place, inference in enumerate(wanted.inferences):

@@ -11,11 +11,11 @@ from validation_core.simulations import MS, Plan, Terms
 from validation_core.simulations import curves as divergence
 from validation_core.simulations.curves import (
     SCALE,
-    _against_iterations_figure,
-    _DivergenceCurve,
-    _Subplot,
+    DivergenceCurve,
+    Subplot,
+    against_iterations_figure,
 )
-from validation_core.simulations.runs import _TermSummary
+from validation_core.simulations.runs import TermSummary
 
 X = np.array([10.0, 100, 1000])
 NAN = np.nan
@@ -27,13 +27,13 @@ def curve(median, low=None, high=None, mean=None, name="laplace", label="Laplace
     low = median * 0.8 if low is None else np.asarray(low, float)
     high = median * 1.2 if high is None else np.asarray(high, float)
     mean = median * 1.1 if mean is None else np.asarray(mean, float)
-    summary = _TermSummary(mean, mean - 7, mean + 7, median, low, high, mean * 9, mean)
-    return _DivergenceCurve(name, label, np.asarray(x, float), summary, np.ones(len(x), bool),
+    summary = TermSummary(mean, mean - 7, mean + 7, median, low, high, mean * 9, mean)
+    return DivergenceCurve(name, label, np.asarray(x, float), summary, np.ones(len(x), bool),
                  np.asarray(failures), 100)  # fmt: skip
 
 
 def drawn(*curves, title="Heart"):
-    return _against_iterations_figure([_Subplot(title, curves)])
+    return against_iterations_figure([Subplot(title, curves)])
 
 
 def nats(places):
@@ -189,10 +189,10 @@ def test_lines_at_one_place_stand_beside_one_another():
 
 def test_five_panels_have_axes_of_their_own_and_one_legend():
     panels = [
-        _Subplot(f"Model {i}", [curve([10.0**i, 20, 4]), curve([5, 5, 5], name="vi", label="VI")])
+        Subplot(f"Model {i}", [curve([10.0**i, 20, 4]), curve([5, 5, 5], name="vi", label="VI")])
         for i in range(5)
     ]
-    figure = _against_iterations_figure(panels).figure
+    figure = against_iterations_figure(panels).figure
     go.Figure(figure.to_dict())
     axes = {trace.xaxis for trace in figure.data}
     assert axes == {"x", "x2", "x3", "x4", "x5"}

@@ -77,7 +77,7 @@ def test_it_is_a_task_of_the_engine(store):
     task = ClassifierDivergence(of=_run("heart_transplants", "laplace", 100), rows=40)
     assert task.load(store) is None
     assert not task.done(store)
-    assert keys.read(keys.text(task)) == task
+    assert keys.read(keys.canonical_text(task)) == task
     assert task.needs == {keys.key(task.training)}
     longer = ClassifierDivergence(of=_run("heart_transplants", "laplace", 101), rows=40)
     assert len({task.key, longer.key, ClassifierDivergence(of=task.of, rows=41).key}) == 3

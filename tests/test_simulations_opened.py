@@ -19,8 +19,8 @@ from validation_core.simulations.terms import (
     BINS,
     FLIPS,
     PosteriorDraws,
-    _counts,
-    _SymlogScale,
+    SymlogScale,
+    histogram_on_scale,
     scale,
     spread,
 )
@@ -72,7 +72,7 @@ def quadrature(one, i):
 
     skl = over(lambda x: (p.pdf(x) - q.pdf(x)) * (p.logpdf(x) - q.logpdf(x)))
     distance = over(lambda x: abs(p.pdf(x) - q.pdf(x))) / 2
-    low, high = q.interval(terms._LEVEL)
+    low, high = q.interval(terms.INTERVAL_LEVEL)
     return skl, distance, 1 - (p.cdf(high) - p.cdf(low))
 
 
@@ -80,7 +80,11 @@ def quadrature(one, i):
 @pytest.mark.parametrize("kind", ["shifted", "narrow", "wide"])
 def test_closed_forms_against_quadrature(kind, i):
     grid = terms.NATS
-    one = terms._shifted(grid) if kind == "shifted" else terms._scaled(grid, kind)
+    one = (
+        terms.shifted_normal_pair(grid)
+        if kind == "shifted"
+        else terms.scaled_normal_pair(grid, kind)
+    )
     skl, distance, misses = quadrature(one, i)
     assert skl == pytest.approx(grid[i], rel=1e-6)
     assert one.distance[i] == pytest.approx(distance, abs=1e-6)
@@ -91,7 +95,11 @@ def test_closed_forms_against_quadrature(kind, i):
 @pytest.mark.parametrize("kind", ["shifted", "narrow", "wide"])
 def test_the_best_classifier_by_simulation(kind):
     """AUC of the log ratio, within five standard errors of 400,000 pairs."""
-    one = terms._shifted(0.7) if kind == "shifted" else terms._scaled(0.7, kind)
+    one = (
+        terms.shifted_normal_pair(0.7)
+        if kind == "shifted"
+        else terms.scaled_normal_pair(0.7, kind)
+    )
     rng = np.random.default_rng(3)
     q = norm(one.mean, one.sd)
     x = rng.standard_normal(400_000), one.mean + one.sd * rng.standard_normal(400_000)
@@ -100,15 +108,19 @@ def test_the_best_classifier_by_simulation(kind):
 
 
 def test_no_divergence_is_no_difference():
-    for one in (terms._shifted(0.0), terms._scaled(0.0), terms._scaled(0.0, "wide")):
+    for one in (
+        terms.shifted_normal_pair(0.0),
+        terms.scaled_normal_pair(0.0),
+        terms.scaled_normal_pair(0.0, "wide"),
+    ):
         assert (one.mean, one.sd) == (0, 1)
         assert (float(one.auc), float(one.accuracy), float(one.distance)) == (0.5, 0.5, 0)
-        assert float(one.misses) == pytest.approx(1 - terms._LEVEL)
+        assert float(one.misses) == pytest.approx(1 - terms.INTERVAL_LEVEL)
 
 
 def test_a_divergence_below_0_is_refused():
     with pytest.raises(ValueError, match=r"0 or more nats; got -0.1"):
-        terms._shifted([0.2, -0.1])
+        terms.shifted_normal_pair([0.2, -0.1])
 
 
 @pytest.mark.parametrize(
@@ -172,7 +184,7 @@ def test_a_histogram_holds_heavy_tails_whole():
     d = np.random.default_rng(0).standard_t(1, (3, 200)) * [[1], [1e-2], [1e-2]]
     d[0, 7], d[2, 9] = 1e10, -3e4
     axis = scale(d)
-    edges, heights = _counts(d, axis)
+    edges, heights = histogram_on_scale(d, axis)
     np.testing.assert_array_equal(heights.sum(1), 200)
     assert np.abs(edges).min() == 0
     np.testing.assert_allclose(np.diff(edges), edges[1] - edges[0])
@@ -183,7 +195,7 @@ def test_a_histogram_holds_heavy_tails_whole():
 
 
 def test_all_terms_0_still_have_an_axis():
-    edges, heights = _counts(np.zeros((2, 5)), scale(np.zeros((2, 5))))
+    edges, heights = histogram_on_scale(np.zeros((2, 5)), scale(np.zeros((2, 5))))
     assert heights.max() == 5
     assert edges[0] < 0 < edges[-1]
 
@@ -192,7 +204,7 @@ def test_all_terms_0_still_have_an_axis():
     ("low", "high"), [(-3, 1e10), (-1e-9, 0.5), (-2e3, 2e3), (0, 0), (-1e12, -5), (3, 40)]
 )
 def test_ticks_are_powers_of_ten_that_keep_apart(low, high):
-    axis = _SymlogScale(0.01)
+    axis = SymlogScale(0.01)
     nats = axis.ticks(low, high)
     assert 0 in nats
     assert (np.diff(nats) > 0).all()
@@ -292,7 +304,7 @@ def test_ellipses_hold_their_share():
     mean = rng.standard_normal((4, 3))
     rows, middle = scale_[:, [2, 0]], mean[:, [2, 0]]
     for share in (0.5, 0.9):
-        outline = terms._ellipses(middle, rows, share)
+        outline = terms.normal_ellipses(middle, rows, share)
         covariance = rows @ rows.swapaxes(1, 2)
         off = outline - middle[:, None]
         squared = np.einsum("vli,vij,vlj->vl", off, np.linalg.inv(covariance), off)
@@ -302,7 +314,7 @@ def test_ellipses_hold_their_share():
 
 def test_without_q_there_is_no_ellipse():
     mean, rows = np.zeros((2, 2)), np.stack([np.eye(2), np.full((2, 2), np.nan)])
-    outline = terms._ellipses(mean, rows, 0.9)
+    outline = terms.normal_ellipses(mean, rows, 0.9)
     assert np.isfinite(outline[0]).all()
     assert np.isnan(outline[1]).all()
 
@@ -311,7 +323,7 @@ def test_a_frame_holds_every_point():
     rng = stream(0, "frame")
     parts = [rng.standard_normal((5, 20, 2)), 3 + rng.standard_normal((5, 1, 2))]
     parts[0][2] = np.nan
-    centre, half = terms._frame(parts)
+    centre, half = terms.bounding_boxes(parts)
     every = (np.concatenate(parts, 1) - centre[:, None]) / half[:, None]
     assert np.nanmax(np.abs(every)) <= 1
     assert np.nanmax(np.abs(every), 1).min() > 0.9 or half[2].max() < 1e-6
@@ -321,7 +333,7 @@ def test_a_frame_holds_every_point():
 def test_ticks_are_round_and_inside():
     rng = np.random.default_rng(1)
     for low, width in zip(rng.normal(0, 100, 500), 10 ** rng.uniform(-3, 5, 500), strict=True):
-        values = terms._ticks(low, low + width)
+        values = terms.round_ticks(low, low + width)
         assert 2 <= len(values) <= 4
         assert values[0] >= low - 1e-9 * width
         assert values[-1] <= low + width * (1 + 1e-9)

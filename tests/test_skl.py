@@ -47,7 +47,7 @@ def given(**more):
 
 
 def run(upload, methods, seed=0, store=None):
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     for task in tasks.tasks(upload, methods, seed):
         task.run(store, lambda fraction, live: None)
     records, pending = tasks.records(store, upload, methods, seed)
@@ -112,7 +112,7 @@ def test_the_benchmarks_ratio_is_read_and_gives_the_known_divergence():
     """Boundary at gamma: N(0, 1) against N(gamma, 1), gamma^2 nats."""
     gamma = 0.5
     design = trials.TrialDesign(n=2000, k=20, seed=1)
-    outcome, _ = trials._one(Boundary(), gamma, None, SKL(), design, 0)
+    outcome, _ = trials.run_trial(Boundary(), gamma, None, SKL(), design, 0)
     error = (float(outcome.arrays["ci_high"]) - float(outcome.arrays["ci_low"])) / 3.92
     assert abs(float(outcome.statistic) - gamma**2) < 4 * error
     assert float(outcome.pvalue) == 1 / 2000
@@ -125,7 +125,7 @@ def test_a_benchmark_may_give_the_joint_ratio_instead():
 
     gamma = Gaussian().gammas[-1]
     design = trials.TrialDesign(n=100, k=5, seed=2)
-    plain, joint = (trials._one(kind(), gamma, None, SKL(), design, 0)[0]
+    plain, joint = (trials.run_trial(kind(), gamma, None, SKL(), design, 0)[0]
                     for kind in (Gaussian, Joint))  # fmt: skip
     assert float(joint.statistic) == pytest.approx(float(plain.statistic))
     assert float(joint.pvalue) == float(plain.pvalue)
@@ -133,7 +133,7 @@ def test_a_benchmark_may_give_the_joint_ratio_instead():
 
 def test_a_benchmark_without_densities_is_refused():
     with pytest.raises(ValueError, match="does not know it at gamma"):
-        trials._score_of(SKL(), Spiral(), Spiral().gammas[0], None)
+        trials.score_read_by(SKL(), Spiral(), Spiral().gammas[0], None)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -145,7 +145,7 @@ def test_power_where_the_ratio_is_known_and_gamma_large(name):
     if probe is None:
         pytest.skip("its densities are not known")
     design = trials.TrialDesign(n=50, k=10, seed=3)
-    (last,) = trials._run(made, gamma, None, [SKL(relabelings=99)], design, range(5))
+    (last,) = trials.run_trials(made, gamma, None, [SKL(relabelings=99)], design, range(5))
     assert (last.pvalues <= 0.05).mean() >= 0.8
 
 
@@ -235,7 +235,7 @@ def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, st
         if status == "ran":
             assert record.effect.numbers["infinite"] == rows
             assert record.effect.numbers["k"] == 180
-            d = nats._differences(*(whole[one][rows:] for one in quantities.NAMES))
+            d = nats.log_ratio_differences(*(whole[one][rows:] for one in quantities.NAMES))
             assert record.statistic == pytest.approx(d.mean())
             assert any("In 20 of 200 rows" in one for one in diagnosis.findings(record))
         else:
@@ -301,7 +301,7 @@ def test_a_heavy_tail_is_warned_of(reference, store):
 
 def test_what_is_made_of_a_tables_draws_leaves_it_out_and_says_so(store):
     upload = Upload.of(arrays(n=60, k=10))
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     asked = [SBC(), SKL()]
     (task,) = by_name("checker").studies(upload, asked, 0)
     task.run(store, lambda fraction, live: None)

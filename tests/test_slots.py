@@ -9,12 +9,12 @@ from tests.conftest import in_turn
 from validation_core import diagnosis, keys, models, sampling, scores, statistics
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.in_theta import _HeldNats
+from validation_core.diagnosis.questions.in_theta import HeldOutNats
 from validation_core.methods import DC
 from validation_core.rng import stream
 from validation_core.scores import slots, slots_training
 from validation_core.scores.slots import Slots
-from validation_core.scores.slots_training import _tied
+from validation_core.scores.slots_training import equalise_tied_slots
 from validation_core.statistics import slots as divergences
 from validation_core.store import Store
 from validation_core.sweep import costs
@@ -62,7 +62,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
     rng = stream(0, "among", p)
     z = rng.standard_normal((p, 4, k + 1)) * 3 + 5
     z[0, :, 2] += 30  # far out: its own share of the scatter is large
-    alone, white, norm = slots._among(z, k + 1)
+    alone, white, norm = slots.standardise_among_others(z, k + 1)
     share = max(1e-4, 0.5 * min(1.0, p / k) ** 2)
     for row in range(4):
         scatter = np.diag(np.square(z[:, row] - z[:, row].mean(1, keepdims=True)).sum(1))
@@ -82,7 +82,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
 def test_neighbours_are_others():
     rng = stream(0, "near")
     z = rng.standard_normal((2, 3, 30))
-    near = slots._near(z, 9, 21)
+    near = slots.neighbour_log_distances(z, 9, 21)
     unit = (z - z.mean(2, keepdims=True)) / z.std(2, keepdims=True)
     for row in range(3):
         for slot in range(9):
@@ -111,7 +111,7 @@ def test_pieces_of_a_table_are_scored_alike(monkeypatch):
     trained = _learnt(_quick(100, 40), normals(100, 40, correlation=0.5))
     table = normals(60, 40, seed=2)
     whole = scores.apply(trained.at(), table)
-    monkeypatch.setattr(slots, "_NUMBERS", 700)
+    monkeypatch.setattr(slots, "NUMBERS_AT_ONCE", 700)
     view = sampling.lent(normals(60, 40, seed=2), np.arange(60))
     parts = scores.apply(trained.at(), view)
     np.testing.assert_allclose(parts.draws, whole.draws, atol=1e-9)
@@ -130,18 +130,18 @@ def test_equal_slots_have_equal_scores_to_the_bit():
 
 def test_ties_take_one_score():
     theta = np.array([[[1.0, 2], [1, 3], [1, 2], [0, 2]], [[5, 5], [4, 4], [3, 3], [2, 2]]])
-    result = _tied(np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]]), theta)
+    result = equalise_tied_slots(np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]]), theta)
     np.testing.assert_array_equal(result, [[1, 2, 1, 4], [5, 6, 7, 8]])
 
 
 def test_many_parameters_keep_those_that_are_off():
     table = normals(60, 20, d=50)
     table.theta[:, 41] += 2
-    frame = slots._fit(table, whole=21, context=21)
+    frame = slots.fit_slot_features(table, whole=21, context=21)
     assert len(frame.parameters) == 32
     assert 41 in frame.parameters
     wide = PosteriorTable(table.theta, stream(0).standard_normal((60, 90)), table.q)
-    observed = slots._fit(wide, whole=21, context=21)(wide, 4)
+    observed = slots.fit_slot_features(wide, whole=21, context=21)(wide, 4)
     assert observed.own.shape[1:] == (60, 5)
     assert observed.x.shape == (20, 60)
 
@@ -149,7 +149,7 @@ def test_many_parameters_keep_those_that_are_off():
 @pytest.mark.parametrize("d", [1, 2, 6, 9, 14])
 def test_chances_belong_to_features(d):
     table = normals(40, 20, d=d)
-    frame = slots._fit(table, whole=21, context=21)
+    frame = slots.fit_slot_features(table, whole=21, context=21)
     chance = frame.chance(21)
     assert len(chance) == len(frame(table, 5).rows())
     assert chance.sum() == pytest.approx(1)
@@ -167,9 +167,9 @@ def _two_classes(n=4000, seed=0):
 
 def test_a_forest_answers_as_its_nodes_say():
     columns, truth = _two_classes()
-    how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    grown = [slots_training._grow(columns, truth, how, stream(i)) for i in range(5)]
-    forest = slots_training._Forest.of(grown)
+    how = slots_training.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    grown = [slots_training.grow_tree(columns, truth, how, stream(i)) for i in range(5)]
+    forest = slots_training.Forest.of(grown)
     answers = forest(np.ascontiguousarray(columns.T))
     expected = np.zeros(50)
     for tree in grown:
@@ -183,9 +183,9 @@ def test_a_forest_answers_as_its_nodes_say():
 
 def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
     columns, truth = _two_classes()
-    how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    tree = slots_training._grow(columns, truth, how, stream(0))
-    forest = slots_training._Forest.of([tree])
+    how = slots_training.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    tree = slots_training.grow_tree(columns, truth, how, stream(0))
+    forest = slots_training.Forest.of([tree])
     text = replace(forest, value=np.arange(len(tree.value), dtype=np.float32))
     leaf, inverse = np.unique(text(np.ascontiguousarray(columns.T)), return_inverse=True)
     values = tree.value[leaf.astype(int)]
@@ -200,9 +200,9 @@ def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
 
 def test_trees_see_what_no_single_coordinate_shows():
     columns, truth = _two_classes()
-    how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    forest = slots_training._Forest.of(
-        [slots_training._grow(columns, truth, how, stream(i)) for i in range(20)]
+    how = slots_training.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    forest = slots_training.Forest.of(
+        [slots_training.grow_tree(columns, truth, how, stream(i)) for i in range(20)]
     )
     fresh, label = _two_classes(seed=1)
     answers = forest(np.ascontiguousarray(fresh.T))
@@ -328,13 +328,13 @@ def _upload(n=120, k=40, d=3, correlation=0.5):
 
 def test_a_store_keeps_it_and_gives_the_same_scores(tmp_path):
     upload, store = _upload(), Store(tmp_path)
-    tasks.keep(store, upload)
-    training = tasks._slot_training(upload, 3)
+    tasks.save_upload(store, upload)
+    training = tasks.slot_score_training(upload, 3)
     assert "within x" in training.label
     first = models.trained(store, training)
     again = models.trained(Store(tmp_path), training)
-    assert keys.read(keys.text(training)) == training
-    held_out = sampling.lent(upload.data, learning._kept(upload, 3))
+    assert keys.read(keys.canonical_text(training)) == training
+    held_out = sampling.lent(upload.data, learning.held_out_rows(upload, 3))
     mine, theirs = (scores.apply(item.at(), held_out) for item in (first, again))
     np.testing.assert_array_equal(mine.draws, theirs.draws)
     np.testing.assert_array_equal(mine.truth, theirs.truth)
@@ -346,18 +346,18 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
     sides = (Joint(rng.standard_normal((90, 2)), np.zeros((90, 0))) for _ in range(2))
     two = Upload.of({name: side.theta for name, side in zip("pq", sides, strict=True)})
     assert isinstance(two.data, TwoSamples)
-    assert "two samples p and q have no x" in learning._within(two)
-    assert "needs at least 50; got 49" in learning._within(_upload(n=49))
-    assert "at least 8 others at its x; got 7" in learning._within(_upload(k=7))
-    assert learning._within(_upload(n=50, k=8)) is None
+    assert "two samples p and q have no x" in learning.slots_obstacle(two)
+    assert "needs at least 50; got 49" in learning.slots_obstacle(_upload(n=49))
+    assert "at least 8 others at its x; got 7" in learning.slots_obstacle(_upload(k=7))
+    assert learning.slots_obstacle(_upload(n=50, k=8)) is None
     learnt = models.trained(Store(tmp_path), _trained(_upload(n=50, k=8)))
     assert np.isfinite(learnt.summary["divergence"])
 
 
 def _trained(upload):
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     _kept.append(upload)
-    return tasks._slot_training(upload, 0)
+    return tasks.slot_score_training(upload, 0)
 
 
 _kept = []
@@ -373,15 +373,15 @@ def test_long_tables_learn_from_fewer_draws():
     assert long.n == 3000
     assert long.m < 15
     assert long.scored == 16
-    few, many = (costs._within(_upload(n=n, k=20)).training for n in (100, 1000))
+    few, many = (costs.within_x_cost(_upload(n=n, k=20)).training for n in (100, 1000))
     assert 0 < few < many
 
 
 def test_rows_that_the_classifier_was_watched_on():
     upload = _upload()
-    rows, _ = learning._places(upload, 5)
-    training = learning._training_set(upload, learning.RECIPE, 5)
-    watched = rows[learning._watched(upload, 5)]
+    rows, _ = learning.training_and_held_out_rows(upload, 5)
+    training = learning.build_training_set(upload, learning.RECIPE, 5)
+    watched = rows[learning.validation_rows(upload, 5)]
     np.testing.assert_array_equal(training.held_p.theta, upload.data.theta[watched])
 
 
@@ -401,7 +401,7 @@ def test_discriminative_calibration_sees_all_draws():
 def test_a_table_is_calibrated_by_what_sees_all_its_draws(tmp_path):
     """From the recipe to the record, through the store, on a defect that it finds."""
     upload = _upload(n=300, k=30, correlation=0.6)
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     (train, task) = tasks.tasks(upload, [DC(net="within", permutations=199)], 0)
     store = Store(tmp_path)
     train.run(store, lambda done, live: None)
@@ -422,7 +422,7 @@ def _said(result, names):
 
 
 def _answer(upload, store):
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     (task,) = by_name("in_theta").studies(upload, diagnosis.default_methods(), 0)
     task.run(store, lambda done, live: None)
     return task, task.load(store)
@@ -449,7 +449,7 @@ def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_pa
     monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
     monkeypatch.setattr(
         "validation_core.diagnosis.questions.in_theta._held",
-        lambda *_: _HeldNats(within=-0.01, classifier=0.02),
+        lambda *_: HeldOutNats(within=-0.01, classifier=0.02),
     )
     _, result = _answer(_upload(n=120, k=20), Store(tmp_path))
     assert result.score == "classifier"

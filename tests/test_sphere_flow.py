@@ -20,15 +20,17 @@ SPHERE = SphereFlow()
 @pytest.fixture(scope="module")
 def flow():
     """A flow that has hardly learnt: what is tested holds for any."""
-    recipe = benchmark._Flow(pairs=1024, epochs=1)
+    recipe = benchmark.ConditionalFlow(pairs=1024, epochs=1)
     pairs = recipe.sample(SPHERE, 0.0, stream(0, "pairs"))
     return recipe.learn_all([pairs], [0])[0]
 
 
 def test_auc_of_the_noisy_score():
-    assert highdim._exact_auc(np.array([0.5]), np.array([1.0])) == pytest.approx(0.5628, abs=1e-3)
+    assert highdim.exact_auc(np.array([0.5]), np.array([1.0])) == pytest.approx(0.5628, abs=1e-3)
     # |g|^2 = .25 at beta = 1 in methods 1.7: d = .25 / sqrt(1.25).
-    assert highdim._distance(np.array([0.5]), np.array([1.0])) == pytest.approx(0.25 / 1.25**0.5)
+    assert highdim.standardised_distance(np.array([0.5]), np.array([1.0])) == pytest.approx(
+        0.25 / 1.25**0.5
+    )
 
 
 @pytest.mark.parametrize(("points", "uniform"), [("even", np.cos), ("paper", lambda phi: phi)])
@@ -48,7 +50,7 @@ def test_the_ratio_is_that_of_two_normals():
     rng = stream(2, "ratio")
     x = SPHERE.x(5, rng)
     theta = SPHERE.q(x, 0.4, rng)
-    mean = benchmark._on_sphere(x) @ benchmark._directions()
+    mean = benchmark.sphere_points(x) @ benchmark.sphere_axes()
     law = multivariate_normal(np.zeros(100), benchmark.NOISE**2 * np.eye(100))
     p = law.logpdf(theta - mean)
     q = law.logpdf(theta - mean - 0.4 * benchmark.NOISE * SPHERE.shift)
@@ -67,7 +69,7 @@ def test_the_volume_is_that_of_the_jacobian(flow):
     import torch
 
     x, theta = np.array([[0.3, 0.7]]), stream(4, "theta").standard_normal((1, 100))
-    transform = benchmark._assembled(flow.network)(torch.tensor(x, dtype=torch.float32)).transform
+    transform = benchmark.build_flow(flow.network)(torch.tensor(x, dtype=torch.float32)).transform
     at = torch.tensor(theta[0] / flow.scale, dtype=torch.float32)
     jacobian = torch.autograd.functional.jacobian(lambda row: transform(row[None])[0], at)
     _, volume = np.linalg.slogdet(jacobian.numpy() / flow.scale)
@@ -75,13 +77,13 @@ def test_the_volume_is_that_of_the_jacobian(flow):
 
 
 def test_a_stored_flow_is_the_same_to_the_bit(flow):
-    again = benchmark._Flow().read(flow.arrays(), seconds=1.0, device="cpu")
+    again = benchmark.ConditionalFlow().read(flow.arrays(), seconds=1.0, device="cpu")
     x, theta = np.array([[0.3, 0.7]]), stream(5, "theta").standard_normal((1, 100))
     np.testing.assert_array_equal(flow.forward(theta, x)[0], again.forward(theta, x)[0])
 
 
 def test_training_is_the_same_to_the_bit_and_lowers_the_loss():
-    recipe = benchmark._Flow(pairs=1024, epochs=3)
+    recipe = benchmark.ConditionalFlow(pairs=1024, epochs=3)
     pairs = recipe.sample(SPHERE, 0.0, stream(0, "pairs"))
     one, other = recipe.learn_all([pairs, pairs], [3, 3])
     for name, part in one.network.items():
@@ -104,11 +106,11 @@ def test_the_shipped_flow_has_learnt_the_sphere():
 
 
 def test_without_a_network_it_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(benchmark, "_LENT", {})
+    monkeypatch.setattr(benchmark, "LOADED_FLOWS", {})
     trained = SphereFlow(flow="trained")
     with pytest.raises(ValueError, match=r"Let models\.ready fetch"):
         trained.theta(SPHERE.x(2, stream(8, "x")), 0.0, stream(8, "theta"))
-    assert keys.read(keys.text(trained)) == trained
+    assert keys.read(keys.canonical_text(trained)) == trained
     with pytest.raises(ValueError, match="Choose among those"):
         SphereFlow(points="odd")
 
@@ -116,8 +118,8 @@ def test_without_a_network_it_says_what_to_do(monkeypatch):
 @pytest.fixture(scope="module")
 def seen():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(highdim, "_LAW_TRIALS", 400)
-        patch.setattr(highdim, "_COUNTED", 4000)
+        patch.setattr(highdim, "LAW_TRIALS", 400)
+        patch.setattr(highdim, "HISTOGRAM_DRAWS", 4000)
         patch.setattr(highdim, "BETAS", (0.0, 0.5))
         study = SphereStudy(benchmark=SPHERE, n=200, trials=100)
         return study, study.compute(None, lambda fraction, live: None)
@@ -142,7 +144,7 @@ def test_level_where_nothing_moved(seen):
 
 def test_measured_auc_is_the_exact_one(seen):
     _, sphere = seen
-    exact = highdim._exact_auc(sphere.gammas, np.array([0.0, 0.5]))
+    exact = highdim.exact_auc(sphere.gammas, np.array([0.0, 0.5]))
     np.testing.assert_allclose(sphere.auc, exact, atol=0.025)
 
 

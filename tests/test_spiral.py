@@ -7,13 +7,13 @@ from scipy.integrate import quad
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import spiral
-from validation_core.benchmarks.diffusion import _levels
-from validation_core.benchmarks.spiral import Spiral, _curve
+from validation_core.benchmarks.diffusion import noise_levels
+from validation_core.benchmarks.spiral import Spiral, spiral_curve
 from validation_core.rng import stream
 
 
 def test_noise_levels():
-    result = _levels()
+    result = noise_levels()
     assert result.shape == (21,)
     assert result[0] == pytest.approx(80)
     assert result[19] == pytest.approx(0.002)
@@ -22,10 +22,10 @@ def test_noise_levels():
     np.testing.assert_allclose(result[16:], expected[2:], atol=5e-5)
     assert result[20] == 0.0
     assert np.all(np.diff(result) < 0)
-    assert _levels(18).shape == (19,)
-    assert _levels(18)[[0, 17, 18]] == pytest.approx([80, 0.002, 0])
+    assert noise_levels(18).shape == (19,)
+    assert noise_levels(18)[[0, 17, 18]] == pytest.approx([80, 0.002, 0])
     with pytest.raises(ValueError, match="at least two steps; got 1"):
-        _levels(1)
+        noise_levels(1)
 
 
 @pytest.mark.parametrize(("axis", "turn"), [(0, np.cos), (1, np.sin)])
@@ -39,11 +39,11 @@ def test_constants_are_the_moments_of_the_curve(axis, turn):
 
 def test_the_curve_is_standardised():
     n = 200_000
-    theta = _curve(Spiral().x(n, stream(0, "spiral")))
+    theta = spiral_curve(Spiral().x(n, stream(0, "spiral")))
     np.testing.assert_allclose(theta.mean(axis=0), 0, atol=4 * 0.5 / np.sqrt(n))
     np.testing.assert_allclose(theta.std(axis=0), 0.5, rtol=0.01)
     # Its two ends and a point between, by hand: x cos x at 3 pi is -3 pi, x sin x is 0.
-    bare = _curve(np.array([[1.5], [3.0], [4.5]]) * np.pi) / 0.5 * spiral.SD + spiral.MEAN
+    bare = spiral_curve(np.array([[1.5], [3.0], [4.5]]) * np.pi) / 0.5 * spiral.SD + spiral.MEAN
     np.testing.assert_allclose(bare / np.pi, [[0, -1.5], [-3, 0], [0, 4.5]], atol=1e-12)
 
 
@@ -59,8 +59,8 @@ def test_q_is_the_point_and_noise_of_its_step(gamma):
     x = bench.x(20_000, stream(2, gamma))
     rest = bench.q(x, gamma, stream(3, gamma)) - bench.theta(x, gamma, stream(4))
     sd = [0.0020, 0.0066, 0.0184, 0.0449, 0.0990][gamma - 1]
-    assert _levels()[20 - gamma] == pytest.approx(sd, rel=0.005)
-    white = rest / _levels()[20 - gamma]
+    assert noise_levels()[20 - gamma] == pytest.approx(sd, rel=0.005)
+    white = rest / noise_levels()[20 - gamma]
     assert white.std() == pytest.approx(1, abs=4 / np.sqrt(2 * white.size))
     assert stats.kstest(white.ravel(), "norm").pvalue > 1e-4
     assert abs(np.corrcoef(white.T)[0, 1]) < 4 / np.sqrt(len(x))
@@ -74,7 +74,7 @@ def test_at_gamma_zero_every_draw_ties_with_the_truth(k):
     ranks = statistics.conformal_ranks(draws.theta[:, 0], draws.q[..., 0], stream(6))
     assert stats.kstest(ranks, "uniform").pvalue > 1e-4
     wide = np.repeat(draws.x, 3, axis=1)
-    np.testing.assert_array_equal(_curve(wide), draws.theta)
+    np.testing.assert_array_equal(spiral_curve(wide), draws.theta)
 
 
 def test_nobody_knows_a_density_of_a_point():

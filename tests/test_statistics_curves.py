@@ -6,7 +6,7 @@ import pytest
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import HIGH, LOW
 from validation_core.rng import stream
-from validation_core.statistics.curves import _project, principal_curve
+from validation_core.statistics.curves import principal_curve, project_on_polyline
 
 
 def _turned(points, degrees):
@@ -111,7 +111,7 @@ def test_scale_and_place_do_not_matter():
 def test_projection_is_the_nearest_point():
     line = np.array([[0, 0], [1, 0], [1, 1.0]])
     samples = np.array([[0.4, 0.3], [1.2, 0.5], [-1, 0.0], [1, 3.0]])
-    place, distance = _project(samples, line)
+    place, distance = project_on_polyline(samples, line)
     np.testing.assert_allclose(place, [0.4, 1.5, 0.0, 2.0])
     assert distance == pytest.approx((0.09 + 0.04 + 1 + 4) / 4)
 

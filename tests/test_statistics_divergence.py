@@ -38,11 +38,11 @@ def conjugate(n, k, rng, shift=SHIFT, variance=VARIANCE):
 def test_reference_tables(name, reference):
     case, arrays, expected = reference(name)
     names = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
-    d = nats._differences(*(arrays[one] for one in names))
+    d = nats.log_ratio_differences(*(arrays[one] for one in names))
     np.testing.assert_allclose(d, expected["d_mean_over_draws"], rtol=1e-9, atol=1e-9)
     first = [arrays[one][:, :1] if one.endswith("draws") else arrays[one] for one in names]
     np.testing.assert_allclose(
-        nats._differences(*first), expected["d_first_draw"], rtol=1e-9, atol=1e-9
+        nats.log_ratio_differences(*first), expected["d_first_draw"], rtol=1e-9, atol=1e-9
     )
     result = nats.divergence(d, np.random.default_rng(0))
     published = case["outputs"]["mean_over_draws"]
@@ -63,9 +63,10 @@ def test_the_heavy_tail_is_noticed_and_light_ones_are_not(reference):
     heavy = {}
     for name in ("domke-heavy-tail", "domke-linear-gaussian"):
         _, arrays, _ = reference(name)
-        d = nats._differences(*(arrays[one][:, :1] if one.endswith("draws") else arrays[one]
-                               for one in ("log_joint", "log_joint_draws", "log_q",
-                                           "log_q_draws")))  # fmt: skip
+        densities = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
+        d = nats.log_ratio_differences(*(
+            arrays[one][:, :1] if one.endswith("draws") else arrays[one] for one in densities
+        ))  # fmt: skip
         heavy[name] = nats.divergence(d, np.random.default_rng(0)).heavy
     assert heavy == {"domke-heavy-tail": True, "domke-linear-gaussian": False}
 
@@ -94,7 +95,7 @@ def test_tails_that_cannot_be_told_are_nan(values):
 
 
 def test_the_divergence_is_the_exact_one():
-    d = nats._differences(*conjugate(200_000, 5, np.random.default_rng(0)))
+    d = nats.log_ratio_differences(*conjugate(200_000, 5, np.random.default_rng(0)))
     assert d.mean() == pytest.approx(EXACT, abs=4 * d.std() / np.sqrt(len(d)))
 
 
@@ -103,15 +104,15 @@ def test_what_depends_on_x_alone_cancels_in_its_row():
     joint, joint_draws, q, q_draws = conjugate(300, 4, rng)
     off = 1e3 * rng.standard_normal(300)
     np.testing.assert_allclose(
-        nats._differences(joint + off, joint_draws + off[:, None], q, q_draws),
-        nats._differences(joint, joint_draws, q, q_draws), atol=1e-9,
+        nats.log_ratio_differences(joint + off, joint_draws + off[:, None], q, q_draws),
+        nats.log_ratio_differences(joint, joint_draws, q, q_draws), atol=1e-9,
     )  # fmt: skip
 
 
 def test_intervals_cover_the_exact_divergence():
     rng, trials, normal, boot = np.random.default_rng(0), 400, 0, 0
     for _ in range(trials):
-        result = nats.divergence(nats._differences(*conjugate(200, 10, rng)), rng)
+        result = nats.divergence(nats.log_ratio_differences(*conjugate(200, 10, rng)), rng)
         normal += result.low <= EXACT <= result.high
         boot += result.boot_low <= EXACT <= result.boot_high
     least = statistics.binomial_bounds(trials, 0.93, 0.999)[0]  # a little short at 200 rows
@@ -120,7 +121,7 @@ def test_intervals_cover_the_exact_divergence():
 
 
 def test_an_exact_posterior_has_none():
-    d = nats._differences(*conjugate(500, 10, np.random.default_rng(0), 0.0, 0.5))
+    d = nats.log_ratio_differences(*conjugate(500, 10, np.random.default_rng(0), 0.0, 0.5))
     np.testing.assert_allclose(d, 0, atol=1e-12)
     result = nats.divergence(d, np.random.default_rng(0))
     assert abs(result.estimate) < 1e-13
@@ -129,7 +130,7 @@ def test_an_exact_posterior_has_none():
 def test_rows_without_a_finite_density_are_counted():
     joint, joint_draws, q, q_draws = conjugate(100, 4, np.random.default_rng(0))
     q[:2], joint_draws[5, 1], joint[7] = -np.inf, -np.inf, np.nan
-    d = nats._differences(joint, joint_draws, q, q_draws)
+    d = nats.log_ratio_differences(joint, joint_draws, q, q_draws)
     result = nats.divergence(d, np.random.default_rng(0))
     assert result.infinite == 4
     assert np.isfinite(result.estimate)
@@ -137,9 +138,9 @@ def test_rows_without_a_finite_density_are_counted():
 
 def test_refusals_say_the_rule():
     with pytest.raises(ValueError, match=r"log densities have shapes \(N,\)"):
-        nats._differences(np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.zeros((3, 4)))
+        nats.log_ratio_differences(np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.zeros((3, 4)))
     with pytest.raises(ValueError, match=r"log densities have shapes \(N,\)"):
-        nats._differences(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
+        nats.log_ratio_differences(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
     with pytest.raises(ValueError, match="got 1 of 3"):
         nats.divergence([np.nan, 1.0, np.inf], np.random.default_rng(0))
     with pytest.raises(ValueError, match="got 3 rows"):
@@ -235,7 +236,7 @@ def test_reference_sign_flips(name, reference):
     """The given signs give the given p; our own relabelings the same within their noise."""
     case, arrays, expected = reference(name)
     d, signs = expected["d_first_draw"], arrays["signs"]
-    null = slots._permuted(np.column_stack([d, -d]), (signs < 0).astype(np.int64))
+    null = slots.permuted_divergences(np.column_stack([d, -d]), (signs < 0).astype(np.int64))
     np.testing.assert_allclose(null, (signs * d).mean(1), atol=1e-12)
     published = case["outputs"]["sign_flip_p_first_draw"]
     assert float(share_beyond(d.mean(), null, 1e-12)) == published
@@ -270,7 +271,7 @@ def test_without_weighing_nothing_changes_and_odd_draws_are_left_over():
     truth, draws = joint - q, joint_draws - q_draws
     np.testing.assert_allclose(
         nats.weighted(truth, draws, 1),
-        nats._differences(joint, joint_draws, q, q_draws),
+        nats.log_ratio_differences(joint, joint_draws, q, q_draws),
         atol=1e-9,
     )
     np.testing.assert_allclose(

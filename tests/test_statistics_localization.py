@@ -6,7 +6,7 @@ from scipy.special import betainc
 
 from validation_core import statistics
 from validation_core.rng import stream
-from validation_core.statistics.uniformity import _ks_location
+from validation_core.statistics.uniformity import ks_location
 
 REPEATS = 4000
 SHAPES = {"uniform": (1, 1), "centred": (1.5, 1.0), "edge": (1, 2.5), "two sided": (2.0, 2.0)}
@@ -68,7 +68,7 @@ def test_the_quoting_half_is_fair_where_the_choosing_half_exaggerates(shape):
     error = ball.inside - actual
     assert abs(error.mean()) < 4 * error.std() / np.sqrt(REPEATS)
     # Exaggeration: how much farther from 0, on the side that each choice took.
-    _, chosen = _ks_location(choose)
+    _, chosen = ks_location(choose)
     side = np.sign(chosen)
     own = np.abs(chosen) - side * (actual - ball.u_star)
     again = side * (ball.difference - (actual - ball.u_star))

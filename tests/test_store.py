@@ -14,7 +14,7 @@ from validation_core import keys
 from validation_core.engine import SelfCheck
 from validation_core.store import Store, describe
 
-SPEC = keys.text(SelfCheck(seed=3))
+SPEC = keys.canonical_text(SelfCheck(seed=3))
 KINDS = ("models", "results", "tables", "jobs")
 
 

@@ -8,13 +8,20 @@ import pytest
 from validation_core import keys
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine
-from validation_core.engine.job import _SerialExecutor
+from validation_core.engine.job import SerialExecutor
 from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, WithinX
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.sweep import plan, trials
-from validation_core.sweep.plan import Batch, Sweep, SweepPlace, TrialStudy, _Part, first_trial
+from validation_core.sweep.plan import (
+    Batch,
+    MethodTrials,
+    Sweep,
+    SweepPlace,
+    TrialStudy,
+    first_trial,
+)
 from validation_core.sweep.trials import TrialDesign
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
@@ -81,15 +88,15 @@ def test_every_network_is_trained_before_it_is_read():
                          ids=lambda m: m.name)  # fmt: skip
 def test_trials_do_not_depend_on_the_cut(method):
     """Trial t is the same whatever part it is computed in."""
-    design = trials._part(DESIGN, method)
+    design = trials.effective_design(DESIGN, method)
 
     def score(theta, x):
         return theta[:, 0] + 0.3 * x[:, 0] * theta[:, 1]
 
-    (whole,) = trials._run(BENCHMARK, 0.4, score, [method], design, range(12))
-    parts = [trials._run(BENCHMARK, 0.4, score, [method], design, r)[0]
+    (whole,) = trials.run_trials(BENCHMARK, 0.4, score, [method], design, range(12))
+    parts = [trials.run_trials(BENCHMARK, 0.4, score, [method], design, r)[0]
              for r in (range(5), range(5, 12))]  # fmt: skip
-    joined = trials._together(parts)
+    joined = trials.merge_tallies(parts)
     np.testing.assert_array_equal(joined.pvalues, whole.pvalues)
     np.testing.assert_array_equal(joined.statistics, whole.statistics)
 
@@ -175,7 +182,7 @@ def test_memory_is_read_once(store, monkeypatch):
     wanted, memory = _sweep(SBC()), {}
     _run(wanted, store)
     first = plan.rows(plan.collect(wanted, store, memory))
-    monkeypatch.setattr(_Part, "load", lambda *a: pytest.fail("read again"))
+    monkeypatch.setattr(MethodTrials, "load", lambda *a: pytest.fail("read again"))
     assert plan.rows(plan.collect(wanted, store, memory)) == first
 
 
@@ -185,7 +192,7 @@ def test_a_method_that_fails_stops_no_other(store, monkeypatch):
 
     monkeypatch.setattr(WithinX, "test", refuse)
     wanted = _sweep(WithinX(), SBC(), gammas=(0.0,))
-    engine = Engine(store, _SerialExecutor())
+    engine = Engine(store, SerialExecutor())
     try:
         state = engine.submit(wanted.tasks, "test").snapshot()
     finally:
@@ -197,7 +204,7 @@ def test_a_method_that_fails_stops_no_other(store, monkeypatch):
 
 def test_a_learned_method_without_a_score_is_refused():
     with pytest.raises(ValueError, match="reads a trained classifier"):
-        trials._run(BENCHMARK, 0.0, None, [C2ST()], DESIGN, range(1))
+        trials.run_trials(BENCHMARK, 0.0, None, [C2ST()], DESIGN, range(1))
 
 
 @pytest.mark.parametrize("method", [SBC(), C2ST(), Uniform(m=3)], ids=lambda m: m.name)
@@ -220,11 +227,11 @@ def test_specifications_can_be_read_back():
     """Records of interrupted sweeps, and tasks sent to workers, are these texts."""
     wanted = _sweep()
     for task in (*wanted.tasks, first_trial(wanted, SBC(), wanted.places[0])):
-        again = keys.read(keys.text(task))
+        again = keys.read(keys.canonical_text(task))
         assert again == task
         assert again.key == task.key
     curve = wanted.curve(SBC())
-    assert keys.read(keys.text(curve)) == curve
+    assert keys.read(keys.canonical_text(curve)) == curve
 
 
 def test_only_networks_queue_for_a_gpu():
@@ -241,7 +248,7 @@ def test_fresh_and_pooled_agree(store):
     rates = []
     for protocol in ("pooled", "fresh"):
         design = TrialDesign(n=60, protocol=protocol)
-        task = _Part(
+        task = MethodTrials(
             source=source, method=Uniform(m=5), network=training, beta=0.0, design=design,
             first=0, count=200,
         )  # fmt: skip

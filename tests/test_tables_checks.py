@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from validation_core import statistics, tables
-from validation_core.diagnosis.questions.calibration import _marginals
+from validation_core.diagnosis.questions.calibration import marginal_errors
 from validation_core.tables import Upload, checks, repeats, source
 from validation_core.types import PosteriorTable
 
@@ -88,7 +88,7 @@ def test_of_several_simulations_of_one_theta_one_is_used_and_it_is_said():
 def test_an_exact_q_beside_several_simulations_of_each_theta_keeps_the_level():
     trials = 200
     off = sum(
-        _marginals(Upload.of(several_noises(seed)).data, seed)[0].pvalue_adjusted <= 0.05
+        marginal_errors(Upload.of(several_noises(seed)).data, seed)[0].pvalue_adjusted <= 0.05
         for seed in range(trials)
     )
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
@@ -319,7 +319,7 @@ def test_single_draws_and_single_rows_are_read():
     ],
 )
 def test_what_is_a_grid(values, grid):
-    assert repeats._on_a_grid(values) == grid
+    assert repeats.is_on_grid(values) == grid
 
 
 def test_no_second_copy_is_made():
@@ -328,8 +328,8 @@ def test_no_second_copy_is_made():
     q = theta[:, None] + rng.standard_normal((1000, 500, 10), dtype=np.float32)
     data = PosteriorTable(theta, theta + 1, q)
     tracemalloc.start()
-    checks._warnings(data, [f"theta_{i}" for i in range(10)])
-    checks._finite({"theta_q": q})
+    checks.data_warnings(data, [f"theta_{i}" for i in range(10)])
+    checks.find_finite_rows({"theta_q": q})
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.7 * q.nbytes
@@ -355,7 +355,7 @@ def test_odd_numbers_are_a_table_or_a_refusal(seed):
     q = np.stack([odd((n, k)) for _ in range(d)], axis=-1)
     names = [f"theta_{j + 1}" for j in range(d)]
     try:
-        messages = checks._warnings(PosteriorTable(theta, odd((n, m)), q), names)
+        messages = checks.data_warnings(PosteriorTable(theta, odd((n, m)), q), names)
     except ValueError as refusal:
         messages = (str(refusal),)
     assert all(text.endswith((".", "?")) and "nan" not in text for text in messages)

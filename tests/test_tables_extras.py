@@ -162,9 +162,9 @@ def test_the_store_keeps_all_of_it():
     given = logs() | {"x_o": np.ones(M), "theta_o": np.ones((7, D))}
     given["log_q"][0] = np.nan
     upload, store = tables.read(npz(table() | given)), Store()
-    tasks.keep(store, upload)
-    tasks._here.pop(upload.digest, None)
-    again = tasks.table(store, upload.digest)
+    tasks.save_upload(store, upload)
+    tasks.live_uploads.pop(upload.digest, None)
+    again = tasks.load_upload(store, upload.digest)
     assert again is not upload
     assert again.digest == upload.digest
     assert again.densities.keys() == upload.densities.keys()

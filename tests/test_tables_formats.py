@@ -409,9 +409,9 @@ def test_reading_holds_a_table_hardly_more_than_once(tmp_path):
 def test_a_reader_that_dies_or_hangs_costs_a_refusal(monkeypatch):
     good = hdf5(table())
     assert tables.read(good).n == N
-    guarded._children._idle[-1].abandon()
+    guarded.reader_pool._idle[-1].abandon()
     assert tables.read(good).n == N  # another takes its place
-    monkeypatch.setattr(guarded._Child, "ask", _dies(guarded._Child.ask))
+    monkeypatch.setattr(guarded.ReaderProcess, "ask", _dies(guarded.ReaderProcess.ask))
     assert "at most 1.5 GB of memory" in refusal(good)
     monkeypatch.undo()
     assert tables.read(good).n == N
@@ -428,11 +428,11 @@ def _dies(ask):
 
 def test_children_are_kept_and_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(guarded.tempfile, "tempdir", str(tmp_path))
-    before = len(guarded._children._idle)
+    before = len(guarded.reader_pool._idle)
     for _ in range(3):
         tables.read(hdf5(table()))
         refusal(hdf5(table())[:100])
-    assert len(guarded._children._idle) <= max(1, before)
+    assert len(guarded.reader_pool._idle) <= max(1, before)
     assert not list(tmp_path.iterdir())
 
 

@@ -120,7 +120,7 @@ def test_nothing_claims_a_problem_of_a_right_q(places, tmp_path):
             continue
         assert "must be independent" in reason
         assert f"got 400 rows that share {places} set" in reason
-    tasks.hold(table)
+    tasks.register_upload(table)
     store = Store(tmp_path)
     (task,) = tasks.tasks(table, METHODS, 0)
     assert task.whole

@@ -20,7 +20,7 @@ from pages.diagnose import files as page_files
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
 from validation_core.tables import guarded, reading
-from validation_core.tables.reading import _preview
+from validation_core.tables.reading import preview
 
 N, K, D, M = 60, 12, 2, 3
 
@@ -121,13 +121,13 @@ def endless_links():
 )
 def test_a_bomb_is_refused_by_its_bound_and_costs_little_memory(make, words):
     content = make()
-    guarded._children.end()  # a new child tells this file's own peak
+    guarded.reader_pool.end()  # a new child tells this file's own peak
     tracemalloc.start()
     assert words in refusal(content)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20e6
-    assert guarded._children._idle[-1].peak < 400e6
+    assert guarded.reader_pool._idle[-1].peak < 400e6
 
 
 def numbers(megabytes):
@@ -158,7 +158,7 @@ def test_the_usual_limit_fits_in_the_memory_of_a_child():
     content = npz({"theta": theta, "x": theta, "theta_q": np.zeros((1000, count, 1), np.int64)},
                   compressed=True)  # fmt: skip
     assert "Rows must be different simulations" in refusal(content)
-    assert 2 * tables.LIMIT < guarded._children._idle[-1].peak < guarded.MEMORY
+    assert 2 * tables.LIMIT < guarded.reader_pool._idle[-1].peak < guarded.MEMORY
 
 
 def test_text_is_cut_before_it_reaches_the_server():
@@ -175,12 +175,12 @@ def test_text_is_cut_before_it_reaches_the_server():
 
 def test_a_third_file_waits_for_its_turn_and_is_refused_after_a_while(monkeypatch):
     monkeypatch.setattr(guarded, "PATIENCE", 0.2)
-    held = [guarded._children.take() for _ in range(guarded.CHILDREN)]
+    held = [guarded.reader_pool.take() for _ in range(guarded.CHILDREN)]
     try:
         assert "no turn within 0.2 s" in refusal(npz(table()))
     finally:
         for child in held:
-            guarded._children.give(child)
+            guarded.reader_pool.give(child)
     assert tables.read(npz(table())).n == N
 
 
@@ -194,14 +194,14 @@ def test_many_readers_at_once_take_turns():
     for thread in threads:
         thread.join(60)
     assert sizes == [N] * 12
-    assert len(guarded._children._idle) <= guarded.CHILDREN
+    assert len(guarded.reader_pool._idle) <= guarded.CHILDREN
 
 
 def test_a_child_lets_go_of_a_file_that_was_read(tmp_path):
     path = tmp_path / "a.npz"
     path.write_bytes(npz(table()))
     tables.read(path)
-    child = guarded._children._idle[-1]
+    child = guarded.reader_pool._idle[-1]
     assert child.ask({"close": True})["resident"] < 250e6
     if sys.platform == "linux":
         held = os.listdir(f"/proc/{child._process.pid}/fd")
@@ -210,11 +210,11 @@ def test_a_child_lets_go_of_a_file_that_was_read(tmp_path):
 
 
 def test_a_child_is_ready_before_the_first_file():
-    guarded._children.end()
-    guarded._children.warm()
-    (child,) = guarded._children._idle
+    guarded.reader_pool.end()
+    guarded.reader_pool.warm()
+    (child,) = guarded.reader_pool._idle
     assert tables.read(npz(table())).n == N
-    assert guarded._children._idle == [child]
+    assert guarded.reader_pool._idle == [child]
 
 
 # Names
@@ -308,7 +308,7 @@ def test_a_good_file_beside_a_hostile_one_is_read():
 )
 def test_a_page_shows_the_good_table_and_one_line_for_the_other(bad):
     sent = [("good.npz", io.BytesIO(npz(table()))), ("b\ud800\nd" * 99, io.BytesIO(bad))]
-    reading = page_files._whole(sent, None, {})
+    reading = page_files.read_tables(sent, None, {})
     ((label, upload),) = reading.tables
     assert (label, upload.n) == ("good", N)
     (line,) = reading.refusals
@@ -330,7 +330,7 @@ def test_whatever_goes_wrong_is_one_line(error, monkeypatch):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(reading.table, "_assemble", fails)
+    monkeypatch.setattr(reading.table, "assemble_upload", fails)
     assert type(error).__name__ in refusal(npz(table()))
 
 
@@ -390,7 +390,7 @@ def test_what_never_ends_or_never_begins_is_refused_at_once(tmp_path, monkeypatc
         listener.bind(str(tmp_path / "socket"))
         assert "must be there and readable" in refusal(tmp_path / "socket")
     os.mkfifo(tmp_path / "silent")
-    monkeypatch.setattr(reading, "_SILENCE", 0.2)
+    monkeypatch.setattr(reading, "PIPE_SILENCE_SECONDS", 0.2)
     assert "nothing for 0.2 s" in refusal(tmp_path / "silent")
 
 
@@ -400,7 +400,7 @@ def test_a_limit_is_above_zero(limit):
     with pytest.raises(ValueError, match="above zero"):
         tables.read_files([("a", npz(table()))], limit=limit)
     with pytest.raises(ValueError, match="above zero"):
-        _preview(npz(table()), limit=limit)
+        preview(npz(table()), limit=limit)
 
 
 def test_no_space_for_a_copy_is_said(monkeypatch, tmp_path):

@@ -52,7 +52,7 @@ def test_every_format_is_asked_about_and_read_as_the_user_says(make, said):
     assert shapes[said["theta"]] == (N, D)
     assert f"{said['theta_q']} ({N}, {K}, {D})" in str(caught.value)
     assert "--map theta=NAME" in str(caught.value)
-    assert tables.guessed(shapes) == said
+    assert tables.guess_roles(shapes) == said
     upload = tables.read(content, arrays=said)
     assert upload.digest == tables.read(npz(table())).digest
 
@@ -135,7 +135,7 @@ def test_an_array_that_cannot_be_read_is_none_to_choose():
     ],
 )  # fmt: skip
 def test_shapes_and_names_tell_what_arrays_may_be(shapes, roles):
-    assert tables.guessed(shapes) == roles
+    assert tables.guess_roles(shapes) == roles
 
 
 def test_in_python_and_in_a_long_table(tmp_path):

@@ -6,7 +6,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
 from validation_core.tables import Upload
-from validation_core.tables.densities import _offset, _offset_sentences
+from validation_core.tables.densities import normalisation_offset, normalisation_warnings
 
 
 def log_normal(z):
@@ -76,8 +76,8 @@ def test_no_normalised_density_is_warned_of(law, d):
     rng = np.random.default_rng(d)
     for n, k in ((15, 20), (30, 60), (120, 100), (30, 200)):
         q, logs = law(n, k, d, rng)
-        assert _offset(q, logs) is None, (n, k)
-        assert _offset(1e6 * q, logs - d * np.log(1e6)) is None, "in any units"
+        assert normalisation_offset(q, logs) is None, (n, k)
+        assert normalisation_offset(1e6 * q, logs - d * np.log(1e6)) is None, "in any units"
 
 
 @pytest.mark.parametrize("law", [mean_field, full, student, mixture, skewed])
@@ -85,7 +85,7 @@ def test_no_normalised_density_is_warned_of(law, d):
 @pytest.mark.parametrize("off", [-4.0, 3.0])
 def test_an_offset_is_seen_in_low_dimensions(law, d, off):
     q, logs = law(100, 100, d, np.random.default_rng(0))
-    result = _offset(q, logs + off)
+    result = normalisation_offset(q, logs + off)
     assert result is not None
     assert np.sign(result.nats) == np.sign(off)
     assert abs(result.nats) < 1.3 * abs(off)
@@ -96,7 +96,7 @@ def test_an_offset_is_seen_in_low_dimensions(law, d, off):
 @pytest.mark.parametrize("off", [-3.0, 3.0])
 def test_normals_are_seen_in_many_dimensions(law, d, off):
     q, logs = law(60, 150, d, np.random.default_rng(0))
-    result = _offset(q, logs + off)
+    result = normalisation_offset(q, logs + off)
     assert result is not None
     assert result.nats == pytest.approx(off, abs=0.5)
 
@@ -106,7 +106,7 @@ def test_an_offset_that_depends_on_x_is_seen():
     q, logs = mean_field(200, 50, 3, rng)
     off = 4 * rng.standard_normal((200, 1))
     off -= off.mean()
-    assert _offset(q, logs + off) is not None
+    assert normalisation_offset(q, logs + off) is not None
 
 
 @pytest.mark.parametrize("make", [
@@ -119,7 +119,7 @@ def test_an_offset_that_depends_on_x_is_seen():
     lambda q, logs: (np.round(q), logs),
 ], ids=["one draw", "few rows", "points", "missing", "repeats", "float32", "rounded"])  # fmt: skip
 def test_what_cannot_be_told_is_not_said(make):
-    assert _offset(*make(*mean_field(60, 40, 2, np.random.default_rng(0)))) is None
+    assert normalisation_offset(*make(*mean_field(60, 40, 2, np.random.default_rng(0)))) is None
 
 
 def test_an_upload_is_told_what_it_affects_and_what_it_does_not():
@@ -133,4 +133,4 @@ def test_an_upload_is_told_what_it_affects_and_what_it_does_not():
     assert "nats too large, or more" in message
     assert "Where the offset depends on x alone, the symmetric divergence" in message
     assert "Jacobian" in message
-    assert _offset_sentences(q, None) == ()
+    assert normalisation_warnings(q, None) == ()

@@ -9,7 +9,7 @@ import pytest
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
 from validation_core.tables import AmbiguousOrder, source
-from validation_core.tables.reading import _preview
+from validation_core.tables.reading import preview
 from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -111,7 +111,7 @@ def test_the_order_is_asked_for_several_too():
 
 @pytest.mark.parametrize("make", [npz, hdf5, lambda arrays: parquet_file(columns(arrays))])
 def test_a_preview_knows_the_sizes(make):
-    seen = _preview(make(table()))
+    seen = preview(make(table()))
     assert (seen.n, seen.k, seen.d, seen.m) == (N, K, D, M)
     assert seen.problem is None
     assert {"theta", "x", "theta_q"} <= {array.role for array in seen.arrays}
@@ -125,23 +125,23 @@ def test_a_preview_knows_the_sizes(make):
 )  # fmt: skip
 def test_a_preview_knows_the_draws_in_every_order(shapes, k):
     arrays = dict(zip(("theta", "x", "theta_q"), map(np.zeros, shapes), strict=True))
-    assert _preview(npz(arrays)).k == k
+    assert preview(npz(arrays)).k == k
 
 
 def test_a_preview_reads_no_numbers_and_tells_what_will_be_refused():
     content = npz({"theta": np.zeros((2000, 1000)), "<x>": np.zeros(3)})
     tracemalloc.start()
-    seen = _preview(content, limit=2**20)
+    seen = preview(content, limit=2**20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2_000_000
     assert "at most" in seen.problem
     assert (seen.n, seen.k, seen.m) == (2000, None, None)
-    assert "missing: x, theta_q" in _preview(content).problem
-    pair = _preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
+    assert "missing: x, theta_q" in preview(content).problem
+    pair = preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
     assert (pair.n, pair.d, pair.problem) == (50, 2, None)
     with pytest.raises(ValueError, match="an empty file"):
-        _preview(b"")
+        preview(b"")
 
 
 # Files on the server's machine
@@ -160,9 +160,9 @@ def shelf(tmp_path):
 
 
 def test_files_within_the_folder(shelf):
-    assert tables.read(source.within(shelf, "a.npz")).n == N
-    assert source.within(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
-    assert source.within(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
+    assert tables.read(source.resolve_in_folder(shelf, "a.npz")).n == N
+    assert source.resolve_in_folder(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
+    assert source.resolve_in_folder(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_files_within_the_folder(shelf):
 )  # fmt: skip
 def test_nothing_outside_the_folder_is_named(shelf, text):
     with pytest.raises(ValueError, match="; got") as caught:
-        source.within(shelf, text)
+        source.resolve_in_folder(shelf, text)
     assert "\n" not in str(caught.value)
 
 
@@ -182,33 +182,33 @@ def test_links_do_not_lead_out(shelf):
     (shelf / "inside.npz").symlink_to(shelf / "a.npz")
     for text in ("link.npz", "folder/secret.npz"):
         with pytest.raises(ValueError, match="folder that this server allows"):
-            source.within(shelf, text)
-    assert source.within(shelf, "inside.npz") == (shelf / "a.npz").resolve()
-    assert source.listing(shelf).files == ("a.npz", "deep/b.CSV")
+            source.resolve_in_folder(shelf, text)
+    assert source.resolve_in_folder(shelf, "inside.npz") == (shelf / "a.npz").resolve()
+    assert source.list_files(shelf).files == ("a.npz", "deep/b.CSV")
 
 
 def test_what_is_no_regular_file_is_refused(shelf):
     os.mkfifo(shelf / "pipe.npz")
     with pytest.raises(ValueError, match="must name a file"):
-        source.within(shelf, "pipe.npz")
-    assert "pipe.npz" not in source.listing(shelf).files
+        source.resolve_in_folder(shelf, "pipe.npz")
+    assert "pipe.npz" not in source.list_files(shelf).files
 
 
 def test_a_long_list_is_cut_and_says_so(shelf, monkeypatch):
-    assert source.listing(shelf).cut is None
+    assert source.list_files(shelf).cut is None
     for i in range(10):
         (shelf / f"run{i}.npz").touch()
-    monkeypatch.setattr(source, "_SHOWN", 5)
-    shown = source.listing(shelf)
+    monkeypatch.setattr(source, "MOST_FILES_LISTED", 5)
+    shown = source.list_files(shelf)
     assert len(shown.files) == 5
     assert "first 5 files" in shown.cut
 
 
 def test_the_folder_is_off_until_it_is_named(shelf, monkeypatch):
     monkeypatch.delenv("NPTLAB_FILES", raising=False)
-    assert source.folder() is None
+    assert source.data_folder() is None
     monkeypatch.setenv("NPTLAB_FILES", str(shelf))
-    assert source.folder() == shelf.resolve()
+    assert source.data_folder() == shelf.resolve()
     monkeypatch.setenv("NPTLAB_FILES", str(shelf / "a.npz"))
     with pytest.raises(ValueError, match="must name a folder"):
-        source.folder()
+        source.data_folder()

@@ -92,13 +92,13 @@ def _resident():
 def peaks(monkeypatch):
     """Bytes that each child held at most, as far as it lived to say."""
     seen = [0]
-    give = guarded._Children.give
+    give = guarded.ReaderPool.give
 
     def given(children, child):
         seen[0] = max(seen[0], child.peak)
         give(children, child)
 
-    monkeypatch.setattr(guarded._Children, "give", given)
+    monkeypatch.setattr(guarded.ReaderPool, "give", given)
     # Damage makes the HDF5 library hang now and then.
     monkeypatch.setattr(guarded, "SECONDS", 2.0)
     return seen

@@ -14,7 +14,12 @@ from validation_core.methods import tarp
 from validation_core.methods.tarp import TARP
 from validation_core.rng import again, hashed, occurrences, stream, uniforms
 from validation_core.scores import reference as regression
-from validation_core.scores.reference import ROWS, References, _distances, _fit
+from validation_core.scores.reference import (
+    ROWS,
+    References,
+    distances_from_references,
+    fit_conditional_mean,
+)
 from validation_core.statistics import coverage
 from validation_core.store import Store
 from validation_core.types import Joint, PosteriorTable, TableScores
@@ -173,10 +178,10 @@ def test_describes_itself():
     assert labels == {"TARP", "TARP manhattan", "TARP x", "TARP x manhattan"}
     for reference, metric in KINDS:
         method = TARP(reference=reference, metric=metric)
-        assert keys.read(keys.text(method)) == method
+        assert keys.read(keys.canonical_text(method)) == method
         recipe = method.recipe(50, 10)
         assert (recipe.reference, recipe.metric, recipe.train) == (reference, metric, 50)
-        assert keys.read(keys.text(recipe)) == recipe
+        assert keys.read(keys.canonical_text(recipe)) == recipe
     with pytest.raises(ValueError, match="reference is one of random, x; got 'prior'"):
         TARP(reference="prior")
     with pytest.raises(ValueError, match="metric is one of euclidean, manhattan; got 'cosine'"):
@@ -203,7 +208,7 @@ def test_counts_agree_with_the_packages(reference, name):
     case, arrays, expected, theta, q, points = given(reference, name)
     outputs, k = case["outputs"], q.shape[1]
     both = np.concatenate([theta[:, None], q], axis=1)
-    far = _distances(both, points, case["parameters"]["metric"])
+    far = distances_from_references(both, points, case["parameters"]["metric"])
     below, equal = statistics.count(far[:, 0], far[:, 1:])
     np.testing.assert_array_equal(below, expected["counts"])
     assert equal.sum() == outputs["ties_total"]
@@ -220,7 +225,7 @@ def test_curve_agrees_with_the_packages(reference, name):
     case, arrays, expected = reference(name)
     k, bins = arrays["theta_q"].shape[1], case["parameters"]["num_alpha_bins"]
     levels = np.arange(bins + 1) / bins
-    curve = coverage._counted(expected["counts"], k, bins)
+    curve = coverage.coverage_from_counts(expected["counts"], k, bins)
     np.testing.assert_allclose(curve, expected["ecp_exact"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(levels, expected["alpha"], rtol=0, atol=1e-12)
     loose = case["tolerance"]["ecp"]["atol"]  # float bin edges: up to 0.02 off
@@ -334,7 +339,7 @@ def test_references_that_follow_x_are_about_the_mean():
 def test_regression_of_noise_explains_nothing():
     """More columns than rows: the penalty chosen out of sample keeps the mean."""
     rng = stream(15)
-    result = _fit(rng.standard_normal((100, 2)), rng.standard_normal((100, 300)))
+    result = fit_conditional_mean(rng.standard_normal((100, 2)), rng.standard_normal((100, 300)))
     assert (result.r2 < 0.1).all()
     assert (result.sd > 0.8).all()
     fresh = result(rng.standard_normal((50, 300)))
@@ -348,7 +353,7 @@ def test_leaving_one_row_out_is_what_it_says(n, f):
     features, theta = rng.standard_normal((n, f)), rng.standard_normal((n, 2))
     features, theta = features - features.mean(0), theta - theta.mean(0)
     whole = []
-    for penalty in regression._PENALTIES * n:
+    for penalty in regression.RIDGE_PENALTIES * n:
         off = np.empty((n, 2))
         for i in range(n):
             others = np.delete(np.arange(n), i)
@@ -357,7 +362,7 @@ def test_leaving_one_row_out_is_what_it_says(n, f):
             slope = np.linalg.solve(z.T @ z + penalty * np.eye(f), z.T @ (theta[others] - mean))
             off[i] = theta[i] - mean - (features[i] - middle) @ slope
         whole.append((off**2).mean(0))
-    _, errors = regression._ridge(features, theta)
+    _, errors = regression.fit_ridge(features, theta)
     np.testing.assert_allclose(errors, np.min(whole, axis=0), rtol=1e-6)
 
 
@@ -561,9 +566,9 @@ def test_resamples_in_pieces(monkeypatch):
     """Every resample draws n of n; memory bounds how many at once, not which."""
     u = stream(34).random((2, 40))
     whole = coverage.atc(u, stream(35))
-    for times in coverage._drawn_again(40, 9, stream(36)):
+    for times in coverage.bootstrap_counts(40, 9, stream(36)):
         assert (times.sum(1) == 40).all()
-    monkeypatch.setattr(coverage, "_NUMBERS", 200)
+    monkeypatch.setattr(coverage, "SIMULATIONS_AT_ONCE", 200)
     np.testing.assert_allclose(coverage.atc(u, stream(35)), whole)
 
 
@@ -606,19 +611,19 @@ def test_counted_without_rounding():
     """k a multiple of the bins: a fraction that is a level is not under it, as floats may say."""
     for k, bins in ((100, 50), (30, 10), (7, 7), (5, 12)):
         counts = np.arange(k + 1)
-        curve = coverage._counted(counts, k, bins)
+        curve = coverage.coverage_from_counts(counts, k, bins)
         expected = [(counts * bins < edge * k).mean() for edge in range(bins)] + [1.0]
         np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-15)
-    two = coverage._counted([[0, 1], [2, 2]], 2, 2)
+    two = coverage.coverage_from_counts([[0, 1], [2, 2]], 2, 2)
     np.testing.assert_array_equal(two, [[0, 0.5, 1], [0, 0, 1]])
 
 
 def test_bad_coverage():
     for bad in ([0, 3], [-1, 1], [0.5, 1]):
         with pytest.raises(ValueError, match="counts draws, from 0 to k"):
-            coverage._counted(bad, 2, 4)
+            coverage.coverage_from_counts(bad, 2, 4)
     with pytest.raises(ValueError, match="has a bin for them"):
-        coverage._counted([0, 1], 2, 0)
+        coverage.coverage_from_counts([0, 1], 2, 0)
     for bad in ([0.5], [0.2, 1.5], [np.nan, 0.5], 0.5):
         with pytest.raises(ValueError, match="at least two ranks"):
             coverage.atc(bad, stream(44))
@@ -653,7 +658,7 @@ def test_plotly_accepts_it(u):
 
 def test_no_arrays_no_figure():
     assert not TARP.figures({})[0].figure.data
-    assert tarp._area({}) == ""
+    assert tarp.area_to_curve_text({}) == ""
 
 
 def test_the_caption_has_the_area_and_no_word_on_confidence():
@@ -661,7 +666,7 @@ def test_the_caption_has_the_area_and_no_word_on_confidence():
     caption = TARP.figures(arrays)[0].caption
     assert caption.startswith("ATC +0.0")
     assert "confident" not in caption
-    assert tarp._area({"u": arrays["u"]}).startswith("ATC +0.0")
+    assert tarp.area_to_curve_text({"u": arrays["u"]}).startswith("ATC +0.0")
 
 
 def test_axes_do_not_hide_a_wide_posterior():
@@ -676,7 +681,7 @@ def test_axes_do_not_hide_a_wide_posterior():
     u = outcome.arrays["u"]
     assert u.min() > 0.02
     assert u.max() < 0.98
-    panel = tarp._coverage_curve(u)
+    panel = tarp.coverage_curve(u)
     assert panel.x.limits == panel.y.limits == (0, 1)
     grey, _, band, line = plotly.figure(panel).data
     np.testing.assert_allclose(np.asarray(line.x)[[0, -1]], [0, 1])

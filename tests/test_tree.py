@@ -13,7 +13,7 @@ from validation_core.rng import stream
 
 def _moments(classes, sd=0.0):
     """Mean (2,) and covariance (2, 2) of a blurred mixture, from its components."""
-    parts = [tree._trees()[name] for name in classes]
+    parts = [tree.grow_trees()[name] for name in classes]
     weight, mean, covariance = (np.concatenate(part) for part in zip(*parts, strict=True))
     weight = weight / weight.sum()
     middle = weight @ mean
@@ -23,7 +23,7 @@ def _moments(classes, sd=0.0):
 
 def _projected(direction, classes, sd):
     """The law of direction'theta under a blurred mixture, as a CDF."""
-    parts = [tree._trees()[name] for name in classes]
+    parts = [tree.grow_trees()[name] for name in classes]
     weight, mean, covariance = (np.concatenate(part) for part in zip(*parts, strict=True))
     spread = np.sqrt(np.einsum("i,kij,j->k", direction, covariance, direction) + sd**2)
     at = mean @ direction
@@ -35,7 +35,7 @@ def _projected(direction, classes, sd):
 def test_components_are_those_of_the_original(shared, reference):
     case, _, _ = reference("tree-components")
     stored = np.load(shared / "reference" / "tree-components.npz")
-    for name, mixture in tree._trees().items():
+    for name, mixture in tree.grow_trees().items():
         for part, values in mixture._asdict().items():
             limits = case["tolerance"][part]
             np.testing.assert_allclose(
@@ -50,7 +50,7 @@ def test_densities_are_those_of_the_original(reference, name):
     classes, sd = case["parameters"]["classes"], case["parameters"]["sigma"]
     for part in ("grid", "points"):
         limits = case["tolerance"][f"log_density_{part}"]
-        log_density = tree._log_density(value[part].reshape(-1, 2), classes, sd)
+        log_density = tree.mixture_log_density(value[part].reshape(-1, 2), classes, sd)
         np.testing.assert_allclose(
             log_density,
             want[f"log_density_{part}"].ravel(),
@@ -60,7 +60,7 @@ def test_densities_are_those_of_the_original(reference, name):
 
 
 def test_numbers_of_the_trees():
-    both = tree._trees()
+    both = tree.grow_trees()
     assert {len(mixture.weight) for mixture in both.values()} == {127 * 8}
     np.testing.assert_allclose(both["A"].mean[0], [0.02134, 0.06333], atol=5e-6)
     np.testing.assert_allclose(both["B"].mean[0], [-0.01454, 0.02551], atol=6e-6)
@@ -88,7 +88,7 @@ def test_the_sign_of_x_picks_the_tree():
     in_a = x[:, 0] >= 0
     for rows, name in ((in_a, "A"), (~in_a, "B")):
         np.testing.assert_allclose(
-            bench.log_p(theta, x, 1.0)[rows], tree._log_density(theta[rows], name, SD)
+            bench.log_p(theta, x, 1.0)[rows], tree.mixture_log_density(theta[rows], name, SD)
         )
 
 
@@ -116,12 +116,12 @@ def test_cells_of_the_plane_hold_the_mass_the_density_gives_them():
     sd, n, width = 0.05, 100_000, 0.2
     fine = np.arange(-1.8, 1.8, 0.02) + 0.01
     grid = np.stack(np.meshgrid(fine, fine, indexing="ij"), axis=-1)
-    density = np.exp(tree._log_density(grid.reshape(-1, 2), "AB", sd)) * 0.02**2
+    density = np.exp(tree.mixture_log_density(grid.reshape(-1, 2), "AB", sd)) * 0.02**2
     assert density.sum() == pytest.approx(1.0, abs=1e-4)
     per = round(width / 0.02)
     cells = density.reshape(len(fine) // per, per, len(fine) // per, per).sum(axis=(1, 3))
     edges = np.arange(len(cells) + 1) * width - 1.8
-    draws = tree._draw("AB", sd, n, stream(2, "cells"))
+    draws = tree.draw_mixture("AB", sd, n, stream(2, "cells"))
     counts, *_ = np.histogram2d(*draws.T, bins=[edges, edges])
     full = n * cells > 10
     expected = np.append(n * cells[full], n * (1 - cells[full].sum()))
@@ -160,9 +160,13 @@ def test_the_two_definitions_of_noise():
 
 
 def test_chunks_do_not_show():
-    theta = tree._draw("B", SD, 1300, stream(7))
-    one_by_one = np.concatenate([tree._log_density(row[None], "B", SD) for row in theta[::100]])
-    np.testing.assert_allclose(tree._log_density(theta, "B", SD)[::100], one_by_one, atol=1e-9)
+    theta = tree.draw_mixture("B", SD, 1300, stream(7))
+    one_by_one = np.concatenate(
+        [tree.mixture_log_density(row[None], "B", SD) for row in theta[::100]]
+    )
+    np.testing.assert_allclose(
+        tree.mixture_log_density(theta, "B", SD)[::100], one_by_one, atol=1e-9
+    )
 
 
 def test_bad_noise_says_what_is_allowed():

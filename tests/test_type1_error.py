@@ -11,7 +11,7 @@ from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.null_tables import _together
+from validation_core.diagnosis.questions.null_tables import verdict_pvalues
 from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple, Omnibus
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import Uniformity
@@ -51,7 +51,7 @@ def wrong(n=100, k=8, d=2, seed=0):
 
 
 def found_of(upload, store, methods=None, seed=0):
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     (task,) = QUESTION.studies(upload, methods or diagnosis.default_methods(), seed)
     task.run(store, lambda fraction, live: None)
     return QUESTION.gather([task.load(store)])
@@ -128,7 +128,7 @@ def test_the_diagnosis_network_is_used(store):
     upload = wrong()
     (task,) = QUESTION.studies(upload, diagnosis.default_methods(), 3)
     wanted = [
-        tasks._training(upload, method, 3)
+        tasks.method_training(upload, method, 3)
         for method in diagnosis.default_methods()
         if method.name in ("tarp", "within_x", "multiple", "c2st")
     ]
@@ -206,6 +206,6 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
 def test_methods_that_were_not_asked_count_as_silent():
     p = np.array([[0.01, 0.2], [0.5, 0.04]])
     two = (SBC(), TARP())
-    np.testing.assert_allclose(_together(p, two, 2), [0.02, 0.08])
-    np.testing.assert_allclose(_together(p, two, 5), [0.05, 0.2])
-    np.testing.assert_allclose(_together(p, (SBC(), Omnibus()), 5), [0.5, 0.04])
+    np.testing.assert_allclose(verdict_pvalues(p, two, 2), [0.02, 0.08])
+    np.testing.assert_allclose(verdict_pvalues(p, two, 5), [0.05, 0.2])
+    np.testing.assert_allclose(verdict_pvalues(p, (SBC(), Omnibus()), 5), [0.5, 0.04])

@@ -121,7 +121,7 @@ def suggest(n: int, d: int, dim_x: int = 1, *, megabytes: float = 40.0) -> Sugge
             even one draw at each x fits.
     """
     for k in (1000 if n < 500 else 200, 200, 100, 50, 20, 10, 5, 2, 1):
-        size = _bytes(n, k, d, dim_x, densities=True) / 1e6
+        size = table_bytes(n, k, d, dim_x, densities=True) / 1e6
         if size <= megabytes:
             break
     return Suggestion(k, size)
@@ -573,10 +573,10 @@ class _Run:
                 f"{n} and {len(self.x)} rows, k = {k}. Pass the pairs that the simulator made."
             )
         width, densities = self.x[0].size, self.log_prob is not None
-        total, limit = _bytes(n, k, d, width, densities), self.memory_mb * 1e6
+        total, limit = table_bytes(n, k, d, width, densities), self.memory_mb * 1e6
         if total > limit:
             each = _NUMBER * n * (d + densities)
-            most = int((limit - _bytes(n, 0, d, width, densities)) // each)
+            most = int((limit - table_bytes(n, 0, d, width, densities)) // each)
             remedy = f"k = {most} is the most that fits" if most > 0 else "pass fewer rows"
             raise ValueError(
                 f"The table must fit in memory_mb = {self.memory_mb:g}; got {n:,} rows x {k:,} "
@@ -739,7 +739,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _bytes(n: int, k: int, d: int, width: int, densities: bool) -> int:
+def table_bytes(n: int, k: int, d: int, width: int, densities: bool) -> int:
     return _NUMBER * n * (d + width + k * d + (1 + k) * densities)
 
 

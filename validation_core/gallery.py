@@ -72,8 +72,8 @@ class Part:
         failures: list[str] = []
         wanted: list[Task] = []
         for upload in self.uploads:
-            tasks.hold(upload)
-            tasks.keep(store, upload)
+            tasks.register_upload(upload)
+            tasks.save_upload(store, upload)
         for training in self.trainings:
             if not store.has("models", training.key):
                 wanted.append(TrainTask(trainings=(training,)))
@@ -217,4 +217,6 @@ def _slim(training: Training, store: Store, gallery: Store) -> None:
     stored = store.load("models", training.key)
     assert stored is not None
     arrays = network.without_film().arrays()
-    gallery.save("models", training.key, arrays, spec=keys.text(training), meta=stored.meta)
+    gallery.save(
+        "models", training.key, arrays, spec=keys.canonical_text(training), meta=stored.meta
+    )

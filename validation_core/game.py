@@ -108,7 +108,7 @@ _HEIGHT = 280
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RoundPlots:
     """What all plots of a round draw.
 
     `numbers` and `pvalues` are by plot: bin counts of draws (24,) and of ranks (20,), curves at
@@ -132,7 +132,7 @@ class Seen:
     """Middles of the slices of x (6,)."""
 
 
-def seen(round_: Round) -> Seen:
+def simulate_plots(round_: Round) -> RoundPlots:
     """Draw a round's simulations and work out its plots."""
     table = round_.table()
     rng = stream(round_.seed, "game", "plots", round_.defect, round_.level, round_.number)
@@ -167,7 +167,7 @@ def seen(round_: Round) -> Seen:
         "tarp": ball,
     }
     curves: tuple[Plot, ...] = ("ecdf", "coverage", "region", "tarp")
-    return Seen(
+    return RoundPlots(
         numbers={
             "draws": np.histogram(np.clip(q[0], edges[0], edges[-1]), edges)[0].astype(float),
             "ranks": statistics.histogram(u, BINS).astype(float),
@@ -246,7 +246,7 @@ def _slices_pvalue(means: Array, n: int) -> float:
 
 
 def panel(
-    plot: Plot, drawn: Seen, hidden: Round | None = None, mean: Array | None = None
+    plot: Plot, drawn: RoundPlots, hidden: Round | None = None, mean: Array | None = None
 ) -> Panel:
     """The picture of a plot.
 
@@ -262,7 +262,9 @@ def panel(
     if plot == "ranks":
         made = outcome.rank_histogram(drawn.ranks[plot], BINS, height=_HEIGHT)
         middles = (np.arange(BINS) + 0.5) / BINS
-        return _laid(made, [] if mean is None else [Line(middles, mean, color=over, dash="6 3")])
+        return _with_marks(
+            made, [] if mean is None else [Line(middles, mean, color=over, dash="6 3")]
+        )
     if plot == "units":
         return _units_panel(numbers, mean)
     if plot == "over-x":
@@ -290,15 +292,15 @@ def panel(
         held = Axis((0, 1), "true values held", percent=True)
         return Panel(marks, x=unit, y=held, height=_HEIGHT)
     made = outcome.ecdf_difference(drawn.ranks[plot], height=_HEIGHT)
-    return _laid(made, [] if mean is None else [Line(_LEVELS, mean, color=over, dash="6 3")])
+    return _with_marks(made, [] if mean is None else [Line(_LEVELS, mean, color=over, dash="6 3")])
 
 
-def _laid(made: Panel, marks: list[Mark]) -> Panel:
+def _with_marks(made: Panel, marks: list[Mark]) -> Panel:
     """A panel with more marks on top."""
     return Panel([*made.marks, *marks], x=made.x, y=made.y, height=made.height, margin=made.margin)
 
 
-def _draws_panel(drawn: Seen, hidden: Round | None) -> Panel:
+def _draws_panel(drawn: RoundPlots, hidden: Round | None) -> Panel:
     counts = drawn.numbers["draws"]
     width = float(drawn.edges[1] - drawn.edges[0])
     heights = counts / counts.sum() / width
@@ -349,7 +351,7 @@ _FIRST = 1_000_000  # seeds that no game has
 
 
 @dataclass(frozen=True, eq=False)
-class Telling:
+class PlotPower:
     """Of each plot, over other rounds with this defect at this size."""
 
     found: Mapping[Plot, int]
@@ -363,10 +365,10 @@ class Telling:
         return float(low), float(high)
 
 
-def telling(hidden: Round) -> Telling:
+def estimate_plot_power(hidden: Round) -> PlotPower:
     """Simulate other rounds with the defect of this one."""
-    rounds = [seen(replace(hidden, seed=_FIRST + i, number=1)) for i in range(REPEATS)]
-    return Telling(
+    rounds = [simulate_plots(replace(hidden, seed=_FIRST + i, number=1)) for i in range(REPEATS)]
+    return PlotPower(
         found={plot: sum(one.pvalues[plot] <= LEVEL for one in rounds) for plot in PLOTS},
         means={plot: np.mean([one.numbers[plot] for one in rounds], axis=0) for plot in PLOTS},
     )
@@ -553,16 +555,16 @@ __all__ = [
     "Guess",
     "Level",
     "Plot",
+    "PlotPower",
     "Round",
-    "Seen",
-    "Telling",
+    "RoundPlots",
     "correct",
     "deal",
+    "estimate_plot_power",
     "panel",
     "points",
     "read",
-    "seen",
-    "telling",
+    "simulate_plots",
     "total",
     "written",
 ]

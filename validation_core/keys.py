@@ -64,7 +64,7 @@ class Specification:
         """Register the class under its name."""
         super().__init_subclass__(**options)
         cls.spec = spec or f"{cls.__module__}:{cls.__qualname__}"
-        _register(cls)
+        register_specification(cls)
 
     @cached_property
     def key(self) -> str:
@@ -72,27 +72,27 @@ class Specification:
         return key(self)
 
 
-_KNOWN: dict[str, type[Specification]] = {}
+SPECIFICATIONS: dict[str, type[Specification]] = {}
 
 
-def _register(kind: type[Specification]) -> None:
+def register_specification(kind: type[Specification]) -> None:
     """Read the name of a class back as that class, also where its file is run a second time.
 
     Raises:
         ValueError: when a class of another name has it.
     """
-    known = _KNOWN.get(kind.spec, kind)
+    known = SPECIFICATIONS.get(kind.spec, kind)
     if known.__qualname__ != kind.__qualname__:
         raise ValueError(
             f"A specification's name is its own; {kind.spec!r} is {known.__name__} as well as "
             f"{kind.__name__}. Choose another."
         )
-    _KNOWN[kind.spec] = kind
+    SPECIFICATIONS[kind.spec] = kind
 
 
 def known() -> Mapping[str, type[Specification]]:
     """Every specification imported so far, by name."""
-    return _KNOWN
+    return SPECIFICATIONS
 
 
 def encode(value: object) -> JSON:
@@ -131,14 +131,14 @@ def _field(field: dataclasses.Field[object], of: Specification) -> JSON:
     return encode(value)
 
 
-def text(value: object) -> str:
+def canonical_text(value: object) -> str:
     """The canonical text of a frozen value: equal values, equal text."""
     return json.dumps(encode(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def key(value: object) -> str:
     """A short name for a frozen value: 32 hexadecimal digits, safe as a file name."""
-    return hashlib.sha256(text(value).encode()).hexdigest()[:32]
+    return hashlib.sha256(canonical_text(value).encode()).hexdigest()[:32]
 
 
 def decode(encoded: JSON) -> Any:
@@ -151,7 +151,7 @@ def decode(encoded: JSON) -> Any:
         return tuple(decode(item) for item in encoded)
     if not isinstance(encoded, dict):
         return encoded
-    kind = named(encoded["type"])
+    kind = specification_named(encoded["type"])
     if kind.version != encoded["version"]:
         raise ValueError(
             f"A stored specification has the version of its class; {encoded['type']} is at "
@@ -161,19 +161,19 @@ def decode(encoded: JSON) -> Any:
     return kind(**{name: decode(item) for name, item in encoded.items() if name in fields})
 
 
-def named(name: str) -> type[Specification]:
+def specification_named(name: str) -> type[Specification]:
     """The specification of that name.
 
     Raises:
         ValueError: when there is none.
     """
     for room in _ROOMS:
-        if name in _KNOWN:
+        if name in SPECIFICATIONS:
             break
         importlib.import_module(f"{_PACKAGE}.{room}")
-    if name not in _KNOWN:
+    if name not in SPECIFICATIONS:
         raise ValueError(f"Only specifications are read back; got {name!r}. Ask for it anew.")
-    return _KNOWN[name]
+    return SPECIFICATIONS[name]
 
 
 def read(canonical: str) -> Any:

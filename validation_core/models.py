@@ -147,7 +147,7 @@ def trained(store: Store, training: Training, report: Report | None = None) -> A
     if network is not None:
         return network
     with locked(store, keys.key(training)):
-        return load(store, training) or _train(store, [training], report)[0]
+        return load(store, training) or train_and_store(store, [training], report)[0]
 
 
 def locked(store: Store, key: str) -> AbstractContextManager[object]:
@@ -155,7 +155,9 @@ def locked(store: Store, key: str) -> AbstractContextManager[object]:
     return store.locked("locks", key)
 
 
-def _train(store: Store, trainings: Sequence[Training], report: Report | None = None) -> list[Any]:
+def train_and_store(
+    store: Store, trainings: Sequence[Training], report: Report | None = None
+) -> list[Any]:
     """Train networks of one recipe and one input size as one batch, and store each."""
     recipe = trainings[0].recipe
     sets = [
@@ -172,7 +174,11 @@ def _train(store: Store, trainings: Sequence[Training], report: Report | None = 
             **network.summary,
         }
         store.save(
-            "models", keys.key(training), network.arrays(), spec=keys.text(training), meta=meta
+            "models",
+            keys.key(training),
+            network.arrays(),
+            spec=keys.canonical_text(training),
+            meta=meta,
         )
     return networks
 
@@ -207,7 +213,7 @@ class TrainTask(Specification, spec="train"):
                 locks.enter_context(locked(store, key))
             missing = self._missing(store)
             if missing:
-                _train(store, missing, trace(report))
+                train_and_store(store, missing, trace(report))
 
     def _missing(self, store: Store) -> list[Training]:
         return [

@@ -53,11 +53,11 @@ from validation_core.settings import CACHE
 
 _PREFIX = "nptlab-"
 _STAMP = re.compile(r"([0-9a-f]{8})-(\d+)-(\d+)")
-_MEMORY = Path("/dev/shm")
+SHARED_MEMORY = Path("/dev/shm")
 
 
 @cache
-def _system() -> str:
+def system_fingerprint() -> str:
     """This start of this machine, or container: elsewhere a number is another process."""
     names = [os.uname().nodename if hasattr(os, "uname") else ""]
     with suppress(OSError):
@@ -66,24 +66,26 @@ def _system() -> str:
     return hashlib.sha256("".join(names).encode()).hexdigest()[:8]
 
 
-def stamp() -> str:
+def process_stamp() -> str:
     """This process, for the names of what it leaves: `system-number-start`."""
     number = os.getpid()
-    return f"{_system()}-{number}-{_started(number) or 0}"
+    return f"{system_fingerprint()}-{number}-{process_start_tick(number) or 0}"
 
 
-def stamped_here(name: str) -> bool:
+def is_from_this_machine(name: str) -> bool:
     """Whether a name bears the stamp of a process of this machine that can be looked up."""
     match = _STAMP.search(name)
-    return match is not None and match[1] == _system() and Path("/proc/self/stat").exists()
+    return (
+        match is not None and match[1] == system_fingerprint() and Path("/proc/self/stat").exists()
+    )
 
 
-def abandoned(name: str) -> bool:
+def owner_has_ended(name: str) -> bool:
     """Whether a name bears the stamp of a process of this machine that has ended."""
     match = _STAMP.search(name)
-    if match is None or not stamped_here(name):
+    if match is None or not is_from_this_machine(name):
         return False
-    return _started(int(match[2])) != int(match[3])
+    return process_start_tick(int(match[2])) != int(match[3])
 
 
 def memory_folder() -> Path:
@@ -91,7 +93,7 @@ def memory_folder() -> Path:
 
     In memory where the system has a place for that, else where temporary files go.
     """
-    return _memory_place() / f"{_PREFIX}{stamp()}"
+    return _memory_place() / f"{_PREFIX}{process_stamp()}"
 
 
 def clear() -> None:
@@ -103,20 +105,20 @@ def clear_abandoned() -> None:
     """Delete the folders of processes that have ended and could not do so."""
     with suppress(OSError):
         for path in _memory_place().glob(f"{_PREFIX}*"):
-            if abandoned(path.name):
+            if owner_has_ended(path.name):
                 shutil.rmtree(path, ignore_errors=True)
 
 
 def _memory_place() -> Path:
-    if os.access(_MEMORY, os.W_OK | os.X_OK):
-        return _MEMORY
+    if os.access(SHARED_MEMORY, os.W_OK | os.X_OK):
+        return SHARED_MEMORY
     try:
         return Path(tempfile.gettempdir())
     except OSError:  # there is none that can be written: what is kept there says so
         return Path(os.sep, "tmp")
 
 
-def _started(number: int) -> int | None:
+def process_start_tick(number: int) -> int | None:
     """The tick at which a process was started; None for one that is not there any more."""
     try:
         text = Path(f"/proc/{number}/stat").read_text()
@@ -128,7 +130,7 @@ def _started(number: int) -> int | None:
 
 
 @cache
-def ends_with(number: int, end: Callable[[], None] = clear) -> None:
+def clear_at_exit(number: int, end: Callable[[], None] = clear) -> None:
     """Clear up when process `number`, this one, ends; registered once, and not for its forks."""
     clear_abandoned()
     atexit.register(lambda: end() if os.getpid() == number else None)
@@ -144,7 +146,7 @@ class _Damaged(ValueError):
     """What is wrong with a file."""
 
 
-class Unkept(OSError):
+class StoreFullError(OSError):
     """Neither the disk nor memory takes a file: why, and what to do."""
 
 
@@ -348,7 +350,7 @@ class Store:
         self._unwritten_limit: int | None = None
         self._gone: set[Path] = set()  # what should be away and could not be deleted
         self._waiting: threading.Thread | None = None
-        ends_with(os.getpid(), end)
+        clear_at_exit(os.getpid(), flush_and_clear)
         _OPEN.add(self)
         if error := self._refusal():
             self._say(error)
@@ -474,7 +476,7 @@ class Store:
 
     @limit.setter
     def limit(self, limit: int) -> None:
-        beside = self.root / f"limit-{stamp()}"
+        beside = self.root / f"limit-{process_stamp()}"
         try:
             beside.write_text(str(_positive(limit)))
             os.replace(beside, self.root / "limit")
@@ -618,8 +620,8 @@ class Store:
             kept = [notice for notice in self.notices if not notice.startswith(self._blocked)]
             self.notices[:] = kept
 
-    def _unkept(self, disk: OSError, memory: OSError) -> Unkept:
-        return Unkept(
+    def _unkept(self, disk: OSError, memory: OSError) -> StoreFullError:
+        return StoreFullError(
             f"A result must be kept on disk or in memory; got: {disk.strerror or disk} at "
             f"{self.root}, and: {memory.strerror or memory} at {self.memory.parent.parent}. Make "
             "room, or set NPTLAB_CACHE to another folder."
@@ -662,7 +664,7 @@ class Store:
         self._prune(self.memory, _IN_MEMORY)
 
     def _beside(self, root: Path, suffix: str) -> Path:
-        return root / "tmp" / f"{stamp()}-{uuid.uuid4().hex}{suffix}"
+        return root / "tmp" / f"{process_stamp()}-{uuid.uuid4().hex}{suffix}"
 
     def _path(self, kind: Kind, key: str, root: Path | None = None) -> Path:
         if not self.is_key(key):
@@ -784,25 +786,25 @@ class Store:
             return
         for path in (self.root / "tmp" / name for name in names):
             with suppress(OSError):
-                ours = stamped_here(path.name)
+                ours = is_from_this_machine(path.name)
                 old = time.time() - path.stat().st_mtime > _STALE
-                if abandoned(path.name) if ours else old:
+                if owner_has_ended(path.name) if ours else old:
                     _unlink(path)
 
 
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
-def settle() -> None:
+def flush_stores() -> None:
     """Bring to the disk what the stores of this process keep in memory, as far as it takes it."""
     for store in list(_OPEN):
         with suppress(Exception):
             store.settle()
 
 
-def end() -> None:
+def flush_and_clear() -> None:
     """The same, and forget the rest: at the end of a process, however it is told to end."""
-    settle()
+    flush_stores()
     clear()
 
 

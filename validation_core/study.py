@@ -31,7 +31,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.keys import JSON, Arrays, Specification, text
+from validation_core.keys import JSON, Arrays, Specification, canonical_text
 
 if TYPE_CHECKING:
     from validation_core.store import Store, Stored
@@ -256,7 +256,7 @@ class Study(Specification, Generic[R]):
         meta: dict[str, object] = {"label": self.label, "result": tree, "versions": versions()}
         if seconds is not None:
             meta |= {"seconds": round(seconds, 3), "device": _device()}
-        store.save("results", self.key, arrays, spec=text(self), meta=meta)
+        store.save("results", self.key, arrays, spec=canonical_text(self), meta=meta)
 
     def done(self, store: Store) -> bool:
         """Whether the store holds the result."""

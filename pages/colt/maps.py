@@ -9,11 +9,11 @@ from pages.colt.data import Located
 from pages.ui import live
 from pages.ui.forms import number, segmented
 from validation_core.figures.colt import where as figures
-from validation_core.figures.colt.theta import Sight
+from validation_core.figures.colt.theta import ThetaAxes
 from validation_core.localization import Maps
 
 
-def where(chosen: ColtChoice, located: Located, sight: Sight) -> None:
+def where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
     """Both maps under gamma and x."""
     maps, alpha = located.maps[0], chosen.alpha
     name = "x" if maps.x_at.shape[1] == 1 else "place"
@@ -40,10 +40,10 @@ def where(chosen: ColtChoice, located: Located, sight: Sight) -> None:
         )
 
 
-def directions(d: int) -> Sight:
+def directions(d: int) -> ThetaAxes:
     """Which two directions of theta are shown where it has more, and about which origin."""
     if d == 1:
-        return Sight()
+        return ThetaAxes()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         onto = _onto(d) if d > 2 else "pca"
         axes = {"fixed": "Fixed", "around": "Around q"}
@@ -55,7 +55,7 @@ def directions(d: int) -> Sight:
             help="Fixed: one scale for every x. Around q: from the mean of q's draws at each x, "
             "in their standard deviations.",
         )
-    return Sight(onto, around=about == "around")
+    return ThetaAxes(onto, around=about == "around")
 
 
 def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
@@ -70,6 +70,6 @@ def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _bent(key: str, _localization: Maps, sight: Sight) -> str:
+def _bent(key: str, _localization: Maps, sight: ThetaAxes) -> str:
     """How curved the truth is, in words; keyed by the task's key."""
     return figures.bend_text(_localization, sight)

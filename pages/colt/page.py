@@ -49,7 +49,7 @@ def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
     state = jobs.latest(tasks) if paper else jobs.only("colt", tasks, label)
     if state is None and paper:
         st.button(
-            f"Train the paper's localizer, {costs.about(costs.maps([task]))}",
+            f"Train the paper's localizer, {costs.describe_duration(costs.maps([task]))}",
             key="train",
             type="primary",
             icon=":material/model_training:",
@@ -67,7 +67,7 @@ def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> 
         return
     payload = live.once(
         ("before", benchmark.key, gammas),
-        lambda: theta.before(benchmark, gammas, chosen.start_among(gammas)),
+        lambda: theta.draws_payload(benchmark, gammas, chosen.start_among(gammas)),
     )
     key = f"before-{owner(benchmark)}-{len(gammas)}"
     live.chart(payload, key=key, url=slider(gammas))

@@ -100,7 +100,7 @@ def _table(key: str, compared: Sequence[PublishedPlace], words: str) -> None:
     state = jobs.latest(left)
     if state is None:
         st.button(
-            f"Run what is missing, {costs.about(costs.remaining(sweeps, store))}",
+            f"Run what is missing, {costs.describe_duration(costs.remaining(sweeps, store))}",
             key=f"run-{key}",
             icon=":material/play_arrow:",
             on_click=jobs.starting(left, _TABLES[key][0]),

@@ -43,7 +43,8 @@ def power(chosen: ColtChoice) -> None:
                 f"of its own and tests it on {TRIALS} tables."
             )
         st.button(
-            f"Run {TRIALS} trials a point, {costs.about(costs.remaining(sweeps, store))}",
+            f"Run {TRIALS} trials a point, "
+            f"{costs.describe_duration(costs.remaining(sweeps, store))}",
             key="run-power",
             icon=":material/show_chart:",
             help="Trains what is missing. A first picture comes from ten trials, curve by curve.",

@@ -67,7 +67,7 @@ def train_more(tasks: Sequence[MapTask], label: str, key: str, what: str = "gamm
     if state is None:
         which = f"the other {len(missing)}" if len(missing) < len(tasks) else f"all {len(missing)}"
         st.button(
-            f"Train {which}: {what}, {costs.about(costs.maps(missing))}",
+            f"Train {which}: {what}, {costs.describe_duration(costs.maps(missing))}",
             key=f"train-{key}",
             icon=":material/model_training:",
             on_click=jobs.starting(missing, label),

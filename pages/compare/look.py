@@ -7,7 +7,7 @@ from pages.ui import charts, jobs
 from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.diagnosis import equals
-from validation_core.figures.diagnosis import of_look
+from validation_core.figures.diagnosis import trial_figures
 from validation_core.methods.base import Method
 from validation_core.sweep.plan import TrialDetail, TrialStudy, first_trial
 
@@ -59,7 +59,7 @@ def _figures(method: Method, trial: TrialDetail, alpha: float) -> None:
         f"Statistic {trial.statistic:.4g}, p-value {equals(trial.pvalue)}, from "
         f"{trial.draws_p:,} draws of p and {trial.draws_q:,} of q in {trial.seconds:.2g} s."
     )
-    drawings = of_look(method, trial, alpha=alpha)
+    drawings = trial_figures(method, trial, alpha=alpha)
     for row in range(0, len(drawings), 2):
         for column, drawing in zip(st.columns(2), drawings[row : row + 2], strict=False):
             key = f"look-{method.name}-{drawing.title}"

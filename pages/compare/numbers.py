@@ -6,12 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from pages.compare.controls import CompareChoice
-from validation_core.cli.power import line
+from validation_core.cli.power import command_line
 from validation_core.sweep import plan
 from validation_core.sweep.plan import Progress
 
 
-def _frame(progress: Progress) -> pd.DataFrame:
+def comparison_frame(progress: Progress) -> pd.DataFrame:
     """One row for each method and place; options as JSON, so that a CSV holds them."""
     records = plan.rows(progress)
     for row in records:
@@ -21,7 +21,7 @@ def _frame(progress: Progress) -> pd.DataFrame:
 
 def _table(progress: Progress) -> pd.DataFrame:
     """What a reader wants of it."""
-    selection = _frame(progress)[
+    selection = comparison_frame(progress)[
         ["label", "gamma", "beta", "rejections", "trials", "rate", "low", "high", "statistic"]
     ]
     return selection.set_axis(
@@ -49,7 +49,7 @@ def numbers(chosen: CompareChoice, progress: Progress) -> None:
         return
     with opened:
         st.dataframe(_table(progress), hide_index=True)
-        cells, name = _frame(progress), "comparison"
+        cells, name = comparison_frame(progress), "comparison"
         with st.container(horizontal=True):
             _download("CSV", cells.to_csv(index=False), f"{name}.csv", "text/csv")
             _download(
@@ -61,7 +61,7 @@ def numbers(chosen: CompareChoice, progress: Progress) -> None:
             document = json.dumps({"cells": plan.rows(progress)}, indent=1)
             _download("JSON", document, f"{name}.json", "application/json")
         st.caption("The same trials on the command line, from the same store or on a cluster:")
-        st.code(line(chosen.sweep, chosen.comparison), language="sh", wrap_lines=True)
+        st.code(command_line(chosen.sweep, chosen.comparison), language="sh", wrap_lines=True)
 
 
 def _download(label: str, data: str | bytes, name: str, kind: str) -> None:

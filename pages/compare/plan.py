@@ -85,8 +85,8 @@ def run_button(
         args=(chosen, left),
     )
     st.caption(
-        f"{len(left)} pieces of work are missing: {costs.about(guess.seconds)} with {workers} "
-        f"worker{'s' * (workers > 1)} and about {guess.memory / 1e9:.1f} GB of memory. "
+        f"{len(left)} pieces of work are missing: {costs.describe_duration(guess.seconds)} with "
+        f"{workers} worker{'s' * (workers > 1)} and about {guess.memory / 1e9:.1f} GB of memory. "
         "A first picture from ten trials comes first; what is done is kept."
     )
 

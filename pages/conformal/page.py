@@ -9,7 +9,7 @@ from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import stored
 from validation_core.figures import conformal as figures
-from validation_core.figures.conformal import Counted, Look
+from validation_core.figures.conformal import ConformalView, MeasuredPower
 from validation_core.sweep.conformal_explorer import Conformal
 
 VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests")}
@@ -43,20 +43,24 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
     _below(chosen, counted, gamma, look)
 
 
-def _look(chosen: ConformalChoice, view: str, over_m: bool) -> tuple[Look, Conformal | None]:
+def _look(
+    chosen: ConformalChoice, view: str, over_m: bool
+) -> tuple[ConformalView, Conformal | None]:
     """What there is to look at: by the classifier, or by the oracle while it learns."""
     study = studies.seen(chosen)
     if study is None:
-        look = Look(chosen.study, view, chosen.alpha, over_m, oracle=True)
+        look = ConformalView(chosen.study, view, chosen.alpha, over_m, oracle=True)
         return look, studies.by_oracle(chosen.study.key, chosen.study)
     if (study.n, study.m) != (chosen.study.n, chosen.study.m):
         st.caption(
             f"Still the ranks for n = {study.n} and m = {study.m}: new ones are being computed."
         )
-    return Look(study, view, chosen.alpha, over_m), stored(study.key, study)
+    return ConformalView(study, view, chosen.alpha, over_m), stored(study.key, study)
 
 
-def _below(chosen: ConformalChoice, counted: Counted | None, gamma: float, look: Look) -> None:
+def _below(
+    chosen: ConformalChoice, counted: MeasuredPower | None, gamma: float, look: ConformalView
+) -> None:
     with st.container(horizontal=True):
         numbers = st.expander("The numbers", key="numbers", on_change="rerun")
         opened = st.expander("How the classifier was trained", key="trained", on_change="rerun")

@@ -9,7 +9,7 @@ from pages.ui import jobs
 from pages.ui.services import services, stored
 from validation_core import C2ST
 from validation_core.engine import JobState, Task
-from validation_core.figures.conformal import Counted
+from validation_core.figures.conformal import MeasuredPower
 from validation_core.models import TrainTask
 from validation_core.sweep import conformal_explorer as workbench
 from validation_core.sweep import costs
@@ -43,19 +43,19 @@ def seen(chosen: ConformalChoice) -> ConformalStudy | None:
     return None
 
 
-def counted(chosen: ConformalChoice, *, over_m: bool) -> Counted | None:
+def counted(chosen: ConformalChoice, *, over_m: bool) -> MeasuredPower | None:
     """Trials to draw: all, the first, or those of an earlier setting until these have come."""
     store, power = services().store, chosen.power(over_m=over_m)
     slot = f"conformal_counted_{over_m}"
     for candidate in (power, power.few()):
         if candidate.done(store):
             st.session_state[slot] = candidate
-            return Counted(candidate, stored(candidate.key, candidate))
+            return MeasuredPower(candidate, stored(candidate.key, candidate))
     benchmark = chosen.learned.benchmark
     usual = () if over_m else (ConformalPower(learned=Learned(benchmark=benchmark)),)
     for older in (st.session_state.get(slot), *usual):
         if older and older.learned.benchmark == benchmark and older.done(store):
-            return Counted(older, stored(older.key, older), old=True)
+            return MeasuredPower(older, stored(older.key, older), old=True)
     return None
 
 
@@ -97,7 +97,7 @@ def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:
         recipe=learned.recipe,
         seed=learned.seed,
     )
-    price = costs.about(costs.of(sweep, C2ST()).training)
+    price = costs.describe_duration(costs.of(sweep, C2ST()).training)
     count = len(learned.gammas)
     st.button(
         f"Train {count} network{'s' * (count > 1)} as in the paper ({price})",

@@ -65,7 +65,7 @@ def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> 
             up = up if up != across else next(i for i in order if i != across)
         around = False
         if draws >= theta.FEWEST:
-            narrow = theta.narrow(maps, (across, up))
+            narrow = theta.is_narrow(maps, (across, up))
             axes = st.segmented_control(
                 "Axes",
                 list(_AXES),

@@ -10,7 +10,15 @@ import streamlit as st
 from pages.ui import folder, visitors
 from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, export
-from validation_core.tables import Order, UnknownArrays, Upload, guessed, read, read_files, warm
+from validation_core.tables import (
+    Order,
+    UnknownArrays,
+    Upload,
+    guess_roles,
+    read,
+    read_files,
+    warm,
+)
 from validation_core.tables.reading import File
 from validation_core.tables.source import label
 
@@ -135,7 +143,7 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     if request not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
-            known[request] = _held(_whole(sent, order, arrays))
+            known[request] = _held(read_tables(sent, order, arrays))
         except AmbiguousOrder as question:
             st.info(plain(str(question)))
     reading = known.get(request, _Reading([]))
@@ -162,7 +170,7 @@ def _ask_arrays(
     """A form that asks which array is which; what shapes tell is chosen already."""
     if not arrays:
         st.info("The names of these arrays do not say what they are. Which is which?")
-    first = {**guessed(shapes), **arrays}
+    first = {**guess_roles(shapes), **arrays}
     with st.form(f"which-{stamp}"):
         for column, (role, about) in zip(st.columns(3), _ROLES.items(), strict=True):
             with column:
@@ -200,7 +208,7 @@ def _say_arrays(stamp: str) -> None:
     st.session_state[f"arrays-{stamp}"] = {role: name for role, name in values.items() if name}
 
 
-def _whole(
+def read_tables(
     sent: Sequence[tuple[str, File]], order: Order | None, arrays: Mapping[str, str]
 ) -> _Reading:
     """The tables in these files, and why some hold none: one bad file spoils no other."""

@@ -11,7 +11,7 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import Names
 from validation_core.diagnosis.questions.observation import (
     AtObservation,
-    Observation,
+    ObservationQuestion,
     Where,
     middle_in_words,
 )
@@ -20,7 +20,7 @@ from validation_core.report.sections import code
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 
-_QUESTION = Observation()
+_QUESTION = ObservationQuestion()
 _TYPED = 20  # numbers that somebody types
 _KINDS = {"row": "A row", "typed": "An x of my own"}
 
@@ -45,7 +45,7 @@ def show(
     """
     try:
         where = _asked(diagnosis.upload)
-    except _NotYet:  # what is known of another place would look like the answer
+    except _NothingTyped:  # what is known of another place would look like the answer
         return
     answer = usual if where is None else _elsewhere(diagnosis, methods, where)
     if answer is None:
@@ -66,7 +66,7 @@ def show(
     )
 
 
-class _NotYet(Exception):
+class _NothingTyped(Exception):
     """An x is to be typed, and is none yet."""
 
 
@@ -74,7 +74,7 @@ def _asked(upload: Upload) -> Where:
     """Where to look: a row, M numbers, or None for the usual place.
 
     Raises:
-        _NotYet: until the numbers are those of an x.
+        _NothingTyped: until the numbers are those of an x.
     """
     assert isinstance(upload.data, PosteriorTable)
     m = upload.dims[1]
@@ -102,13 +102,13 @@ def _typed(upload: Upload) -> Where:
     )
     if not text.strip():
         st.caption("The box shows an x on this table's scale; enter any x of your own.")
-        raise _NotYet
+        raise _NothingTyped
     try:
         numbers = tuple(map(_number, text.replace(";", " ").replace(",", " ").split()))
         _QUESTION.studies(upload, (), 0, where=numbers)
     except ValueError as refusal:
         st.error(plain(str(refusal)), icon=":material/error:")
-        raise _NotYet from None
+        raise _NothingTyped from None
     return numbers
 
 

@@ -12,8 +12,8 @@ from validation_core.tables import Upload
 
 def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     """Submit what is missing, and show what has answered: the card, then a row per question."""
-    tasks.hold(upload)
-    tasks.keep(store, upload)
+    tasks.register_upload(upload)
+    tasks.save_upload(store, upload)
     # The order on the page; what stands below is drawn first where what is above needs it.
     top, below, last = st.container(), st.container(), st.container()
     with (
@@ -30,7 +30,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     wanted = jobs.lacking(
         "diagnosis",
         (upload.digest, methods, seed, mapped),
-        lambda: tasks.soonest(
+        lambda: tasks.schedule_work(
             [*tasks.tasks(upload, methods, seed), *rows.wanted(upload, methods, seed), *maps]
         ),
     )

@@ -120,7 +120,7 @@ def show(
         if question.long:  # what it has begun meanwhile may be there already
             own = known.answers([question])
         answer = own.get(question.name)
-        summary = None if answer is None else _seen(question, answer, known)
+        summary = None if answer is None else _summarise(question, answer, known)
         sentence, icon = _answer(question, diagnosis, summary, state)
         spark = "" if summary is None else summary.spark
         with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
@@ -138,7 +138,7 @@ def show(
     return begun
 
 
-class _Seen(NamedTuple):
+class _AnswerSummary(NamedTuple):
     """What the page shows of an answer, opened or not."""
 
     sentences: Sequence[str]
@@ -147,17 +147,22 @@ class _Seen(NamedTuple):
     spark: str
 
 
-def _seen(question: AnyQuestion, answer: AnyAnswer, known: Known) -> _Seen:
-    def make() -> _Seen:
+def _summarise(question: AnyQuestion, answer: AnyAnswer, known: Known) -> _AnswerSummary:
+    def make() -> _AnswerSummary:
         diagnosis = known.diagnosis
         plots = answer.figures(diagnosis)
-        return _Seen(answer.describe(diagnosis), answer.finds(diagnosis), plots, _spark(plots))
+        return _AnswerSummary(
+            answer.describe(diagnosis), answer.finds(diagnosis), plots, _spark(plots)
+        )
 
     return known.once(f"row-{question.name}", make, [question])
 
 
 def _answer(
-    question: AnyQuestion, diagnosis: Diagnosis, seen: _Seen | None, state: JobState | None
+    question: AnyQuestion,
+    diagnosis: Diagnosis,
+    seen: _AnswerSummary | None,
+    state: JobState | None,
 ) -> tuple[str, str]:
     """What a row says, and the icon of its state."""
     reason = question.obstacle(diagnosis.upload)
@@ -188,7 +193,7 @@ def _spark(drawn: Sequence[Drawn]) -> str:
 
 
 def _opened(
-    question: AnyQuestion, answer: AnyAnswer, known: Known, seen: _Seen, label: str
+    question: AnyQuestion, answer: AnyAnswer, known: Known, seen: _AnswerSummary, label: str
 ) -> None:
     diagnosis = known.diagnosis
     table: Rows = known.once(f"table-{question.name}", lambda: answer.rows(diagnosis), [question])

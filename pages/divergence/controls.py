@@ -114,7 +114,7 @@ def _inference(name: str, m: int) -> Inference:
     return replace(algorithm, m=m) if name == "iwvi" else algorithm
 
 
-class _Seldom(NamedTuple):
+class _AdvancedSettings(NamedTuple):
     """What is seldom changed."""
 
     m: int
@@ -123,7 +123,7 @@ class _Seldom(NamedTuple):
     design: model.Design
 
 
-def _more(names: list[str], algorithms: list[str]) -> _Seldom:
+def _more(names: list[str], algorithms: list[str]) -> _AdvancedSettings:
     with st.expander("More"):
         m, falcons, design = 10, next(iter(FALCONS)), next(iter(DESIGNS))
         if "iwvi" in algorithms:
@@ -140,7 +140,7 @@ def _more(names: list[str], algorithms: list[str]) -> _Seldom:
         if any(name in model.SHAPES for name in names):
             design = covariates()
         seed = forms.seed()
-    return _Seldom(m, seed, falcons, design)
+    return _AdvancedSettings(m, seed, falcons, design)
 
 
 def covariates() -> model.Design:
@@ -155,7 +155,7 @@ def covariates() -> model.Design:
     )
 
 
-def _model(name: str, seldom: _Seldom) -> Model:
+def _model(name: str, seldom: _AdvancedSettings) -> Model:
     if name in model.SHAPES:
         return replace(MODELS[name](), design=seldom.design)
     kind = MODELS[name]

@@ -35,5 +35,5 @@ ADDRESS = {"iterations": "weigh", "weighted": "after", "trained": "after"}
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Payload:
     """A view of what has run, made once."""
-    key = ("divergence", view, keys.key(plan), views.there(terms))
+    key = ("divergence", view, keys.key(plan), views.completion_mask(terms))
     return live.once(key, lambda: views.payload(view, plan, terms))

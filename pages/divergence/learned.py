@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.simulations import InferenceRun, learned
-from validation_core.simulations.curves import size
+from validation_core.simulations.curves import format_number
 from validation_core.simulations.learned import (
     DRAWS,
     TESTED,
@@ -62,8 +62,8 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
     if comparison.exact.heavy:
         st.markdown(
             "The exact terms have a heavy tail: a few dominate the mean, and its interval is "
-            f"too narrow. Their median is {size(comparison.exact.median)}, their largest "
-            f"{size(comparison.exact.largest)} nats."
+            f"too narrow. Their median is {format_number(comparison.exact.median)}, their largest "
+            f"{format_number(comparison.exact.largest)} nats."
         )
     live.chart(
         live.once(("learned", key), lambda: learned.learned_payload(comparison)), key="learned"

@@ -6,14 +6,16 @@ import streamlit as st
 
 from pages.ui import live
 from validation_core.simulations import learned, terms
-from validation_core.simulations.curves import size
+from validation_core.simulations.curves import format_number
 from validation_core.simulations.terms import NATS
 
 
 def show(nats: float) -> None:
     """Both pairs under one slider, which starts at the grid's value nearest to this one."""
     start = terms.nearest(nats)
-    st.subheader(f"What does {size(nats if nats > 0 else NATS[start])} nats mean?", anchor=False)
+    st.subheader(
+        f"What does {format_number(nats if nats > 0 else NATS[start])} nats mean?", anchor=False
+    )
     st.markdown(
         "The symmetric divergence is KL(p‖q) + KL(q‖p): 0 only where q is p, and how well draws "
         f"of the two can be told apart grows with it.{_from(nats)}"
@@ -32,11 +34,11 @@ def _from(nats: float) -> str:
         return " Here there is no estimate above 0: the slider starts at its lowest value."
     if nats > NATS[-1]:
         return (
-            f" The {size(nats)} nats estimated here are beyond the slider: of two normals of one "
-            f"width, the means would be {size(sqrt(nats))} sd apart."
+            f" The {format_number(nats)} nats estimated here are beyond the slider: of two "
+            f"normals of one width, the means would be {format_number(sqrt(nats))} sd apart."
         )
     return (
-        f" The slider starts beside the {size(nats)} nats estimated here."
+        f" The slider starts beside the {format_number(nats)} nats estimated here."
         if nats >= NATS[0]
         else ""
     )

@@ -94,14 +94,18 @@ def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | Non
     """The job of what is missing; draws (V, draws, D) at each place, NaN where it is still at
     it; and a name for these."""
     wanted = terms.tasks(run, numbers.places)
-    if one_run.closed(run):
+    if one_run.has_exact_posterior(run):
         parts = [(task, _exact(task.key, task)) for task in wanted]
-        return None, one_run.gathered(numbers, parts, run), "exact"
+        return None, one_run.gather_draws(numbers, parts, run), "exact"
     state = jobs.ensure(wanted, f"Posterior draws of {run.model.label}", start=True)
     store = services().store
     there = [(task, _load(task.key, task)) for task in wanted if task.done(store)]
     there = [(task, z) for task, z in there if z is not None]
-    return state, one_run.gathered(numbers, there, run), ",".join(task.key for task, _ in there)
+    return (
+        state,
+        one_run.gather_draws(numbers, there, run),
+        ",".join(task.key for task, _ in there),
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

@@ -14,7 +14,7 @@ from validation_core.bayes import HeartTransplants
 from validation_core.bayes.inference import possible
 from validation_core.engine import JobState
 from validation_core.simulations import InferenceRun, Memory, Plan, RunTermsStudy
-from validation_core.sweep.costs import about
+from validation_core.sweep.costs import describe_duration
 
 _STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
 _POINT = 2.5e-4  # and of each further point at which a step looks at the model
@@ -62,7 +62,7 @@ def unasked(left: Sequence[InferenceRun], state: JobState | None) -> bool:
 def button(left: Sequence[InferenceRun]) -> None:
     """Says what is missing and what it takes, and starts it."""
     workers = int(getattr(services().engine.executor, "slots", 1))
-    guess = about(_seconds(left) / workers)
+    guess = describe_duration(_seconds(left) / workers)
     many = len(left) > 1
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(

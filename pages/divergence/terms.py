@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui import address, live
-from validation_core.simulations import InferenceRun, RunResult, one_run, tested
+from validation_core.simulations import InferenceRun, RunResult, importance_sample_size, one_run
 from validation_core.simulations.terms import FLIPS, TermSpread, spread
 
 
@@ -27,7 +27,7 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     live.chart(
         live.once(("terms", run.key), lambda: one_run.terms_payload(terms)),
         key="terms",
-        default=(float(tested(run.inference)),),
+        default=(float(importance_sample_size(run.inference)),),
         url=("weighed",),
     )
     st.caption(

@@ -131,7 +131,10 @@ def _ask(at: int, seed: int, level: Level, plots: int) -> None:
 
 
 def _plots(
-    round_: game.Round, shown: Sequence[Plot], drawn: game.Seen, telling: game.Telling | None
+    round_: game.Round,
+    shown: Sequence[Plot],
+    drawn: game.RoundPlots,
+    telling: game.PlotPower | None,
 ) -> None:
     key = f"{round_.seed}-{round_.level}-{round_.number}"
     open_, hidden = telling is not None, round_ if telling else None
@@ -231,7 +234,7 @@ played, against, opened = _game("played"), _game("against"), _opened()
 _heading(seed, level, at, played, against)
 
 round_ = game.deal(seed, level, at)
-drawn = once(("defect-round", round_), partial(game.seen, round_))
+drawn = once(("defect-round", round_), partial(game.simulate_plots, round_))
 answer = played[at - 1]
 if answer is None:
     shown = [FIRST, *opened]
@@ -246,7 +249,7 @@ else:
     with st.spinner(f"Simulating {game.REPEATS} more rounds with this q…"):
         # What a defect does to plots depends on its size alone: all rounds with it share this.
         alike = replace(round_, seed=0, number=1)
-        telling = once(("defect-telling", alike), partial(game.telling, alike))
+        telling = once(("defect-telling", alike), partial(game.estimate_plot_power, alike))
     st.caption(
         f"Red dashes: the mean over {game.REPEATS} other rounds with this q. In the first plot: "
         "the densities p and q at this x."

@@ -70,7 +70,7 @@ def _pictures(study: ImagesStudy, conditional: bool) -> None:
 
 def _meanwhile(study: ImagesStudy) -> None:
     payload = live.once(
-        ("images", "meanwhile", study.key), lambda: images.meanwhile(study, pictures(study))
+        ("images", "meanwhile", study.key), lambda: images.examples_payload(study, pictures(study))
     )
     live.chart(payload, key=f"images-first-{study.benchmark.corruption}", url=("gamma",))
 

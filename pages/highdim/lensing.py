@@ -15,7 +15,7 @@ _TABLE = "Run Table 2"
 
 
 @st.cache_resource(show_spinner=False)
-def _memory() -> Memory:
+def cached_trials() -> Memory:
     """Trials that were read from the store before."""
     return {}
 
@@ -52,7 +52,9 @@ def _power(gamma: float | None) -> None:
     """Rejection rates of all tests, with the numbers."""
     st.subheader("Which tests see it?", anchor=False)
     halves = sweeps()
-    progress = [collect(sweep, services().store, _memory(), beside=halves) for sweep in halves]
+    progress = [
+        collect(sweep, services().store, cached_trials(), beside=halves) for sweep in halves
+    ]
     if any(each.cells for each in progress):
         st.markdown(lensing.answer(progress[0]))
         live.chart(_rates(halves, progress, gamma), key="lensing-rates")

@@ -63,7 +63,7 @@ def arrive(page: str) -> None:
     left.
     """
     visit = _visit()
-    went_back = _went_back()
+    went_back = arrived_by_history()
     visit.shown.clear()
     visit.changed = False
     visit.arrived = went_back or visit.page != page
@@ -241,7 +241,7 @@ def _left() -> dict[str, dict[str, _Texts]]:
     return left
 
 
-def _went_back() -> bool:
+def arrived_by_history() -> bool:
     """Whether the browser's Back or Forward asked for this run."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from validation_core import Drawn
 from validation_core.figures import plotly
-from validation_core.figures.alt import described
+from validation_core.figures.alt import describe_picture
 from validation_core.figures.marks import Picture
 
 _STRIP = (16, 24)  # pixels for the button above a picture without and with a legend
@@ -57,7 +57,7 @@ def _figure(shown: _Shown, title: str, strip: bool) -> tuple[Figure, str]:
         room = _STRIP[bool(figure.layout.showlegend)]
         figure.layout.height += room
         figure.layout.margin.t += room
-    return figure, described(shown.picture, title)
+    return figure, describe_picture(shown.picture, title)
 
 
 def captioned(

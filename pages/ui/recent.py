@@ -88,7 +88,7 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
     if digest not in known:
         known.clear()  # one at a time: they are large
         try:
-            upload = tasks.table(services().store, digest)
+            upload = tasks.load_upload(services().store, digest)
         except ValueError:
             return None
         known[digest] = replace(

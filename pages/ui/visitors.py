@@ -64,20 +64,20 @@ def visitor() -> str:
         name = name_of(cookie(st.context.headers.get_all("Cookie")))
         st.session_state["visitor"] = name or f"session {uuid.uuid4().hex}"
     name, session = str(st.session_state["visitor"]), _session()
-    with _state.lock:
-        _state.owners.pop(session, None)  # the latest stands last
-        _state.owners[session] = name
-        if len(_state.owners) > _KNOWN:
-            forgotten = next(iter(_state.owners))
-            del _state.owners[forgotten]
-            _state.refused.pop(forgotten, None)
+    with registry.lock:
+        registry.owners.pop(session, None)  # the latest stands last
+        registry.owners[session] = name
+        if len(registry.owners) > _KNOWN:
+            forgotten = next(iter(registry.owners))
+            del registry.owners[forgotten]
+            registry.refused.pop(forgotten, None)
     return name
 
 
 def owner(session: str) -> str:
     """Whose session this is; empty for one that has shown no page."""
-    with _state.lock:
-        return _state.owners.get(session, "")
+    with registry.lock:
+        return registry.owners.get(session, "")
 
 
 def is_admin() -> bool:
@@ -126,7 +126,7 @@ def _session() -> str:
 
 
 @dataclass
-class _State:
+class VisitorRegistry:
     """What this process knows of its visitors."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -144,45 +144,45 @@ class _State:
     """Visitor by table in memory: gone with the table."""
 
 
-_state = _State()
+registry = VisitorRegistry()
 
 
 def enter(name: str) -> bool:
     """Count a page that is opened, unless that were one too many; `leave` it if not."""
-    with _state.lock:
+    with registry.lock:
         if full(name):
             return False
-        _state.open[name] = _state.open.get(name, 0) + 1
+        registry.open[name] = registry.open.get(name, 0) + 1
         return True
 
 
 def leave(name: str) -> None:
     """A page was closed."""
-    with _state.lock:
-        _state.open[name] -= 1
-        if not _state.open[name]:
-            del _state.open[name]
+    with registry.lock:
+        registry.open[name] -= 1
+        if not registry.open[name]:
+            del registry.open[name]
 
 
 def full(name: str) -> str:
     """Why a visitor may open no more pages, in words; empty where he may."""
-    with _state.lock:
+    with registry.lock:
         return _over(
             "pages",
             LIMITS.value().pages,
-            _state.open.get(name, 0) + 1 if name else 0,  # without cookies nobody is told apart
-            sum(_state.open.values()) + 1,
+            registry.open.get(name, 0) + 1 if name else 0,  # without cookies nobody is told apart
+            sum(registry.open.values()) + 1,
             "Close some of them, or come back later.",
         )
 
 
 def begin_upload(session: str, length: int) -> bool:
     """Count a file that is being sent, unless that were too much: why is then said on the page."""
-    with _state.lock:
-        name = _state.owners.get(session, "")
-        sent = _sent()
-        total = sum(sent.values()) + sum(_state.coming.values()) + length
-        own = sent.get(name, 0) + _state.coming.get(name, 0) + length
+    with registry.lock:
+        name = registry.owners.get(session, "")
+        sent = bytes_by_visitor()
+        total = sum(sent.values()) + sum(registry.coming.values()) + length
+        own = sent.get(name, 0) + registry.coming.get(name, 0) + length
         why = _over(
             "MB of files",
             LIMITS.value().uploads,
@@ -191,27 +191,27 @@ def begin_upload(session: str, length: int) -> bool:
             "Take a file off the page, or ask for your table on the command line.",
         )
         if why:
-            _state.refused[session] = why
+            registry.refused[session] = why
             return False
-        _state.coming[name] = _state.coming.get(name, 0) + length
+        registry.coming[name] = registry.coming.get(name, 0) + length
         return True
 
 
 def end_upload(session: str, length: int) -> None:
     """It has arrived, or not."""
-    with _state.lock:
-        name = _state.owners.get(session, "")
-        left = _state.coming.get(name, 0) - length
+    with registry.lock:
+        name = registry.owners.get(session, "")
+        left = registry.coming.get(name, 0) - length
         if left > 0:
-            _state.coming[name] = left
+            registry.coming[name] = left
         else:
-            _state.coming.pop(name, None)
+            registry.coming.pop(name, None)
 
 
 def refusal() -> str:
     """Why a file that this session sent was refused, said once; empty where none was."""
-    with _state.lock:
-        return _state.refused.pop(_session(), "")
+    with registry.lock:
+        return registry.refused.pop(_session(), "")
 
 
 def hold(upload: Upload) -> None:
@@ -221,9 +221,9 @@ def hold(upload: Upload) -> None:
         ValueError: where that is too much.
     """
     name = visitor()
-    with _state.lock:
+    with registry.lock:
         sizes = {name: _bytes(upload)}
-        for other, whose in _state.tables.items():
+        for other, whose in registry.tables.items():
             if other is not upload:
                 sizes[whose] = sizes.get(whose, 0) + _bytes(other)
         why = _over(
@@ -235,14 +235,14 @@ def hold(upload: Upload) -> None:
         )
         if why:
             raise ValueError(why)
-        _state.tables[upload] = name
+        registry.tables[upload] = name
 
 
 def others_hold(digest: str) -> bool:
     """Whether another visitor has the table of this digest in memory: on a page of his."""
     name = visitor()
-    with _state.lock:
-        tables = list(_state.tables.items())
+    with registry.lock:
+        tables = list(registry.tables.items())
     return any(upload.digest == digest and whose != name for upload, whose in tables)
 
 
@@ -271,12 +271,12 @@ def _over(things: str, share: Share, own: int, total: int, advice: str) -> str:
     return f"{rule} {advice}"
 
 
-def _sent() -> dict[str, int]:
+def bytes_by_visitor() -> dict[str, int]:
     """Bytes of files that Streamlit holds, by visitor."""
     sizes: dict[str, int] = {}
     if runtime.exists():
         storage = getattr(runtime.get_instance().uploaded_file_mgr, "file_storage", {})
         for session, files in list(storage.items()):
-            name = _state.owners.get(session, "")
+            name = registry.owners.get(session, "")
             sizes[name] = sizes.get(name, 0) + sum(len(file.data) for file in list(files.values()))
     return sizes

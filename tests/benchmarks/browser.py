@@ -47,7 +47,7 @@ class Times(NamedTuple):
 
 def rows(lab: Lab) -> Iterator[Row]:
     """Streamlit's floor first; then each slider against it; then the drag."""
-    with floor(lab.folder / "floor") as server, _page(server.url) as (page, _):
+    with floor(lab.folder / "floor") as server, open_page(server.url) as (page, _):
         _drawn(page, 1)
         least = _slide(page, "st-key-beta", 21, "plots")
     low, high = _summary(least.first)
@@ -55,7 +55,7 @@ def rows(lab: Lab) -> Iterator[Row]:
         "Streamlit's own floor: a slider and a small chart in a fragment",
         f"median {low:.0f} ms, p95 {high:.0f} ms", ms=[round(1000 * s, 1) for s in least.first],
     )  # fmt: skip
-    with product(lab.trained) as server, _page(f"{server.url}/conformal-c2st") as (page, sent):
+    with product(lab.trained) as server, open_page(f"{server.url}/conformal-c2st") as (page, sent):
         page.wait_for_selector(".live path")
         page.wait_for_timeout(1000)
         yield _judged("m", _slide(page, "st-key-m", len(PAPER_M), "live"), low)
@@ -76,7 +76,7 @@ def _divergence(lab: Lab) -> Row:
             say(run.label)
             run.run(store, lambda fraction, live: None)
     path = f"symmetric-divergence?iterations={_FEW[-1]}&one-model=Heart+transplants"
-    with product(cache) as server, _page(f"{server.url}/{path}") as (page, _):
+    with product(cache) as server, open_page(f"{server.url}/{path}") as (page, _):
         page.wait_for_selector(".live figure path", state="attached")
         stop = page.get_by_role("button", name="Cancel")
         page.wait_for_timeout(2000)
@@ -108,7 +108,7 @@ def _summary(seconds: list[float]) -> tuple[float, float]:
 
 
 @contextmanager
-def _page(url: str) -> Iterator[tuple[Page, list[float]]]:
+def open_page(url: str) -> Iterator[tuple[Page, list[float]]]:
     """An open page, and the times at which its browser sent something to the server."""
     sent: list[float] = []
 

@@ -85,7 +85,7 @@ def found_by_tests(draws: PosteriorTable, folder: str) -> bool:
     upload = Upload.of({"theta": draws.theta, "x": draws.x, "theta_q": draws.q}, order="NKD")
     store = Store(folder)
     for methods in ((SBC(),), (SBC(), WithinX())):  # the second learns: only where it must
-        tasks.hold(upload)
+        tasks.register_upload(upload)
         for task in tasks.tasks(upload, methods, 0):
             task.run(store, lambda fraction, live: None)
         records, _ = tasks.records(store, upload, methods, 0)
@@ -105,7 +105,7 @@ def rows(lab: Lab) -> Iterator[Row]:
         if not found_by_tests(item.draws, str(lab.folder / "cause")):
             skipped += 1
             continue
-        got = cause._cause_of(item.draws, i).cause
+        got = cause.find_likely_cause(item.draws, i).cause
         confusion[item.cause, got] += 1
         if got != item.cause:
             say(f"{item.label}: {item.cause} told as {got}")
@@ -117,13 +117,13 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"counted: no test finds them; {_table(confusion)}", right=(right, 0.8),
     )  # fmt: skip
     yield row._replace(numbers={**row.numbers, "confusion": _plain(confusion)})
-    counter = Counter(cause._cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
+    counter = Counter(cause.find_likely_cause(exact(FIRST + i), i).cause for i in range(EXACT))
     wrong = EXACT - counter["none"] - counter["unclear"]
     yield table.at_most(
         f"causes named for {EXACT} exact posteriors", "", str(dict(counter)), wrong=(wrong, 1)
     )
     start = time.perf_counter()
-    cause._cause_of(exact_of_ten(), 0)
+    cause.find_likely_cause(exact_of_ten(), 0)
     seconds = time.perf_counter() - start
     yield table.at_most(f"cause, N = {N}, K = {K}, D = 10", "s", "", all=(seconds, 12.0))
 

@@ -55,7 +55,7 @@ def _training(
 
 def _trials(network: Any) -> Row:
     design = trials.TrialDesign(trials=200, n=N, k=K)
-    (found,) = trials._run(_SHIFT, 0.8, network.at(), [CoLT(embedding="identity")], design)
+    (found,) = trials.run_trials(_SHIFT, 0.8, network.at(), [CoLT(embedding="identity")], design)
     what = f"200 test trials of CoLT ID, N = {N}, K = {K}, drawing included"
     return table.at_most(what, "s", seconds=(found.seconds, 3.0))
 
@@ -68,7 +68,7 @@ def _divergences() -> Row:
         u.grad = None
 
     times = []
-    for away in (localizer_training._w2, localizer_training._sinkhorn):
+    for away in (localizer_training.squared_wasserstein, localizer_training.sinkhorn_divergence):
         once(away)
         start, count = time.perf_counter(), 0
         while time.perf_counter() - start < 1.0:
@@ -90,7 +90,7 @@ def _same_optimum() -> Iterator[Row]:
         data = recipe.sample(_SHIFT, 0.8, stream(0, "training rows"))
         (network,) = recipe.learn_all([data], [0])
         design = trials.TrialDesign(trials=200, n=N, k=K)
-        (tested,) = trials._run(_SHIFT, 0.8, network.at(), [method], design)
+        (tested,) = trials.run_trials(_SHIFT, 0.8, network.at(), [method], design)
         rates[name] = float((tested.pvalues <= 0.05).mean())
         say(f"{name}: power {rates[name]:.3f}, {network.seconds:.1f} s")
     gap = abs(rates["w2"] - rates["sinkhorn"])

@@ -99,7 +99,9 @@ def run(cell: Cell) -> Found:
         (network,) = recipe.learn_all([data], [seed])
         design = trials.TrialDesign(trials=cell.trials, n=cell.n, k=cell.k, seed=1 + seed)
         for beta in betas:
-            (tested,) = trials._run(cell.benchmark, at, network.at(beta), [cell.method], design)
+            (tested,) = trials.run_trials(
+                cell.benchmark, at, network.at(beta), [cell.method], design
+            )
             pvalues[beta] += tested.pvalues.tolist()
             if beta == 0:
                 statistics.append(tested.statistics.mean())

@@ -28,7 +28,7 @@ def main(file: Path, cache: Path) -> None:
     start = time.perf_counter()
     store = services.store
     upload = tables.read(file)
-    work.keep(store, upload)
+    work.save_upload(store, upload)
     methods = diagnosis.default_methods()
     job = services.engine.submit(work.tasks(upload, methods, SEED), "benchmark")
     came: dict[str, float] = {}

@@ -18,9 +18,9 @@ from pages.divergence.controls import MOST
 from tests.conftest import ROOT
 from validation_core.front.divergence import TITLE, DivergenceResult
 from validation_core.report.document import sheet
-from validation_core.simulations import GRID, MS, collect, figure, tested
-from validation_core.simulations.curves import size
-from validation_core.simulations.runs import _summary
+from validation_core.simulations import GRID, MS, collect, figure, importance_sample_size
+from validation_core.simulations.curves import format_number
+from validation_core.simulations.runs import summarise_terms
 from validation_core.store import Store
 
 LAST = MOST[-1]
@@ -46,8 +46,10 @@ def table(result: DivergenceResult) -> str:
     for j, inference in enumerate(plan.inferences):
         cells = []
         for i in range(len(plan.models)):
-            d = terms[i, j].d[plan.iterations.index(LAST), MS.index(tested(inference))]
-            found = _summary(d)
+            d = terms[i, j].d[
+                plan.iterations.index(LAST), MS.index(importance_sample_size(inference))
+            ]
+            found = summarise_terms(d)
             cells.append(f"{_short(float(found.median))} ({_short(float(found.mean))})")
         lines.append(f"| {inference.label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -55,7 +57,7 @@ def table(result: DivergenceResult) -> str:
 
 def _short(nats: float) -> str:
     """Two digits, as far as a thousandth of a nat."""
-    return size(float(np.round(nats, 3)) + 0.0)
+    return format_number(float(np.round(nats, 3)) + 0.0)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -36,7 +36,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.cli.options import _Counted
+from validation_core.cli.options import ProgressLines
 from validation_core.figures import plotly, style
 from validation_core.figures.marks import Axis, Band, HLine, Line, Panel
 from validation_core.figures.power import curves
@@ -53,7 +53,7 @@ def compute(title: str, wanted: Sweep, store: Store, trials: int | None = None) 
     """Run what is missing of a sweep and keep its finished curves."""
     if trials is not None:
         wanted = replace(wanted, design=replace(wanted.design, trials=trials))
-    state = run_on_engine(plan.missing(wanted, store), store, _Counted(), title, "local")
+    state = run_on_engine(plan.missing(wanted, store), store, ProgressLines(), title, "local")
     for why in set(state.failures.values()):
         print(f"{title}: {why}", file=sys.stderr)
     plan.keep_curves(wanted, store)

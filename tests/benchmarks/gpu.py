@@ -13,7 +13,7 @@ from validation_core import sampling
 from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
 from validation_core.learn import training as nets
 from validation_core.rng import stream
-from validation_core.scores.classifier import Classifier, TrainedClassifier, _learn_all
+from validation_core.scores.classifier import Classifier, TrainedClassifier, train_classifiers
 from validation_core.sweep import trials
 
 SIX = tuple(name for name in PERTURBATIONS if name != "blind_prior")
@@ -38,7 +38,9 @@ def rows(lab: Lab) -> Iterator[Row]:
     del lab
     device = nets.pick_device()
     size = SMALL if device == "cpu" else LARGE
-    _learn_all([_data(Gaussian(), 0.1, 0, size)], Classifier(epochs=1), [0])  # the device wakes
+    train_classifiers(
+        [_data(Gaussian(), 0.1, 0, size)], Classifier(epochs=1), [0]
+    )  # the device wakes
     cells = [(Gaussian(), gamma, seed) for gamma in _gammas(Gaussian(), size)
              for seed in range(size.seeds)]  # fmt: skip
     _, seconds = _learned(cells, size)
@@ -53,7 +55,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     start = time.perf_counter()
     for (benchmark, gamma, _), network in zip(points, networks, strict=True):
         design = trials.TrialDesign(trials=size.trials, n=1000)
-        trials._run(benchmark, gamma, network.at(), METHODS, design)
+        trials.run_trials(benchmark, gamma, network.at(), METHODS, design)
     yield _judged(
         "the whole power figure, six perturbations, all m, R = 200", 60.0,
         time.perf_counter() - start, device,
@@ -76,7 +78,7 @@ def _learned(
 ) -> tuple[list[TrainedClassifier], float]:
     start = time.perf_counter()
     data = [_data(*cell, size) for cell in cells]
-    networks = _learn_all(data, size.recipe, [seed for _, _, seed in cells])
+    networks = train_classifiers(data, size.recipe, [seed for _, _, seed in cells])
     return networks, time.perf_counter() - start
 
 

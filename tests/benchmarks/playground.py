@@ -9,7 +9,7 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 from tests.benchmarks import rows as table
-from tests.benchmarks.browser import CHROMIUM, FLAGS, _page
+from tests.benchmarks.browser import CHROMIUM, FLAGS, open_page
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import product
@@ -32,14 +32,14 @@ def rows(lab: Lab) -> Iterator[Row]:
         yield table.at_most(
             "playground: largest message", "bytes", bytes=(max(b for _, b in visits), _WIRE)
         )
-        with _page(server.url) as (page, sent):
+        with open_page(server.url) as (page, sent):
             page.wait_for_selector(".live svg path")
             page.wait_for_timeout(1500)
             for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
                 yield from _dragged(page, sent, "playground", name)
             yield _changed(page)
         for path, heads in _LIVE.items():
-            with _page(f"{server.url}/{path}") as (page, sent):
+            with open_page(f"{server.url}/{path}") as (page, sent):
                 page.wait_for_selector(".live svg path")
                 page.wait_for_timeout(1500)
                 for name in heads:
@@ -90,7 +90,7 @@ def _learnt(page: Page, path: str) -> Iterator[Row]:
 def _systems(url: str) -> Iterator[Row]:
     """From a press on another system to its picture, all of them seen before; and their sizes."""
     names = ("Gravitational lensing", "Digits", "Sphere flow", "Images")
-    with _page(f"{url}/high-dimensions") as (page, _):
+    with open_page(f"{url}/high-dimensions") as (page, _):
         page.wait_for_selector(".live svg path")
         times = []
         for visit in range(3):

@@ -12,7 +12,7 @@ from tests.benchmarks.rows import Row
 from validation_core import sampling, statistics
 from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
 from validation_core.rng import stream
-from validation_core.scores.classifier import PRESETS, TrainedClassifier, _learn
+from validation_core.scores.classifier import PRESETS, TrainedClassifier, train_classifier
 from validation_core.types import Preset
 
 SOME = ("mean_shift", "additional_mode")
@@ -61,7 +61,7 @@ def _trained(benchmark: Gaussian, preset: Preset) -> TrainedClassifier:
     recipe = PRESETS[preset]
     rng = stream(0, "training rows")
     data = sampling.training_set(benchmark, middle(benchmark), recipe.train, 1000, rng)
-    return _learn(data, recipe, 0)
+    return train_classifier(data, recipe, 0)
 
 
 def _auc(benchmark: Gaussian, network: TrainedClassifier) -> float:

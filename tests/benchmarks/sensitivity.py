@@ -65,7 +65,7 @@ def main(file: Path, cache: Path) -> None:
     while pool.ready < pool.slots:
         time.sleep(0.02)
     store, upload = services.store, tables.read(file)
-    work.keep(store, upload)
+    work.save_upload(store, upload)
     methods = diagnosis.default_methods()
     _done(services, work.tasks(upload, methods, SEED))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import ROOT, Lab, say
 from tests.benchmarks.rows import Row
-from validation_core.cli.power import line
+from validation_core.cli.power import command_line
 from validation_core.methods import C2ST, SBC, Multiple
 from validation_core.models import TrainTask
 from validation_core.store import Store
@@ -46,7 +46,7 @@ class Watched(NamedTuple):
 
 def _start(sweep: Sweep, workers: int, folder: Path, engine: str) -> subprocess.Popen[bytes]:
     """The command line's own command."""
-    words = [*line(sweep).split()[1:], "--engine", engine]
+    words = [*command_line(sweep).split()[1:], "--engine", engine]
     return subprocess.Popen(
         [sys.executable, *words], cwd=ROOT, env=_env(folder, workers),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -28,8 +28,8 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from validation_core import keys
-from validation_core.diagnosis.learning import _training_set
-from validation_core.diagnosis.tasks import _run_method
+from validation_core.diagnosis.learning import build_training_set
+from validation_core.diagnosis.tasks import run_method
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
@@ -213,8 +213,8 @@ class _Networks:
 
         how = diagnosis.recipe(self._upload, method)
         assert how is not None
-        if (key := keys.text(how)) not in self._trained:
-            learns = _training_set(self._upload, how, self._seed)
+        if (key := keys.canonical_text(how)) not in self._trained:
+            learns = build_training_set(self._upload, how, self._seed)
             (self._trained[key],) = how.learn_all([learns], [self._seed])
         return self._trained[key]
 
@@ -226,7 +226,7 @@ def _told(name: str, trial: int, networks: _Networks) -> dict[str, Any]:
     start = time.perf_counter()
     upload = _exact(name, trial)
     records = [
-        _run_method(upload, method, trial, network=partial(networks.of, method))
+        run_method(upload, method, trial, network=partial(networks.of, method))
         for method in diagnosis.default_methods()
     ]
     verdict = diagnosis.verdict(records, upload, alpha=ALPHA, seed=trial)

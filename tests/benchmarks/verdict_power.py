@@ -56,10 +56,10 @@ def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
     trained = {
-        name: recipe.learn_all([learning._training_set(upload, recipe, seed)], [seed])[0]
-        for name, recipe in tasks._learned_recipes(upload).items()
+        name: recipe.learn_all([learning.build_training_set(upload, recipe, seed)], [seed])[0]
+        for name, recipe in tasks.learned_score_recipes(upload).items()
     }
-    answer = tasks._run_relabelling(upload, Omnibus(), seed, trained)
+    answer = tasks.run_relabelling(upload, Omnibus(), seed, trained)
     return 1.0 if answer.pvalue is None else answer.pvalue
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.driving import FLAGS, SIZE, WAIT, Lent, Watch, chromium, serving, settled
+from tests.browser.driving import FLAGS, SIZE, WAIT, SharedPage, Watch, chromium, serving, settled
 from tests.conftest import few_trials
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
@@ -76,7 +76,7 @@ def further(server, wrong):
 def _answer(server, upload, methods, work):
     """Do this work, then answer all questions."""
     store = Store(server.cache)
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     with pytest.MonkeyPatch.context() as patch:
         few_trials(patch)
         patch.setattr(learning, "RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2))
@@ -111,7 +111,7 @@ def window(browser):
 @pytest.fixture(scope="package")
 def lent(browser, server):
     """The page of the shared server that most tests are lent."""
-    return Lent(browser, server.url)
+    return SharedPage(browser, server.url)
 
 
 @pytest.fixture(scope="package")
@@ -119,7 +119,7 @@ def unplugged(browser, tmp_path_factory):
     """A page that is lent without a network."""
     path = tmp_path_factory.mktemp("blank") / "blank.html"
     path.write_text("<!doctype html><title>Nothing</title>")
-    return Lent(browser, "file://", path.as_uri(), offline=True)
+    return SharedPage(browser, "file://", path.as_uri(), offline=True)
 
 
 @pytest.fixture

@@ -79,14 +79,14 @@ _STILL = """() => {
 }"""
 
 
-class Listed(NamedTuple):
+class RegisteredPage(NamedTuple):
     """A page as `pages/main.py` registers it."""
 
     title: str
     path: str
 
 
-def listed() -> list[Listed]:
+def registered_pages() -> list[RegisteredPage]:
     """Every page of the frame, the default one first: a new page is tested without a new line."""
     calls = [
         node
@@ -94,7 +94,7 @@ def listed() -> list[Listed]:
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "Page"
     ]
     known = [{k.arg: getattr(k.value, "value", None) for k in call.keywords} for call in calls]
-    pages = [Listed(item["title"], item.get("url_path") or "") for item in known]
+    pages = [RegisteredPage(item["title"], item.get("url_path") or "") for item in known]
     return sorted(pages, key=lambda page: page.path != "")
 
 
@@ -149,13 +149,13 @@ def serving(
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
     try:
-        _listens(port, process, log)
+        wait_until_listening(port, process, log)
         yield Server(f"http://127.0.0.1:{port}", process, cache)
     finally:
         stop(process)
 
 
-def _listens(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + START
     while time.monotonic() < until and process.poll() is None:
         with socket.socket() as item:
@@ -196,7 +196,7 @@ class Watch:
             self.errors.append(f"{message.text} ({place})")
 
 
-class Lent:
+class SharedPage:
     """A page that one visitor after another is lent: each comes without cookies and finds nothing.
 
     Chromium compiles the scripts of a place once for it, which costs more than most tests do.
@@ -289,7 +289,7 @@ def settled(page: Page) -> Page:
     return page
 
 
-def taken(page: Page, button: Locator) -> Download:
+def download_from(page: Page, button: Locator) -> Download:
     """What a button brings: another run would give its file another address."""
     button.wait_for()
     settled(page)
@@ -331,7 +331,7 @@ def press(locator: Locator, across: float, down: float) -> None:
 
 
 @contextmanager
-def unillustrated(page: Page) -> Iterator[Page]:
+def without_charts(page: Page) -> Iterator[Page]:
     """The page without plotly's charts, for tests that look at none: 32 cost more than all else.
 
     Streamlit's part that draws them is answered by one that draws nothing. `page.route` would
@@ -360,7 +360,7 @@ def unillustrated(page: Page) -> Iterator[Page]:
         session.detach()
 
 
-def fits(page: Page) -> None:
+def expect_no_overflow(page: Page) -> None:
     """Neither the page nor its main part is wider than what shows it, once it is laid out."""
     page.wait_for_function(
         """() => [document.scrollingElement, document.querySelector('[data-testid=stMain]')]

@@ -7,7 +7,7 @@ and test_diagnose.py at a diagnosis that is dark and narrow.
 import pytest
 
 from tests.browser.accessibility import faint, serious, words_in_pictures
-from tests.browser.driving import listed, npz, settled, shown
+from tests.browser.driving import npz, registered_pages, settled, shown
 
 SIZES = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 400, "height": 800}}
 
@@ -19,7 +19,7 @@ SIZES = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 400, "heigh
 def test_no_page_has_what_is_serious(visit, server, theme, size):
     page = visit(color_scheme=theme, viewport=SIZES[size])
     problems, words = [], []
-    for each in listed():
+    for each in registered_pages():
         page.goto(f"{server.url}/{each.path}")
         settled(page)
         problems += [f"{each.title}: {problem}" for problem in serious(page)]

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.driving import (
     LONG,
     WAIT,
-    fits,
+    expect_no_overflow,
     follows,
     no_exception,
     press,
@@ -169,7 +169,7 @@ def test_every_view_fits_a_telephone(localizer, visit):
     for name in VIEWS:
         _view(page, name)
         no_exception(page)
-        fits(page)
+        expect_no_overflow(page)
 
 
 def test_three_dimensions_show_two_at_a_time(visit):

@@ -5,7 +5,15 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, taken
+from tests.browser.driving import (
+    LONG,
+    WAIT,
+    download_from,
+    expect_no_overflow,
+    no_exception,
+    settled,
+    shown,
+)
 
 # One gamma, tests that train nothing: seconds.
 CHEAP = (
@@ -59,7 +67,7 @@ def test_what_is_found_can_be_taken_away(ran, visit):
     page = visit(CHEAP)
     page.get_by_text("The numbers, and the command that makes them").click()
     button = page.locator("[data-testid=stDownloadButton] button").first
-    text = taken(page, button).path().read_text()
+    text = download_from(page, button).path().read_text()
     assert text.startswith("benchmark,method,options")
     assert text.count("\n") == 3
     expect(page.get_by_text("power --benchmark gaussian")).to_be_visible()
@@ -85,4 +93,4 @@ def test_nothing_is_wider_than_the_window(ran, visit):
     for width in (400, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)
-        fits(page)
+        expect_no_overflow(page)

@@ -8,7 +8,16 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, fits, follows, leave, no_exception, settled, shown, until
+from tests.browser.driving import (
+    LONG,
+    expect_no_overflow,
+    follows,
+    leave,
+    no_exception,
+    settled,
+    shown,
+    until,
+)
 
 # Little work, and no gallery has it at this seed.
 FEW = "conformal-c2st?n=100&m=5&seed=5"
@@ -137,7 +146,7 @@ def test_results_fit_a_telephone(trained):
     trained.set_viewport_size({"width": 400, "height": 800})
     trained.reload()
     expect(_slider(trained, 0)).to_be_visible(timeout=LONG)
-    fits(settled(trained))
+    expect_no_overflow(settled(trained))
 
 
 def test_a_setting_that_is_left_is_given_up(visit, server):

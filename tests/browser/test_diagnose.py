@@ -10,15 +10,15 @@ from playwright.sync_api import expect
 from tests.browser.accessibility import faint, serious, words_in_pictures
 from tests.browser.driving import (
     LONG,
-    fits,
+    download_from,
+    expect_no_overflow,
     leave,
     no_exception,
     npz,
     press,
     settled,
     shown,
-    taken,
-    unillustrated,
+    without_charts,
 )
 from validation_core.diagnosis.questions import QUESTIONS
 
@@ -64,13 +64,15 @@ def _open(page, title):
 def _json(page):
     """Every number, by the button under Data."""
     page.get_by_role("button", name="Data").click()
-    return json.loads(taken(page, page.get_by_role("button", name="JSON")).path().read_text())
+    return json.loads(
+        download_from(page, page.get_by_role("button", name="JSON")).path().read_text()
+    )
 
 
 @pytest.fixture
 def page(lent, visit):
     """The page, its words alone."""
-    with unillustrated(lent.page):
+    with without_charts(lent.page):
         yield visit("diagnose")
 
 
@@ -118,12 +120,12 @@ def test_the_questions_stand_in_their_order_on_a_telephone(visit, wrong):
     shown(lines.filter(has_text=titles[-1]))
     assert lines.all_inner_texts()[: len(titles)] == titles
     shown(_answered(page))
-    fits(settled(page))
+    expect_no_overflow(settled(page))
     for title in titles:
         _open(page, title)
     expect(page.get_by_text("Numbers, 2 rows").first).to_be_visible()
     expect(page.locator("[data-testid=stPlotlyChart] .main-svg").nth(12)).to_be_attached()
-    fits(settled(page))
+    expect_no_overflow(settled(page))
     for name in NAMES:
         expect(page.get_by_text(name).first).to_be_visible()
     expect(page.locator("#planted")).to_have_count(0)

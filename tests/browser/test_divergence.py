@@ -5,7 +5,16 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, taken, until
+from tests.browser.driving import (
+    LONG,
+    WAIT,
+    download_from,
+    expect_no_overflow,
+    no_exception,
+    settled,
+    shown,
+    until,
+)
 
 PATH = "symmetric-divergence"
 # One small model, the quickest inference, few data sets: seconds.
@@ -94,7 +103,7 @@ def test_the_numbers_can_be_taken_away(ran, visit):
     page = settled(visit(CHEAP))
     page.get_by_text("The numbers", exact=True).click()
     button = page.locator("[data-testid=stDownloadButton] button").first
-    text = taken(page, button).path().read_text()
+    text = download_from(page, button).path().read_text()
     assert text.startswith(
         "model,model_label,inference,inference_label,iterations,trained_m,m,skl,ci_low"
     )
@@ -122,4 +131,4 @@ def test_nothing_is_wider_than_the_window(ran, visit):
     for width in (400, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)
-        fits(page)
+        expect_no_overflow(page)

@@ -6,10 +6,18 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import faint, serious, words_in_pictures
-from tests.browser.driving import SIZE, Lent, fits, listed, no_exception, serving, settled
+from tests.browser.driving import (
+    SIZE,
+    SharedPage,
+    expect_no_overflow,
+    no_exception,
+    registered_pages,
+    serving,
+    settled,
+)
 from tests.server import free_port
 
-PAGES = listed()
+PAGES = registered_pages()
 NAMES = [page.title for page in PAGES]
 ALIVE = (
     "", "weak-classifiers", "conformal-c2st", "colt", "symmetric-divergence", "compare",
@@ -75,7 +83,7 @@ def test_every_page_opens_from_the_menu(visit):
 def place(browser):
     """One port for one server after another, and a page for those who come first."""
     port = free_port()
-    lent = Lent(browser, f"http://127.0.0.1:{port}")
+    lent = SharedPage(browser, f"http://127.0.0.1:{port}")
     yield port, lent
     lent.context.close()
 
@@ -128,7 +136,7 @@ def test_dark_and_narrow(listed_page, visit):
 def _dark_and_narrow(page, path):
     """It fits and is dark; its pictures' words stand out there, and once the window is wide."""
     no_exception(page)
-    fits(page)
+    expect_no_overflow(page)
     page.wait_for_function(
         """() => {
           const light = (color) => color.match(/[\\d.]+/g).slice(0, 3)

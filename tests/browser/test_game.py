@@ -20,7 +20,7 @@ def test_a_student_plays_two_rounds(visit):
     page.get_by_role("button", name=DEFECTS[first.defect].title, exact=True).click()
     expect(page.get_by_text("90 points.")).to_be_visible()
     expect(charts).to_have_count(len(PLOTS))
-    pvalue = game.seen(first).pvalues["ecdf"]
+    pvalue = game.simulate_plots(first).pvalues["ecdf"]
     words = f"{PLOTS['ecdf'].test}: p = {pvalue:.2g} in this round."
     expect(page.get_by_text(words)).to_be_visible()
     page.get_by_role("button", name="Next round").click()

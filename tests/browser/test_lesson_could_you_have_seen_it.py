@@ -11,8 +11,8 @@ from validation_core.lessons.could_you_have_seen_it import (
     GAMMAS,
     TESTS,
     TRIALS,
-    _needed,
-    _rows_tested,
+    rows_tested,
+    simulations_needed,
 )
 from validation_core.store import SHIPPED, Store
 
@@ -22,7 +22,7 @@ def test_a_student_goes_through_it(visit):
     rejected = kind.study.load(Store(SHIPPED)).rejected
     hits = rejected.sum(-1)
     share, asked = hits / TRIALS, GAMMAS.index(0.2)
-    need = _needed(share)
+    need = simulations_needed(share)
     page = visit("lessons?lesson=could-you-have-seen-it", reduced_motion="reduce")
     spoken = page.locator(".lesson .spoken")
     expect(page.locator(".lesson h2")).to_be_visible()
@@ -46,8 +46,7 @@ def test_a_student_goes_through_it(visit):
     test.press("End")
     budget.press("End")
     expect(spoken).to_contain_text(
-        f"{TESTS[-1]} turns {BUDGETS[-1]:,} simulations into "
-        f"{_rows_tested(BUDGETS[-1])[-1]:,} rows"
+        f"{TESTS[-1]} turns {BUDGETS[-1]:,} simulations into {rows_tested(BUDGETS[-1])[-1]:,} rows"
     )
     expect(spoken).to_contain_text(f"found in {share[-1, asked, -1]:.1%} of checks")
     page.get_by_role("button", name="Spend").first.click()

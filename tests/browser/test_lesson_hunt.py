@@ -27,13 +27,17 @@ def test_what_is_said_follows_the_ball(visit):
     box = figure.locator(".hit").bounding_box()
     assert box is not None
     place = int(np.argmin(np.hypot(*(hunt.CENTRES - [0.9, -0.9]).T)))
-    across, up = hunt.CENTRES[place] / (2 * hunt._WIDE) + 0.5
+    across, up = hunt.CENTRES[place] / (2 * hunt.AXIS_LIMIT) + 0.5
     page.mouse.click(box["x"] + across * box["width"], box["y"] + (1 - up) * box["height"])
     words = page.locator(".lesson")
-    expect(words).to_contain_text(f"It holds {hunt._share(seen.inside[0, place], hunt.N)}")
+    expect(words).to_contain_text(
+        f"It holds {hunt.share_with_interval(seen.inside[0, place], hunt.N)}"
+    )
     fresh = int(seen.fresh_inside[0, :, place].sum())
-    expect(words).to_contain_text(f"of fresh ones {hunt._share(fresh, hunt.FRESH * hunt.N)}")
+    expect(words).to_contain_text(
+        f"of fresh ones {hunt.share_with_interval(fresh, hunt.FRESH * hunt.N)}"
+    )
     page.get_by_role("button", name="Break it: climb").first.click()
     page.get_by_role("slider", name="Steps uphill").fill(str(hunt.STEPS))
-    last = hunt._share(seen.path_inside[0, -1], hunt.N)
+    last = hunt.share_with_interval(seen.path_inside[0, -1], hunt.N)
     expect(words).to_contain_text(f"After {hunt.STEPS} steps: {last}")

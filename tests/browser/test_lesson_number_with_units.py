@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.driving import settled
 from validation_core.lessons import LESSONS
-from validation_core.lessons.number_with_units import GAMMAS, PAIRS, REPEATS, _exact
+from validation_core.lessons.number_with_units import GAMMAS, PAIRS, REPEATS, exact_divergence
 from validation_core.store import SHIPPED, Store
 
 
@@ -27,7 +27,7 @@ def test_a_student_goes_through_it(visit):
     expect(spoken).to_contain_text(f"over {PAIRS[-2]:,} pairs is {means[5, -2]:.2f} ±")
     page.get_by_role("slider", name="Strength, gamma").press("ArrowRight")
     expect(spoken).to_contain_text(f"pairs is {means[6, -2]:.2f} ±")
-    expect(spoken).to_contain_text(f"the closed form says {_exact(0, GAMMAS[6]):.3f}")
+    expect(spoken).to_contain_text(f"the closed form says {exact_divergence(0, GAMMAS[6]):.3f}")
     page.get_by_role("button", name="What a nat means").first.click()
     page.get_by_role("slider", name="Strength, gamma").press("End")
     expect(spoken).to_contain_text("are 1.000 nats, odds of 2.72 to 1")

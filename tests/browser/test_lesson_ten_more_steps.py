@@ -35,7 +35,7 @@ def test_a_student_goes_through_it(visit):
     expect(spoken).to_contain_text("Score: shifted by 2 sd. Test points from p: Uniform rejects "
                                    f"{share[2, -1, 1]:.1%}, C2ST 0.0%")  # fmt: skip
     page.get_by_role("button", name="Why").first.click()
-    _, _, u = ten_more_steps._placed(seen)
+    _, _, u = ten_more_steps.rank_among_beads(seen)
     line = page.locator("figure:visible rect.hit")
     press(line, 0.999, 0.5)
     expect(page.locator('[data-value="u"]')).to_have_text(f"{u[0, -1]:.3f}")

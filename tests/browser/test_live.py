@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import driving
-from tests.browser.driving import Lent, box, fits, settled, until
+from tests.browser.driving import SharedPage, box, expect_no_overflow, settled, until
 from tests.browser.live_page import CELLS, panels
 from tests.conftest import ROOT
 from tests.server import free_port, stop
 from validation_core.figures import style
-from validation_core.figures.alt import described
+from validation_core.figures.alt import describe_picture
 
 # A loaded machine may look later than half a second after a step.
 BEGUN = re.compile(r"^At 0\.(17|25|33|42|50)\.$")
@@ -28,9 +28,9 @@ def _rgba(color):
 
 
 COLORS = {
-    "p": _rgba(style._tint(style.P, 1)),
-    "q": _rgba(style._tint(style.Q, 1)),
-    "pale": _rgba(style._tint(style.P, 0)),
+    "p": _rgba(style.diverging_color(style.P, 1)),
+    "q": _rgba(style.diverging_color(style.Q, 1)),
+    "pale": _rgba(style.diverging_color(style.P, 0)),
     "": (0, 0, 0, 0),
 }
 """Both ends of the scale, its middle, nothing."""
@@ -55,7 +55,7 @@ def url(tmp_path_factory):
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, env=os.environ, stdout=out, stderr=out)
     try:
-        driving._listens(port, process, log)
+        driving.wait_until_listening(port, process, log)
         yield f"http://127.0.0.1:{port}"
     finally:
         stop(process)
@@ -64,7 +64,7 @@ def url(tmp_path_factory):
 @pytest.fixture(scope="module")
 def lent(browser, url):
     """The page that all tests but those of a finger are lent."""
-    result = Lent(browser, url)
+    result = SharedPage(browser, url)
     result.page.add_init_script(f"({DELAYS})()")
     yield result
     result.context.close()
@@ -199,7 +199,9 @@ def test_pictures_are_said_in_words_as_core_says_them(visit):
 
     def said(place):
         press = " Press to set Place."
-        return [described(p, at={"x": place}) + press * bool(p.click) for p in panels("Line")]
+        return [
+            describe_picture(p, at={"x": place}) + press * bool(p.click) for p in panels("Line")
+        ]
 
     assert until(lambda: visible() == said(0)), (visible(), said(0))
     _slider(page).press("End")
@@ -314,7 +316,7 @@ def test_a_square_panel_is_as_wide_as_a_telephone_and_no_wider_than_it_must(visi
     page = visit()
     for width, height, least in ((1280, 900, (0, 0)), (400, 800, (340, 280))):
         page.set_viewport_size({"width": width, "height": height})
-        fits(settled(page))
+        expect_no_overflow(settled(page))
 
         def sizes(least=least):
             """Both in one look, once it is drawn for this width; until then it may be without."""

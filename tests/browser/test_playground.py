@@ -5,7 +5,15 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, box, fits, no_exception, press, settled, until
+from tests.browser.driving import (
+    LONG,
+    box,
+    expect_no_overflow,
+    no_exception,
+    press,
+    settled,
+    until,
+)
 
 
 @pytest.fixture
@@ -160,7 +168,7 @@ def test_a_pressed_brick_opens_its_trial(home):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_narrow_and_dark(home, scheme):
     page = home(color_scheme=scheme, viewport={"width": 400, "height": 800})
-    fits(page)
+    expect_no_overflow(page)
     picture = _panel(page, "Power over gamma")
     picture.scroll_into_view_if_needed()
     slider = _slider(page, "Strength, gamma")

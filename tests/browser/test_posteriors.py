@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, fits, no_exception, npz, settled, shown, taken
+from tests.browser.driving import (
+    LONG,
+    download_from,
+    expect_no_overflow,
+    no_exception,
+    npz,
+    settled,
+    shown,
+)
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -47,7 +55,7 @@ def test_the_nearer_of_two_is_said_and_taken_away(visit, both):
     _upload(page, both[1:])
     _done(page)
     expect(page.get_by_text("late is nearer than early: ")).to_be_visible()
-    table = taken(page, page.get_by_role("button", name="Data (CSV)"))
+    table = download_from(page, page.get_by_role("button", name="Data (CSV)"))
     rows = list(csv.DictReader(table.path().read_text().splitlines()))
     assert {row["Table"] for row in rows} == {"early", "late"}
     assert any(row["Nearer"] == "yes" for row in rows if row["Table"] == "late")
@@ -78,5 +86,5 @@ def test_other_simulations_are_left_out(visit, both, wrong):
     expect(page.get_by_text("elsewhere cannot be compared with early")).to_be_visible()
     _done(page)
     expect(page.get_by_text("late is nearer than early")).to_be_visible()
-    fits(page)
+    expect_no_overflow(page)
     no_exception(page)

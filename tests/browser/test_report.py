@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, npz, settled, shown, unillustrated, until
+from tests.browser.driving import LONG, npz, settled, shown, until, without_charts
 from tests.reports import HOSTILE, NUMBERS, Fake, answer, diagnosed, table
 from validation_core import report
 from validation_core.tables import Upload
@@ -153,7 +153,7 @@ def test_without_javascript_the_words_are_there(window, written):
 @pytest.fixture
 def page(lent, visit):
     """The page of a diagnosis, its words alone: the report draws its own charts."""
-    with unillustrated(lent.page):
+    with without_charts(lent.page):
         yield visit("diagnose")
 
 

@@ -59,4 +59,7 @@ def _begun(worker):
 
 def _in_memory(pid):
     """The folder of a process while its disk takes nothing."""
-    return Path("/dev/shm") / f"nptlab-{store._system()}-{pid}-{store._started(pid)}"
+    return (
+        Path("/dev/shm")
+        / f"nptlab-{store.system_fingerprint()}-{pid}-{store.process_start_tick(pid)}"
+    )

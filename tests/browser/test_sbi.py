@@ -10,7 +10,15 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.browser.driving import leave, no_exception, settled, shown, taken, unillustrated, until
+from tests.browser.driving import (
+    download_from,
+    leave,
+    no_exception,
+    settled,
+    shown,
+    until,
+    without_charts,
+)
 from validation_core import export, report
 
 pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
@@ -57,7 +65,7 @@ def _slow(route):
 @pytest.mark.slow
 def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
     take = lent.page.get_by_role("button", name="Report", exact=True)
-    with unillustrated(lent.page):  # it would draw its charts again with each answer
+    with without_charts(lent.page):  # it would draw its charts again with each answer
         page = visit("diagnose")
         page.locator("input[type=file]").set_input_files(exported)
         expect(page.get_by_text(f"{ROWS} simulations with {DRAWS} draws each")).to_be_visible()
@@ -77,7 +85,7 @@ def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
         expect(page.get_by_text(name).first).to_be_visible()
     page.route("**/media/**", _slow)
     path = tmp_path / "report.html"
-    taken(page, take).save_as(path)
+    download_from(page, take).save_as(path)
     leave(page, server)
     assert path.stat().st_size <= report.LIMIT
     alone = window("file://", offline=True)
@@ -97,7 +105,7 @@ def test_the_file_for_ones_own_environment_is_on_the_page(visit):
     """What is downloaded is the file itself, and every snippet can be copied."""
     page = visit("diagnose")
     page.get_by_role("button", name="Save one from your model").click()
-    sent = taken(page, page.get_by_role("button", name="export.py"))
+    sent = download_from(page, page.get_by_role("button", name="export.py"))
     assert sent.suggested_filename == "export.py"
     text = sent.path().read_text()
     compile(text, "export.py", "exec")

@@ -7,17 +7,17 @@ import numpy as np
 from validation_core import keys
 from validation_core.bayes.model import Model
 from validation_core.bayes.models import (
+    Concrete,
     GLMBinomial,
     HeartTransplants,
     Hospitals,
-    _Concrete,
-    _Ionosphere,
+    Ionosphere,
 )
 
 __all__ = ["MODELS", "GLMBinomial", "HeartTransplants", "Hospitals", "Model", "closed"]
 
 MODELS: dict[str, type[Model]] = keys.by_name(
-    GLMBinomial, HeartTransplants, Hospitals, _Ionosphere, _Concrete
+    GLMBinomial, HeartTransplants, Hospitals, Ionosphere, Concrete
 )
 
 

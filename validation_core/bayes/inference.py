@@ -10,7 +10,12 @@ import numpy as np
 
 from validation_core import keys
 from validation_core.bayes import closed
-from validation_core.bayes.model import Model, _gradient, _hessian, _value_and_gradient
+from validation_core.bayes.model import (
+    Model,
+    log_joint_gradient,
+    log_joint_hessian,
+    value_and_gradient,
+)
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.keys import Specification
 from validation_core.types import Array
@@ -68,7 +73,7 @@ class Inference(Specification):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ExactPosterior(Inference, spec="exact"):
+class ExactPosterior(Inference, spec="exact"):
     """q = p: what the diagnostic says of an inference that is right."""
 
     is_exact: ClassVar[bool] = True
@@ -186,8 +191,10 @@ class Laplace(Inference, spec="laplace"):
 
         data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
         z = torch.zeros((len(y), model.dims[0]), dtype=torch.float64)
-        _ascend([z], lambda step: [_gradient(model, z, data)], _MODE_RATES, iterations, report)
-        slope, curvature = _gradient(model, z, data), _hessian(model, z, data)
+        _ascend(
+            [z], lambda step: [log_joint_gradient(model, z, data)], _MODE_RATES, iterations, report
+        )
+        slope, curvature = log_joint_gradient(model, z, data), log_joint_hessian(model, z, data)
         two = (replace(self, adjusted=adjusted) for adjusted in (False, True))
         return {laplace: laplace.normal(z, slope, curvature) for laplace in two}
 
@@ -237,7 +244,7 @@ def _clipped(precision: Tensor) -> Tensor:
 _RATES = 0.001, 0.0001
 Estimator = Literal["dreg", "plain"]
 
-_NUMBERS = 1 << 20  # of noise drawn at a time
+NOISE_NUMBERS_AT_A_TIME = 1 << 20  # of noise drawn at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,7 +320,7 @@ class Variational(Inference, spec="variational"):
         """
         import torch
 
-        value, push = _value_and_gradient(model, torch.baddbmm(mean[:, None], eps, scale.mT), y)
+        value, push = value_and_gradient(model, torch.baddbmm(mean[:, None], eps, scale.mT), y)
         if self.estimator == "dreg":
             # -d log q / dz = L^-T eps
             push += torch.linalg.solve_triangular(scale, eps, upper=False, left=False)
@@ -345,7 +352,7 @@ class _Noise:
         self, rngs: Sequence[np.random.Generator], shape: tuple[int, int], steps: int
     ) -> None:
         self._rngs, self._shape, self._steps = rngs, shape, steps
-        self._several = max(1, _NUMBERS // (len(rngs) * shape[0] * shape[1]))
+        self._several = max(1, NOISE_NUMBERS_AT_A_TIME // (len(rngs) * shape[0] * shape[1]))
 
     def at(self, step: int) -> Tensor:
         """Of a step; steps are asked for in order."""
@@ -363,9 +370,9 @@ class _Noise:
 
 def possible(model: Model, inference: Inference) -> bool:
     """Whether an inference is there for a model: the exact one is not for all."""
-    return not isinstance(inference, _ExactPosterior) or closed(model.name)
+    return not isinstance(inference, ExactPosterior) or closed(model.name)
 
 
 ALGORITHMS: dict[str, Inference] = keys.by_name(
-    Laplace(), Laplace(adjusted=True), Variational(), Variational(m=10), _ExactPosterior()
+    Laplace(), Laplace(adjusted=True), Variational(), Variational(m=10), ExactPosterior()
 )

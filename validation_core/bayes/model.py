@@ -69,7 +69,7 @@ _FOLDER = Path(__file__).parents[1] / "data" / "uci"
 
 
 @cache
-def _real(name: str) -> Array:
+def real_covariates(name: str) -> Array:
     """Raw covariates (rows, columns) of a model."""
     shape = SHAPES[name]
     with (_FOLDER / shape.file).open(encoding="utf-8-sig") as file:
@@ -79,7 +79,7 @@ def _real(name: str) -> Array:
 @cache
 def digest(name: str, design: Design) -> str:
     """What a key holds of a model's covariates: empty for the stand-in, or where it has none."""
-    return keys.digest(raw=_real(name)) if name in SHAPES and design == "real" else ""
+    return keys.digest(raw=real_covariates(name)) if name in SHAPES and design == "real" else ""
 
 
 def read(name: str, design: str) -> Design:
@@ -96,9 +96,9 @@ def read(name: str, design: str) -> Design:
 
 
 @cache
-def _matrix(name: str, design: Design) -> Array:
+def design_matrix(name: str, design: Design) -> Array:
     """X (n, D), read-only: an intercept, then each column that varies, with mean 0, variance 1."""
-    raw = _real(name) if design == "real" else _stand_in(name)
+    raw = real_covariates(name) if design == "real" else synthetic_covariates(name)
     varying = raw[:, np.ptp(raw, axis=0) > 0]
     scaled = (varying - varying.mean(0)) / varying.std(0)
     x = np.concatenate([np.ones((len(raw), 1)), scaled], 1)
@@ -106,7 +106,7 @@ def _matrix(name: str, design: Design) -> Array:
     return x
 
 
-def _stand_in(name: str) -> Array:
+def synthetic_covariates(name: str) -> Array:
     """Raw covariates from a fixed seed: correlated, ionosphere's second column constant.
 
     The eigenvalues of their correlation fall as rank^-1.2, as the real ionosphere's do about.
@@ -189,12 +189,12 @@ def log_joint(model: Model, z: Array, y: Array) -> Array:
     return log_density
 
 
-def _gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
+def log_joint_gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
     """Gradient of log p(z, y) in z (..., D): (..., D)."""
-    return _value_and_gradient(model, z, y)[1]
+    return value_and_gradient(model, z, y)[1]
 
 
-def _value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """What of log p(z, y) depends on z (..., D), and its gradient there: (...) and (..., D)."""
     import torch
 
@@ -204,7 +204,7 @@ def _value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Ten
     return value.detach(), slope
 
 
-def _hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:
+def log_joint_hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:
     """Second derivatives of log p(z, y) at z (K, D), y (K, M): (K, D, D)."""
     import torch
 
@@ -228,7 +228,7 @@ def _as_tensor(array: Array) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CovariateRegression(Model):
+class CovariateRegression(Model):
     """An intercept and a weight for each covariate that varies."""
 
     paper: ClassVar[Paper] = PAPER
@@ -258,4 +258,4 @@ class _CovariateRegression(Model):
     @property
     def covariates(self) -> Array:
         """X (n, D)."""
-        return _matrix(self.name, self.design)
+        return design_matrix(self.name, self.design)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, expit, gammaln, log_expit, polygamma
 
-from validation_core.bayes.model import PAPER, Model, _CovariateRegression
-from validation_core.bayes.posterior import FullGaussian, _log_uniform, _to_interval
+from validation_core.bayes.model import PAPER, CovariateRegression, Model
+from validation_core.bayes.posterior import FullGaussian, logistic_log_density, to_interval
 from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # close to 0 or 1, which leaves skewed posteriors. Only n_i and t_i are held fixed; y is simulated.
 
 
-class _Counts(NamedTuple):
+class PeregrineCounts(NamedTuple):
     """One row for each of 40 years."""
 
     t: Array
@@ -42,7 +42,7 @@ class _Counts(NamedTuple):
     """Those that reproduced: shown to readers, never used by the diagnostic."""
 
 
-PEREGRINES = _Counts(
+PEREGRINES = PeregrineCounts(
     (np.arange(1964.0, 2004) - 1983.5) / 19.5,
     np.array([
         34.0, 45, 39, 36, 20, 18, 21, 20, 17, 20, 23, 27, 29, 39, 43, 47, 57, 56, 63, 70,
@@ -57,7 +57,7 @@ PEREGRINES = _Counts(
 """Peregrine falcons of the French Jura, 1964 to 2003: Kery and Schaub (2012), Bayesian population
 analysis using WinBUGS, file falcons.txt."""
 
-BOOK = _Counts(
+BOOK = PeregrineCounts(
     np.arange(-19.0, 21) / 20,
     np.array([
         43.0, 83, 53, 91, 95, 24, 62, 91, 64, 57, 97, 56, 74, 66, 28, 92, 40, 23, 46, 96,
@@ -120,7 +120,7 @@ class GLMBinomial(Model, spec="glm_binomial"):
         return 3, len(self.counts.n)
 
     @property
-    def counts(self) -> _Counts:
+    def counts(self) -> PeregrineCounts:
         """Years, pairs and the successes that were observed."""
         return PEREGRINES if self.data == "peregrine" else BOOK
 
@@ -212,7 +212,7 @@ class Hospitals(Model, spec="hospitals"):
         The logits are of the place in the interval: standard logistic under the prior.
         """
         above = rng.logistic(size=(n, 2))
-        omega, mu = _to_interval(above[:, :1], *OMEGA), _to_interval(above[:, 1:], *MU)
+        omega, mu = to_interval(above[:, :1], *OMEGA), to_interval(above[:, 1:], *MU)
         eta = mu + omega * rng.standard_normal((n, UNITS))
         y = rng.binomial(OPERATIONS.astype(int), expit(eta))
         return Joint(np.concatenate([above, eta], 1), y.astype(float))
@@ -227,7 +227,7 @@ class Hospitals(Model, spec="hospitals"):
         mu = MU[0] + (MU[1] - MU[0]) * place[..., 1:]
         around = -0.5 * ((eta - mu) / omega).square().sum(-1) - UNITS * omega.squeeze(-1).log()
         deaths = (y * eta).sum(-1) + logsigmoid(-eta) @ self._operations
-        return _log_uniform(above).sum(-1) + around + deaths
+        return logistic_log_density(above).sum(-1) + around + deaths
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
@@ -301,7 +301,9 @@ class HeartTransplants(Model, spec="heart_transplants"):
         u, v = z[..., 0], z[..., 1]
         lived, years = y[..., 0], y[..., 1:].sum(-1)
         survive = lived * logsigmoid(u) + (OPERATED - lived) * logsigmoid(-u)
-        return _log_uniform(u) + survive + (SHAPE + SURVIVORS) * v - (RATE + years) * v.exp()
+        return (
+            logistic_log_density(u) + survive + (SHAPE + SURVIVORS) * v - (RATE + years) * v.exp()
+        )
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
@@ -372,7 +374,7 @@ def _log_gamma(shape: float, n: int, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ionosphere(_CovariateRegression, spec="ionosphere"):
+class Ionosphere(CovariateRegression, spec="ionosphere"):
     """An intercept and 33 weights."""
 
     name: ClassVar[str] = "ionosphere"
@@ -421,7 +423,7 @@ NOISE = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Concrete(_CovariateRegression, spec="concrete"):
+class Concrete(CovariateRegression, spec="concrete"):
     """An intercept and 8 weights, whose posterior is normal and known."""
 
     name: ClassVar[str] = "concrete"

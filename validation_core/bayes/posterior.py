@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from validation_core.bayes.model import Model, _hessian, _value_and_gradient, log_joint
+from validation_core.bayes.model import Model, log_joint, log_joint_hessian, value_and_gradient
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class FullGaussian:
 # ---- Log densities of a parameter's unconstrained coordinate: the Jacobian is in them ----
 
 
-def _to_interval(u: Array, low: float, high: float) -> Array:
+def to_interval(u: Array, low: float, high: float) -> Array:
     """low + (high - low) sigmoid(u), so that u = logit((theta - low) / (high - low)).
 
     The paper divides by (low - high), where the logit has a negative argument.
@@ -84,7 +84,7 @@ def _to_interval(u: Array, low: float, high: float) -> Array:
     return np.asarray(low + (high - low) * expit(u))
 
 
-def _log_uniform(u: Tensor) -> Tensor:
+def logistic_log_density(u: Tensor) -> Tensor:
     """log density of u where theta is uniform on its interval: standard logistic."""
     from torch.nn.functional import logsigmoid
 
@@ -100,7 +100,7 @@ _FLAT = 1e-3  # curvature that a direction has at least: nothing is wider than 3
 _GAIN = 1e-8  # nats that a step must promise
 
 
-def _find_mode(
+def find_mode(
     model: Model, y: Array, rngs: Sequence[np.random.Generator]
 ) -> tuple[Tensor, Tensor]:
     """The mode of log p(z, y) for each row of y (K, M), and a scale (K, D, D) whose covariance is
@@ -116,8 +116,8 @@ def _find_mode(
     z = _likeliest(model, torch.from_numpy(prior), data)
     shares = 0.5 ** torch.arange(_HALVINGS, dtype=z.dtype)[:, None]
     for step in range(_STEPS + 1):
-        _, slope = _value_and_gradient(model, z, data)
-        values, vectors = torch.linalg.eigh(_hessian(model, z, data))
+        _, slope = value_and_gradient(model, z, data)
+        values, vectors = torch.linalg.eigh(log_joint_hessian(model, z, data))
         root = vectors * values.abs().clamp(min=_FLAT).rsqrt()[:, None]
         move = torch.einsum("kij,klj,kl->ki", root, root, slope)
         # Those that have arrived stay, however long the others take.
@@ -138,7 +138,7 @@ def _likeliest(model: Model, z: Tensor, y: Tensor) -> Tensor:
     return z[torch.arange(len(z)), value.argmax(1)]
 
 
-_NUMBERS = 1 << 20  # that a model may hold at a time
+MODEL_NUMBERS_AT_A_TIME = 1 << 20  # that a model may hold at a time
 
 
 class LogWeights(NamedTuple):
@@ -175,7 +175,7 @@ def _log_joint(model: Model, z: Array, y: Array) -> Array:
     """log p(z, y) of z (K, S, D) and y (K, M), some data sets at a time: models may need an array
     of S x M numbers for each.
     """
-    several = max(1, _NUMBERS // (z.shape[1] * max(z.shape[2], y.shape[1])))
+    several = max(1, MODEL_NUMBERS_AT_A_TIME // (z.shape[1] * max(z.shape[2], y.shape[1])))
     parts = [slice(start, start + several) for start in range(0, len(z), several)]
     return np.concatenate([log_joint(model, z[part], y[part, None]) for part in parts])
 
@@ -202,7 +202,7 @@ _TUNE, _SPREAD = 40, 80  # states of a pilot's chain for the step, and for the c
 _APART = 25  # states until chains from one truth are kept
 
 
-class _Chains(NamedTuple):
+class _HMCDraws(NamedTuple):
     """Draws of K posteriors, and how good they are."""
 
     z: Array
@@ -223,7 +223,7 @@ def draws(
     rngs: Sequence[np.random.Generator],
     *,
     chains: int = 16,
-) -> _Chains:
+) -> _HMCDraws:
     """n states for each row of y (K, M), from its true z `start` (K, D), by its own generator.
 
     Args:
@@ -242,15 +242,15 @@ def draws(
     if n < 1 or chains < 1:
         raise ValueError(f"draws come from one chain or more; got n = {n} and {chains} chains")
     data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-    mode, root = _find_mode(model, y, rngs)
-    target = _Target(model, data[:, None], root)
+    mode, root = find_mode(model, y, rngs)
+    target = WhitenedTarget(model, data[:, None], root)
 
     several = min(chains, n)
-    pilot = _Chain(target, mode[:, None].repeat(1, several, 1), rngs, np.full(len(y), 0.5))
+    pilot = HMCChains(target, mode[:, None].repeat(1, several, 1), rngs, np.full(len(y), 0.5))
     target, step = _tuned(pilot)
 
     truth = torch.from_numpy(np.ascontiguousarray(start, dtype=np.float64))
-    chain = _Chain(target, truth[:, None].repeat(1, several, 1), rngs, step)
+    chain = HMCChains(target, truth[:, None].repeat(1, several, 1), rngs, step)
     if not chain.value.isfinite().all():
         lost = int((~chain.value.isfinite().all(1)).sum())
         raise ValueError(
@@ -260,16 +260,16 @@ def draws(
     long = -(-n // several)
     chain.run(_APART)
     states = chain.run(long)  # (K, several, long, D)
-    return _Chains(
+    return _HMCDraws(
         states.reshape(len(y), several * long, -1)[:, :n],
         chain.acceptance,
-        _effective_sample_size(states),
+        estimate_effective_sample_size(states),
         step,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
+class WhitenedTarget:
     """K posteriors in coordinates u, z = root u, in which they are about as wide everywhere."""
 
     model: Model
@@ -278,18 +278,18 @@ class _Target:
 
     def at(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """log p(z, y) up to what depends on y of z (K, C, D), and its gradient in u."""
-        value, slope = _value_and_gradient(self.model, z, self.y)
+        value, slope = value_and_gradient(self.model, z, self.y)
         return value, slope @ self.root
 
     def moved(self, z: Tensor, by: Tensor) -> Tensor:
         return z + by @ self.root.mT
 
 
-class _Chain:
+class HMCChains:
     """C chains for each of K targets; the step may be changed between states."""
 
     def __init__(
-        self, target: _Target, z: Tensor, rngs: Sequence[np.random.Generator], step: Array
+        self, target: WhitenedTarget, z: Tensor, rngs: Sequence[np.random.Generator], step: Array
     ) -> None:
         self.target, self.z, self.rngs, self.step = target, z, rngs, step
         self.value, self.slope = target.at(z)
@@ -355,7 +355,7 @@ class _Chain:
         return z, value, slope, p
 
 
-def _tuned(pilot: _Chain) -> tuple[_Target, Array]:
+def _tuned(pilot: HMCChains) -> tuple[WhitenedTarget, Array]:
     """Coordinates and step that suit the posterior, by what a pilot meets."""
     import torch
 
@@ -363,12 +363,12 @@ def _tuned(pilot: _Chain) -> tuple[_Target, Array]:
     states = pilot.run(_SPREAD).swapaxes(1, 2)  # (K, states, C, D)
     states = states.reshape(len(states), -1, states.shape[-1])
     root = _spread(states, pilot.target.root.numpy())
-    target = _Target(pilot.target.model, pilot.target.y, torch.from_numpy(root))
-    pilot = _Chain(target, pilot.z, pilot.rngs, pilot.step)
+    target = WhitenedTarget(pilot.target.model, pilot.target.y, torch.from_numpy(root))
+    pilot = HMCChains(target, pilot.z, pilot.rngs, pilot.step)
     return target, _tune(pilot)
 
 
-def _tune(chain: _Chain) -> Array:
+def _tune(chain: HMCChains) -> Array:
     """Dual averaging of the step to the acceptance aimed at; the average of its second half."""
     centre = np.log(10 * chain.step)
     behind, log_steps = np.zeros(len(centre)), []
@@ -394,7 +394,7 @@ def _spread(states: Array, before: Array) -> Array:
 # ---- How many independent draws a set of Markov chains is worth ----
 
 
-def _effective_sample_size(chains: Array) -> Array:
+def estimate_effective_sample_size(chains: Array) -> Array:
     """Independent draws whose mean would be as exact as that of chains (..., C, n, D): (..., D).
 
     Autocovariances by the Fourier transform, averaged over chains about their common mean, and

@@ -269,7 +269,7 @@ class BayesModel(Pairs):
 
     def _at(self, x: Array, gamma: float) -> Iterator[tuple[NDArray[np.intp], Posterior]]:
         """Places (k, c) of rows of x, c of each of k distinct ones, and q at these k."""
-        starts, counts = _runs(x)
+        starts, counts = find_equal_runs(x)
         posterior: Any = self.posterior(x[starts], gamma)
         for count in np.unique(counts):
             which = np.flatnonzero(counts == count)
@@ -285,7 +285,7 @@ def _options(model: str) -> set[str]:
 
 _BATCH = 1 << 17  # numbers of one batch: its steps stay near the processor (measured)
 _MOST = 4096  # data sets of a batch: more gain nothing
-_COMPARED = 1 << 20  # numbers of rows that are compared at a time
+COMPARED_NUMBERS_AT_A_TIME = 1 << 20  # numbers of rows that are compared at a time
 _SAMPLES = 10  # points that a step of a randomised inference looks at
 
 
@@ -297,7 +297,7 @@ def _fitted(model: Model, inference: Inference, iterations: int, x: Array) -> Fu
     """
     x = np.ascontiguousarray(x, np.float64) + 0.0  # one zero, whatever its sign
     names = _names(model, inference, iterations, x)
-    new = {name: row for row, name in enumerate(names) if name not in _KEPT}
+    new = {name: row for row, name in enumerate(names) if name not in FIT_CACHE}
     fits: dict[str, Array] = {}
     for some in _batches(list(new), model):
         rngs = [stream(0, "bayes_model", name) for name in some]
@@ -305,8 +305,8 @@ def _fitted(model: Model, inference: Inference, iterations: int, x: Array) -> Fu
         assert isinstance(q, FullGaussian)
         flat = np.concatenate([q.mean, q.scale.reshape(len(some), -1)], axis=1)
         fits |= dict(zip(some, flat, strict=True))
-    rows = np.stack([fits[name] if name in fits else _KEPT.take(name) for name in names])
-    _KEPT.keep(fits)
+    rows = np.stack([fits[name] if name in fits else FIT_CACHE.take(name) for name in names])
+    FIT_CACHE.keep(fits)
     d = model.dims[0]
     posterior = FullGaussian(rows[:, :d], rows[:, d:].reshape(-1, d, d))
     if not posterior.ok.all():
@@ -319,7 +319,7 @@ def _fitted(model: Model, inference: Inference, iterations: int, x: Array) -> Fu
 
 
 def _names(model: Model, inference: Inference, iterations: int, x: Array) -> list[str]:
-    about = f"{keys.text(model)} {keys.text(inference)} {iterations} ".encode()
+    about = f"{keys.canonical_text(model)} {keys.canonical_text(inference)} {iterations} ".encode()
     return [hashlib.sha256(about + row.tobytes()).hexdigest()[:32] for row in x]
 
 
@@ -331,7 +331,7 @@ def _batches(names: Sequence[str], model: Model) -> Iterator[Sequence[str]]:
 
 
 @dataclass(eq=False)
-class _FitCache:
+class FitCache:
     """The latest fits of this process, by name, up to so many numbers."""
 
     most: int
@@ -358,16 +358,16 @@ class _FitCache:
                 self._numbers -= self._fits.popitem(last=False)[1].size
 
 
-_KEPT = _FitCache(16 << 20)  # 128 MB: the q of a million hearts, or of 13,000 ionospheres
+FIT_CACHE = FitCache(16 << 20)  # 128 MB: the q of a million hearts, or of 13,000 ionospheres
 
 
-def _runs(x: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def find_equal_runs(x: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where rows of x (n, M) that are equal to the ones before them begin, and how many there are.
 
     Rows come K times over: what belongs to an x is looked up once for all of them.
     """
     new = np.ones(len(x), bool)
-    step = max(1, _COMPARED // x.shape[1])
+    step = max(1, COMPARED_NUMBERS_AT_A_TIME // x.shape[1])
     for first in range(1, len(x), step):
         rows = slice(first, min(first + step, len(x)))
         new[rows] = (x[rows] != x[first - 1 : rows.stop - 1]).any(1)

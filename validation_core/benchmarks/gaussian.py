@@ -198,7 +198,7 @@ HIDDEN = 128
 """Sines in the hidden layer."""
 
 
-class _Bend(NamedTuple):
+class _CurvedMap(NamedTuple):
     """The frozen weights of f for one dimension D."""
 
     inward: Array  # (128, D)
@@ -217,11 +217,11 @@ class _Bend(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _bend(dim: int) -> _Bend:
+def curved_map(dim: int) -> _CurvedMap:
     """The map of R^dim to itself; the seed is the dimension."""
     rng = stream(0, "curved", dim)
     first, second = 1 / np.sqrt(dim), 1 / np.sqrt(HIDDEN)
-    mapping = _Bend(
+    mapping = _CurvedMap(
         inward=rng.uniform(-first, first, (HIDDEN, dim)),
         phase=rng.uniform(-first, first, HIDDEN),
         outward=rng.uniform(-second, second, (dim, HIDDEN)),
@@ -238,7 +238,7 @@ DIMENSIONS = ((3, 3), (10, 10), (50, 10), (100, 100))
 _FLOOR = 1e-12  # |w2'x| can come near 0; densities need it away from there
 
 
-class _Geometry(NamedTuple):
+class _GaussianParameters(NamedTuple):
     """The fixed numbers behind one pair of dimensions."""
 
     w1: Array  # (D, M)
@@ -249,13 +249,13 @@ class _Geometry(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _geometry(dim_x: int, dim_theta: int) -> _Geometry:
+def gaussian_parameters(dim_x: int, dim_theta: int) -> _GaussianParameters:
     """W1, w2, the factor of Sigma and its narrowest direction; the seed is the dimensions."""
     rng = stream(0, "gaussian", dim_x, dim_theta)
     index = np.arange(dim_theta)
     sigma = 0.9 ** np.abs(index[:, None] - index)
     values, vectors = np.linalg.eigh(sigma)
-    return _Geometry(
+    return _GaussianParameters(
         w1=rng.standard_normal((dim_theta, dim_x)),
         w2=rng.standard_normal(dim_x),
         chol=np.linalg.cholesky(sigma),
@@ -375,12 +375,12 @@ class Gaussian(Benchmark):
         return np.asarray(normal)
 
     def _bent(self, straight: Array) -> Array:
-        return _bend(self.dim_theta)(straight, self.gain) if self.curved else straight
+        return curved_map(self.dim_theta)(straight, self.gain) if self.curved else straight
 
     @property
-    def fixed(self) -> _Geometry:
+    def fixed(self) -> _GaussianParameters:
         """W1, w2 and the factor of Sigma."""
-        return _geometry(self.dim_x, self.dim_theta)
+        return gaussian_parameters(self.dim_x, self.dim_theta)
 
     def mean(self, x: Array) -> Array:
         """mu: (n, D)."""

@@ -41,7 +41,7 @@ CLIP = 3.0
 _ROWS = 2048  # images at a time: 25 MB of float32 at 32 x 32 x 3
 
 
-def _corrupt(
+def corrupt(
     kind: Corruption, images: _Batch, gamma: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
     """Images (n, H, W, C) in +-1, corrupted at strength gamma; at 0 the same array.
@@ -148,7 +148,7 @@ CLASSES = (
 )
 """CIFAR-10's, in the order of its labels."""
 
-_BATCHES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
+CIFAR10_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
 _RECORD = 1 + 3 * SIDE**2  # a label, then the red, green and blue pixels
 _IMAGES = 10_000  # of each file
 _BYTES = _IMAGES * _RECORD
@@ -164,7 +164,7 @@ def missing(source: Source) -> str:
     if source == "photographs":
         return ""
     try:
-        _cifar10(_cifar10_folder())
+        load_cifar10(_cifar10_folder())
     except ValueError as absent:
         return str(absent)
     return ""
@@ -183,7 +183,7 @@ class _Pixels(NamedTuple):
 
 
 @cache
-def _photograph(label: int) -> NDArray[np.uint8]:
+def load_photograph(label: int) -> NDArray[np.uint8]:
     """The photograph of a label (H, W, 3), reduced and cut: what crops are taken from."""
     from PIL import Image
 
@@ -205,7 +205,7 @@ def _photograph(label: int) -> NDArray[np.uint8]:
 
 @cache
 def _pixels() -> _Pixels:
-    pictures = [_photograph(label) for label in range(LABELS)]
+    pictures = [load_photograph(label) for label in range(LABELS)]
     flat = np.concatenate([picture.ravel() for picture in pictures])
     shapes = np.array([picture.shape[:2] for picture in pictures])
     sizes = [picture.size for picture in pictures]
@@ -217,7 +217,7 @@ def _pixels() -> _Pixels:
     )
 
 
-def _crops(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+def crop_photographs(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
     """A crop (n, 32, 32, 3) of the photograph of each label (n,).
 
     Args:
@@ -235,7 +235,7 @@ def _crops(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uin
 
 def _pictures(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
     """An image (n, 32, 32, 3) of CIFAR-10 of each label (n,), with replacement, by u (n,)."""
-    images, members = _cifar10(_cifar10_folder())
+    images, members = load_cifar10(_cifar10_folder())
     counts = np.array([len(each) for each in members])
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     place = (u * counts[labels]).astype(np.int64)
@@ -253,14 +253,16 @@ def _cifar10_folder() -> Path:
         raise ValueError(
             f"CIFAR-10 is read from the folder in the environment variable {CIFAR10.name}; it is "
             f"not set. Unpack its binary version and set {CIFAR10.name} to the folder with "
-            f"{_BATCHES[0]}."
+            f"{CIFAR10_FILES[0]}."
         )
     return folder
 
 
 @cache
-def _cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], ...]]:
-    images, labels = zip(*(_read(folder / name) for name in _BATCHES), strict=True)
+def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], ...]]:
+    images, labels = zip(
+        *(read_cifar10_file(folder / name) for name in CIFAR10_FILES), strict=True
+    )
     every = np.concatenate(labels)
     members = tuple(np.flatnonzero(every == label) for label in range(LABELS))
     if empty := [CLASSES[label] for label in range(LABELS) if not len(members[label])]:
@@ -271,7 +273,9 @@ def _cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], 
     return np.concatenate(images), members
 
 
-def _read(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def read_cifar10_file(
+    path: Path, size: int = _BYTES
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Images (n, 32, 32, 3) and labels (n,) of one file of CIFAR-10's binary version.
 
     Args:
@@ -285,9 +289,9 @@ def _read(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], NDArray[np
         raw = np.fromfile(path, np.uint8)
     except OSError as missing:
         raise ValueError(
-            f"CIFAR-10's binary version is the files {_BATCHES[0]} to {_BATCHES[-1]}; got no "
-            f"{path.name} in {path.parent}. Unpack it there, or set {CIFAR10.name} to where it "
-            "lies."
+            f"CIFAR-10's binary version is the files {CIFAR10_FILES[0]} to {CIFAR10_FILES[-1]}; "
+            f"got no {path.name} in {path.parent}. Unpack it there, or set {CIFAR10.name} to "
+            "where it lies."
         ) from missing
     if raw.size != size:
         how = "is cut short" if raw.size < size else "has another size"
@@ -423,7 +427,7 @@ class Images(Benchmark):
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> NDArray[np.float32]:
         """Another image of the label, corrupted: (n, 3072). Which it is does not hang on gamma."""
         images = self._images(x, rng)
-        return _corrupt(self.corruption, images, gamma, rng).reshape(len(x), -1)
+        return corrupt(self.corruption, images, gamma, rng).reshape(len(x), -1)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> None:
         """None: images have no density that anyone knows."""
@@ -436,7 +440,7 @@ class Images(Benchmark):
         if self.source == "cifar10":
             raw = _pictures(labels, rng.random(len(x)))
         else:
-            raw = _crops(labels, rng.random((len(x), 2)))
+            raw = crop_photographs(labels, rng.random((len(x), 2)))
         return _LEVELS[raw]
 
 

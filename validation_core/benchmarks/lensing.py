@@ -65,7 +65,7 @@ _CORE, _RIM = 5.0, 16.0  # pixels from the middle: where the taper begins, where
 _FEWEST = 32  # images, below which a covariance of 256 pixels says little
 
 
-def _galaxies(name: Galaxies) -> Array:
+def load_galaxies(name: Galaxies) -> Array:
     """Images (n, 16, 16) without sky, brightness in units of the mean peak.
 
     An image's own peak counts by its square root, as in a square-root stretch: its light is
@@ -172,7 +172,7 @@ def _probes() -> Array:
             f"The file of {PROBES.name} holds one array, or one called galaxies; got "
             f"{', '.join(sorted(held))}. Keep one."
         )
-    return _reduced(_checked(images))
+    return downsample(_checked(images))
 
 
 def _checked(images: NDArray[np.generic]) -> Array:
@@ -194,13 +194,13 @@ def _checked(images: NDArray[np.generic]) -> Array:
     return grey
 
 
-def _reduced(images: Array) -> Array:
+def downsample(images: Array) -> Array:
     """Means over areas: (n, H, W) to (n, 16, 16), pixels shared out where sides do not divide."""
-    rows, columns = (_shares(size) for size in images.shape[1:])
+    rows, columns = (_area_weights(size) for size in images.shape[1:])
     return np.asarray(rows @ images @ columns.T)
 
 
-def _shares(size: int) -> Array:
+def _area_weights(size: int) -> Array:
     """How much each of `size` pixels has in each of 16 equal stretches: (16, size), rows 1."""
     edges = np.linspace(0, size, SIDE + 1)
     left, right = np.arange(size), np.arange(1, size + 1)
@@ -323,8 +323,8 @@ def _system(lens: Lens, galaxies: Galaxies, path: str) -> _System:
     """By options; `path` is the file that the galaxies are from."""
     del path  # part of the key: another file, another prior
     mean, prior = _prior(galaxies)
-    forward = _lens_matrix(lens)
-    laws = [_posterior(prior, _lens_matrix(lens, turned)) for turned in (0.0, TURNED[lens])]
+    forward = lens_matrix(lens)
+    laws = [_posterior(prior, lens_matrix(lens, turned)) for turned in (0.0, TURNED[lens])]
     return _System(mean, prior, np.linalg.cholesky(prior), forward, forward @ mean, *laws)
 
 
@@ -336,7 +336,7 @@ def _posterior(prior: Array, forward: Array) -> _Law:
 
 def _prior(name: Galaxies) -> tuple[Array, Array]:
     """Mean (D,) and covariance (D, D) of galaxies, in all eight symmetries of the square."""
-    images = _galaxies(name)
+    images = load_galaxies(name)
     turned = [
         np.rot90(side, turns, (1, 2))
         for side in (images, images[:, :, ::-1])
@@ -349,29 +349,29 @@ def _prior(name: Galaxies) -> tuple[Array, Array]:
 # ---- The lens ----
 
 
-def _lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
+def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
     """A (M, D) of a lens turned by so many radians.
 
     Every pixel of the image reads the source where its ray ends, then comes the blur. Lensing
     keeps surface brightness: before the blur, a row sums to 1 where its ray meets the window.
     """
-    rays = _rays(turned) if lens == "isothermal" else _warped(turned)
-    return np.asarray(_blur() @ _traced(*rays))
+    rays = _isothermal_rays(turned) if lens == "isothermal" else affine_rays(turned)
+    return np.asarray(_blur() @ bilinear_weights(*rays))
 
 
-def _plane() -> tuple[Array, Array]:
+def pixel_coordinates() -> tuple[Array, Array]:
     """x and y (M,) of the image's pixels, from -1 to 1, row by row."""
     across = (np.arange(SIDE) + 0.5) / SIDE * 2 - 1
     x, y = np.meshgrid(across, across)
     return x.ravel(), y.ravel()
 
 
-def _rays(turned: float) -> tuple[Array, Array]:
+def _isothermal_rays(turned: float) -> tuple[Array, Array]:
     """Where the rays through the image's pixels meet the source, -1 to 1 over its window.
 
     Deflection of a singular isothermal ellipsoid (Kormann, Schneider, Bartelmann 1994).
     """
-    x, y = _plane()
+    x, y = pixel_coordinates()
     cos, sin = np.cos(ANGLE + turned), np.sin(ANGLE + turned)
     along, across = cos * x + sin * y, cos * y - sin * x
     squashed = np.sqrt(1 - AXIS_RATIO**2)
@@ -382,16 +382,16 @@ def _rays(turned: float) -> tuple[Array, Array]:
     return (cos * along - sin * across) / SOURCE, (sin * along + cos * across) / SOURCE
 
 
-def _warped(turned: float) -> tuple[Array, Array]:
+def affine_rays(turned: float) -> tuple[Array, Array]:
     """The affine map: the image at a place, turned first, is the source at WARP times it."""
-    x, y = _plane()
+    x, y = pixel_coordinates()
     cos, sin = np.cos(turned), np.sin(turned)
     x, y = cos * x + sin * y, cos * y - sin * x
     (a, b), (c, d) = WARP
     return a * x + b * y, c * x + d * y
 
 
-def _traced(x: Array, y: Array) -> Array:
+def bilinear_weights(x: Array, y: Array) -> Array:
     """Bilinear weights (M, D) of the source's pixels at places (M,); nothing lies outside."""
     column, row = (x + 1) * SIDE / 2 - 0.5, (y + 1) * SIDE / 2 - 0.5
     weights = np.zeros((len(x), SIDE, SIDE))
@@ -665,7 +665,7 @@ class Lensing(Benchmark):
 
     def sources(self) -> Array:
         """The galaxies (n, D) that the prior is fitted to."""
-        return _galaxies(self.galaxies).reshape(-1, PIXELS)
+        return load_galaxies(self.galaxies).reshape(-1, PIXELS)
 
     def moments(self, x: Array, gamma: float) -> _PosteriorMoments:
         """Mean and standard deviations of q_gamma at images x (n, M); of p at gamma = 0."""

@@ -122,7 +122,7 @@ class AtGamma:
         return scores.apply(self.score, PosteriorTable(draws.theta, x, draws.q))
 
 
-def finer(gammas: tuple[float, ...], count: int, power: float = 1.0) -> tuple[float, ...]:
+def refine_grid(gammas: tuple[float, ...], count: int, power: float = 1.0) -> tuple[float, ...]:
     """A grid that holds the given values and at least `count`: the widest gap is halved, again
     and again, as seen in a power of gamma; a single value stays alone."""
     values = sorted(gammas)

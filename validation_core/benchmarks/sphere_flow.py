@@ -46,12 +46,12 @@ _ROWS = 4096  # of a pass through the flow
 
 
 @cache
-def _directions() -> Array:
+def sphere_axes() -> Array:
     """W (3, 100): where the axes of the sphere point."""
     return stream(0, "sphere flow", "directions").standard_normal((3, D))
 
 
-def _on_sphere(x: Array) -> Array:
+def sphere_points(x: Array) -> Array:
     """The point s (n, 3) of angles x (n, 2)."""
     phi, tau = np.pi * x[:, 0], 2 * np.pi * x[:, 1]
     return np.stack([np.sin(phi) * np.cos(tau), np.sin(phi) * np.sin(tau), np.cos(phi)], axis=1)
@@ -100,7 +100,7 @@ class SphereFlow(Benchmark):
     @property
     def sampler(self) -> Recipe | None:
         """How the flow is trained that draws p and q; None in closed form."""
-        return _Flow() if self.flow == "trained" else None
+        return ConditionalFlow() if self.flow == "trained" else None
 
     @property
     def truth(self) -> SphereFlow:
@@ -109,7 +109,7 @@ class SphereFlow(Benchmark):
 
     def lend(self, network: _TrainedFlow) -> None:
         """Draw from this flow, in this process, from now on."""
-        _LENT[self.points] = network
+        LOADED_FLOWS[self.points] = network
 
     @property
     def gammas(self) -> tuple[float, ...]:
@@ -141,12 +141,12 @@ class SphereFlow(Benchmark):
         """z = f(theta; x): (n, 100), standard normal under p, N(gamma g, I) under q."""
         if self.flow == "trained":
             return self._network.forward(theta, x)[0]
-        return (theta - _on_sphere(x) @ _directions()) / NOISE
+        return (theta - sphere_points(x) @ sphere_axes()) / NOISE
 
     def _from_base(self, z: Array, x: Array) -> Array:
         if self.flow == "trained":
             return self._network.inverse(z, x)
-        return _on_sphere(x) @ _directions() + NOISE * z
+        return sphere_points(x) @ sphere_axes() + NOISE * z
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
         """gamma^2 / 2 - gamma g'z: (n,)."""
@@ -162,16 +162,16 @@ class SphereFlow(Benchmark):
 
     @property
     def _network(self) -> _TrainedFlow:
-        if self.points not in _LENT:
+        if self.points not in LOADED_FLOWS:
             raise ValueError(
                 "The trained sphere flow draws from a network; got none in this process. Let "
                 "models.ready fetch or train it."
             )
-        return _LENT[self.points]
+        return LOADED_FLOWS[self.points]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Flow(Recipe, spec="sphere_flow_network"):
+class ConditionalFlow(Recipe, spec="sphere_flow_network"):
     """A conditional RealNVP of theta given x; with a seed, a network.
 
     Bansal, Chen, Scott, Appendix C: 8 couplings, one hidden layer of 512, 500 epochs. Pairs,
@@ -239,14 +239,14 @@ class _TrainedFlow(StoredNetwork):
     def _passes(self, x: Array) -> Any:
         import torch
 
-        flow = _assembled(self.network)
+        flow = build_flow(self.network)
         with torch.inference_mode():
             for first in range(0, len(x), _ROWS):
                 part = slice(first, first + _ROWS)
                 yield part, flow(_single(x[part])).transform
 
 
-_LENT: dict[str, _TrainedFlow] = {}
+LOADED_FLOWS: dict[str, _TrainedFlow] = {}
 
 
 def _single(rows: Array) -> Tensor:
@@ -255,7 +255,7 @@ def _single(rows: Array) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
 
 
-def _assembled(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
+def build_flow(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
     """The flow with these parameters, or as zuko begins it."""
     import torch
     from zuko.flows import RealNVP
@@ -266,15 +266,17 @@ def _assembled(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
     return flow
 
 
-def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) -> _TrainedFlow:
+def _learn(
+    data: Joint, recipe: ConditionalFlow, seed: int, report: Report | None = None
+) -> _TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
     from validation_core.learn import training
     from validation_core.learn.training import Adam
 
     scale = float(data.theta.std())
     theta, x = _single(data.theta / scale), _single(data.x)
-    flow = _assembled()
-    training.restart(flow, stream(seed, "initial"))
+    flow = build_flow()
+    training.reinitialise(flow, stream(seed, "initial"))
     adam = Adam([(list(flow.parameters()), recipe.lr)], over=recipe.epochs)
     rng = stream(seed, "order")
     parts = training.slices(len(x), max(1, round(len(x) / recipe.batch)))

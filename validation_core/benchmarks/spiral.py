@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from validation_core.benchmarks.diffusion import STEPS, _Diffusion, _levels
+from validation_core.benchmarks.diffusion import STEPS, Diffusion, noise_levels
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
-    from validation_core.benchmarks.diffusion import _TrainedDiffusion
+    from validation_core.benchmarks.diffusion import TrainedDiffusion
 
-_LENT: dict[str, _TrainedDiffusion] = {}
+_LOADED_GENERATORS: dict[str, TrainedDiffusion] = {}
 
 LOW, HIGH = 1.5 * np.pi, 4.5 * np.pi
 """Where x lies."""
@@ -39,7 +39,7 @@ SD = np.sqrt(4.875 * np.pi**2 + np.array([-0.25, 0.25]) - MEAN**2)
 """Standard deviations of the bare curve's coordinates, 6.62 and 6.95."""
 
 
-def _curve(x: Array) -> Array:
+def spiral_curve(x: Array) -> Array:
     """theta(x), standardised to mean 0 and sd 0.5 in each coordinate: (n, 2) of x (n, 1)."""
     # A column of its own, so that equal x give equal bits however they are laid out.
     angle = np.ascontiguousarray(x[:, 0])
@@ -49,7 +49,7 @@ def _curve(x: Array) -> Array:
 
 def _ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
     """One draw of an ideal denoiser's state after that many of the 20 steps: (n, 2)."""
-    return _curve(x) + _levels()[step] * rng.standard_normal((len(x), 2))
+    return spiral_curve(x) + noise_levels()[step] * rng.standard_normal((len(x), 2))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,18 +87,18 @@ class Spiral(Benchmark):
         return f"{self.title}, {'ideal' if self.model == 'ideal' else 'trained'} denoiser"
 
     @property
-    def sampler(self) -> _Diffusion | None:
+    def sampler(self) -> Diffusion | None:
         """How the network is trained that draws p and q; None in closed form."""
-        return _Diffusion() if self.model == "diffusion" else None
+        return Diffusion() if self.model == "diffusion" else None
 
     @property
     def truth(self) -> Spiral:
         """The benchmark whose pairs train it."""
         return Spiral()
 
-    def lend(self, network: _TrainedDiffusion) -> None:
+    def lend(self, network: TrainedDiffusion) -> None:
         """Draw from this network, in this process, from now on."""
-        _LENT[self.model] = network
+        _LOADED_GENERATORS[self.model] = network
 
     @property
     def gammas(self) -> tuple[float, ...]:
@@ -130,13 +130,13 @@ class Spiral(Benchmark):
     def _state(self, x: Array, step: int, rng: np.random.Generator) -> Array:
         if self.model == "ideal":
             return _ideal_state(x, step, rng)
-        if self.model not in _LENT:
+        if self.model not in _LOADED_GENERATORS:
             raise ValueError(
                 "The trained spiral draws from a network; got none in this process. Let "
                 "models.ready fetch or train it."
             )
         latents = rng.standard_normal((len(x), 2))
-        (state,) = _LENT[self.model].sample(x, [step], latents, total=STEPS)
+        (state,) = _LOADED_GENERATORS[self.model].sample(x, [step], latents, total=STEPS)
         return np.asarray(state, dtype=np.float64)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> None:

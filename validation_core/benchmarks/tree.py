@@ -51,7 +51,7 @@ class _Blurred(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _trees() -> dict[str, _Mixture]:
+def grow_trees() -> dict[str, _Mixture]:
     """Both trees, before any blur: 127 branches of 8 components each.
 
     One stream of the generator that Karras et al. used grows A first, then B: the order of the
@@ -91,7 +91,7 @@ def _branch(
 @lru_cache(maxsize=128)
 def _blurred(classes: Classes, sd: float) -> _Blurred:
     """One tree, or both by their weights, with sd^2 I added to every covariance."""
-    weight, mean, covariance = _joined(_trees()[name] for name in classes)
+    weight, mean, covariance = _joined(grow_trees()[name] for name in classes)
     weight = weight / weight.sum()
     chol = np.linalg.cholesky(covariance + sd**2 * np.eye(2))
     inverse = np.linalg.inv(chol)  # (k, 2, 2), lower
@@ -114,7 +114,7 @@ def _blurred(classes: Classes, sd: float) -> _Blurred:
     return _Blurred(edges, mean, lower, quadratic)
 
 
-def _draw(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:
+def draw_mixture(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:
     """n draws from the blurred mixture: (n, 2)."""
     mixture = _blurred(classes, sd)
     which = np.searchsorted(mixture.edges, rng.random(n), side="right")
@@ -123,7 +123,7 @@ def _draw(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Arra
     return mixture.mean[which] + np.stack([a * first, b * first + c * second], axis=1)
 
 
-def _log_density(theta: Array, classes: Classes, sd: float) -> Array:
+def mixture_log_density(theta: Array, classes: Classes, sd: float) -> Array:
     """log of the blurred mixture's density at theta (n, 2): (n,), by log-sum-exp."""
     t, u = theta.T
     forms = np.stack([t * t, t * u, u * u, t, u, np.ones(len(theta))], axis=1)  # (n, 6)
@@ -218,14 +218,14 @@ class Tree(Benchmark):
     def _draw(x: Array, sd: float, rng: np.random.Generator) -> Array:
         out = np.empty((len(x), 2))
         for classes, rows in _picked(x):
-            out[rows] = _draw(classes, sd, int(rows.sum()), rng)
+            out[rows] = draw_mixture(classes, sd, int(rows.sum()), rng)
         return out
 
     @staticmethod
     def _log_density(theta: Array, x: Array, sd: float) -> Array:
         out = np.empty(len(theta))
         for classes, rows in _picked(x):
-            out[rows] = _log_density(theta[rows], classes, sd)
+            out[rows] = mixture_log_density(theta[rows], classes, sd)
         return out
 
 

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: None where this process is the command: those that were typed.
     """
     if arguments is None:
-        _prepare()  # before a command's imports, which take a second
+        prepare_process()  # before a command's imports, which take a second
         if _program() == "nptlab" and len(sys.argv) == 1:
             parser().print_help()
             return 0
@@ -133,7 +133,7 @@ def _program() -> str:
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
-def _prepare() -> None:
+def prepare_process() -> None:
     """Stop when told to, write whatever the streams are."""
     for name in _SIGNALS:
         number = getattr(signal, name, None)

@@ -9,12 +9,12 @@ from pathlib import Path
 from validation_core import ComparisonResult, Store
 from validation_core.cli import tell
 from validation_core.cli.options import (
-    _json_option,
-    _Lines,
-    _put,
-    _table,
-    _table_options,
-    _writable,
+    NoteLines,
+    add_json_option,
+    add_table_options,
+    check_writable,
+    read_table,
+    write_json_text,
 )
 from validation_core.diagnosis.questions.posteriors import number
 from validation_core.front.compare import compared
@@ -25,8 +25,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("files", type=Path, nargs="+", metavar="FILE", help="tables of the same simulations")
     option("--seed", type=int, default=0)
-    _table_options(parser)
-    _json_option(parser)
+    add_table_options(parser)
+    add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -40,13 +40,13 @@ def _run(chosen: argparse.Namespace) -> None:
         raise ValueError(
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
-    _writable(chosen.json)
-    tables = [_table(path, chosen) for path in chosen.files]
-    result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _Begun())
-    _put(result.to_json, chosen.json, lambda: _read_aloud(result))
+    check_writable(chosen.json)
+    tables = [read_table(path, chosen) for path in chosen.files]
+    result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _StartLines())
+    write_json_text(result.to_json, chosen.json, lambda: _print_comparison(result))
 
 
-class _Begun(_Lines):
+class _StartLines(NoteLines):
     """A line for each piece of work before it runs."""
 
     def begin(self, label: str) -> None:
@@ -59,7 +59,7 @@ def _labels(files: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in files]
 
 
-def _read_aloud(result: ComparisonResult) -> None:
+def _print_comparison(result: ComparisonResult) -> None:
     for sentence in result.sentences:
         print(sentence)
     print()

@@ -10,15 +10,15 @@ from pathlib import Path
 from validation_core import Record, Store, diagnosis
 from validation_core.cli import tell
 from validation_core.cli.options import (
-    _json_option,
-    _level,
-    _Lines,
-    _methods,
-    _put,
-    _seconds,
-    _table,
-    _table_options,
-    _writable,
+    NoteLines,
+    add_json_option,
+    add_table_options,
+    check_writable,
+    parse_level,
+    parse_methods,
+    parse_seconds,
+    read_table,
+    write_json_text,
 )
 from validation_core.diagnosis import Diagnosis, equals, findings
 from validation_core.diagnosis.questions import QUESTIONS, Asked
@@ -26,7 +26,7 @@ from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
 from validation_core.front import diagnose as front
-from validation_core.front.table import questions_of
+from validation_core.front.table import resolve_questions
 from validation_core.methods.base import Method
 from validation_core.types import TwoSamples
 
@@ -72,10 +72,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:field=value,...]|all",
         help=f"default: {usual}; all: {further} too",
     )
-    option("--alpha", type=_level, default=0.05, help="level of the whole diagnosis")
+    option("--alpha", type=parse_level, default=0.05, help="level of the whole diagnosis")
     option("--seed", type=int, default=0)
-    option("--budget", type=_seconds, metavar="SECONDS", help="what takes longer is not run")
-    _table_options(parser)
+    option("--budget", type=parse_seconds, metavar="SECONDS", help="what takes longer is not run")
+    add_table_options(parser)
     option(
         "--answers",
         default="usual",
@@ -85,7 +85,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
     option("--card", type=Path, metavar="PATH.png", help="write the verdict as an image")
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
-    _json_option(parser)
+    add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -96,8 +96,8 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for a file or options that cannot be used.
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
-    table = _table(chosen.file, chosen)
-    _writable(chosen.report, chosen.card, chosen.datatree, chosen.json)
+    table = read_table(chosen.file, chosen)
+    check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json)
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
             "A DataTree holds ranks of true values among q's draws at each x; got two samples "
@@ -120,10 +120,10 @@ def _run(chosen: argparse.Namespace) -> None:
         chosen.card.write_bytes(result.image())
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
-    _put(result.to_json, chosen.json, lambda: _read_aloud(result))
+    write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
 
 
-class _TestLines(_Lines):
+class _TestLines(NoteLines):
     """A line for each piece of work, with the p-value that it found."""
 
     def end(self, task: Task, seconds: float, store: Store) -> None:
@@ -149,7 +149,7 @@ def _asked(text: str) -> str | tuple[str, ...]:
         ValueError: for a name that no question has.
     """
     questions = text if text in ("usual", "all", "none") else tuple(text.split(","))
-    questions_of(questions)
+    resolve_questions(questions)
     return questions
 
 
@@ -162,7 +162,7 @@ def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
     further = diagnosis.further_methods() if texts else {}
     chosen_methods = [
         further[text].method if text in further else method
-        for text, method in zip(specs, _methods(specs), strict=True)
+        for text, method in zip(specs, parse_methods(specs), strict=True)
     ]
     labels = [method.label for method in chosen_methods]
     unasked = diagnosis.default_methods() if not specs else ()
@@ -183,7 +183,7 @@ def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
                 yield f"  {family['sentence']}"
 
 
-def _read_aloud(result: front.DiagnosisResult) -> None:
+def print_diagnosis(result: front.DiagnosisResult) -> None:
     found, verdict = result.diagnosis, result.card
     print(read_line(found))
     for text in (*found.upload.warnings, *found.upload.notes):

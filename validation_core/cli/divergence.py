@@ -14,13 +14,13 @@ from validation_core import ALGORITHMS, MODELS, Store
 from validation_core.bayes import Model
 from validation_core.bayes.inference import Inference
 from validation_core.cli.options import (
-    _build,
-    _Counted,
-    _json_option,
-    _put,
-    _values,
-    _whole,
-    _writable,
+    ProgressLines,
+    add_json_option,
+    check_writable,
+    parse_fields,
+    parse_integers,
+    parse_specification,
+    write_json_text,
 )
 from validation_core.front.divergence import FIGURES, TITLE, estimate, plans
 from validation_core.front.table import entry
@@ -36,7 +36,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option(
-        "--figure", type=_whole, default=FIGURES, metavar="1,2,3", help="of the paper; all three"
+        "--figure",
+        type=parse_integers,
+        default=FIGURES,
+        metavar="1,2,3",
+        help="of the paper; all three",
     )
     option(
         "--model",
@@ -54,7 +58,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     option(
         "--iterations",
-        type=_whole,
+        type=parse_integers,
         default=GRID,
         metavar="10,30,...",
         help=f"{','.join(map(str, GRID))}; Figure 2 shows the middle and the last of them, "
@@ -63,14 +67,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--datasets", type=int, default=100, metavar="K", help="simulated for each model; 100")
     option(
         "--m",
-        type=_whole,
+        type=parse_integers,
         metavar="1,2,...",
         help=f"of {', '.join(map(str, MS))}: draws that Figure 2 weighs and that Figure 3 trains "
         f"with",
     )
     option("--seed", type=int, default=0)
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
-    _json_option(parser)
+    add_json_option(parser)
     option("--html", type=Path, metavar="PATH.html", help="the figures in one file, for offline")
     parser.set_defaults(run=_run)
 
@@ -82,7 +86,7 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for options that cannot be used, or when a run fails; what the others found is
             printed and written first.
     """
-    _writable(chosen.html, chosen.json)
+    check_writable(chosen.html, chosen.json)
     wanted = plans(
         chosen.figure,
         [_model(text) for text in chosen.model or MODELS],
@@ -92,21 +96,21 @@ def _run(chosen: argparse.Namespace) -> None:
         datasets=chosen.datasets,
         seed=chosen.seed,
     )
-    result, problem = estimate(wanted, chosen.m, Store.usual(), _Counted(), chosen.engine)
+    result, problem = estimate(wanted, chosen.m, Store.usual(), ProgressLines(), chosen.engine)
     rows = {number: result.of_figure(number) for number in result.plans}
     if chosen.html:
         page = sheet(
             TITLE, result.sentences, result.figures(), _tables(rows), loads(result.to_json())
         )
         chosen.html.write_text(page, encoding="utf-8")
-    _put(result.to_json, chosen.json, lambda: _print(rows))
+    write_json_text(result.to_json, chosen.json, lambda: _print(rows))
     if problem:
         raise ValueError(problem)
 
 
 def _model(text: str) -> Model:
     name, _, options = text.partition(":")
-    return _build(entry(MODELS, name, "model"), options.split(",") if options else [])
+    return parse_specification(entry(MODELS, name, "model"), options.split(",") if options else [])
 
 
 def _inference(text: str) -> Inference:
@@ -114,7 +118,9 @@ def _inference(text: str) -> Inference:
     usual: Any = entry(ALGORITHMS, name, "inference")
     return cast(
         "Inference",
-        dataclasses.replace(usual, **_values(type(usual), options.split(",") if options else [])),
+        dataclasses.replace(
+            usual, **parse_fields(type(usual), options.split(",") if options else [])
+        ),
     )
 
 

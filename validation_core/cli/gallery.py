@@ -8,7 +8,7 @@ from pathlib import Path
 
 from validation_core import Store, gallery, lessons
 from validation_core.cli import tell
-from validation_core.cli.options import _Counted
+from validation_core.cli.options import ProgressLines
 from validation_core.front.work import run_on_engine
 from validation_core.gallery import FOLDER, Part
 from validation_core.lessons import LESSONS
@@ -64,7 +64,7 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 def _made(part: Part, store: Store, folder: Path, engine: str) -> list[str]:
-    problems = part.make(store, _Counted(), engine)
+    problems = part.make(store, ProgressLines(), engine)
     tell(f"{part.title}: {part.ship(store, folder)} files copied")
     return [f"{part.name}: {problem}" for problem in dict.fromkeys(problems)]
 
@@ -98,7 +98,7 @@ def _write_lessons(chosen: argparse.Namespace) -> None:
     for name in chosen.only or LESSONS:
         kind = LESSONS[name]
         if not kind.study.done(store):
-            state = run_on_engine([kind.study], store, _Counted(), kind.title, None)
+            state = run_on_engine([kind.study], store, ProgressLines(), kind.title, None)
             if state.failures:
                 raise ValueError(f"{kind.title}: {'; '.join(state.failures.values())}")
         numbers = kind.study.load(store)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import validation_core as npt
-from validation_core.cli.options import _json_option, _write, _written
+from validation_core.cli.options import add_json_option, option_text, write_json
 from validation_core.store import describe
 
 if TYPE_CHECKING:
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 def add_methods(parser: argparse.ArgumentParser) -> None:
     """Arguments of `methods`."""
-    _json_option(parser)
+    add_json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.METHODS, chosen.json))
 
 
 def add_benchmarks(parser: argparse.ArgumentParser) -> None:
     """Arguments of `benchmarks`."""
-    _json_option(parser)
+    add_json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.BENCHMARKS, chosen.json))
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Arguments of `store`."""
     parser.add_argument("action", choices=("ls", "prune", "verify"))
-    _json_option(parser)
+    add_json_option(parser)
     parser.set_defaults(run=_store)
 
 
 def _list(registry: Mapping[str, type[Method] | type[Benchmark]], where: str | None) -> None:
     """A registry, with options and papers."""
     entries = [_describe(name, kind) for name, kind in registry.items()]
-    _write(entries, where, lambda: _print_entries(entries))
+    write_json(entries, where, lambda: _print_entries(entries))
 
 
 def _describe(name: str, kind: type[Method] | type[Benchmark]) -> dict[str, Any]:
@@ -77,10 +77,10 @@ def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
         print(f"{entry['name']:<12} {entry['title']}: {entry['summary']}")
         print(f"{'':<12} {paper['authors']} ({paper['year']}), {paper['title']}")
         for option in entry["options"]:
-            choices = ", ".join(map(_written, option["choices"] or ()))
+            choices = ", ".join(map(option_text, option["choices"] or ()))
             values = f", one of {choices}" if choices else ""
             about = option["help"] or option["label"] or ""
-            default = _written(option["default"])
+            default = option_text(option["default"])
             print(f"{'':<12}   {option['name']} = {default}{values}  {about}")
 
 
@@ -120,5 +120,5 @@ def _store(chosen: argparse.Namespace) -> int:
             if name != "entries":
                 print(f"{name}: {value if value else 'none'}")
 
-    _write(summary, chosen.json, aloud)
+    write_json(summary, chosen.json, aloud)
     return 1 if problems else 0

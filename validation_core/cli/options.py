@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Specification)
 
 
-def _json_option(parser: argparse.ArgumentParser) -> None:
+def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Add --json to a command."""
     parser.add_argument(
         "--json", metavar="PATH|-", help="write JSON to a file or, with -, print it"
     )
 
 
-def _table_options(parser: argparse.ArgumentParser) -> None:
+def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add what says how a table's file is read: --order and --map."""
     option = parser.add_argument
     option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
@@ -65,7 +65,7 @@ def _pairs(text: str) -> dict[str, str]:
     return {role: name for role, _, name in pairs}
 
 
-def _table(path: Path, chosen: argparse.Namespace) -> npt.Table:
+def read_table(path: Path, chosen: argparse.Namespace) -> npt.Table:
     """The table in a file that a command names.
 
     Raises:
@@ -87,7 +87,7 @@ def _mapped(chosen: argparse.Namespace) -> dict[str, str]:
     return {role: name for pairs in chosen.map for role, name in pairs.items()}
 
 
-def _level(text: str) -> float:
+def parse_level(text: str) -> float:
     """A level in (0, 1), for argparse."""
     value = _number(text)
     if not 0 < value < 1:
@@ -95,7 +95,7 @@ def _level(text: str) -> float:
     return value
 
 
-def _seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """A time that something may take, for argparse."""
     value = _number(text)
     if not 0 <= value < math.inf:
@@ -113,7 +113,7 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def parse_grid(text: str) -> tuple[float, ...]:
     """Numbers with commas between, for argparse."""
     try:
         grid = tuple(float(part) for part in text.split(","))
@@ -126,7 +126,7 @@ def _numbers(text: str) -> tuple[float, ...]:
     return grid
 
 
-def _whole(text: str) -> tuple[int, ...]:
+def parse_integers(text: str) -> tuple[int, ...]:
     """Whole numbers with commas between, for argparse."""
     try:
         return tuple(int(part) for part in text.split(","))
@@ -136,7 +136,7 @@ def _whole(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def _writable(*paths: Path | str | None) -> None:
+def check_writable(*paths: Path | str | None) -> None:
     """Refuse, before anything runs, files that could not be written afterwards.
 
     Args:
@@ -170,7 +170,7 @@ def _writable(*paths: Path | str | None) -> None:
         )
 
 
-def _methods(texts: Sequence[str] | None) -> list[Method]:
+def parse_methods(texts: Sequence[str] | None) -> list[Method]:
     """NAME[:field=value,...], each as a method.
 
     Raises:
@@ -182,7 +182,9 @@ def _methods(texts: Sequence[str] | None) -> list[Method]:
     for text in texts or ():
         name, _, options = text.partition(":")
         selected.append(
-            _build(entry(npt.METHODS, name, "method"), options.split(",") if options else [])
+            parse_specification(
+                entry(npt.METHODS, name, "method"), options.split(",") if options else []
+            )
         )
     labels = [method.label for method in selected]
     if len(set(labels)) < len(labels):
@@ -190,7 +192,7 @@ def _methods(texts: Sequence[str] | None) -> list[Method]:
     return selected
 
 
-def _benchmark(name: str, options: Sequence[str]) -> Benchmark:
+def parse_benchmark(name: str, options: Sequence[str]) -> Benchmark:
     """A benchmark by name, with `field=value` options.
 
     Raises:
@@ -198,19 +200,19 @@ def _benchmark(name: str, options: Sequence[str]) -> Benchmark:
     """
     from validation_core.front.table import entry
 
-    return _build(entry(npt.BENCHMARKS, name, "benchmark"), options)
+    return parse_specification(entry(npt.BENCHMARKS, name, "benchmark"), options)
 
 
-def _build(kind: type[S], options: Sequence[str]) -> S:
+def parse_specification(kind: type[S], options: Sequence[str]) -> S:
     """A frozen dataclass from `field=value` texts.
 
     Raises:
         ValueError: for an option that there is not.
     """
-    return kind(**_values(kind, options))
+    return kind(**parse_fields(kind, options))
 
 
-def _values(kind: type[Specification], options: Sequence[str]) -> dict[str, object]:
+def parse_fields(kind: type[Specification], options: Sequence[str]) -> dict[str, object]:
     """`field=value` texts by field, each read as the type of that field of a dataclass says.
 
     Raises:
@@ -241,22 +243,22 @@ def _value(name: str, text: str, kind: object) -> object:
             return kind(text)
         except ValueError:
             pass
-    names = map(_written, (False, True) if kind is bool else choices)
+    names = map(option_text, (False, True) if kind is bool else choices)
     wanted = " or ".join(names) or getattr(kind, "__name__", str(kind))
     raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
 
 
-def _written(value: object) -> str:
+def option_text(value: object) -> str:
     """An option's value as the command line takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _write(value: object, where: str | None, aloud: Callable[[], None]) -> None:
+def write_json(value: object, where: str | None, aloud: Callable[[], None]) -> None:
     """JSON to standard output or a file; without it, or beside a file, words."""
-    _put(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
+    write_json_text(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
 
 
-def _put(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) -> None:
+def write_json_text(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) -> None:
     """As `write`, of text that is already JSON."""
     if where == "-":
         print(text())
@@ -266,7 +268,7 @@ def _put(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) 
     aloud()
 
 
-class _Lines:
+class NoteLines:
     """Progress of a command on standard error: what a user should know, and nothing else."""
 
     every = 5.0
@@ -282,7 +284,7 @@ class _Lines:
     def left_out(self, question: str) -> None: ...
 
 
-class _Counted(_Lines):
+class ProgressLines(NoteLines):
     """A line from time to time, with how much is done."""
 
     def progress(self, done: int, part: float, total: int, seconds: float) -> None:

@@ -10,15 +10,15 @@ from typing import Any
 
 from validation_core import Store, models
 from validation_core.cli.options import (
-    _benchmark,
-    _Counted,
-    _json_option,
-    _level,
-    _methods,
-    _numbers,
-    _put,
-    _writable,
-    _written,
+    ProgressLines,
+    add_json_option,
+    check_writable,
+    option_text,
+    parse_benchmark,
+    parse_grid,
+    parse_level,
+    parse_methods,
+    write_json_text,
 )
 from validation_core.front.power import count, published
 from validation_core.front.table import entry
@@ -38,10 +38,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--benchmark", metavar="NAME")
     option("--set", action="append", default=[], metavar="field=value", help="benchmark's options")
     option("--method", action="append", metavar="NAME[:field=value,...]")
-    option("--gamma", type=_numbers, metavar="0,0.1,0.2")
+    option("--gamma", type=parse_grid, metavar="0,0.1,0.2")
     option(
         "--beta",
-        type=_numbers,
+        type=parse_grid,
         default=(0.0,),
         metavar="0,0.5",
         help="how far networks are moved back to their random start",
@@ -49,12 +49,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--trials", type=int, help="200, or a comparison's own")
     option("--n", type=int, default=1000, help="test points of a trial")
     option("--k", type=int, default=100, help="draws of q at each x, for tables")
-    option("--alpha", type=_level, default=0.05)
+    option("--alpha", type=parse_level, default=0.05)
     option("--seed", type=int, default=0)
     option("--preset", default="interactive", help="how classifiers are trained")
     option("--protocol", choices=("pooled", "fresh"), default="pooled")
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
-    _json_option(parser)
+    add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -65,16 +65,16 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for options that cannot be used, or when the work of a method fails; what the
             others found is printed first.
     """
-    _writable(chosen.json)
-    wanted = _chosen_sweep(chosen)
-    result, problem = count(wanted, Store.usual(), _Counted(), chosen.engine)
+    check_writable(chosen.json)
+    wanted = chosen_sweep(chosen)
+    result, problem = count(wanted, Store.usual(), ProgressLines(), chosen.engine)
     if result.cells or not problem:
-        _put(result.to_json, chosen.json, lambda: _print_cells(result.rows()))
+        write_json_text(result.to_json, chosen.json, lambda: _print_cells(result.rows()))
     if problem:
         raise ValueError(problem)
 
 
-def _chosen_sweep(chosen: argparse.Namespace) -> Sweep:
+def chosen_sweep(chosen: argparse.Namespace) -> Sweep:
     """The sweep that the arguments describe.
 
     Raises:
@@ -100,10 +100,10 @@ def _own(chosen: argparse.Namespace) -> Sweep:
             f"A power needs {', '.join(needed)}, or --comparison; got no {', '.join(lacking)}. "
             "Name what is missing."
         )
-    on = _benchmark(chosen.benchmark, chosen.set)
+    on = parse_benchmark(chosen.benchmark, chosen.set)
     return Sweep(
         benchmark=on,
-        methods=tuple(_methods(chosen.method)),
+        methods=tuple(parse_methods(chosen.method)),
         gammas=chosen.gamma,
         betas=chosen.beta,
         recipe=models.classifier_of(on, entry(PRESETS, chosen.preset, "preset")),
@@ -140,7 +140,7 @@ def _mean(cell: Mapping[str, Any]) -> str:
 # ---- The command that makes a sweep: what a page shows to be run elsewhere ----
 
 
-def line(sweep: Sweep, comparison: Comparison | None = None) -> str:
+def command_line(sweep: Sweep, comparison: Comparison | None = None) -> str:
     """`python -m validation_core power ...` with the options that are not the defaults."""
     words = ["python", "-m", "validation_core", "power"]
     if comparison is not None:
@@ -179,7 +179,7 @@ def _options(chosen: Specification) -> list[str]:
     fields = dataclasses.fields(chosen)
     values = {field.name: (getattr(chosen, field.name), field.default) for field in fields}
     return [
-        f"{name}={_written(value)}" for name, (value, usual) in values.items() if value != usual
+        f"{name}={option_text(value)}" for name, (value, usual) in values.items() if value != usual
     ]
 
 

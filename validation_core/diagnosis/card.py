@@ -17,28 +17,28 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.claims import Magnitude, _called
+from validation_core.diagnosis.claims import Magnitude, parameter_name
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked, Names
 from validation_core.diagnosis.questions.base import Interval, Json
 from validation_core.diagnosis.questions.calibration import (
-    _HowWrong,
-    _ParameterErrors,
+    CalibrationQuestion,
+    ParameterErrors,
     at_least,
     errors_in_words,
     shape_in_words,
     widest_bias,
 )
-from validation_core.diagnosis.questions.cause import FAULTS, _Cause, headline, steps_for
-from validation_core.diagnosis.questions.in_theta import _InTheta
+from validation_core.diagnosis.questions.cause import FAULTS, CauseQuestion, headline, steps_for
+from validation_core.diagnosis.questions.in_theta import InThetaQuestion
 from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.questions.over_x import (
-    _OverX,
-    _OverXPlace,
-    _region_text,
-    _rows_in,
+    OverXPlace,
+    OverXQuestion,
     beyond_text,
+    region_text,
+    rows_in_region,
 )
-from validation_core.diagnosis.questions.sensitivity import _WhatWouldBeCaught
+from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.records import equals, findings
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter
 from validation_core.figures import card as draw
@@ -104,7 +104,7 @@ class Card:
     def picture(self) -> Drawn | None:
         """Drawn when it is looked at; None where nothing is known yet."""
         drawn = self.draw_picture()
-        return drawn and replace(drawn, title=_typeset(drawn.title))
+        return drawn and replace(drawn, title=typeset(drawn.title))
 
     def to_json(self) -> Json:
         """Its words; the picture by its title."""
@@ -132,7 +132,7 @@ def card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> 
         every = frozenset(question.name for question in QUESTIONS)
         asked = Asked(running=every) if diagnosis.pending else Asked.only(answers)
     state = _state(diagnosis)
-    seen = _Seen(diagnosis, answers, asked)
+    seen = _CardInputs(diagnosis, answers, asked)
     if state == "problem":
         facts, steps, draw_picture = _wrong(seen)
     else:
@@ -142,16 +142,16 @@ def card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> 
     return Card(
         state,
         _UNENDED if state == "testing" and not asked.running else _TITLES[state],
-        _typeset(_sure(diagnosis, state)),
-        tuple(_Fact(fact.label, _typeset(fact.text)) for fact in facts),
-        tuple(_typeset(step) for step in steps),
+        typeset(_sure(diagnosis, state)),
+        tuple(_Fact(fact.label, typeset(fact.text)) for fact in facts),
+        tuple(typeset(step) for step in steps),
         draw_picture,
         _loaded(diagnosis),
         warning,
     )
 
 
-def _typeset(text: str) -> str:
+def typeset(text: str) -> str:
     """Numbers with a minus instead of a hyphen, and no sign of a zero."""
     without = re.sub(r"(?<![\w.−-])[+−-](?=0(?:\.0+)?(?!\d|\.\d))", "", text)
     return re.sub(r"(?<![\w.)])-(?=\d|\.\d)", "−", without)
@@ -212,12 +212,12 @@ class _Problem(NamedTuple):
 
     kind: Kind
     parameters: tuple[int, ...]
-    place: _OverXPlace | None = None
+    place: OverXPlace | None = None
     """Where over x, if it changes there."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _CardInputs:
     """A diagnosis beside the answers, each in its own type."""
 
     diagnosis: Diagnosis
@@ -236,7 +236,7 @@ class _Seen:
 
     def called(self, parameter: int) -> str:
         """A parameter's name."""
-        return _called(self.diagnosis.upload.names, parameter)
+        return parameter_name(self.diagnosis.upload.names, parameter)
 
     def why_not(self, question: AnyQuestion) -> str:
         """Why a question has no answer."""
@@ -245,25 +245,25 @@ class _Seen:
     @cached_property
     def alike(self) -> bool:
         """Whether over x was asked, and no change was found."""
-        result = self.of(_OverX)
+        result = self.of(OverXQuestion)
         claims = self.diagnosis.claims
         return result is not None and result.p_changes(claims) > self.diagnosis.alpha
 
     @cached_property
-    def changing(self) -> Sequence[_OverXPlace]:
+    def changing(self) -> Sequence[OverXPlace]:
         """Places where a change over x is claimed, the clearest first."""
-        result = self.of(_OverX)
+        result = self.of(OverXQuestion)
         return () if result is None else result.changing(self.diagnosis.claims)
 
     @cached_property
-    def place(self) -> _OverXPlace | None:
+    def place(self) -> OverXPlace | None:
         """The clearest of them where a parameter's error changes."""
         return next((place for place in self.changing if place.kind != "learned"), None)
 
     @cached_property
-    def off(self) -> tuple[_ParameterErrors, ...]:
+    def off(self) -> tuple[ParameterErrors, ...]:
         """Parameters that are off under the verdict's error rate, the worst first."""
-        result, claims = self.of(_HowWrong), self.diagnosis.claims
+        result, claims = self.of(CalibrationQuestion), self.diagnosis.claims
         if result is None:
             return ()
         return tuple(
@@ -274,7 +274,7 @@ class _Seen:
         )
 
     @cached_property
-    def worst(self) -> _ParameterErrors | None:
+    def worst(self) -> ParameterErrors | None:
         """The errors of the problem's first parameter, where they are claimed."""
         index = self.problem.parameters[0]
         return next((errors for errors in self.off if errors.index == index), None)
@@ -288,7 +288,7 @@ class _Seen:
     @cached_property
     def mode(self) -> int | None:
         """The parameter in which q misses a mode or has one too many, where the cause says so."""
-        result = self.of(_Cause)
+        result = self.of(CauseQuestion)
         if result is None or result.cause not in ("missing_mode", "spurious_mode"):
             return None
         first = result.causes[0].evidence[0]
@@ -345,7 +345,7 @@ class _Seen:
         return tuple(one for one in self.diagnosis.flagged if one.family == "marginals")
 
     @cached_property
-    def same_way(self) -> tuple[_ParameterErrors, ...]:
+    def same_way(self) -> tuple[ParameterErrors, ...]:
         """Parameters that are off in the way of the worst, the worst first.
 
         Of a bias any that has one; of a width those that are too narrow, or too wide, as it is.
@@ -365,7 +365,7 @@ class _Seen:
 
     def _mapped(self) -> tuple[int, ...]:
         """The two parameters over which learned scores vary most; the first two before that."""
-        result = self.of(_InTheta)
+        result = self.of(InThetaQuestion)
         if result is not None and result.maps:
             return tuple(result.maps[0].of)
         return tuple(range(min(2, self.diagnosis.upload.dims[0])))
@@ -384,15 +384,15 @@ def _side(interval: Interval, correct: float) -> int:
     return 1 if interval.low > correct else -1
 
 
-def _bias_size(errors: _ParameterErrors) -> float:
+def _bias_size(errors: ParameterErrors) -> float:
     return abs(errors.bias.estimate)
 
 
-def _width_size(errors: _ParameterErrors) -> float:
+def _width_size(errors: ParameterErrors) -> float:
     return abs(math.log(max(errors.ratio.estimate, 1e-300)))
 
 
-def _shifted(errors: _ParameterErrors) -> bool:
+def _shifted(errors: ParameterErrors) -> bool:
     """Whether it is a parameter's centre that is off: a shift alone spoils coverage as well."""
     if not errors.biased:
         return False
@@ -404,7 +404,7 @@ _Content = tuple[tuple[_Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
 """Facts, next steps, and what draws the picture."""
 
 
-def _wrong(seen: _Seen) -> _Content:
+def _wrong(seen: _CardInputs) -> _Content:
     data = seen.diagnosis.upload.data
     if isinstance(data, TwoSamples):
         differ = _Fact("What differs", f"The two samples differ, {_clearest_test(seen)}.")
@@ -418,7 +418,7 @@ def _wrong(seen: _Seen) -> _Content:
     return facts, _steps(seen), partial(_picture, seen)
 
 
-def _clearest_test(seen: _Seen) -> str:
+def _clearest_test(seen: _CardInputs) -> str:
     """Which test rejects most clearly."""
     adjusted = seen.diagnosis.adjusted
     label = min(adjusted, key=lambda each: adjusted[each])
@@ -426,7 +426,7 @@ def _clearest_test(seen: _Seen) -> str:
     return f"most clearly by {titles[label]}"
 
 
-def _how_wrong(seen: _Seen) -> str:
+def _how_wrong(seen: _CardInputs) -> str:
     """The size of the error: of all parameters that are off alike, then of the worst."""
     kind, same = seen.problem.kind, seen.same_way
     if seen.worst is None and seen.diagnosis.claims is None and seen.by_ranks:
@@ -437,7 +437,7 @@ def _how_wrong(seen: _Seen) -> str:
     return f"{one}{_also_off(seen)}"
 
 
-def _also_off(seen: _Seen) -> str:
+def _also_off(seen: _CardInputs) -> str:
     """Which other parameters are off, in another way than is told."""
     told = {*seen.problem.parameters, *(errors.index for errors in seen.same_way)}
     others = [_off(seen, errors) for errors in seen.off if errors.index not in told]
@@ -447,7 +447,7 @@ def _also_off(seen: _Seen) -> str:
     return f" Also off: {', '.join(others[:_NAMED])}{more}."
 
 
-def _off(seen: _Seen, errors: _ParameterErrors) -> str:
+def _off(seen: _CardInputs, errors: ParameterErrors) -> str:
     """`theta_3 (too high)`: a parameter and in which ways it is off, as far as that is told."""
     side = _side(errors.bias, 0.0)
     ways = [
@@ -460,7 +460,7 @@ def _off(seen: _Seen, errors: _ParameterErrors) -> str:
     return f"{name} ({', '.join(ways)})" if ways else name
 
 
-def _of_several(seen: _Seen, same: Sequence[_ParameterErrors]) -> str:
+def _of_several(seen: _CardInputs, same: Sequence[ParameterErrors]) -> str:
     """`All 5 parameters too narrow (0.79 to 0.85 times the width they need).`"""
     d = seen.diagnosis.upload.dims[0]
     some = f"{len(same)} of {d}" if len(same) < d else "Both" if d == 2 else f"All {d}"
@@ -483,7 +483,7 @@ def _range(numbers: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _of_ranks(seen: _Seen) -> str:
+def _of_ranks(seen: _CardInputs) -> str:
     """What SBC says of the parameters that it rejects."""
     told = [f"{one.name}: {one.reading}" for one in seen.by_ranks[:_NAMED]]
     more = len(seen.by_ranks) - len(told)
@@ -499,7 +499,7 @@ def _to(low: float, high: float, form: str = ".2f") -> str:
     return f"({low:{form}} to {high:{form}})".replace("-", "−")
 
 
-def _of_bias(seen: _Seen) -> str:
+def _of_bias(seen: _CardInputs) -> str:
     problem = seen.problem
     name = seen.called(problem.parameters[0])
     if problem.place is not None:
@@ -523,7 +523,7 @@ def _of_bias(seen: _Seen) -> str:
     )
 
 
-def _of_shape(seen: _Seen, worst: _ParameterErrors | None) -> str:
+def _of_shape(seen: _CardInputs, worst: ParameterErrors | None) -> str:
     """Width, skew and tails of a parameter whose bias is not told; empty where none is."""
     clauses = [] if worst is None else errors_in_words(worst)
     if worst is None or not clauses:
@@ -541,7 +541,7 @@ def _high_or_low(value: float, low: float | None, high: float | None) -> str:
     return f"{abs(value):.2f} posterior sd too {side} {_to(least, most)}"
 
 
-def _of_width(seen: _Seen) -> str:
+def _of_width(seen: _CardInputs) -> str:
     problem = seen.problem
     name = seen.called(problem.parameters[0])
     if problem.place is not None:
@@ -566,7 +566,7 @@ def _of_width(seen: _Seen) -> str:
     return f"{'. '.join(sentences)}." if rate.excess > 0 else f"{name}: {'. '.join(sentences)}."
 
 
-def _width_there(place: _OverXPlace) -> str:
+def _width_there(place: OverXPlace) -> str:
     """q's width in a place."""
     inside, beyond = place.inside, beyond_text(place)
     if inside.value is None or inside.low is None:
@@ -581,8 +581,8 @@ def _width_there(place: _OverXPlace) -> str:
     return f"q is {inside.value:.2f} times as wide as it should be there {_to(inside.low, high)}."
 
 
-def _of_mode(seen: _Seen) -> str:
-    result = seen.of(_Cause)
+def _of_mode(seen: _CardInputs) -> str:
+    result = seen.of(CauseQuestion)
     assert result is not None, "a mode is the cause's own"
     finding = result.causes[0].evidence[0]
     name, of_q = seen.called(seen.problem.parameters[0]), finding.right or 0.0
@@ -600,7 +600,7 @@ def _of_mode(seen: _Seen) -> str:
     )
 
 
-def _of_pair(seen: _Seen) -> str:
+def _of_pair(seen: _CardInputs) -> str:
     names = [seen.called(which) for which in seen.problem.parameters]
     errors, own = _correlations(seen)
     return (
@@ -609,8 +609,8 @@ def _of_pair(seen: _Seen) -> str:
     )
 
 
-def _of_mass(seen: _Seen) -> str:
-    result = seen.of(_InTheta)
+def _of_mass(seen: _CardInputs) -> str:
+    result = seen.of(InThetaQuestion)
     claims, upload = seen.diagnosis.claims, seen.diagnosis.upload
     scored = claims is None or claims.score() <= claims.alpha
     missing = result is not None and result.missing.ratio is not None and result.missing.differs
@@ -626,7 +626,7 @@ def _of_mass(seen: _Seen) -> str:
     return f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
 
 
-def _of_test(seen: _Seen) -> str:
+def _of_test(seen: _CardInputs) -> str:
     """The words of the test that rejects most clearly, where none tells of single parameters."""
     adjusted, x_names = seen.diagnosis.adjusted, seen.diagnosis.upload.x_names
     label = min(adjusted, key=lambda each: adjusted[each])
@@ -637,7 +637,7 @@ def _of_test(seen: _Seen) -> str:
     return " ".join((f"True values and q's draws differ, {_clearest_test(seen)}.", *told))
 
 
-def _of_magnitude(seen: _Seen) -> str:
+def _of_magnitude(seen: _CardInputs) -> str:
     assert seen.magnitude is not None, "the problem is its own"
     return seen.magnitude.sentence
 
@@ -653,12 +653,12 @@ _HOW_WRONG = {
 }
 
 
-def _where(seen: _Seen) -> str:
-    result, problem = seen.of(_OverX), seen.problem
+def _where(seen: _CardInputs) -> str:
+    result, problem = seen.of(OverXQuestion), seen.problem
     if result is None:
-        return seen.why_not(_OverX())
+        return seen.why_not(OverXQuestion())
     if problem.place is not None:
-        region = _region_text(problem.place, *seen.names)
+        region = region_text(problem.place, *seen.names)
         unread = _unread(seen)
         follows = f" q's error follows {_listed(unread, seen.names.x)}." if unread else ""
         share = f"{problem.place.share:.0%} of simulations"
@@ -668,19 +668,19 @@ def _where(seen: _Seen) -> str:
     if seen.alike:
         return f"At every x alike: no sign that the error changes over x ({p})."
     if seen.place is not None:
-        return f"It changes over x ({p}), most where {_region_text(seen.place, *seen.names)}."
+        return f"It changes over x ({p}), most where {region_text(seen.place, *seen.names)}."
     if seen.changing:
         return f"It changes over x ({p}), in the learned score, not in one parameter."
     return f"It changes over x ({p}), not in one place."
 
 
-def _unread(seen: _Seen) -> list[int]:
+def _unread(seen: _CardInputs) -> list[int]:
     """The columns of x that q seems not to use; none where it is not said to ignore x.
 
     A q that is the posterior of the other columns errs by what these would have told it: its error
     follows them, and no column that it uses.
     """
-    cause = seen.of(_Cause)
+    cause = seen.of(CauseQuestion)
     if cause is None or cause.cause != "ignores_x":
         return []
     return sorted({at.which for at in seen.changing if (at.kind, at.along) == ("shift", "x")})
@@ -701,7 +701,7 @@ def _listed(columns: Sequence[int], names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def _elsewhere(place: _OverXPlace) -> str:
+def _elsewhere(place: OverXPlace) -> str:
     outside = place.outside
     if outside.value is None:
         return ""
@@ -712,10 +712,10 @@ def _elsewhere(place: _OverXPlace) -> str:
     return f" Elsewhere q sits {_high_or_low(outside.value, outside.low, outside.high)}."
 
 
-def _cause(seen: _Seen) -> str:
-    result = seen.of(_Cause)
+def _cause(seen: _CardInputs) -> str:
+    result = seen.of(CauseQuestion)
     if result is None:
-        return seen.why_not(_Cause())
+        return seen.why_not(CauseQuestion())
     if seen.magnitude is not None and not result.faults and result.cause in _OPEN:
         return _CAUSE_OF_MAGNITUDE[seen.magnitude.family]
     against = {"q is too wide": "too_narrow", "q is too narrow": "too_wide"}
@@ -725,7 +725,7 @@ def _cause(seen: _Seen) -> str:
     return headline(result, seen.names, seen.diagnosis.claims)
 
 
-def _found(seen: _Seen) -> str:
+def _found(seen: _CardInputs) -> str:
     """What is wrong, without its size: `q is too wide`; empty where that is not one word."""
     kind, worst = seen.problem.kind, seen.worst
     if kind == "bias":
@@ -766,9 +766,9 @@ _STEPS_OF_SAMPLES = (
 )
 
 
-def _steps(seen: _Seen) -> tuple[str, ...]:
+def _steps(seen: _CardInputs) -> tuple[str, ...]:
     """Three: where to simulate, if it is one place, then what helps against the cause."""
-    result, problem = seen.of(_Cause), seen.problem
+    result, problem = seen.of(CauseQuestion), seen.problem
     cause = "unclear" if result is None else result.cause
     if result is not None and cause not in _OPEN:
         steps = list(steps_for(cause, result.causes[0].strength.shape))
@@ -781,7 +781,7 @@ def _steps(seen: _Seen) -> tuple[str, ...]:
         inputs = _listed(unread, seen.names.x)
         steps.insert(0, f"q does not seem to use {inputs}: check that {that} the network.")
     elif problem.place is not None:
-        region = _region_text(problem.place, *seen.names)
+        region = region_text(problem.place, *seen.names)
         steps.insert(0, f"Simulate more where {region}, and check how x is scaled there.")
     if result is not None and result.faults:
         steps = [f"Mend the draws first: {FAULTS[fault]}." for fault in result.faults] + steps
@@ -791,7 +791,7 @@ def _steps(seen: _Seen) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*steps, *more]))[:3]
 
 
-def _provisional(seen: _Seen) -> str:
+def _provisional(seen: _CardInputs) -> str:
     """The cause that the size of the error suggests, before or beside the injected tables."""
     problem = seen.problem
     if problem.kind == "bias":
@@ -808,14 +808,18 @@ def _provisional(seen: _Seen) -> str:
     return "too_narrow" if ratio < 1 else "too_wide"
 
 
-def _unseen(seen: _Seen, state: State) -> _Content:
+def _unseen(seen: _CardInputs, state: State) -> _Content:
     """What silence is worth."""
     diagnosis = seen.diagnosis
     upload, shift = diagnosis.upload, diagnosis.shift
     if isinstance(upload.data, TwoSamples):
         return _alike_samples(seen, state, upload.data)
     if state == "testing" and shift is None:
-        questions: tuple[AnyQuestion, ...] = (_HowWrong(), _OverX(), _Cause())
+        questions: tuple[AnyQuestion, ...] = (
+            CalibrationQuestion(),
+            OverXQuestion(),
+            CauseQuestion(),
+        )
         labels = ("How wrong", "Where", "Likely cause")
         waiting = map(seen.why_not, questions)
         facts = tuple(_Fact(*each) for each in zip(labels, waiting, strict=True))
@@ -851,14 +855,14 @@ def _unseen(seen: _Seen, state: State) -> _Content:
     return facts, steps[:3], partial(_power_curve, seen, size)
 
 
-def _missed(seen: _Seen) -> _Fact:
+def _missed(seen: _CardInputs) -> _Fact:
     """What could have been missed, where no test tells what it would have found."""
     ran = any(record.status == "ran" for record in seen.diagnosis.records)
     missed = "What error these tests would find is not known." if ran else "Any error."
     return _Fact("Could be missed", missed)
 
 
-def _alike_samples(seen: _Seen, state: State, data: TwoSamples) -> _Content:
+def _alike_samples(seen: _CardInputs, state: State, data: TwoSamples) -> _Content:
     """What silence about two samples is worth."""
     shift, upload = seen.diagnosis.shift, seen.diagnosis.upload
     picture = partial(draw.samples, data, upload.names)
@@ -902,12 +906,12 @@ def _at_observation(own: bool) -> str:
     return "Bring your own observation x_o: the verdict is an average over all x; q may err there."
 
 
-def _smallest(seen: _Seen) -> tuple[float, int, bool]:
+def _smallest(seen: _CardInputs) -> tuple[float, int, bool]:
     """The bias in one parameter that is found with 80% power, the rows for half of it, and whether
     simulated tables have told it."""
     shift, n = seen.diagnosis.shift, seen.diagnosis.upload.n
     assert shift is not None
-    result = seen.of(_WhatWouldBeCaught)
+    result = seen.of(SensitivityQuestion)
     for injection in () if result is None else result.injections:
         if injection.injection == "bias" and injection.smallest.known:
             rows = injection.rows_for_half or 4 * n
@@ -915,10 +919,10 @@ def _smallest(seen: _Seen) -> tuple[float, int, bool]:
     return shift.size, int(float(f"{4 * n:.2g}")), False
 
 
-def _possible(seen: _Seen) -> str:
-    result = seen.of(_HowWrong)
+def _possible(seen: _CardInputs) -> str:
+    result = seen.of(CalibrationQuestion)
     if result is None:
-        return seen.why_not(_HowWrong())
+        return seen.why_not(CalibrationQuestion())
     known = [errors for errors in result.parameters if errors.ratio.known]
     if not known:
         return "Too few rows to say how far q could be off."
@@ -932,10 +936,10 @@ def _possible(seen: _Seen) -> str:
     )
 
 
-def _nowhere(seen: _Seen) -> str:
-    result = seen.of(_OverX)
+def _nowhere(seen: _CardInputs) -> str:
+    result = seen.of(OverXQuestion)
     if result is None:
-        return seen.why_not(_OverX())
+        return seen.why_not(OverXQuestion())
     sees = [part.sees for part in result.parts if part.sees is not None and not part.constant]
     if not sees:
         return "No place in x stands out."
@@ -946,7 +950,7 @@ def _nowhere(seen: _Seen) -> str:
     )
 
 
-def _residuals(seen: _Seen, rows: NDArray[np.intp] | None) -> tuple[Array, Array]:
+def _residuals(seen: _CardInputs, rows: NDArray[np.intp] | None) -> tuple[Array, Array]:
     """Truth (n, P) and draws (n, K', P) of the problem's parameters, in q's sd from its mean."""
     table = seen.diagnosis.upload.data
     assert isinstance(table, PosteriorTable)
@@ -962,7 +966,7 @@ def _residuals(seen: _Seen, rows: NDArray[np.intp] | None) -> tuple[Array, Array
     return truth, draws
 
 
-def _correlations(seen: _Seen) -> tuple[float, float]:
+def _correlations(seen: _CardInputs) -> tuple[float, float]:
     """Of true values and of q's draws about q's centre, in the problem's two parameters."""
     truth, draws = _residuals(seen, None)
     return _pearson(truth), _pearson(draws.reshape(-1, 2))
@@ -974,7 +978,7 @@ def _pearson(points: Array) -> float:
     return float(np.corrcoef(points[:, 0], points[:, 1])[0, 1])
 
 
-def _picture(seen: _Seen) -> Drawn:
+def _picture(seen: _CardInputs) -> Drawn:
     """Truths over q's draws where that shows it, coverage where the error is small."""
     problem, place = seen.problem, seen.problem.place
     names = [seen.called(which) for which in problem.parameters]
@@ -983,8 +987,8 @@ def _picture(seen: _Seen) -> Drawn:
     rows: NDArray[np.intp] | None = None
     where = ""
     if place is not None:
-        rows = _rows_in(seen.diagnosis.upload, place)
-        where = f" where {_region_text(place, *seen.names)}"
+        rows = rows_in_region(seen.diagnosis.upload, place)
+        where = f" where {region_text(place, *seen.names)}"
         if len(rows) < 10:
             rows, where = None, ""
     if table.q.shape[1] < 2:
@@ -1006,7 +1010,7 @@ def _picture(seen: _Seen) -> Drawn:
     return draw.coverage(ranks, names[0], where, (rate.level, rate.covers.estimate))
 
 
-def _plain(seen: _Seen) -> bool:
+def _plain(seen: _CardInputs) -> bool:
     """Whether histograms side by side show the error."""
     problem = seen.problem
     if problem.place is not None:
@@ -1029,9 +1033,9 @@ def _ranks(table: PosteriorTable, parameter: int, rows: NDArray[np.intp] | None)
     return midranks_among(table.theta[chosen, parameter], table.q[chosen, :, parameter])
 
 
-def _power_curve(seen: _Seen, size: float) -> Drawn | None:
+def _power_curve(seen: _CardInputs, size: float) -> Drawn | None:
     """What would have been caught: the chance to find a bias in one parameter."""
-    result = seen.of(_WhatWouldBeCaught)
+    result = seen.of(SensitivityQuestion)
     injections = () if result is None else result.injections
     simulated = next((one for one in injections if one.injection == "bias"), None)
     powers = (
@@ -1043,7 +1047,7 @@ def _power_curve(seen: _Seen, size: float) -> Drawn | None:
             if power is not None and not power.bound
         ]
     )
-    return draw.caught(size, seen.diagnosis.alpha, powers)
+    return draw.detection_curve(size, seen.diagnosis.alpha, powers)
 
 
 COLORS = {"problem": style.OBSERVED, "silent": style.P, "too little": "#9A6700", "testing": ""}

@@ -281,7 +281,7 @@ class Claims:
         """A claim about magnitudes with its numbers; None for any other."""
         claim, numbers = self.result.claims[at], self.result.numbers[at]
         words = _MAGNITUDES.get(claim.family)
-        return None if words is None else words(_called(names, claim.which[0]), numbers)
+        return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
 
 
 def _outliers(name: str, numbers: Array) -> str:
@@ -336,7 +336,7 @@ _MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
 
 def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
     """What a claim is of: `width of theta_1, changing along x_2`."""
-    parameters = [_called(names, index) for index in claim.which]
+    parameters = [parameter_name(names, index) for index in claim.which]
     if claim.of in _SCORES:
         what = f"rank of the true value by {_SCORES[claim.of]}"
     elif claim.of == "norm":
@@ -363,19 +363,19 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
     assert claim.along is not None
     kind, which = claim.along.kind, claim.along.which
     if kind == "x":
-        return _column(which, x_names)
+        return x_column_name(which, x_names)
     if kind == "component":
         return f"principal component {which + 1} of x"
     if kind == "mean":
-        return f"q's mean of {_called(names, which)}"
+        return f"q's mean of {parameter_name(names, which)}"
     return "several coordinates of x"
 
 
-def _called(names: Sequence[str], which: int) -> str:
+def parameter_name(names: Sequence[str], which: int) -> str:
     """The name of a parameter, by its place; a number where the names do not reach."""
     return names[which] if which < len(names) else f"theta_{which + 1}"
 
 
-def _column(which: int, x_names: Sequence[str] = ()) -> str:
+def x_column_name(which: int, x_names: Sequence[str] = ()) -> str:
     """The name of a column of x; numbered from 1 where it has none."""
     return x_names[which] if which < len(x_names) else f"x_{which + 1}"

@@ -37,7 +37,8 @@ steps miss wrong detail)."""
 
 _RECIPE_ROWS = 1000  # rows of a table at which RECIPE was chosen
 _FEWEST_EPOCHS = 20
-_OFFERED = 4_000_000  # numbers of q's draws that a training is offered: bounds its memory
+# numbers of q's draws that a training is offered: bounds its memory
+MOST_TRAINING_NUMBERS = 4_000_000
 _SLOT_ROWS = 3000  # that a score within x learns from
 _LEARNT = 12_000  # draws of q in all that it learns from
 _ANSWERED = 50_000  # draws of q in all that it scores
@@ -71,7 +72,7 @@ def _classifier(upload: Upload) -> Classifier:
 def _localizer(upload: Upload, method: CoLT) -> Localizer:
     """The method's localizer on as many training rows and draws as time and memory allow."""
     rows, d = max(1, round(upload.n / 2)), upload.dims[0]
-    pairs = min(_PAIRS, _OFFERED // d)
+    pairs = min(_PAIRS, MOST_TRAINING_NUMBERS // d)
     draws = min(max(1, upload.k), max(_FEWEST_DRAWS, pairs // rows))
     chosen = method.recipe(min(rows, max(1, pairs // draws)), draws)
     if method.preset != "interactive":
@@ -105,13 +106,13 @@ def slot_recipe(upload: Upload) -> Slots:
     )
 
 
-def _watched(upload: Upload, seed: int) -> NDArray[np.int64]:
+def validation_rows(upload: Upload, seed: int) -> NDArray[np.int64]:
     """Rows that the classifier of a table is watched on: places in the learning half's order."""
-    rows, _ = _places(upload, seed)
+    rows, _ = training_and_held_out_rows(upload, seed)
     return sampling.split(len(rows), stream(seed, "diagnose", "training rows"), 0.8)[1]
 
 
-def _training_set(upload: Upload, how: Recipe, seed: int) -> Any:
+def build_training_set(upload: Upload, how: Recipe, seed: int) -> Any:
     """What a network of an upload learns from: rows that no test looks at.
 
     Raises:
@@ -126,15 +127,15 @@ def _training_set(upload: Upload, how: Recipe, seed: int) -> Any:
         train, _ = _halves(upload.data, seed)
         learn, watch = _cut(train, 0.8, rng)
         return TrainingSet(p=learn.p, q=learn.q, held_p=watch.p, held_q=watch.q)
-    rows, _ = _places(upload, seed)
-    most = min(upload.k, max(1, _OFFERED // (len(rows) * sum(upload.dims))))
+    rows, _ = training_and_held_out_rows(upload, seed)
+    most = min(upload.k, max(1, MOST_TRAINING_NUMBERS // (len(rows) * sum(upload.dims))))
     return sampling.training_rows(sampling.take(upload.data, rows, most), rng)
 
 
 def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)[0]
-    return sampling.lent(upload.data, _places(upload, seed)[0])
+    return sampling.lent(upload.data, training_and_held_out_rows(upload, seed)[0])
 
 
 def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generator) -> Any:
@@ -152,34 +153,36 @@ def _anchors(upload: Upload, how: Localizer, seed: int) -> Anchors:
             "A localizer learns a centre at each x; got two samples p and q, which have none. "
             "Upload a table of theta, x and theta_q."
         )
-    rows, _ = _places(upload, seed)
+    rows, _ = training_and_held_out_rows(upload, seed)
     few = sampling.take(upload.data, rows[: how.anchors], how.draws)
     # Squares of large parameters in small units overflow float32.
     wide = PosteriorTable(*(part.astype(np.float64) for part in (few.theta, few.x, few.q)))
     return how.of_table(wide, stream(seed, "diagnose", "anchors"))
 
 
-def _parts(
+def split_upload(
     upload: Upload, seed: int
 ) -> tuple[PosteriorTable, PosteriorTable] | tuple[TwoSamples, TwoSamples]:
     """(training rows, test rows), each in no order, the same for every method of this seed."""
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)
-    train, test = _places(upload, seed)
+    train, test = training_and_held_out_rows(upload, seed)
     return sampling.take(upload.data, train), sampling.take(upload.data, test)
 
 
-def _places(upload: Upload, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def training_and_held_out_rows(
+    upload: Upload, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Places of a table's training rows and of its test rows, in the order of `parts`."""
     return sampling.split(upload.n, stream(seed, "diagnose", "rows"))
 
 
-def _kept(upload: Upload, seed: int) -> NDArray[np.int64]:
+def held_out_rows(upload: Upload, seed: int) -> NDArray[np.int64]:
     """Which rows of a table are tested on: their places in the upload, in the order of `parts`."""
-    return _places(upload, seed)[1]
+    return training_and_held_out_rows(upload, seed)[1]
 
 
-def _held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorTable:
+def held_out_table(upload: Upload, seed: int, most: int | None = None) -> PosteriorTable:
     """The rows of a table that no network of this seed learns from, in no order.
 
     Of at most so many draws of q at each x: a copy of those alone.
@@ -192,7 +195,7 @@ def _held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorT
             "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
             "a table."
         )
-    return sampling.take(upload.data, _kept(upload, seed), most)
+    return sampling.take(upload.data, held_out_rows(upload, seed), most)
 
 
 def _halves(data: TwoSamples, seed: int) -> tuple[TwoSamples, TwoSamples]:
@@ -270,7 +273,7 @@ def obstacle(method: Method, upload: Upload) -> str | None:
     return _too_few(method, upload) or method.obstacle(upload) or _too_far(method, upload)
 
 
-def _within(upload: Upload) -> str | None:
+def slots_obstacle(upload: Upload) -> str | None:
     """Why no score is learnt that sees each draw among the others at its x; or None."""
     if isinstance(upload.data, TwoSamples):
         return (
@@ -284,7 +287,7 @@ def _within(upload: Upload) -> str | None:
             f"It sees each draw among at least {FEWEST_DRAWS} others at its x; got {upload.k}. "
             "Upload more draws."
         )
-    return _unusable(upload)
+    return upload_obstacle(upload)
 
 
 def _too_few(method: Method, upload: Upload) -> str | None:
@@ -308,7 +311,7 @@ def _dependent(upload: Upload) -> str | None:
     )
 
 
-def _unusable(upload: Upload) -> str | None:
+def upload_obstacle(upload: Upload) -> str | None:
     """Why no answer beyond the ranks can be told of this upload; or None."""
     return _dependent(upload) or _unsquarable_table(upload)
 

@@ -168,7 +168,7 @@ def _limits(parts: Sequence[Array]) -> tuple[float, float]:
     return float(low), float(max(high, low + 1e-12))
 
 
-def _grey(values: Array, shape: Shape, limits: tuple[float, float]) -> NDArray[np.uint8]:
+def grey_pixels(values: Array, shape: Shape, limits: tuple[float, float]) -> NDArray[np.uint8]:
     """Rows (..., D) as pixels (..., H, W, 3): the lower limit black, the upper white."""
     low, high = limits
     levels = np.clip((np.asarray(values, float) - low) / (high - low), 0, 1) * 255
@@ -190,7 +190,7 @@ def sheet(marks: Sequence[Mark], shape: Shape, title: Words, caption: Words = ""
 
 
 def _picture(title: str, rows: Array, shape: Shape, limits: tuple[float, float]) -> Panel:
-    pixels = over(_grey(rows, shape, limits), "row")
+    pixels = over(grey_pixels(rows, shape, limits), "row")
     return sheet([Image((0, shape[1]), (0, shape[0]), pixels)], shape, title)
 
 

@@ -176,7 +176,7 @@ def _distance(record: Record) -> str:
     return interval_text((record.statistic, numbers["low"], numbers["high"]), ".3f")
 
 
-def _distances(records: Sequence[Record]) -> tuple[str, ...]:
+def distance_sentences(records: Sequence[Record]) -> tuple[str, ...]:
     """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
     return tuple(
         "CoLT's d~, the largest difference between p's mass and q's over balls around the "

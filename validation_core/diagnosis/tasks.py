@@ -15,7 +15,7 @@ import numpy as np
 
 from validation_core import models, sampling, scores
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.learning import _within, obstacle
+from validation_core.diagnosis.learning import obstacle, slots_obstacle
 from validation_core.diagnosis.records import LISTED, Effects, Record
 from validation_core.keys import Specification
 from validation_core.localization import MapTask, over_x
@@ -36,7 +36,7 @@ from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.scores.localizer import Localizer
-from validation_core.store import Unkept
+from validation_core.store import StoreFullError
 from validation_core.study import Report, Study, dump, load
 from validation_core.tables import Upload
 from validation_core.types import Array, Outcome, PosteriorTable, Scores, TwoSamples
@@ -57,7 +57,7 @@ Network = Any
 """A `scores.base.Trained` that scores: it has `at(beta) -> Score`."""
 
 
-class _Read(NamedTuple):
+class _MethodInput(NamedTuple):
     """The scores that a method is given; of a local test also where it looks."""
 
     scores: Scores
@@ -67,7 +67,7 @@ class _Read(NamedTuple):
     """The table there."""
 
 
-def _run_method(
+def run_method(
     upload: Upload, method: Method, seed: int, *, network: Callable[[], Network]
 ) -> Record:
     """A method's record on an upload.
@@ -87,7 +87,7 @@ def _run_method(
     read = _read(upload, method, seed, trained)
     outcome = method.test(read.scores, stream(seed, *method.stream))
     if method.learns_anew:  # a test that learns uses up what it learns from
-        train, _ = learning._places(upload, seed)
+        train, _ = learning.training_and_held_out_rows(upload, seed)
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
     effect = _with_outcome(effect, method, outcome)
@@ -108,7 +108,7 @@ def _learnt(
         return replace(effect, classifier_auc=trained.auc), {}
     if isinstance(method, CoLT):
         assert isinstance(upload.data, PosteriorTable)
-        arrays = _centre(trained, upload.data.x[learning._kept(upload, seed)])
+        arrays = _centre(trained, upload.data.x[learning.held_out_rows(upload, seed)])
         return replace(effect, localizer_distance=trained.summary["held"]), arrays
     return effect, {}
 
@@ -154,25 +154,25 @@ def _nearest(x: Array, count: int) -> np.ndarray:
     return np.square(off).sum(1).argsort(kind="stable")[:count]
 
 
-def _read(upload: Upload, method: Method, seed: int, trained: Network | None) -> _Read:
+def _read(upload: Upload, method: Method, seed: int, trained: Network | None) -> _MethodInput:
     if method.learns_anew:
         return _at_median(method, upload, seed)
     known = method.known_scores(upload)
     if known is not None:
-        return _Read(known)
+        return _MethodInput(known)
     rng = stream(seed, "diagnose", "blocks")
     if method.is_fixed:
-        return _Read(_unlearnt(upload, method, rng))
+        return _MethodInput(_unlearnt(upload, method, rng))
     assert trained is not None
     if method.layout == "table":
         assert isinstance(upload.data, PosteriorTable)
-        rows, most = learning._kept(upload, seed), method.budget(1, upload.k).q
-        return _Read(scores.apply(trained.at(), sampling.lent(upload.data, rows, most)))
+        rows, most = learning.held_out_rows(upload, seed), method.budget(1, upload.k).q
+        return _MethodInput(scores.apply(trained.at(), sampling.lent(upload.data, rows, most)))
     blocks = _test_blocks(upload, seed, rng)
     calibration = method.budget(1, 1).p  # rows of p for each of q
     if calibration > 1:
         blocks = replace(blocks, q=sampling.rows(blocks.q, slice(len(blocks.p) // calibration)))
-    return _Read(scores.apply(trained.at(), blocks))
+    return _MethodInput(scores.apply(trained.at(), blocks))
 
 
 def _unlearnt(upload: Upload, method: Method, rng: np.random.Generator) -> Scores:
@@ -187,8 +187,8 @@ def _unlearnt(upload: Upload, method: Method, rng: np.random.Generator) -> Score
 def _test_blocks(upload: Upload, seed: int, rng: np.random.Generator) -> TwoSamples:
     """Independent rows, in no order, that no network of this seed learns from."""
     if isinstance(upload.data, PosteriorTable):
-        return sampling.blocks_of_rows(upload.data, rng, learning._kept(upload, seed))
-    _, test = learning._parts(upload, seed)
+        return sampling.blocks_of_rows(upload.data, rng, learning.held_out_rows(upload, seed))
+    _, test = learning.split_upload(upload, seed)
     return _blocks(test, rng)
 
 
@@ -205,26 +205,28 @@ def _blocks(
     return TwoSamples(*(sampling.rows(side, slice(most)) for side in (data.p, data.q)))
 
 
-def _at_median(method: Method, upload: Upload, seed: int) -> _Read:
+def _at_median(method: Method, upload: Upload, seed: int) -> _MethodInput:
     """What a local test reads at the observations nearest to the median, learnt on other rows."""
     assert isinstance(upload.data, PosteriorTable)
-    train, test = learning._places(upload, seed)
+    train, test = learning.training_and_held_out_rows(upload, seed)
     (rows, each), (points, draws) = method.sizes(len(train), upload.k)
     learn = sampling.take(upload.data, train[:rows], each)
     score = method.learn(learn, stream(seed, "diagnose", "local"))
     at = test[_nearest(upload.data.x[test], points)]
     observed = sampling.take(upload.data, at, min(draws, _LOOKED))
-    return _Read(scores.apply(score, observed), at, observed)
+    return _MethodInput(scores.apply(score, observed), at, observed)
 
 
 DC_ROWS = 5000
 """Rows up to which the score of discriminative calibration is learned unasked: within 3 s."""
 
-How = Callable[[Upload, Method], Recipe | None]
+RecipeChooser = Callable[[Upload, Method], Recipe | None]
 """A recipe for the network that a method reads on an upload."""
 
 
-def _learned_recipes(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
+def learned_score_recipes(
+    upload: Upload, how: RecipeChooser = learning.recipe
+) -> Mapping[str, Recipe]:
     """How each learned score that counts in the verdict is trained, by its name."""
     methods: dict[str, Method] = {
         "tarp": TARP(),
@@ -241,12 +243,12 @@ def _learned_recipes(upload: Upload, how: How = learning.recipe) -> Mapping[str,
         recipe = how(upload, method)
         assert recipe is not None
         recipes[name] = recipe
-    if _within(upload) is None:
+    if slots_obstacle(upload) is None:
         recipes["slots"] = learning.slot_recipe(upload)
     return recipes
 
 
-def _run_relabelling(
+def run_relabelling(
     upload: Upload,
     method: Omnibus,
     seed: int,
@@ -272,7 +274,7 @@ def _run_relabelling(
     learned_scores = [
         _learned_scores(upload, name, network, seed) for name, network in networks.items()
     ]
-    train, _ = learning._places(upload, seed)
+    train, _ = learning.training_and_held_out_rows(upload, seed)
     observed = None
     if upload.observed is not None:
         observed = nearest(over_x.distances(rows.x, upload.observed[0][None])[0])
@@ -315,7 +317,7 @@ def _run_relabelling(
 def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> LearnedScore:
     """What a network says of the true values and of those draws that may play them."""
     assert isinstance(upload.data, PosteriorTable)
-    data, rows = upload.data, learning._kept(upload, seed)
+    data, rows = upload.data, learning.held_out_rows(upload, seed)
     among = columns(*data.q.shape)
     if name == "slots":  # the players first, seen among the others
         network = replace(network, scored=len(among))
@@ -332,44 +334,46 @@ def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> Learn
 # ---- The work, and what the store has of it ----
 
 
-_here: WeakValueDictionary[str, Upload] = WeakValueDictionary()  # not read again by this process
+live_uploads: WeakValueDictionary[str, Upload] = (
+    WeakValueDictionary()
+)  # not read again by this process
 
 
-def hold(upload: Upload) -> None:
+def register_upload(upload: Upload) -> None:
     """Let tasks of this process use an upload for as long as it is alive, without the store."""
-    _here[upload.digest] = upload
+    live_uploads[upload.digest] = upload
 
 
-def keep(store: Store, upload: Upload) -> None:
+def save_upload(store: Store, upload: Upload) -> None:
     """Put an upload where worker processes find it; the store says where that is nowhere."""
     if not store.has("tables", upload.digest):
         meta = {"label": f"{upload.n} rows", "names": list(upload.names)}
         try:
             store.save("tables", upload.digest, upload.arrays(), spec="upload", meta=meta)
-        except Unkept as error:
+        except StoreFullError as error:
             store.note(str(error))
 
 
-def table(store: Store, digest: str) -> Upload:
+def load_upload(store: Store, digest: str) -> Upload:
     """The upload of a digest.
 
     Raises:
         ValueError: when the store has let it go.
     """
-    if digest in _here:
-        return _here[digest]
+    if digest in live_uploads:
+        return live_uploads[digest]
     stored = store.load("tables", digest)
     if stored is None:
         raise ValueError(
             f"A diagnosis needs its table in the store; got none for {digest}. Upload it again."
         )
     upload = Upload.of(stored.arrays, order="NKD")
-    hold(upload)
+    register_upload(upload)
     return upload
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Uploaded(Specification, spec="uploaded"):
+class UploadSource(Specification, spec="uploaded"):
     """An upload as the source of a network's training rows (see `models.TrainingSource`)."""
 
     version: ClassVar[int] = 2
@@ -383,14 +387,14 @@ class _Uploaded(Specification, spec="uploaded"):
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
         """The rows that no test looks at."""
-        return learning._training_set(table(store, self.digest), recipe, seed)
+        return learning.build_training_set(load_upload(store, self.digest), recipe, seed)
 
     def test_table(
         self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
     ) -> PosteriorTable:
         """The rows that no network of this seed learns from, however many were asked for."""
         del n, k, rng
-        return learning._held_back(table(store, self.digest), seed)
+        return learning.held_out_table(load_upload(store, self.digest), seed)
 
 
 class _RecordStudy(Study[Record]):
@@ -426,7 +430,7 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
         """The network that this task reads, if its method reads one."""
         if self.recipe is None:
             return None
-        source = _Uploaded(digest=self.digest)
+        source = UploadSource(digest=self.digest)
         return Training(source=source, recipe=self.recipe, seed=self.seed)
 
     @property
@@ -440,7 +444,7 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
             (training,) = self.trainings
             return models.trained(store, training, report)
 
-        return _run_method(table(store, self.digest), self.method, self.seed, network=network)
+        return run_method(load_upload(store, self.digest), self.method, self.seed, network=network)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -464,20 +468,20 @@ class RelabelTask(_RecordStudy, spec="relabel"):
     @property
     def trainings(self) -> tuple[Training, ...]:
         """The networks that it reads."""
-        source = _Uploaded(digest=self.digest)
+        source = UploadSource(digest=self.digest)
         return tuple(
             Training(source=source, recipe=recipe, seed=self.seed) for recipe in self.recipes
         )
 
     def compute(self, store: Store, report: Report) -> Record:
         """Test, training the networks that the store lacks."""
-        upload = table(store, self.digest)
+        upload = load_upload(store, self.digest)
         networks = {
             name: models.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
         }
         first = replace(self, names=(), recipes=(), whole=False) if self.names else None
-        return _run_relabelling(
+        return run_relabelling(
             upload,
             self.method,
             self.seed,
@@ -489,10 +493,10 @@ class RelabelTask(_RecordStudy, spec="relabel"):
 
 
 def _relabel_tasks(
-    upload: Upload, method: Omnibus, seed: int, how: How = learning.recipe
+    upload: Upload, method: Omnibus, seed: int, how: RecipeChooser = learning.recipe
 ) -> tuple[RelabelTask, ...]:
     """The answer at once and, where something can be learned, the whole one."""
-    recipes = _learned_recipes(upload, how)
+    recipes = learned_score_recipes(upload, how)
     first = RelabelTask(digest=upload.digest, method=method, seed=seed, whole=not recipes)
     if not recipes:
         return (first,)
@@ -511,7 +515,7 @@ _Piece = TypeVar("_Piece")
 
 
 def tasks(
-    upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
+    upload: Upload, methods: Sequence[Method], seed: int, how: RecipeChooser = learning.recipe
 ) -> tuple[Work, ...]:
     """What runs for these methods, in turn: each network is followed by all that read it.
 
@@ -542,18 +546,18 @@ def _localizes(task: Work) -> bool:
     return isinstance(task, TrainTask) and isinstance(task.trainings[0].recipe, Localizer)
 
 
-def dearest(work: Sequence[object]) -> TrainTask | None:
+def longest_training(work: Sequence[object]) -> TrainTask | None:
     """The training that takes longest, if one of these does: a localizer's."""
     return next((task for task in work if isinstance(task, TrainTask) and _localizes(task)), None)
 
 
-def soonest(work: Sequence[_Piece]) -> list[_Piece]:
+def schedule_work(work: Sequence[_Piece]) -> list[_Piece]:
     """The same work, so that workers side by side end soonest and the card is there first.
 
     What reads no network begins, the card's place and cause among it; then the training that takes
     longest, beside which all others fit.
     """
-    dear = dearest(work)
+    dear = longest_training(work)
 
     def turn(task: _Piece) -> int:
         if task is dear:
@@ -565,7 +569,7 @@ def soonest(work: Sequence[_Piece]) -> list[_Piece]:
 
 
 def maps(
-    upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
+    upload: Upload, methods: Sequence[Method], seed: int, how: RecipeChooser = learning.recipe
 ) -> tuple[MapTask, ...]:
     """A map of the ball of the first localizer that these methods train; none without one."""
     for method in methods:
@@ -576,7 +580,11 @@ def maps(
 
 
 def records(
-    store: Store, upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
+    store: Store,
+    upload: Upload,
+    methods: Sequence[Method],
+    seed: int,
+    how: RecipeChooser = learning.recipe,
 ) -> tuple[list[Record], int]:
     """Records of the methods that have answered or cannot run, and how many are to come.
 
@@ -601,17 +609,17 @@ def records(
     return answers, waiting
 
 
-def _training(upload: Upload, method: Method, seed: int) -> Training | None:
+def method_training(upload: Upload, method: Method, seed: int) -> Training | None:
     """The network that a method reads on an upload; None if it reads none."""
     return _task(upload, method, seed, learning.recipe).training
 
 
-def _slot_training(upload: Upload, seed: int) -> Training:
+def slot_score_training(upload: Upload, seed: int) -> Training:
     """The score that sees each draw among the others at its x; see `obstacles.within`."""
-    source = _Uploaded(digest=upload.digest)
+    source = UploadSource(digest=upload.digest)
     return Training(source=source, recipe=learning.slot_recipe(upload), seed=seed)
 
 
-def _task(upload: Upload, method: Method, seed: int, how: How) -> DiagnoseTask:
+def _task(upload: Upload, method: Method, seed: int, how: RecipeChooser) -> DiagnoseTask:
     recipe = how(upload, method)
     return DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=recipe)

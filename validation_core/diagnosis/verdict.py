@@ -262,7 +262,7 @@ def _relabelled(
         for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
     critical = claims.result.critical(alpha, "means")
-    size = _by_relabelling(upload.n, upload.k, critical)
+    size = _detectable_shift_by_relabelling(upload.n, upload.k, critical)
     shift = _Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
@@ -362,11 +362,11 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> _Shift | None
     by_name = {record.name: record for record in ran}
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
-        size = _by_ranks(upload.n, upload.k, each)
+        size = detectable_shift_by_ranks(upload.n, upload.k, each)
         return _Shift(size, POWER, "sbc")
     if "multiple" in by_name:
         used = by_name["multiple"]
-        size = _by_scores(used.draws_p, used.draws_q, level)
+        size = detectable_shift_by_scores(used.draws_p, used.draws_q, level)
         return _Shift(size, POWER, "multiple")
     return None
 
@@ -387,7 +387,7 @@ class _Shift(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _by_ranks(n: int, k: int, level: float) -> float:
+def detectable_shift_by_ranks(n: int, k: int, level: float) -> float:
     """Shift of one parameter that a KS test of n ranks among k draws finds with 80% power.
 
     Simulated for a posterior of normal shape: the truth ranks among q's draws as z + shift does
@@ -424,7 +424,7 @@ def _power(shifted: np.ndarray, k: int, critical: float) -> float:
     return float((distance > critical).mean())
 
 
-def _by_relabelling(n: int, k: int, critical: float) -> float:
+def _detectable_shift_by_relabelling(n: int, k: int, critical: float) -> float:
     """Shift of one parameter that relabelling within x finds with 80% power by its mean score.
 
     The mean of the true values' normal scores among q's k draws drifts by the shift times their
@@ -443,7 +443,7 @@ def _by_relabelling(n: int, k: int, critical: float) -> float:
     return float(min((critical + ndtri(POWER)) / (np.sqrt(n) * drift), _WIDEST))
 
 
-def _by_scores(n_p: int, n_q: int, level: float) -> float:
+def detectable_shift_by_scores(n_p: int, n_q: int, level: float) -> float:
     """Shift of one quantity that Multiple finds with 80% power when its score is the best one.
 
     For N(0, 1) against N(shift, 1) the best score has AUC Phi(shift / sqrt 2); the mean rank is

@@ -16,7 +16,7 @@ import numpy as np
 from validation_core import keys
 from validation_core.keys import JSON, Arrays, Specification
 from validation_core.rng import stream
-from validation_core.store import Store, StorePlace, Unkept
+from validation_core.store import Store, StoreFullError, StorePlace
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 ACTIVE: tuple[State, ...] = ("queued", "running")
@@ -74,7 +74,7 @@ def job_key(tasks: Sequence[Task]) -> str:
 
 
 @dataclass(eq=False)
-class _TaskRun:
+class TaskRun:
     """One task under way, for every job that waits for it."""
 
     task: Task
@@ -85,7 +85,7 @@ class _TaskRun:
     error: str = ""
     stopped: bool = False
     future: Future[None] | None = None
-    jobs: list[_Job] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
     makes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     gpu: bool = True
@@ -100,7 +100,7 @@ class _TaskRun:
         return self.future is None or self.future.running() or self.future.done()
 
 
-class _Job:
+class Job:
     """Tasks that are wanted together, and by whom."""
 
     def __init__(
@@ -110,10 +110,10 @@ class _Job:
         self.label = label
         self.tasks = tasks
         self.total = len({task.key for task in tasks})
-        self.runs: list[_TaskRun] = []
+        self.runs: list[TaskRun] = []
         self.watchers: dict[str, float] = {}
         self.cancelled = False
-        self.latest: _TaskRun | None = None
+        self.latest: TaskRun | None = None
         self.served = 0  # when it last got a turn; never
         self.ended: float | None = None  # by the clock that nobody sets
         self.started = time.time()
@@ -219,14 +219,14 @@ class Task(Protocol):
         ...
 
 
-class _Request(TypedDict):
+class TaskRequest(TypedDict):
     """What a worker process reads, a line each: a task and where its store is."""
 
     task: JSON
     store: StorePlace
 
 
-class _Reply(TypedDict, total=False):
+class TaskReply(TypedDict, total=False):
     """What it writes, a line each: that it is ready and with what, how far it is, how it ended."""
 
     ready: str
@@ -236,11 +236,11 @@ class _Reply(TypedDict, total=False):
     notices: Sequence[str]
 
 
-class _TaskError(RuntimeError):
+class TaskError(RuntimeError):
     """Why a task failed in another process, in words for a user."""
 
 
-class _Stopped(Exception):
+class TaskStopped(Exception):
     """Raised inside a task that nobody waits for any more."""
 
 
@@ -249,17 +249,17 @@ def perform(task: Task, store: Store, report: Report) -> None:
     task.run(store, report)
 
 
-def _readable(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An exception in a line a user can act on."""
     text = str(error).strip()
-    if isinstance(error, ValueError | _TaskError | Unkept) and text:
+    if isinstance(error, ValueError | TaskError | StoreFullError) and text:
         return text
     if isinstance(error, MemoryError):
         return "Not enough memory for this; choose smaller sizes."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-class _SerialExecutor(Executor):
+class SerialExecutor(Executor):
     """Runs each task where it is submitted."""
 
     slots = 1
@@ -275,7 +275,7 @@ class _SerialExecutor(Executor):
         return future
 
 
-def _as_json(value: object) -> JSON:
+def numpy_as_json(value: object) -> JSON:
     """JSON for the numbers and arrays of numpy that tasks report, as `json.dumps` asks for it."""
     if hasattr(value, "tolist"):
         numbers: JSON = value.tolist()
@@ -318,7 +318,7 @@ class SelfCheck(Specification, spec="self_check"):
         start = time.perf_counter()
         arrays = self._numbers(report)
         meta = {"label": self.label, "seconds": time.perf_counter() - start, "pid": os.getpid()}
-        store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
+        store.save("results", self.key, arrays, spec=keys.canonical_text(self), meta=meta)
 
     def agrees(self, store: Store) -> bool:
         """Whether the stored fingerprint is what this process computes, to the bit."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.job import Report, Task, _Reply, _Stopped, _TaskError, perform
+from validation_core.engine.job import Report, Task, TaskError, TaskReply, TaskStopped, perform
 from validation_core.settings import ENGINE, WORKERS
 from validation_core.store import Store
 
@@ -185,12 +185,12 @@ class WorkerPool(Executor):
         with self._lock:
             return sum(worker.ready for worker in self._workers)
 
-    def heard(self, worker: _Worker, message: _Reply) -> None:
+    def heard(self, worker: _Worker, message: TaskReply) -> None:
         """Act on one line from a worker (called from its thread)."""
         if "ready" in message:
             self._welcome(worker, message["ready"])
         elif worker.task and "progress" in message:
-            with suppress(_Stopped):  # its process is being ended anyway
+            with suppress(TaskStopped):  # its process is being ended anyway
                 worker.task.report(*message["progress"])
             return
         else:
@@ -214,11 +214,11 @@ class WorkerPool(Executor):
         if pending and pending.stopped:
             pending.set_exception(CancelledError())
         elif pending:
-            pending.set_exception(_TaskError(_why(code)))
+            pending.set_exception(TaskError(_why(code)))
         for orphan in waiting:
             if orphan.running() or orphan.set_running_or_notify_cancel():
                 orphan.set_exception(
-                    _TaskError(f"No worker process could be started (exit code {code}).")
+                    TaskError(f"No worker process could be started (exit code {code}).")
                 )
         self._assign()
 
@@ -229,7 +229,7 @@ class WorkerPool(Executor):
             self._failures = 0
             self._replace()
 
-    def _ended(self, worker: _Worker, message: _Reply) -> None:
+    def _ended(self, worker: _Worker, message: TaskReply) -> None:
         with self._lock:
             pending, worker.task = worker.task, None
         if pending is None:
@@ -237,7 +237,7 @@ class WorkerPool(Executor):
         for notice in message.get("notices", ()):
             pending.store.note(notice)
         if "error" in message:
-            pending.set_exception(_TaskError(message["error"]))
+            pending.set_exception(TaskError(message["error"]))
         else:
             pending.set_result(None)
 
@@ -272,7 +272,7 @@ class WorkerPool(Executor):
         return None
 
 
-def beside() -> WorkerPool | None:
+def helper_pool() -> WorkerPool | None:
     """Workers for a process that computes too: one fewer than it would start; None for none.
 
     Raises:
@@ -282,7 +282,7 @@ def beside() -> WorkerPool | None:
     return WorkerPool(count) if count and ENGINE.value() != "serial" else None
 
 
-def _local_pool() -> WorkerPool:
+def local_pool() -> WorkerPool:
     """Worker processes of this machine, as many as NPTLAB_WORKERS says.
 
     Raises:

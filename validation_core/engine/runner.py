@@ -22,17 +22,17 @@ from validation_core import keys
 from validation_core.engine.job import (
     ACTIVE,
     Interrupted,
+    Job,
     JobState,
     Task,
-    _Job,
-    _readable,
-    _Stopped,
-    _TaskRun,
+    TaskRun,
+    TaskStopped,
+    describe_error,
     job_key,
     perform,
 )
 from validation_core.keys import JSON
-from validation_core.store import Store, Unkept
+from validation_core.store import Store, StoreFullError
 
 _PATIENCE = 15 * 60.0  # seconds that a job goes on with nobody watching
 _KEPT = 50  # jobs remembered, ended ones included
@@ -55,8 +55,8 @@ class Engine:
         self.executor = executor
         self._patience = patience
         self._lock = threading.RLock()
-        self._jobs: dict[str, _Job] = {}
-        self._runs: dict[str, _TaskRun] = {}
+        self._jobs: dict[str, Job] = {}
+        self._runs: dict[str, TaskRun] = {}
         self._turns = itertools.count(1)
         self._local = threading.local()
         self._closing = False
@@ -70,7 +70,7 @@ class Engine:
         """Where networks are trained: told by the first warm worker, empty until then."""
         return str(getattr(self.executor, "device", ""))
 
-    def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> _Job:
+    def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> Job:
         """The job of these tasks, which runs those whose results are missing.
 
         Joins the one under way when there is one; its other subscribers stay.
@@ -83,7 +83,7 @@ class Engine:
         self._dispatch()
         return job
 
-    def again(self, key: str, subscriber: str) -> _Job:
+    def again(self, key: str, subscriber: str) -> Job:
         """Submit a job that failed or was stopped once more.
 
         Raises:
@@ -92,12 +92,12 @@ class Engine:
         job = self._jobs[key]
         return self.submit(job.tasks, subscriber, job.label)
 
-    def jobs(self) -> list[_Job]:
+    def jobs(self) -> list[Job]:
         """Jobs of this server, the latest first, ended ones included."""
         with self._lock:
             return list(reversed(self._jobs.values()))
 
-    def find(self, key: str) -> _Job | None:
+    def find(self, key: str) -> Job | None:
         """The job of a key, or None when this server knows none."""
         with self._lock:
             return self._jobs.get(key)
@@ -157,7 +157,7 @@ class Engine:
         ]
         return sorted(interrupted, key=lambda job: job.created, reverse=True)
 
-    def resume(self, key: str, subscriber: str) -> _Job:
+    def resume(self, key: str, subscriber: str) -> Job:
         """Submit what is missing of an interrupted job.
 
         Raises:
@@ -183,17 +183,17 @@ class Engine:
             with suppress(OSError):
                 Path(self._alive.lock_file).unlink()
 
-    def _new(self, tasks: Sequence[Task], label: str, subscriber: str) -> _Job:
+    def _new(self, tasks: Sequence[Task], label: str, subscriber: str) -> Job:
         key = job_key(tasks)
-        job = _Job(key, label or (tasks[0].label if tasks else ""), tuple(tasks), self._lock)
+        job = Job(key, label or (tasks[0].label if tasks else ""), tuple(tasks), self._lock)
         different = {task.key: task for task in tasks}
         missing = {name: task for name, task in different.items() if not task.done(self.store)}
         problem = self._record(job, subscriber) if missing else ""
         for name, task in missing.items():
             if problem:
-                run = _TaskRun(task, name, state="failed", error=problem)
+                run = TaskRun(task, name, state="failed", error=problem)
             else:
-                run = self._runs.get(name) or self._runs.setdefault(name, _TaskRun(task, name))
+                run = self._runs.get(name) or self._runs.setdefault(name, TaskRun(task, name))
             run.jobs.append(job)
             job.runs.append(run)
         self._jobs.pop(key, None)  # the latest stands last
@@ -203,7 +203,7 @@ class Engine:
             self._end(job)
         return job
 
-    def _record(self, job: _Job, subscriber: str) -> str:
+    def _record(self, job: Job, subscriber: str) -> str:
         """Put a job on record, to be resumed; why it cannot be, where nothing can be kept."""
         meta = {
             "label": job.label,
@@ -212,8 +212,8 @@ class Engine:
             "subscriber": subscriber,
         }
         try:
-            self.store.save("jobs", job.key, {}, spec=keys.text(job.tasks), meta=meta)
-        except Unkept as error:
+            self.store.save("jobs", job.key, {}, spec=keys.canonical_text(job.tasks), meta=meta)
+        except StoreFullError as error:
             return str(error)
         return ""
 
@@ -228,7 +228,7 @@ class Engine:
         finally:
             self._local.busy = False
 
-    def _next(self) -> _TaskRun | None:
+    def _next(self) -> TaskRun | None:
         """The next task of the job that has fewest at work, or was served longest ago.
 
         So a short job is not kept waiting by a long one, even where one task runs at a time.
@@ -262,7 +262,7 @@ class Engine:
         slots = int(getattr(self.executor, "slots", 1))
         return int(getattr(self.executor, "gpus", 1 if self.device == "cuda" else slots))
 
-    def _launch(self, run: _TaskRun) -> None:
+    def _launch(self, run: TaskRun) -> None:
         def report(fraction: float, live: Mapping[str, JSON]) -> None:
             self._reported(run, fraction, live)
 
@@ -276,7 +276,7 @@ class Engine:
         if run.stopped:  # while it was being sent
             future.cancel()
 
-    def _reported(self, run: _TaskRun, fraction: float, live: Mapping[str, JSON]) -> None:
+    def _reported(self, run: TaskRun, fraction: float, live: Mapping[str, JSON]) -> None:
         with self._lock:
             run.fraction = min(max(float(fraction), 0.0), 1.0)
             run.live = live
@@ -284,9 +284,9 @@ class Engine:
                 job.latest = run
         self._stop_unwatched()
         if run.stopped:
-            raise _Stopped
+            raise TaskStopped
 
-    def _finished(self, run: _TaskRun, ended: Future[None]) -> None:
+    def _finished(self, run: TaskRun, ended: Future[None]) -> None:
         with self._lock:
             if self._closing:
                 return
@@ -295,7 +295,7 @@ class Engine:
             if run.stopped or ended.cancelled():
                 run.state = "cancelled"
             elif error is not None:
-                run.state, run.error = "failed", _readable(error)
+                run.state, run.error = "failed", describe_error(error)
             if self._runs.get(run.key) is run:
                 del self._runs[run.key]
             for job in run.jobs:
@@ -304,11 +304,11 @@ class Engine:
         self._stop_unwatched()
         self._dispatch()
 
-    def _end(self, job: _Job) -> None:
+    def _end(self, job: Job) -> None:
         job.ended = time.monotonic()
         self.store.delete("jobs", job.key)
 
-    def _wanted(self, run: _TaskRun) -> bool:
+    def _wanted(self, run: TaskRun) -> bool:
         return any(job.ended is None for job in run.jobs)
 
     def _stop_unwatched(self) -> None:
@@ -340,7 +340,7 @@ class Engine:
             done = sum(task.done(self.store) for task in tasks)
             return Interrupted(key, label, done, len(tasks), created, subscriber=whose)
         except (ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
-            return Interrupted(key, label, 0, 0, created, _readable(error), whose)
+            return Interrupted(key, label, 0, 0, created, describe_error(error), whose)
 
     def _live(self) -> filelock.BaseFileLock | None:
         """Hold a lock that the system frees however this process ends: its jobs are interrupted.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from validation_core.engine.job import _SerialExecutor
-from validation_core.engine.pool import _local_pool
+from validation_core.engine.job import SerialExecutor
+from validation_core.engine.pool import local_pool
 from validation_core.engine.runner import Engine
 from validation_core.settings import ENGINE, FALLBACK, SCHEDULER
 from validation_core.store import Store
@@ -42,14 +42,14 @@ def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> 
     Raises:
         ValueError: for what is no address.
     """
-    from validation_core.engine.cluster.executor import _DaskExecutor, _Unreachable
+    from validation_core.engine.cluster.executor import ClusterUnreachable, DaskExecutor
 
-    cluster = _DaskExecutor(address)
+    cluster = DaskExecutor(address)
     if here is None:
         return cluster
     try:
         cluster.connect()
-    except _Unreachable as error:
+    except ClusterUnreachable as error:
         cluster.shutdown()
         say(f"The work runs on this machine instead of the cluster. {error}")
         return here()
@@ -73,22 +73,22 @@ def executor(name: str | None, say: Say) -> Executor:
     kind, _, rest = name.partition(":")
     address, _, fallback = rest.partition(",")
     if name == "local":
-        return _local_pool()
+        return local_pool()
     if name == "serial":
-        return _SerialExecutor()
+        return SerialExecutor()
     if kind != "dask" or not address or fallback not in ("", "local"):
         raise ValueError(
             "An engine is local, serial, dask:ADDRESS or dask:ADDRESS,local; got "
             f"{name!r}. Leave --engine out to use the processors of this machine."
         )
-    return _connected(_on_cluster(address, _local_pool if fallback else None, say))
+    return _connected(_on_cluster(address, local_pool if fallback else None, say))
 
 
 def _connected(chosen: Executor) -> Executor:
     """A cluster that does not answer is told of before anything is asked of it."""
-    from validation_core.engine.cluster.executor import _DaskExecutor
+    from validation_core.engine.cluster.executor import DaskExecutor
 
-    if isinstance(chosen, _DaskExecutor):
+    if isinstance(chosen, DaskExecutor):
         try:
             chosen.connect()
         except ValueError:
@@ -100,5 +100,5 @@ def _connected(chosen: Executor) -> Executor:
 def _of_environment(say: Say) -> Executor:
     kind, address, fallback = ENGINE.value(), SCHEDULER.value(), FALLBACK.value()
     if address:
-        return _on_cluster(address, _local_pool if fallback else None, say)
-    return _SerialExecutor() if kind == "serial" else _local_pool()
+        return _on_cluster(address, local_pool if fallback else None, say)
+    return SerialExecutor() if kind == "serial" else local_pool()

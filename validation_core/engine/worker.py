@@ -26,11 +26,18 @@ from contextlib import suppress
 from typing import Any
 
 from validation_core import keys
-from validation_core.engine.job import Report, _as_json, _readable, _Reply, _Request, perform
+from validation_core.engine.job import (
+    Report,
+    TaskReply,
+    TaskRequest,
+    describe_error,
+    numpy_as_json,
+    perform,
+)
 from validation_core.keys import JSON
-from validation_core.store import Store, clear_abandoned, settle
+from validation_core.store import Store, clear_abandoned, flush_stores
 
-Send = Callable[[_Reply], None]
+Send = Callable[[TaskReply], None]
 
 _EVERY = 0.05  # seconds between progress lines
 _DYING = 2.0  # seconds that a server takes to end once its pipes have closed
@@ -57,9 +64,9 @@ def _sender() -> Send:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
-    def send(message: _Reply) -> None:
+    def send(message: TaskReply) -> None:
         try:
-            out.write(json.dumps(message, default=_as_json) + "\n")
+            out.write(json.dumps(message, default=numpy_as_json) + "\n")
             out.flush()
         except OSError:
             os._exit(0)  # nobody listens any more
@@ -80,7 +87,7 @@ def _clear_up(server: int) -> None:
     until = time.monotonic() + _DYING
     while os.getppid() == server and time.monotonic() < until:
         time.sleep(0.01)
-    settle()
+    flush_stores()
     clear_abandoned()
 
 
@@ -110,17 +117,17 @@ def _import(*rooms: str) -> None:
             importlib.import_module(f"validation_core.{room}")
 
 
-def _serve(message: _Request, send: Send, stores: dict[str, Store]) -> None:
+def _serve(message: TaskRequest, send: Send, stores: dict[str, Store]) -> None:
     where = json.dumps(message["store"])
     if where not in stores:
         stores[where] = Store.at(message["store"])
     store = stores[where]
     try:
         perform(keys.decode(message["task"]), store, _reporter(send))
-        reply: _Reply = {"done": True}
+        reply: TaskReply = {"done": True}
     except Exception as error:
         traceback.print_exc()
-        reply = {"error": _readable(error)}
+        reply = {"error": describe_error(error)}
     send({**reply, "notices": list(store.notices)})
     store.notices.clear()
 

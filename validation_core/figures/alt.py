@@ -28,7 +28,7 @@ from validation_core.figures.marks import (
     Points,
     Shades,
     VLine,
-    _standing,
+    freeze_sliders,
 )
 from validation_core.types import Array
 
@@ -38,7 +38,9 @@ _NAMES = 6  # ticks that are all named
 _NOUGHT = 1e-6  # what is nearer to 0 is written as 0
 
 
-def described(picture: Picture, title: str = "", at: Mapping[str, int] | None = None) -> str:
+def describe_picture(
+    picture: Picture, title: str = "", at: Mapping[str, int] | None = None
+) -> str:
     """Title and axes and, of every series, its ends and its extremes.
 
     Args:
@@ -50,9 +52,9 @@ def described(picture: Picture, title: str = "", at: Mapping[str, int] | None = 
         At most 600 letters; sentences that do not fit are counted.
     """
     if isinstance(picture, Grid):
-        parts = [part for panel in picture.panels for part in _panel(_standing(panel, at))]
+        parts = [part for panel in picture.panels for part in _panel(freeze_sliders(panel, at))]
         return _joined([title, *parts])
-    own, *parts = _panel(_standing(picture, at))
+    own, *parts = _panel(freeze_sliders(picture, at))
     return _joined([title or own, *parts])
 
 

@@ -255,7 +255,7 @@ def _diagonal(
     )
 
 
-def caught(
+def detection_curve(
     size: float, alpha: float, powers: Sequence[tuple[float, float, float, float]]
 ) -> Drawn:
     """The chance that a bias in one parameter is found, against its size.

@@ -53,7 +53,7 @@ _SHOWN = 150  # draws of p, and of q
 _FRAME = 0.005  # of the draws, left outside at either end
 
 
-class Look(NamedTuple):
+class ConformalView(NamedTuple):
     """What is looked at: the setting, the view and the level."""
 
     study: ConformalStudy
@@ -65,7 +65,7 @@ class Look(NamedTuple):
     """Whether the scores are the oracle's: no network has learnt yet."""
 
 
-class Counted(NamedTuple):
+class MeasuredPower(NamedTuple):
     """Trials that were run, and whether they are of an earlier setting."""
 
     study: ConformalPower
@@ -80,7 +80,7 @@ class Counted(NamedTuple):
         return f"{self.study.trials} trials a point, n = {self.study.n}{m}"
 
 
-def payload(look: Look, seen: Conformal, counted: Counted | None) -> live.Payload:
+def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
     """One view at every gamma and beta, and power beside it, for the browser to switch between."""
     gammas = look.study.learned.gammas
     views: dict[str, Callable[[], list[Panel]]] = {
@@ -119,7 +119,7 @@ def payload(look: Look, seen: Conformal, counted: Counted | None) -> live.Payloa
     )
 
 
-def _headline(look: Look, seen: Conformal) -> Any:
+def _headline(look: ConformalView, seen: Conformal) -> Any:
     parts = {
         "gamma": over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
         "auc": _words(seen, seen.auc, "{:.3f}".format),
@@ -170,7 +170,7 @@ def _words(seen: Conformal, values: Any, write: Callable[[float], str]) -> Any:
     return _over(seen, written(values, write))
 
 
-def how_to_read(look: Look, pool: int) -> str:
+def how_to_read(look: ConformalView, pool: int) -> str:
     """What a view shows, and what it would look like if q were correct."""
     n, m = look.study.n, look.study.m
     if look.view == "Scores":
@@ -240,7 +240,7 @@ def _draws(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
 # ---- Ranks ----
 
 
-def _histogram(look: Look, seen: Conformal) -> Panel:
+def _histogram(look: ConformalView, seen: Conformal) -> Panel:
     n = look.study.n
     low, high = histogram_band(n, BINS)
     bound = statistics.total_variation_bounds(seen.auc)[0]
@@ -264,7 +264,7 @@ def _histogram(look: Look, seen: Conformal) -> Panel:
     )
 
 
-def _difference(look: Look, seen: Conformal) -> Panel:
+def _difference(look: ConformalView, seen: Conformal) -> Panel:
     difference = np.asarray(seen.difference, np.float64)
     low, high = statistics.ecdf_band(look.study.n, 0.95, POINTS)
     reach = 1.1 * max(np.abs(difference).max(), high.max(), -low.min())
@@ -313,7 +313,7 @@ def _spread(seen: Conformal) -> Panel:
     )
 
 
-def _against(look: Look, seen: Conformal) -> list[Panel]:
+def _against(look: ConformalView, seen: Conformal) -> list[Panel]:
     if look.oracle or not seen.oracle.size:
         return []
     low, middle, high = (np.asarray(seen.against[:, :, i], np.float64) for i in range(3))
@@ -346,7 +346,7 @@ def _against(look: Look, seen: Conformal) -> list[Panel]:
 # ---- Other tests ----
 
 
-def _others(look: Look, seen: Conformal) -> list[Panel]:
+def _others(look: ConformalView, seen: Conformal) -> list[Panel]:
     critical, sd = float(ndtri(1 - look.alpha)), 1 / np.sqrt(8 * look.study.n)
     multiple = sentence(
         "T = {t}, p-value {p}.",
@@ -425,7 +425,9 @@ class _RateIntervals(NamedTuple):
     high: Array
 
 
-def _rates(counted: Counted, gammas: Sequence[float], alpha: float) -> _RateIntervals:
+def interpolate_rates(
+    counted: MeasuredPower, gammas: Sequence[float], alpha: float
+) -> _RateIntervals:
     """Counted at a few gammas and betas; between them, the straight line."""
     hits, trials = counted.trials.power(alpha)
     low, high = statistics.wilson(hits, np.full(hits.shape, trials))
@@ -448,11 +450,11 @@ def _place(values: Any, gammas: Sequence[float]) -> Array:
     return np.interp(values, gammas, np.arange(len(gammas), dtype=float))
 
 
-def _over_both(look: Look, counted: Counted | None) -> list[Panel]:
+def _over_both(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
     """Power over gamma at the slider's beta, and over beta at its gamma."""
     gammas = look.study.learned.gammas
     places = np.arange(len(gammas), dtype=float)
-    rates = _rates(counted, gammas, look.alpha) if counted else None
+    rates = interpolate_rates(counted, gammas, look.alpha) if counted else None
     legend = _legend(look, counted)
     ticks = np.unique(np.round(np.linspace(0, len(gammas) - 1, _TICKS)).astype(int))
     words = "Press to move gamma."
@@ -491,12 +493,12 @@ def _over_both(look: Look, counted: Counted | None) -> list[Panel]:
     return panels
 
 
-def _over_m(look: Look, counted: Counted | None) -> list[Panel]:
+def _over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
     """Power over calibration draws at the slider's gamma and beta."""
     x = np.log10(PAPER_M)
     marks: list[Mark] = _level(look)
     if counted:
-        rates = _rates(counted, look.study.learned.gammas, look.alpha)
+        rates = interpolate_rates(counted, look.study.learned.gammas, look.alpha)
         values = np.moveaxis(rates.rate, 0, -1).swapaxes(0, 1)  # (G, BETAS, methods)
         flat = [np.repeat(values[..., i : i + 1], len(x), -1) for i in range(2)]
         for method, line in zip(counted.study.methods, (*flat, values[..., 2:]), strict=False):
@@ -520,7 +522,10 @@ def _over_m(look: Look, counted: Counted | None) -> list[Panel]:
 
 
 def _power_frame(
-    look: Look, counted: Counted | None, words: str, legend: list[tuple[str, str, str]]
+    look: ConformalView,
+    counted: MeasuredPower | None,
+    words: str,
+    legend: list[tuple[str, str, str]],
 ) -> dict[str, Any]:
     """What all power panels have in common."""
     caption = "The trials come when the classifier has learnt."
@@ -537,7 +542,11 @@ def _power_frame(
 
 
 def _power_marks(
-    look: Look, counted: Counted | None, rates: _RateIntervals | None, x: Array, other: str
+    look: ConformalView,
+    counted: MeasuredPower | None,
+    rates: _RateIntervals | None,
+    x: Array,
+    other: str,
 ) -> list[Mark]:
     """A curve with its band for each test, along one slider and following the other."""
     marks = _level(look)
@@ -555,7 +564,7 @@ def _power_marks(
     return marks
 
 
-def _level(look: Look) -> list[Mark]:
+def _level(look: ConformalView) -> list[Mark]:
     return [HLine(look.alpha, color=style.NULL, label="level")]
 
 
@@ -564,24 +573,24 @@ def _awaited(x: float) -> Note:
 
 
 def _curve(method: Method, old: bool, x: Array, y: Any) -> Line:
-    color, dash, _ = live.look(style.method_style(method.name))
+    color, dash, _ = live.browser_style(style.method_style(method.name))
     return Line(x, y, color=style.NULL if old else color, dash=dash)
 
 
-def _legend(look: Look, counted: Counted | None) -> list[tuple[str, str, str]]:
+def _legend(look: ConformalView, counted: MeasuredPower | None) -> list[tuple[str, str, str]]:
     if counted is None:
         return []
     several = len(counted.study.ms) > 1
     entries = []
     for method in counted.study.methods[:3]:
-        color, dash, _ = live.look(style.method_style(method.name))
+        color, dash, _ = live.browser_style(style.method_style(method.name))
         label = method.label_of_several if several else method.label
         symbol = "line" if dash == "solid" else "dash"
         entries.append((label, style.NULL if counted.old else color, symbol))
     return entries
 
 
-def _noise(look: Look, seen: Conformal) -> Panel:
+def _noise(look: ConformalView, seen: Conformal) -> Panel:
     """Var(U | its draw of q) against m, on doubly logarithmic axes."""
     x, y = np.log10(PAPER_M), np.log10(workbench.rank_variance(seen.unsettled))
     bottom, top = np.floor(y.min()), np.ceil(y.max())
@@ -619,7 +628,7 @@ def _noise(look: Look, seen: Conformal) -> Panel:
     )
 
 
-def power_table(counted: Counted, alpha: float) -> pd.DataFrame:
+def power_table(counted: MeasuredPower, alpha: float) -> pd.DataFrame:
     """The counts behind the curves."""
     hits, trials = counted.trials.power(alpha)
     low, high = statistics.wilson(hits, np.full(hits.shape, trials))

@@ -36,7 +36,7 @@ def pictures(
     return tuple(record.kind.pictures(record, alpha=alpha, names=names, only=only))
 
 
-def of_look(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, ...]:
+def trial_figures(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, ...]:
     """What one test of a sweep looks like, and what its network learnt."""
     outcome = Outcome(
         np.asarray(look.statistic),
@@ -111,7 +111,7 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
     )
 
 
-def behind(ranking: Ranking, labels: Sequence[str]) -> Drawn:
+def energy_score_gaps(ranking: Ranking, labels: Sequence[str]) -> Drawn:
     """How much higher each table's energy score is than the nearest one's, a row each."""
     estimate, low, high = np.array([ranking.behind[i] for i in ranking.order]).T
     names = [_short(labels[i]) for i in ranking.order]

@@ -42,7 +42,7 @@ from validation_core.figures.marks import (
     Text,
     VLine,
     Words,
-    _unwrapped,
+    values_and_sliders,
 )
 from validation_core.types import MethodStyle
 
@@ -167,7 +167,7 @@ def payload(
     return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
 
 
-def look(style: MethodStyle) -> tuple[str, str, str]:
+def browser_style(style: MethodStyle) -> tuple[str, str, str]:
     """Colour, dash and symbol here of what plotly draws in a style; a circle for other symbols."""
     symbol = _SHAPES.get(style.symbol, style.symbol)
     shape = symbol if symbol in SYMBOLS[:6] else "circle"
@@ -267,7 +267,7 @@ def _heat(mark: Heat) -> dict[str, Any]:
     """Values in bytes, in steps of limit / 127; −128 is NaN."""
     shades = mark.shades
     _only_plotly("a heat map whose middle is not 0", bool(shades.middle))
-    grid, by = _unwrapped(shades.values)
+    grid, by = values_and_sliders(shades.values)
     levels = np.round(127 * np.clip(grid.astype(float) / shades.limit, -1, 1))
     levels = np.where(np.isnan(levels), -128, levels).astype(np.int8)
     return {
@@ -306,7 +306,7 @@ def _check_click(name: str | None, at: Number | None, lengths: Mapping[str, int]
         )
     if at is None:
         return
-    values, by = _unwrapped(at)
+    values, by = values_and_sliders(at)
     shape = values.shape[len(by) :]
     if shape != (lengths[name], 2):
         raise ValueError(

@@ -252,7 +252,7 @@ class Heat:
         for name, edges in (("x", self.x_edges), ("y", self.y_edges)):
             _check_even(name, np.asarray(edges, dtype=float))
         shape = (np.size(self.y_edges) - 1, np.size(self.x_edges) - 1)
-        grid, by = _unwrapped(self.shades.values)
+        grid, by = values_and_sliders(self.shades.values)
         if grid.shape[len(by) :] != shape:
             raise ValueError(
                 f"Values of a heat map have shape (H, W) = {shape} after the axes of their "
@@ -260,7 +260,7 @@ class Heat:
             )
 
 
-def _unwrapped(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
+def values_and_sliders(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
     """An array, and the sliders that its leading axes run over."""
     if isinstance(values, Over):
         return values.values, values.sliders
@@ -294,7 +294,7 @@ class Image:
     pixels: Number
 
     def __post_init__(self) -> None:
-        pixels, by = _unwrapped(self.pixels)
+        pixels, by = values_and_sliders(self.pixels)
         shape = pixels.shape[len(by) :]
         if pixels.dtype != np.uint8 or len(shape) != 3 or shape[-1] != 3:
             raise ValueError(
@@ -419,7 +419,7 @@ def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
     return Panel([note], x=unit, y=unit, height=height)
 
 
-def _standing(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
+def freeze_sliders(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
     """A panel whose sliders stand still: what runs over them is what it is at one place of each.
 
     Args:
@@ -498,7 +498,9 @@ def _alike(kinds: set[Any], what: str) -> None:
 
 def _moving(name: str, parts: Sequence[Number | Words]) -> Any:
     """Values that stay where all are the same; else over the slider, in coarse steps."""
-    arrays, sliders = zip(*(_unwrapped(cast("Number", part)) for part in parts), strict=True)
+    arrays, sliders = zip(
+        *(values_and_sliders(cast("Number", part)) for part in parts), strict=True
+    )
     if len(set(sliders)) == 1 and all(_same(arrays[0], array) for array in arrays):
         return parts[0]
     _alike(set(sliders), "sliders")

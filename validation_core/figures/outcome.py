@@ -161,7 +161,7 @@ def rank_figures_of(u: Array, meaning: str) -> tuple[Drawn, ...]:
 _NULL_BINS = 40
 
 
-def on_relabellings(
+def permutation_histogram(
     values: Array, observed: float, label: str, *, hover: str, height: int = style.HEIGHT
 ) -> Panel:
     """Statistics (B,) of relabelled tables in grey, what was seen in red.
@@ -213,7 +213,7 @@ def beside(words: str, x: float, y: float, color: str, axis: Axis) -> Note:
     return Note(x, y, words, color=color, anchor=side, shift=-6 if right else 6)
 
 
-def on_null(
+def statistic_on_null(
     observed: float, *, mean: float, sd: float, critical: float, label: str, height: int = 190
 ) -> Panel:
     """The normal null in grey, the critical value dashed, what was seen in red.

@@ -15,7 +15,7 @@ from validation_core import statistics
 from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import _region
+from validation_core.figures.colt.theta import filled_region
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -203,7 +203,7 @@ def _theta(where: Where) -> Panel:
     return Panel(
         [
             *everywhere,
-            _region(rims, (limits[0], limits[1]), "gamma", "x", shape=outline.shape[:2]),
+            filled_region(rims, (limits[0], limits[1]), "gamma", "x", shape=outline.shape[:2]),
             *(
                 Points(
                     over(cloud[..., 0], *names, coarse=True),
@@ -494,7 +494,7 @@ _COLUMNS = 20  # of the histogram of p-values
 _ABREAST = 5  # bricks side by side in a column
 
 
-def bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Payload:
+def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Payload:
     """The p-values of one method over all trials, each a brick that a press opens."""
     which = [i for i, beta in enumerate(POWER_BETAS) if beta in betas]
     pvalues = np.asarray(seen.trial_pvalues[METHODS.index(method)][which], np.float64)
@@ -572,7 +572,7 @@ def _piled(pvalues: Array) -> tuple[Array, Array]:
     return x, before // _ABREAST + 0.5
 
 
-def opened(trial: PlaygroundTrial, method: Method) -> live.Payload:
+def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
     """One trial: its draws, and what the test read of them."""
     ranks = trial.ranks
     panels = [_drawn(trial)]

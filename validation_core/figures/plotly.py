@@ -31,7 +31,7 @@ from validation_core.figures.marks import (
     Rain,
     Shades,
     VLine,
-    _standing,
+    freeze_sliders,
 )
 from validation_core.types import Array, narrow
 
@@ -74,7 +74,7 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
     """
     if isinstance(picture, Panel):
         return figure(Grid([replace(picture, title="")], columns=1), at)
-    grid = replace(picture, panels=[_standing(panel, at) for panel in picture.panels])
+    grid = replace(picture, panels=[freeze_sliders(panel, at) for panel in picture.panels])
     sheets = [_Sheet(panel, i) for i, panel in enumerate(grid.panels)]
     for i, sheet in enumerate(sheets):
         beside = grid.panels[i - 1].y if i % grid.columns else None
@@ -407,8 +407,8 @@ def _colored(color: str | Shades) -> _Json:
 def _scale(shades: Shades) -> _Json:
     """Colours of numbers; their bar is put above the panel."""
     half = np.linspace(0, 1, _STOPS)
-    low = [[(1 - t) / 2, style._tint(shades.low, t)] for t in half[::-1]]
-    high = [[(1 + t) / 2, style._tint(shades.high, t)] for t in half]
+    low = [[(1 - t) / 2, style.diverging_color(shades.low, t)] for t in half[::-1]]
+    high = [[(1 + t) / 2, style.diverging_color(shades.high, t)] for t in half]
     return {
         "colorscale": [*low, *high],
         "cmin": shades.middle - shades.limit,

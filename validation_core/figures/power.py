@@ -33,7 +33,7 @@ from validation_core.types import Array, PowerCell
 Along = Literal["gamma", "beta", "m"]
 
 
-class _PowerCurve(NamedTuple):
+class PowerCurve(NamedTuple):
     """One method's counts along x, seeds pooled."""
 
     method: str
@@ -54,7 +54,7 @@ class _PowerCurve(NamedTuple):
         return np.asarray(low), np.asarray(high)
 
 
-def curves(cells: Sequence[PowerCell], x: Along) -> list[_PowerCurve]:
+def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
     """Cells gathered into curves by method and label; cells at one place are added up."""
     counts: dict[tuple[str, str], dict[float, list[int]]] = defaultdict(dict)
     for cell in cells:
@@ -67,7 +67,7 @@ def curves(cells: Sequence[PowerCell], x: Along) -> list[_PowerCurve]:
         places = sorted(place for place in at if np.isfinite(place))
         if places:
             trials, rejections = np.array([at[place] for place in places], dtype=float).T
-            gathered.append(_PowerCurve(method, label, np.array(places), trials, rejections))
+            gathered.append(PowerCurve(method, label, np.array(places), trials, rejections))
     return gathered
 
 
@@ -85,7 +85,7 @@ AXES: dict[Along, str] = {
 
 
 def _power_panel(
-    lines: Sequence[_PowerCurve],
+    lines: Sequence[PowerCurve],
     along: Along,
     places: Sequence[float],
     alpha: float,
@@ -125,8 +125,8 @@ def _power_panel(
     )
 
 
-def _curve_marks(curve: _PowerCurve, x: Array) -> list[Mark]:
-    color, dash, symbol = live.look(style.method_style(curve.method))
+def _curve_marks(curve: PowerCurve, x: Array) -> list[Mark]:
+    color, dash, symbol = live.browser_style(style.method_style(curve.method))
     low, high = curve.interval
     return [
         Band(x, low, high, color=color, opacity=0.16),
@@ -135,7 +135,7 @@ def _curve_marks(curve: _PowerCurve, x: Array) -> list[Mark]:
     ]
 
 
-def power_figure(lines: Sequence[_PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
+def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
     """The same picture standing still, with its title and how to read it.
 
     Args:
@@ -186,7 +186,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     room = 0.02 * float(np.ptp(ticks)) or 0.5
     marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
-    styles = looks(progress.cells)
+    styles = curve_styles(progress.cells)
     for curve in curves(progress.cells, axis):
         color, dash, symbol = styles[curve.label]
         marks += method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
@@ -232,7 +232,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
     marks: list[Mark] = []
-    styles = looks(progress.cells)
+    styles = curve_styles(progress.cells)
     labels = dict.fromkeys(cell.label for cell in progress.cells)
     xs = []
     for label in labels:
@@ -291,12 +291,12 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
     return max(cell.seconds / cell.trials, 1e-5)
 
 
-Look = tuple[str, str, str]
+CurveStyle = tuple[str, str, str]
 
 
-def looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
+def curve_styles(cells: Sequence[PowerCell]) -> dict[str, CurveStyle]:
     """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
-    styles: dict[str, Look] = {}
+    styles: dict[str, CurveStyle] = {}
     variants: Counter[str] = Counter()
     methods = list(dict.fromkeys(cell.method for cell in cells))
     for label, method in {cell.label: cell.method for cell in cells}.items():
@@ -310,7 +310,7 @@ def looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
     return styles
 
 
-def method_marks(curve: _PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
+def method_marks(curve: PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
     low, high = curve.interval
     return [
         Band(curve.x, low, high, color=color, opacity=_BAND),

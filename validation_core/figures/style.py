@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from validation_core.keys import named
+from validation_core.keys import specification_named
 from validation_core.types import Array, MethodStyle
 
 P = "#0072B2"
@@ -31,7 +31,7 @@ def rgba(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:.3g})"
 
 
-def _tint(color: str, part: float) -> str:
+def diverging_color(color: str, part: float) -> str:
     """A scale's colour so far (0 to 1) from its middle, which is the paper under a thin wash.
 
     Light on white and dark on black, and nothing in between is grey; browser/live_marks.js
@@ -48,7 +48,7 @@ def _tint(color: str, part: float) -> str:
 def method_style(name: str) -> MethodStyle:
     """The look of a method, as it declares it; grey for one that is not there."""
     try:
-        return getattr(named(f"method:{name}"), "style", MethodStyle())
+        return getattr(specification_named(f"method:{name}"), "style", MethodStyle())
     except ValueError:
         return MethodStyle()
 

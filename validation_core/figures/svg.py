@@ -122,19 +122,19 @@ def _framed(panel: Panel, width: int, height: int) -> _Scale:
 
 def _end(axis: Axis, width: int) -> int:
     """Letters of the tick that stands at the right end, half of which reach beyond it."""
-    at, text = max(_ticks(axis, width / 80), default=(-math.inf, ""))
+    at, text = max(axis_ticks(axis, width / 80), default=(-math.inf, ""))
     return len(text) if at > axis.limits[1] - 0.02 * (axis.limits[1] - axis.limits[0]) else 0
 
 
 def _longest(axis: Axis) -> int:
-    return min(18, max((len(text) for _, text in _ticks(axis, 5)), default=0))
+    return min(18, max((len(text) for _, text in axis_ticks(axis, 5)), default=0))
 
 
 def _bare(panel: Panel, width: int, height: int) -> _Scale:
     return _Scale(1, width - 1, 1, height - 1, panel.x, panel.y)
 
 
-def _ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
+def axis_ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
     """Places and words of ticks, at most about so many."""
     if axis.hidden:
         return []
@@ -162,13 +162,13 @@ def _frame(scale: _Scale, width: int, ink: str) -> str:
     """Axes with their ticks and names, the name of y above its axis."""
     x, y = scale.x_axis, scale.y_axis
     parts = []
-    for place, text in _ticks(y, (scale.bottom - scale.top) / 45):
+    for place, text in axis_ticks(y, (scale.bottom - scale.top) / 45):
         at = scale.y(place)
         parts.append(_rule(scale.left, at, scale.right, at, ink, 0.09))
         parts.append(_text(scale.left - 6, at + 4, text, "end", ink))
     if not y.hidden:
         parts.append(_text(0, scale.top - 15, y.label, "start", ink))
-    for place, text in _ticks(x, width / 80):
+    for place, text in axis_ticks(x, width / 80):
         parts.append(_text(scale.x(place), scale.bottom + 15, text, "middle", ink))
     middle = (scale.left + scale.right) / 2
     parts.append(_text(middle, scale.bottom + 32, x.label, "middle", ink))

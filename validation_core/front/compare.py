@@ -16,9 +16,9 @@ from validation_core.diagnosis.questions.posteriors import Measure, Ranking
 from validation_core.engine import Task
 from validation_core.figures import diagnosis as draw
 from validation_core.figures.outcome import Drawn
-from validation_core.front.diagnose import _helpers
-from validation_core.front.table import Table, _table_of
-from validation_core.front.work import Result, Rows, Watch, _run_in_turn, _watching
+from validation_core.front.diagnose import helper_processes
+from validation_core.front.table import Table, as_table
+from validation_core.front.work import Result, Rows, Watch, progress_watch, run_in_turn
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
@@ -63,7 +63,7 @@ class ComparisonResult(Result):
                 self.crps[i], self.names, self.labels[i], first
             )
         ]
-        nearest = (draw.behind(self.ranking, self.labels),) if self.ranking else ()
+        nearest = (draw.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
         return (
             *nearest,
             *draw.differences(self.measures, self.labels, self.reference),
@@ -168,12 +168,12 @@ def compared(
             raise ValueError(f"{label}: {reason}")
     names: dict[Task, str] = {}
     for label, upload in zip(labels, uploads, strict=True):
-        tasks.hold(upload)
+        tasks.register_upload(upload)
         own = (*tasks.tasks(upload, methods, seed), *posteriors.studies(upload, seed))
         names |= {task: f"{label}: {task.label}" for task in own if task not in names}
     queue = list(names)
-    with _watching(progress) as watch, _helpers(queue, store, uploads) as helpers:
-        _run_in_turn(queue, store, watch, helpers=helpers, label=names.__getitem__)
+    with progress_watch(progress) as watch, helper_processes(queue, store, uploads) as helpers:
+        run_in_turn(queue, store, watch, helpers=helpers, label=names.__getitem__)
     records = [tasks.records(store, upload, methods, seed)[0] for upload in uploads]
     scores = [
         next((task.load(store) for task in posteriors.studies(upload, seed)), None)
@@ -197,8 +197,8 @@ def _ranked(ranking: Ranking, labels: Sequence[str]) -> list[dict[str, object]]:
 def _named(tables: Mapping[str, Any] | Sequence[Any]) -> tuple[list[str], list[Table]]:
     """Tables and what they are called; without names by their files, or by their place."""
     if isinstance(tables, Mapping):
-        return list(tables), [_table_of(table) for table in tables.values()]
-    several = [_table_of(table) for table in tables]
+        return list(tables), [as_table(table) for table in tables.values()]
+    several = [as_table(table) for table in tables]
     paths = [table.path for table in several]
     places = [f"table {i + 1}" for i in range(len(several))]
     return paths if len(set(paths)) == len(paths) else places, several

@@ -39,17 +39,17 @@ from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import Parameter, verdict
 from validation_core.engine import Task, WorkerPool
-from validation_core.engine.pool import beside
+from validation_core.engine.pool import helper_pool
 from validation_core.figures.outcome import Drawn
 from validation_core.front.table import (
     ALIASES,
     Table,
-    _methods_of,
-    _question_of,
-    _table_of,
-    questions_of,
+    as_table,
+    resolve_methods,
+    resolve_question,
+    resolve_questions,
 )
-from validation_core.front.work import Result, Rows, Watch, _run_in_turn, _watching
+from validation_core.front.work import Result, Rows, Watch, progress_watch, run_in_turn
 from validation_core.methods.base import Method
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -202,7 +202,7 @@ class DiagnosisResult(Result):
             ValueError: for a question that there is not.
             KeyError: for one that was not asked, or that this table cannot answer, with why.
         """
-        wanted = _question_of(question)
+        wanted = resolve_question(question)
         answer = self.answers.get(wanted.name)
         if answer is None:
             reason = wanted.obstacle(self.diagnosis.upload)
@@ -315,12 +315,12 @@ def diagnose(
     Raises:
         ValueError: for a table or names that cannot be used.
     """
-    asked, chosen = questions_of(questions), _methods_of(methods)
-    known = _table_of(table)
+    asked, chosen = resolve_questions(questions), resolve_methods(methods)
+    known = as_table(table)
     upload = known.upload
-    tasks.hold(upload)
+    tasks.register_upload(upload)
     store = store or Store.usual()
-    with _watching(progress) as watch:
+    with progress_watch(progress) as watch:
         for notice in store.notices:
             watch.note(notice)
         queue, left_out = _queue(upload, chosen, asked, seed, everything=questions != "usual")
@@ -328,8 +328,8 @@ def diagnose(
             watch.left_out(question)
         if budget is None:  # nobody waits for relabelling's answer without learned scores
             queue = [task for task in queue if not _preliminary(task)]
-        with _helpers(queue, store, [upload], budget) as helpers:
-            _run_in_turn(queue, store, watch, budget, helpers=helpers)
+        with helper_processes(queue, store, [upload], budget) as helpers:
+            run_in_turn(queue, store, watch, budget, helpers=helpers)
     records, _ = tasks.records(store, upload, chosen, seed)
     answered = {record.label: record for record in records}
     late = f"The budget of {budget or 0:g} s was spent before it could run."
@@ -373,13 +373,17 @@ def ask(
     Raises:
         ValueError: for a question that there is not, or that this table cannot answer, with why.
     """
-    wanted, upload, store = _question_of(question), _table_of(table).upload, store or Store.usual()
+    wanted, upload, store = (
+        resolve_question(question),
+        as_table(table).upload,
+        store or Store.usual(),
+    )
     if reason := wanted.obstacle(upload):
         raise ValueError(reason)
-    tasks.hold(upload)
-    studies = wanted.studies(upload, _methods_of(methods), seed, **options)
-    with _watching(progress) as watch:
-        _run_in_turn(studies, store, watch)
+    tasks.register_upload(upload)
+    studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
+    with progress_watch(progress) as watch:
+        run_in_turn(studies, store, watch)
     results = [result for study in studies if (result := study.load(store)) is not None]
     return QuestionResult(Answer(wanted, wanted.gather(results)), upload)
 
@@ -410,7 +414,7 @@ def _preliminary(task: Task) -> bool:
 
 
 @contextmanager
-def _helpers(
+def helper_processes(
     queue: Sequence[Task], store: Store, uploads: Sequence[Upload], budget: float | None = None
 ) -> Iterator[WorkerPool | None]:
     """Processes that share the work.
@@ -419,14 +423,14 @@ def _helpers(
     copy, and where time is short: they begin with what is wanted last.
     """
     # The trainings of several tables may stand in the queue, some of them done.
-    long = any(tasks.dearest([task]) and not task.done(store) for task in queue)
+    long = any(tasks.longest_training([task]) and not task.done(store) for task in queue)
     size = sum(array.nbytes for upload in uploads for array in upload.arrays().values())
-    pool = beside() if long and size <= _SHARED and budget is None else None
+    pool = helper_pool() if long and size <= _SHARED and budget is None else None
     if pool is None:
         yield None
         return
     for upload in uploads:
-        tasks.keep(store, upload)
+        tasks.save_upload(store, upload)
     try:
         yield pool
     finally:

@@ -24,7 +24,7 @@ from validation_core.bayes import MODELS, Model, closed
 from validation_core.bayes.inference import ALGORITHMS, Inference, possible
 from validation_core.figures.outcome import Drawn
 from validation_core.front.table import entry
-from validation_core.front.work import Result, Rows, Watch, _watching, run_on_engine
+from validation_core.front.work import Result, Rows, Watch, progress_watch, run_on_engine
 from validation_core.report.numbers import dumps, library_versions
 from validation_core.simulations import GRID, MS, Plan, Terms, collect, figure, missing
 from validation_core.simulations.curves import drawn, figure_rows
@@ -221,7 +221,7 @@ def estimate(
         ValueError: for an engine that there is not.
     """
     left = tuple(dict.fromkeys(run for plan in wanted.values() for run in missing(plan, store)))
-    with _watching(progress) as watch:
+    with progress_watch(progress) as watch:
         state = run_on_engine(left, store, watch, TITLE, engine)
     terms = {number: collect(plan, store) for number, plan in wanted.items()}
     problem = "" if state.state == "done" else state.message

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from validation_core import models
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.power import Along, curves, power_figure
-from validation_core.front.table import _benchmark_of, _method_of, entry
-from validation_core.front.work import Result, Rows, Watch, _watching, run_on_engine
+from validation_core.front.table import entry, resolve_benchmark, resolve_method
+from validation_core.front.work import Result, Rows, Watch, progress_watch, run_on_engine
 from validation_core.methods.base import Method
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
@@ -126,11 +126,11 @@ def power(
     if isinstance(benchmark, str) and benchmark in _published():
         wanted = published(benchmark, trials, alpha)
     else:
-        on = _benchmark_of(benchmark, options)
+        on = resolve_benchmark(benchmark, options)
         several = [methods] if isinstance(methods, str | Method) else methods
         wanted = Sweep(
             benchmark=on,
-            methods=tuple(_method_of(method, {}) for method in several),
+            methods=tuple(resolve_method(method, {}) for method in several),
             gammas=tuple(map(float, gamma)),
             betas=tuple(map(float, beta)),
             recipe=models.classifier_of(on, entry(PRESETS, preset, "preset")),
@@ -169,7 +169,7 @@ def count(
     Raises:
         ValueError: for an engine that there is not.
     """
-    with _watching(progress) as watch:
+    with progress_watch(progress) as watch:
         state = run_on_engine(missing(sweep, store), store, watch, sweep.label, engine)
     problem = "" if state.state == "done" else state.message
     return PowerResult(sweep, collect(sweep, store)), problem

@@ -15,8 +15,8 @@ from validation_core.diagnosis.learning import obstacle
 from validation_core.diagnosis.records import Effects
 from validation_core.figures.diagnosis import learned, pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.front.table import Table, _benchmark_of, _method_of, _table_of
-from validation_core.front.work import Result, Rows, Watch, _run_in_turn, _watching
+from validation_core.front.table import Table, as_table, resolve_benchmark, resolve_method
+from validation_core.front.work import Result, Rows, Watch, progress_watch, run_in_turn
 from validation_core.keys import JSON
 from validation_core.methods.base import Method
 from validation_core.report.numbers import dumps
@@ -130,10 +130,10 @@ def run(
         ValueError: for names or options that there are not, and for a test that this table cannot
             serve, with why.
     """
-    chosen, store = _method_of(method, options), store or Store.usual()
+    chosen, store = resolve_method(method, options), store or Store.usual()
     benchmark = _benchmark(data)
     if benchmark is None:
-        return _on_table(chosen, _table_of(data), seed, store, progress)  # type: ignore[arg-type]
+        return _on_table(chosen, as_table(data), seed, store, progress)  # type: ignore[arg-type]
     design = TrialDesign(trials=1, n=n, k=k, seed=seed)
     sweep = Sweep(
         benchmark=benchmark, methods=(chosen,), gammas=(gamma,), design=design, seed=seed
@@ -143,7 +143,7 @@ def run(
 
 def _benchmark(data: object) -> Benchmark | None:
     if isinstance(data, str):
-        return _benchmark_of(data, {}) if data in BENCHMARKS else None
+        return resolve_benchmark(data, {}) if data in BENCHMARKS else None
     known = isinstance(data, tuple(BENCHMARKS.values()))
     return cast("Benchmark", data) if known else None
 
@@ -154,17 +154,17 @@ def _on_table(
     upload = table.upload
     if reason := obstacle(method, upload):
         raise ValueError(f"{method.label} cannot run on this table. {reason}")
-    tasks.hold(upload)
-    with _watching(progress) as watch:
-        _run_in_turn(tasks.tasks(upload, [method], seed), store, watch)
+    tasks.register_upload(upload)
+    with progress_watch(progress) as watch:
+        run_in_turn(tasks.tasks(upload, [method], seed), store, watch)
     (record,), _ = tasks.records(store, upload, [method], seed)
     return MethodResult(method, record, upload.names, upload.x_names)
 
 
 def _on_trial(method: Method, sweep: Sweep, store: Store, progress: bool | Watch) -> MethodResult:
     task = first_trial(sweep, method, SweepPlace(sweep.gammas[0], 0.0))
-    with _watching(progress) as watch:
-        _run_in_turn([task], store, watch)
+    with progress_watch(progress) as watch:
+        run_in_turn([task], store, watch)
     trial = task.load(store)
     assert trial is not None, "it has just run"
     record = Record(

@@ -19,7 +19,7 @@ from validation_core.tables import AmbiguousOrder, Order, Upload
 from validation_core.tables.reading import File
 from validation_core.types import Benchmark, TwoSamples
 
-__all__ = ["ALIASES", "AmbiguousOrder", "Table", "_table_of", "read"]
+__all__ = ["ALIASES", "AmbiguousOrder", "Table", "as_table", "read"]
 
 _UNNAMED = "table.npz"
 
@@ -188,7 +188,7 @@ def read(
     return Table.of(tables.read(file, order=order, arrays=arrays, circular=circular), path)
 
 
-def _table_of(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
+def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
     """A table from whatever holds one: itself, a file, or arrays by their public names.
 
     Raises:
@@ -234,7 +234,7 @@ def _known(kind: type[Method] | type[Benchmark], options: Mapping[str, object]) 
         )
 
 
-def _method_of(name: str | Method, options: Mapping[str, object]) -> Method:
+def resolve_method(name: str | Method, options: Mapping[str, object]) -> Method:
     """A method by name with its options; one that is asked for by name begins with options that
     suit a table.
 
@@ -250,7 +250,7 @@ def _method_of(name: str | Method, options: Mapping[str, object]) -> Method:
     return replace(usual, **options)
 
 
-def _benchmark_of(name: str | Benchmark, options: Mapping[str, object]) -> Benchmark:
+def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> Benchmark:
     """A benchmark by name with its options.
 
     Raises:
@@ -265,7 +265,7 @@ def _benchmark_of(name: str | Benchmark, options: Mapping[str, object]) -> Bench
     return kind(**options)
 
 
-def _methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
+def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
     """The methods of a diagnosis: those that run unasked, `all`, or these.
 
     Raises:
@@ -277,14 +277,14 @@ def _methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...
         if names == "all":
             return with_further(tuple(further_methods()))
         names = (names,)
-    chosen = tuple(_method_of(name, {}) for name in names)
+    chosen = tuple(resolve_method(name, {}) for name in names)
     labels = [method.label for method in chosen]
     if len(set(labels)) < len(labels):
         raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
     return chosen
 
 
-def questions_of(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
+def resolve_questions(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
     """The questions of a diagnosis in their order: `usual` and `all` of them, `none`, or these.
 
     Raises:
@@ -294,11 +294,11 @@ def questions_of(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
         if names in ("usual", "all"):
             return QUESTIONS
         names = () if names == "none" else (names,)
-    chosen = [_question_of(name) for name in names]
+    chosen = [resolve_question(name) for name in names]
     return tuple(question for question in QUESTIONS if question in chosen)
 
 
-def _question_of(name: str) -> AnyQuestion:
+def resolve_question(name: str) -> AnyQuestion:
     """The question of a name.
 
     Raises:

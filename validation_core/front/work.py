@@ -63,7 +63,7 @@ class Watch(Protocol):
         ...
 
 
-class _Silent:
+class SilentProgress:
     """Says nothing but what a user must know: as warnings."""
 
     every = 0.2
@@ -112,14 +112,14 @@ class _Bar:
 
 
 @contextmanager
-def _watching(progress: bool | Watch) -> Iterator[Watch]:
+def progress_watch(progress: bool | Watch) -> Iterator[Watch]:
     """What is told of the work: a bar where somebody may see it, else nothing."""
     if not isinstance(progress, bool):
         yield progress
         return
     # A kernel's standard error is no terminal, and is looked at all the same.
     if not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
-        yield _Silent()
+        yield SilentProgress()
         return
     bar = _Bar()
     try:
@@ -135,7 +135,7 @@ class _OutOfTime(Exception):
 _LOOK = 0.2  # seconds between two looks at a clock while helpers work
 
 
-class _Shared:
+class SharedQueue:
     """Tasks that this process takes from the front of a queue, and helpers from its back.
 
     Nobody begins what reads a network that is still to come. What a helper cannot do, such as a
@@ -230,7 +230,7 @@ def _unheard(fraction: float, live: Mapping[str, JSON]) -> None:
     """How far a helper is: nobody looks."""
 
 
-def _run_in_turn(
+def run_in_turn(
     queue: Sequence[Task],
     store: Store,
     watch: Watch,
@@ -252,7 +252,7 @@ def _run_in_turn(
     start, total = time.perf_counter(), len(queue)
     known = [task for task in queue if task.done(store)]
     missing = [task for task in queue if task not in known]
-    shared = _Shared(missing, store, helpers)
+    shared = SharedQueue(missing, store, helpers)
     ended, done = known, 0
 
     def heard(fraction: float, live: Mapping[str, JSON]) -> None:

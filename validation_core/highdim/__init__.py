@@ -38,7 +38,7 @@ def rejections(
     return names, {f"power{i}": part for i, part in enumerate(percents)}
 
 
-def _curves(
+def rate_curves(
     methods: Sequence[Method],
     grid: Array,
     rejections: ArrayLike,
@@ -58,7 +58,7 @@ def _curves(
     low, high = statistics.wilson(counts, np.full_like(counts, trials))
     rates = counts / trials
     for i, method in enumerate(methods):
-        color, dash, symbol = live.look(method_style(method.name))
+        color, dash, symbol = live.browser_style(method_style(method.name))
         line = over((rates if lines is None else lines)[i], slider)
         marks += [
             Line(grid, line, color=color, dash=dash, width=1.6),
@@ -79,7 +79,7 @@ def _curves(
 # ---- Where in an image a score looks: a patch is slid over it, and the score is told again ----
 
 
-def _patched(
+def occlusion_sensitivity(
     score: Score,
     images: NDArray[np.floating],
     instead: NDArray[np.floating],

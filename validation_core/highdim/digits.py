@@ -35,7 +35,14 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.figures.style import NULL, padded
-from validation_core.highdim import BETAS, LEVEL, METHODS, _curves, _patched, rejections
+from validation_core.highdim import (
+    BETAS,
+    LEVEL,
+    METHODS,
+    occlusion_sensitivity,
+    rate_curves,
+    rejections,
+)
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.features import TrainedFeatureClassifier, extract
@@ -124,7 +131,7 @@ class DigitsStudy(Study[_Generated], spec="digits_study"):
         """Draw, score and test, training what the store lacks."""
         models.ready(store, self.benchmark)
         rows = _rows(self, report)
-        x = _every_label()
+        x = one_hot_labels()
         drawn = self.benchmark.states(x, stream(self.seed, "digits", "examples"))
         at_gamma = []
         for g, gamma in enumerate(self.benchmark.gammas):
@@ -137,7 +144,7 @@ class DigitsStudy(Study[_Generated], spec="digits_study"):
         real = self.benchmark.theta(x, 0.0, stream(self.seed, "digits", "examples of p"))
         return _Generated(
             gammas=np.array(self.benchmark.gammas, float),
-            real=_pixels(real).reshape(ROWS, LABELS, SIDE, SIDE),
+            real=to_pixels(real).reshape(ROWS, LABELS, SIDE, SIDE),
             trials=self.trials,
             n=self.n,
             **stacked,
@@ -196,10 +203,10 @@ def _at(
     """All that is kept at one gamma, by the field that holds it; `drawn` are the examples of q."""
     p = network.logits(BETAS, rows.p, rows.x_p)
     q = network.logits(BETAS, rows.q[g], rows.x_q)
-    scores = network.at()(drawn, _every_label())
+    scores = network.at()(drawn, one_hot_labels())
     below = np.searchsorted(np.sort(p[0]), scores) / p.shape[1]
     return {
-        "drawn": _pixels(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
+        "drawn": to_pixels(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
         "rank": below.astype(np.float16).reshape(ROWS, LABELS),
         "auc": np.array(statistics.auc(p, q), np.float32),
         "rejections": np.array([_rejected(study, *sides) for sides in zip(p, q, strict=True)]).T,
@@ -223,7 +230,10 @@ def _surest(rows: _Rows, p: Array, q: Array, g: int) -> dict[str, Any]:
     order = np.argsort(scores, kind="stable")
     places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
     digits = np.concatenate([rows.first_p, rows.first_q[g]])[places]
-    return {"surest": _pixels(digits).reshape(2, SUREST, SIDE, SIDE), "surest_q": places >= count}
+    return {
+        "surest": to_pixels(digits).reshape(2, SUREST, SIDE, SIDE),
+        "surest_q": places >= count,
+    }
 
 
 def _hidden(
@@ -233,16 +243,16 @@ def _hidden(
     digits = rows.first_q[g][:_PATCHED].reshape(-1, *study.benchmark.shape)
     black = np.full_like(digits, -1.0)
     score = network.at()
-    changes = _patched(score, digits, black, rows.x_q[: len(digits)], PATCH, STRIDE)
+    changes = occlusion_sensitivity(score, digits, black, rows.x_q[: len(digits)], PATCH, STRIDE)
     return changes.mean(0).astype(np.float16)
 
 
-def _every_label() -> Array:
+def one_hot_labels() -> Array:
     """One-hot labels of ROWS rows of the ten digits: (10 ROWS, 10)."""
     return np.tile(np.eye(LABELS), (ROWS, 1))
 
 
-def _pixels(digits: Array) -> Pixels:
+def to_pixels(digits: Array) -> Pixels:
     """Digits in +-1 as bytes: (n, 196)."""
     return np.rint((np.asarray(digits) + 1) * 127.5).astype(np.uint8)
 
@@ -380,7 +390,7 @@ def _power(study: DigitsStudy, seen: _Generated) -> Panel:
         HLine(LEVEL, dash="6 4", color=NULL),
         VLine(over(seen.gammas, "gamma"), width=1),
     ]
-    lines, legend = _curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
+    lines, legend = rate_curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
     level = (
         "At gamma = 0 q is p: there the rate is the level."
         if study.benchmark.truth_is == "generated"

@@ -36,7 +36,7 @@ from validation_core.figures.marks import (
     sentence,
 )
 from validation_core.figures.style import NULL, P, Q, method_style, padded
-from validation_core.highdim import BETAS, LEVEL, METHODS, _patched, rejections
+from validation_core.highdim import BETAS, LEVEL, METHODS, occlusion_sensitivity, rejections
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.features import (
@@ -391,10 +391,12 @@ def _hidden(
     x: Array,
 ) -> NDArray[np.float16]:
     """Change of the logits where a patch of other images replaces each place: (n, C, C)."""
-    return _patched(network.at(), images, instead, x, PATCH, STRIDE).astype(np.float16)
+    return occlusion_sensitivity(network.at(), images, instead, x, PATCH, STRIDE).astype(
+        np.float16
+    )
 
 
-def _pooled(scored: _Scored) -> tuple[NDArray[np.int64], int]:
+def pool_rejections(scored: _Scored) -> tuple[NDArray[np.int64], int]:
     """Rejections (2, methods, B, G) over all seeds, and how many trials they are of."""
     rejections = scored.rejections.astype(np.int64)
     return rejections.sum(-1), scored.trials * rejections.shape[-1]
@@ -442,7 +444,7 @@ def payload(study: ImagesStudy, scored: _Scored, *, conditional: bool) -> live.P
     )
 
 
-def meanwhile(study: ImagesStudy, pictures: _Pictures) -> live.Payload:
+def examples_payload(study: ImagesStudy, pictures: _Pictures) -> live.Payload:
     """What needs no network: the examples."""
     return live.payload(
         sliders=[_gammas(study, pictures)], panels=[_examples_panel(pictures, None)], columns=1
@@ -463,7 +465,7 @@ def _gammas(study: ImagesStudy, pictures: _Pictures) -> Slider:
 
 
 def _headline(scored: _Scored, c: int) -> Text:
-    hits, trials = _pooled(scored)
+    hits, trials = pool_rejections(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
     rejected, parts = rejections(METHODS, weak, "gamma")
     auc = scored.auc[c].mean(-1)
@@ -663,7 +665,7 @@ def _map(values: Array, title: str, words: str) -> Panel:
 
 def _power(study: ImagesStudy, scored: _Scored, c: int, b: int) -> Panel:
     """Power over gamma at one beta, evenly spaced: the grid is finer where curves climb."""
-    hits, trials = _pooled(scored)
+    hits, trials = pool_rejections(scored)
     gammas = scored.pictures.gammas
     x = np.arange(len(gammas), dtype=float)
     marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL, label="level")]
@@ -673,7 +675,7 @@ def _power(study: ImagesStudy, scored: _Scored, c: int, b: int) -> Panel:
         # The networks share their images: an interval is that of one network's trials.
         own = np.full(count.shape, scored.trials)
         low, high = statistics.wilson(count / trials * own, own)
-        color, dash, symbol = live.look(method_style(method.name))
+        color, dash, symbol = live.browser_style(method_style(method.name))
         marks += [
             Band(x, low, high, color=color, opacity=0.13),
             Line(x, count / trials, color=color, dash=dash),
@@ -704,7 +706,7 @@ def _networks_in_words(seeds: int) -> str:
 
 def numbers(scored: _Scored) -> Sequence[dict[str, str | float | int]]:
     """The counts behind the curves, a row for each."""
-    hits, trials = _pooled(scored)
+    hits, trials = pool_rejections(scored)
     return [
         {
             "Test": method.label,

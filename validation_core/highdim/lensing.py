@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from validation_core import methods, models, sampling, scores, statistics
 from validation_core.benchmarks.lensing import NOISE, SIDE, Lensing
-from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, finer
+from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
 from validation_core.diagnosis import equals
 from validation_core.figures import live, power, style
 from validation_core.figures.marks import (
@@ -151,7 +151,7 @@ class LensingStudy(Study[_LensingView], spec="lensing_view"):
     @property
     def gammas(self) -> tuple[float, ...]:
         """The benchmark's own, and some in between."""
-        return tuple(map(float, finer(self.benchmark.gammas, self.count)))
+        return tuple(map(float, refine_grid(self.benchmark.gammas, self.count)))
 
     @property
     def over(self) -> OverGamma:
@@ -176,14 +176,14 @@ def _seen(
     study: LensingStudy, classifier: TrainedClassifier, localizer: TrainedLocalizer, report: Report
 ) -> _LensingView:
     logit, distance, over = classifier.at(), localizer.at(), study.over
-    source, image = _systems(study)
+    source, image = simulate_systems(study)
     looked: list[dict[str, Array]] = []
     for index, gamma in enumerate(study.gammas):
         score = AtGamma(logit, over, index)
-        drawn = _drawn(study, gamma, image)
+        drawn = draw_q(study, gamma, image)
         looked.append(
             {
-                **_shown(study, gamma, image, drawn),
+                **closed_form_view(study, gamma, image, drawn),
                 "classifier": -_correlations(score, image, drawn),
                 **_areas(study, gamma, score),
                 **_located(study, gamma, index, distance),
@@ -207,7 +207,7 @@ def _pixels(flat: Array) -> Pixels:
     return flat.reshape(*flat.shape[:-1], SIDE, SIDE).astype(np.float16)
 
 
-def _systems(study: LensingStudy) -> tuple[Array, Array]:
+def simulate_systems(study: LensingStudy) -> tuple[Array, Array]:
     """Real galaxies (V, D), from bright to faint, and their images (V, M)."""
     galaxies = study.benchmark.sources()
     order = np.argsort(galaxies.sum(1), kind="stable")
@@ -216,14 +216,16 @@ def _systems(study: LensingStudy) -> tuple[Array, Array]:
     return source, source @ study.benchmark.forward.T + NOISE * noise
 
 
-def _drawn(study: LensingStudy, gamma: float, image: Array) -> Array:
+def draw_q(study: LensingStudy, gamma: float, image: Array) -> Array:
     """Draws of q at each system (V, n, D), on the same random numbers at every gamma."""
     rng = common(study.seed, "lensing", "draws")
     drawn = study.benchmark.q(np.repeat(image, study.draws, axis=0), gamma, rng)
     return drawn.reshape(len(image), study.draws, -1)
 
 
-def _shown(study: LensingStudy, gamma: float, image: Array, drawn: Array) -> dict[str, Array]:
+def closed_form_view(
+    study: LensingStudy, gamma: float, image: Array, drawn: Array
+) -> dict[str, Array]:
     """Pictures of the draws, and what is wrong with q in closed form."""
     p, q = (study.benchmark.moments(image, strength) for strength in (0.0, gamma))
     residual = (image - drawn[:, 0] @ study.benchmark.forward.T) / NOISE
@@ -406,7 +408,7 @@ def _headline(seen: _LensingView) -> Words:
 # ---- Pictures side by side in a panel ----
 
 
-def _light(brightness: NDArray[np.floating]) -> NDArray[np.uint8]:
+def brightness_to_rgb(brightness: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Colours (..., 16, 16, 3) of brightness (..., 16, 16), as a square root of light."""
     share = np.clip((brightness.astype(float) - _DARK) / (_BRIGHT - _DARK), 0, 1) ** 0.7
     steps = np.linspace(0, 1, len(_LIGHT))
@@ -418,7 +420,7 @@ def _photograph(
     brightness: NDArray[np.floating], place: int, name: str, *sliders: str
 ) -> list[Mark]:
     left = place * _APART
-    image = Image((left, left + 1), (0, 1), over(_light(brightness), *sliders))
+    image = Image((left, left + 1), (0, 1), over(brightness_to_rgb(brightness), *sliders))
     return [image, *_framed(place, name)]
 
 
@@ -556,7 +558,7 @@ def rates(
         at: a gamma to mark.
     """
     cells = [cell for one in progress for cell in one.cells]
-    looks = power.looks(cells)
+    looks = power.curve_styles(cells)
     panels = [
         _rates(sweep, one, looks, at if power.along(sweep) == "gamma" else None)
         for sweep, one in zip(sweeps, progress, strict=True)
@@ -565,7 +567,7 @@ def rates(
 
 
 def _rates(
-    sweep: Sweep, progress: Progress, looks: dict[str, power.Look], at: float | None
+    sweep: Sweep, progress: Progress, looks: dict[str, power.CurveStyle], at: float | None
 ) -> Panel:
     axis = power.along(sweep)
     places = np.array(sweep.gammas if axis == "gamma" else sweep.betas)
@@ -588,7 +590,7 @@ def _rates(
             (places[0] - room, places[-1] + room),
             f"{axis}: {what}",
             ticks=places,
-            names=_names(places),
+            names=tick_names(places),
         ),
         y=Axis((-0.03, 1.04), "rejected", percent=True),
         legend=[(label, color, symbol) for label, (color, _, symbol) in looks.items()],
@@ -598,7 +600,7 @@ def _rates(
     )
 
 
-def _names(places: NDArray[np.floating]) -> list[str]:
+def tick_names(places: NDArray[np.floating]) -> list[str]:
     """Names of places on an axis; one that would run into the next has none."""
     near = np.append(np.diff(places) < _CLOSE * np.ptp(places), False)
     return [f"{place:g}" * (not close) for place, close in zip(places, near, strict=True)]
@@ -610,7 +612,7 @@ def answer(progress: Progress) -> str:
         return ""
     reached, blind = [], []
     for curve in power.curves(progress.cells, "gamma"):
-        at = _crossing(curve.x, curve.rate)
+        at = half_power_crossing(curve.x, curve.rate)
         if at is None:
             blind.append(curve.label)
         else:
@@ -623,7 +625,7 @@ def answer(progress: Progress) -> str:
     return "; ".join(part for part in (first, never) if part) + "."
 
 
-def _crossing(x: NDArray[np.floating], rate: NDArray[np.floating]) -> float | None:
+def half_power_crossing(x: NDArray[np.floating], rate: NDArray[np.floating]) -> float | None:
     """The first place at which a broken line reaches one half; None where it never does."""
     above = np.flatnonzero(rate >= 0.5)
     if not len(above):

@@ -38,7 +38,7 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.figures.style import NULL, P, Q, padded
-from validation_core.highdim import LEVEL, _curves, rejections
+from validation_core.highdim import LEVEL, rate_curves, rejections
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.models import Training
@@ -59,8 +59,8 @@ BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
 EDGES: Array = np.linspace(-4, 4, 41)
 """Bins along g'z, and of the score in its own standard deviations."""
 
-_SHOWN, _COUNTED = 600, 20_000  # draws in the picture; behind a histogram
-_LAW_TRIALS = 2000  # of Uniform under the exact law of the scores
+_SHOWN, HISTOGRAM_DRAWS = 600, 20_000  # draws in the picture; behind a histogram
+LAW_TRIALS = 2000  # of Uniform under the exact law of the scores
 _CHUNK = 10  # trials tested at once
 
 
@@ -118,17 +118,17 @@ class SphereStudy(Study[_Sphere], spec="sphere"):
         models.ready(store, self.benchmark)
         gammas, betas = np.array(self.benchmark.gammas), np.array(BETAS)
         rejections = _rejections(self, report)
-        base_p, base_q = _bases(self, _COUNTED)
+        base_p, base_q = base_coordinates(self, HISTOGRAM_DRAWS)
         sides = {"p": base_p, "q": base_q}
-        scores = [_noisy(self, gammas, base, side) for side, base in sides.items()]
-        of_p, of_q = (_counts(each / _sd(gammas, betas)[..., None]) for each in scores)
-        auc = statistics.auc(*(each.reshape(-1, _COUNTED) for each in scores))
+        scores = [noisy_scores(self, gammas, base, side) for side, base in sides.items()]
+        of_p, of_q = (histogram_counts(each / _sd(gammas, betas)[..., None]) for each in scores)
+        auc = statistics.auc(*(each.reshape(-1, HISTOGRAM_DRAWS) for each in scores))
         return _Sphere(
             gammas,
             betas,
-            *_plane(self),
-            _counts(base_p[0]),
-            _counts(base_q),
+            *project_to_principal_components(self),
+            histogram_counts(base_p[0]),
+            histogram_counts(base_q),
             of_p,
             of_q,
             np.asarray(auc, np.float32).reshape(len(gammas), len(betas)),
@@ -138,14 +138,14 @@ class SphereStudy(Study[_Sphere], spec="sphere"):
         )
 
 
-def _distance(gammas: Array, betas: Array) -> Array:
+def standardised_distance(gammas: Array, betas: Array) -> Array:
     """d = gamma^2 / sqrt(gamma^2 + beta^2) between the means of the score, in its sds: (G, B)."""
     return np.asarray(gammas[:, None] ** 2 / _sd(gammas, betas))
 
 
-def _exact_auc(gammas: Array, betas: Array) -> Array:
+def exact_auc(gammas: Array, betas: Array) -> Array:
     """Phi(d / sqrt 2) of the noisy score: (G, B)."""
-    return np.asarray(ndtr(_distance(gammas, betas) / np.sqrt(2)))
+    return np.asarray(ndtr(standardised_distance(gammas, betas) / np.sqrt(2)))
 
 
 def _sd(gammas: Array, betas: Array) -> Array:
@@ -154,7 +154,7 @@ def _sd(gammas: Array, betas: Array) -> Array:
     return np.where(sd > 0, sd, 1.0)
 
 
-def _plane(study: SphereStudy) -> tuple[Array, Array, Array]:
+def project_to_principal_components(study: SphereStudy) -> tuple[Array, Array, Array]:
     """Shares of variance, and draws of p and of q at every gamma on two principal components."""
     benchmark = study.benchmark
     rng = stream(study.seed, "sphere", "components")
@@ -176,7 +176,7 @@ def _along(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
     return np.asarray(benchmark.base(theta, x) @ benchmark.shift)
 
 
-def _bases(study: SphereStudy, n: int) -> tuple[Array, Array]:
+def base_coordinates(study: SphereStudy, n: int) -> tuple[Array, Array]:
     """g'z of n draws of p (1, n) and of q at every gamma (G, n): through the flow and back."""
     benchmark = study.benchmark
     p = sampling.pairs(benchmark, 0.0, n, stream(study.seed, "sphere", "scored p"))
@@ -188,14 +188,14 @@ def _bases(study: SphereStudy, n: int) -> tuple[Array, Array]:
     return _along(benchmark, p.theta, p.x)[None], np.stack(q)
 
 
-def _noisy(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -> Array:
+def noisy_scores(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -> Array:
     """gamma^2 / 2 - gamma g'z + beta N(0, 1) of g'z (1 or G, n): (G, B, n)."""
     noise = stream(study.seed, "sphere", "noise", *names).standard_normal(along.shape[-1])
     ratio = gammas[:, None] ** 2 / 2 - gammas[:, None] * along
     return np.asarray(ratio[:, None] + np.array(BETAS)[:, None] * noise)
 
 
-def _counts(values: Array) -> NDArray[np.int16]:
+def histogram_counts(values: Array) -> NDArray[np.int16]:
     """Of each row (..., n) in the bins; what lies beyond falls into the last."""
     inside = np.clip(values, EDGES[0], EDGES[-1]).reshape(-1, values.shape[-1])
     rows = [np.histogram(row, EDGES)[0] for row in inside]
@@ -214,7 +214,7 @@ def _rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
     calibration = _along(benchmark, pool.theta, pool.x)[None]
     laws = [
         [statistics.PooledLaw(row) for row in at_gamma]
-        for at_gamma in _noisy(study, gammas, calibration, "pool")
+        for at_gamma in noisy_scores(study, gammas, calibration, "pool")
     ]
     out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
     for first in range(0, study.trials, _CHUNK):
@@ -231,14 +231,14 @@ def _rejected(
     benchmark, n = study.benchmark, study.n
     rng = stream(study.seed, "sphere", "trials", chunk.start)
     p = sampling.pairs(benchmark, 0.0, n * len(chunk), rng)
-    of_p = _noisy(study, gammas, _along(benchmark, p.theta, p.x)[None], "p", chunk.start)
+    of_p = noisy_scores(study, gammas, _along(benchmark, p.theta, p.x)[None], "p", chunk.start)
     x = benchmark.x(n * len(chunk), rng)
     draws = [
         benchmark.q(x, gamma, common(study.seed, "sphere", "trial q", chunk.start))
         for gamma in gammas
     ]
     along = np.stack([_along(benchmark, theta, x) for theta in draws])
-    of_q = _noisy(study, gammas, along, "q", chunk.start)
+    of_q = noisy_scores(study, gammas, along, "q", chunk.start)
     out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
     for g in range(len(gammas)):
         for b in range(len(BETAS)):
@@ -254,7 +254,7 @@ def _expected(study: SphereStudy) -> Array:
     C2ST exactly, Multiple by its normal limit (`benchmarks.boundary`: scores of variance 1 whose
     means lie d / 2 on either side of the threshold); Uniform by trials under that law.
     """
-    d = _distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
+    d = standardised_distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
     n, middle = study.n, boundary.MIDPOINT
     powers = [
         (
@@ -272,7 +272,7 @@ def _expected(study: SphereStudy) -> Array:
 def _uniform_power(study: SphereStudy, d: float) -> float:
     """Uniform's, by trials whose scores are normal: counts of calibration scores are binomial."""
     rng = stream(study.seed, "sphere", "law", f"{d:.6g}")
-    scores = rng.standard_normal((_LAW_TRIALS, study.n)) - d / 2
+    scores = rng.standard_normal((LAW_TRIALS, study.n)) - d / 2
     blocks = BlockScores(np.empty(0), scores, statistics.NormalLaw(d / 2))
     pvalue = METHODS[2].test(blocks, rng).pvalue
     return float((pvalue <= LEVEL).mean())
@@ -340,7 +340,7 @@ def _headline(sphere: _Sphere) -> Text:
         beta=_names(sphere.betas, "beta"),
         auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
         exact=over(
-            written(_exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
+            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
         ),
         **parts,
     )
@@ -405,7 +405,7 @@ def _density(counts: ArrayLike) -> Array:
 
 def _scores(sphere: _Sphere) -> Panel:
     """The score with its noise, in its own standard deviations."""
-    half = _distance(sphere.gammas, sphere.betas)[..., None] / 2
+    half = standardised_distance(sphere.gammas, sphere.betas)[..., None] / 2
     marks: list[Mark] = []
     for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
         marks += [
@@ -436,7 +436,7 @@ def _power(study: SphereStudy, sphere: _Sphere, along: str) -> Panel:
     rejections, law = sphere.rejections, sphere.expected
     if along == "beta":  # the axis of the other slider comes first
         rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
-    lines, legend = _curves(METHODS, grid, rejections, sphere.trials, other, law)
+    lines, legend = rate_curves(METHODS, grid, rejections, sphere.trials, other, law)
     words = "gamma" if along == "gamma" else "beta"
     return Panel(
         [*marks, *lines],

@@ -52,16 +52,16 @@ def robust(rows: Array, *, by_sd: bool = True) -> tuple[Float, Float]:
         # Squares of float32 overflow where those of float64 do not.
         sd = rows.std(axis=0, dtype=np.float64).astype(rows.dtype)
         spread = np.where(spread > 0, spread, sd)
-    return middle, positive(spread)
+    return middle, nonzero_scales(spread)
 
 
 def moments(rows: NDArray[_F]) -> tuple[NDArray[_F], NDArray[_F]]:
     """Means (C,) and sds (C,) of columns (..., C)."""
     others = tuple(range(rows.ndim - 1))
-    return rows.mean(axis=others), positive(rows.std(axis=others))
+    return rows.mean(axis=others), nonzero_scales(rows.std(axis=others))
 
 
-def positive(scale: NDArray[_F]) -> NDArray[_F]:
+def nonzero_scales(scale: NDArray[_F]) -> NDArray[_F]:
     """Scales with 1 for a column that does not vary: it has no unit of its own."""
     return np.where(scale > 0, scale, 1.0)
 

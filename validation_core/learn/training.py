@@ -62,7 +62,7 @@ def layer(
     return weight, bias
 
 
-def restart(network: torch.nn.Module, rng: np.random.Generator) -> None:
+def reinitialise(network: torch.nn.Module, rng: np.random.Generator) -> None:
     """Start a module of another library anew by our own generator, as PyTorch's default does."""
     state = network.state_dict()
     for name in [name for name in state if name.endswith("weight")]:
@@ -72,7 +72,7 @@ def restart(network: torch.nn.Module, rng: np.random.Generator) -> None:
             state[each].copy_(torch.from_numpy(values))
 
 
-def silenced(parameters: Parameters) -> Parameters:
+def zero_last_layer(parameters: Parameters) -> Parameters:
     """The same network with its last layer at 0: it adds nothing until it has learnt."""
     last = _depth(parameters) - 1
     zeros = {name: np.zeros_like(parameters[name]) for name in (f"weight{last}", f"bias{last}")}
@@ -139,7 +139,7 @@ def unstack(networks: Parameters) -> list[Parameters]:
     return [{name: array[i].copy() for name, array in networks.items()} for i in range(count)]
 
 
-def between(
+def interpolate_parameters(
     trained: Mapping[str, _Single], initial: Mapping[str, _Single], beta: float
 ) -> Parameters:
     """psi_beta = (1 - beta) psi_trained + beta psi_initial, in single precision."""

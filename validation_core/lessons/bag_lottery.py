@@ -26,7 +26,15 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Beat, Formula, Lesson, Onwards, Pick, Prediction, Stage
+from validation_core.lessons.lesson import (
+    Beat,
+    FollowUp,
+    Formula,
+    Lesson,
+    PictureGuess,
+    Prediction,
+    Stage,
+)
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -46,7 +54,7 @@ PICTURES = ((0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (1.0, 1.0))
 _BIAS, _WIDTH = np.array(BIASES)[:, None, None], np.array(WIDTHS)[:, None]
 
 
-class _Bags(NamedTuple):
+class _BagLotteryResult(NamedTuple):
     """T bags at B biases and W widths of q; each holds the true value and DRAWS draws of q."""
 
     truth: Array
@@ -72,7 +80,7 @@ class _Bags(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _BagLottery(Study[_Bags], spec="lesson_bag_lottery"):
+class BagLottery(Study[_BagLotteryResult], spec="lesson_bag_lottery"):
     """True values and draws of a normal q; all settings of q share their random numbers."""
 
     seed: int = 0
@@ -81,7 +89,7 @@ class _BagLottery(Study[_Bags], spec="lesson_bag_lottery"):
     def label(self) -> str:
         return "Lesson: a bag lottery"
 
-    def compute(self, store: Store, report: Report) -> _Bags:
+    def compute(self, store: Store, report: Report) -> _BagLotteryResult:
         """Given the balls, each is the true one with a chance of p / q there."""
         rng = stream(self.seed, "bags")
         truth, noise = rng.standard_normal(TRIALS), rng.standard_normal((TRIALS, DRAWS))
@@ -93,22 +101,22 @@ class _BagLottery(Study[_Bags], spec="lesson_bag_lottery"):
         weighted = (chances[..., 1:] * below).sum(-1) + xi * chances[..., 0]
         spread = (ranks + xi) / BALLS
         pvalues = [statistics.ks(np.moveaxis(u, 0, -1)).pvalue for u in (spread, weighted)]
-        return _Bags(truth, noise, ranks.astype(np.int8), weighted, np.stack(pvalues))
+        return _BagLotteryResult(truth, noise, ranks.astype(np.int8), weighted, np.stack(pvalues))
 
 
 def _chances(truth: Array, draws: Array) -> Array:
     true = np.broadcast_to(truth[:, None, None, None], (*draws.shape[:-1], 1))
-    return _weights(np.concatenate([true, draws], axis=-1), _BIAS, _WIDTH)
+    return importance_weights(np.concatenate([true, draws], axis=-1), _BIAS, _WIDTH)
 
 
-def _weights(balls: Array, bias: Array, width: Array) -> Array:
+def importance_weights(balls: Array, bias: Array, width: Array) -> Array:
     """p / q at each ball, normalised over the last axis: its chance of being the true one."""
     log = norm.logpdf(balls) - norm.logpdf(balls, bias, width)
     ratio = np.exp(log - log.max(-1, keepdims=True))
     return np.asarray(ratio / ratio.sum(-1, keepdims=True))
 
 
-def _law(bias: float, width: float) -> Array:
+def rank_probabilities(bias: float, width: float) -> Array:
     """Chances (BALLS,) of the truth's rank, where q is normal and p standard normal."""
     k = np.arange(BALLS)
 
@@ -119,9 +127,9 @@ def _law(bias: float, width: float) -> Array:
     return np.asarray(quad_vec(at, -8, 8)[0])
 
 
-def _lesson(seen: _Bags) -> Lesson:
+def build_lesson(seen: _BagLotteryResult) -> Lesson:
     """What is drawn of it."""
-    laws = [_law(*picture) for picture in PICTURES]
+    laws = [rank_probabilities(*picture) for picture in PICTURES]
     right = 1 + int(np.argmin([np.ptp(chances) for chances in laws]))
     counted = over([str(t) for t in range(TRIALS + 1)], "trials")
     bias = over([f"{b:g}" for b in BIASES], "bias")
@@ -136,7 +144,7 @@ def _lesson(seen: _Bags) -> Lesson:
         question="The true value hides among nine draws of q. Where does it rank?",
         minutes=7,
         prediction=Prediction(
-            asked=Pick(slider="guess", panels=[0, 1, 2, 3], right=right),
+            asked=PictureGuess(slider="guess", panels=[0, 1, 2, 3], right=right),
             answer=sentence(
                 "{comment}",
                 comment=over(
@@ -285,7 +293,7 @@ def _lesson(seen: _Bags) -> Lesson:
             _weighted(seen),
         ],
         papers=(SBC.paper,),
-        onwards=Onwards(page="diagnose/page.py", label="Ranks of my own table"),
+        onwards=FollowUp(page="diagnose/page.py", label="Ranks of my own table"),
     )
 
 
@@ -302,12 +310,12 @@ def _picture(chances: Array, number: int) -> Panel:
     )
 
 
-def _limits(seen: _Bags) -> tuple[float, float]:
+def _limits(seen: _BagLotteryResult) -> tuple[float, float]:
     reach = float(np.ceil(np.quantile(np.abs(seen.draws), 0.999)))
     return -reach, reach
 
 
-def _bag(seen: _Bags, last: NDArray[np.int64], draws: Number) -> Panel:
+def _bag(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) -> Panel:
     return Panel(
         [
             Points(draws, np.zeros(DRAWS), color=style.Q, size=13, opacity=0.8),
@@ -330,7 +338,7 @@ def _bag(seen: _Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     )
 
 
-def _so_far(cells: NDArray[np.integer[Any]], count: int) -> NDArray[np.int16]:
+def cumulative_counts(cells: NDArray[np.integer[Any]], count: int) -> NDArray[np.int16]:
     """Counts (T + 1, B, W, count) of cells (T, B, W) after so many bags."""
     ones = cells[..., None] == np.arange(count)
     return np.concatenate([np.zeros((1, *ones.shape[1:])), np.cumsum(ones, axis=0)]).astype(
@@ -349,8 +357,8 @@ def _banded() -> tuple[Band, HLine]:
 _AFTER = range(1, TRIALS + 1)
 
 
-def _ranks(seen: _Bags) -> Panel:
-    counts = _so_far(seen.ranks, BALLS)
+def _ranks(seen: _BagLotteryResult) -> Panel:
+    counts = cumulative_counts(seen.ranks, BALLS)
     band, level = _banded()
     return Panel(
         [band, Bars(_EDGES, over(counts, "trials", "bias", "width"), color=style.Q), level],
@@ -363,7 +371,7 @@ def _ranks(seen: _Bags) -> Panel:
     )
 
 
-def _tickets(seen: _Bags, last: NDArray[np.int64], draws: Number) -> Panel:
+def _tickets(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) -> Panel:
     chances = seen.chances[last]
     floor = np.zeros(DRAWS)
     drawn = over(chances[..., 1:], "trials", "bias", "width", coarse=True)
@@ -390,13 +398,17 @@ def _tickets(seen: _Bags, last: NDArray[np.int64], draws: Number) -> Panel:
     )
 
 
-def _weighted(seen: _Bags) -> Panel:
+def _weighted(seen: _BagLotteryResult) -> Panel:
     cells = np.minimum((BALLS * seen.weighted).astype(int), BALLS - 1)
     band, level = _banded()
     return Panel(
         [
             band,
-            Bars(_EDGES, over(_so_far(cells, BALLS), "trials", "bias", "width"), color=style.P),
+            Bars(
+                _EDGES,
+                over(cumulative_counts(cells, BALLS), "trials", "bias", "width"),
+                color=style.P,
+            ),
             level,
         ],
         title="Weighted ranks",

@@ -31,16 +31,16 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.lessons.lesson import (
-    _PERCENT,
-    _PERCENT_NAMES,
-    Bar,
+    PERCENTAGE_NAMES,
+    PERCENTAGES,
     Beat,
+    FollowUp,
     Formula,
     Lesson,
-    Onwards,
+    NumberGuess,
     Prediction,
     Stage,
-    _percent_guess,
+    percentage_guess_slider,
 )
 from validation_core.methods import SBC, TARP
 from validation_core.rng import common, stream
@@ -71,7 +71,7 @@ _N = 50  # where the prediction is asked
 _TOP = 0.42  # of the histograms
 
 
-class _Ranked(NamedTuple):
+class _RankTestResult(NamedTuple):
     """A ranking test on all batches, M mixes, A alphas, N sizes; with leading axes, many tests."""
 
     hits: Array
@@ -84,16 +84,16 @@ class _Ranked(NamedTuple):
     """(M, A) Kolmogorov distance of the ranks of all batches from uniform ones."""
 
 
-class _Blind(NamedTuple):
+class _BlindPriorResult(NamedTuple):
     """What the tests say of a q that is more or less blind."""
 
     p: Array
     """(_SHOWN, 2) x and theta of true values."""
     q: Array
     """(A, _SHOWN, 2) of q's draws, one at each x."""
-    ranked: _Ranked
+    ranked: _RankTestResult
     """(3, ...): SBC, TARP, TARP with references that follow x."""
-    colt: _Ranked
+    colt: _RankTestResult
     """(FOLLOWS, ...)."""
     c2st_hits: Array
     """(A, N)."""
@@ -102,7 +102,7 @@ class _Blind(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _BlindPrior(Study[_Blind], spec="lesson_blind_prior"):
+class BlindPrior(Study[_BlindPriorResult], spec="lesson_blind_prior"):
     """Batches of simulations; the draws at all alphas share their random numbers."""
 
     seed: int = 7
@@ -111,14 +111,16 @@ class _BlindPrior(Study[_Blind], spec="lesson_blind_prior"):
     def label(self) -> str:
         return "Lesson: what SBC and TARP cannot see"
 
-    def compute(self, store: Store, report: Report) -> _Blind:
+    def compute(self, store: Store, report: Report) -> _BlindPriorResult:
         """A smaller batch is the first rows of a larger one; batches share no x."""
-        draws = _BlindDraws.of(self.seed)
-        pairs = sampling.pairs(_benchmark(), 1.0, _LEARNT, stream(self.seed, "references"))
+        draws = BlindDraws.of(self.seed)
+        pairs = sampling.pairs(
+            blind_prior_benchmark(), 1.0, _LEARNT, stream(self.seed, "references")
+        )
         references = [
             tarp.recipe(_LEARNT, K).learn_all([pairs], [self.seed])[0].at() for tarp in _TARPS
         ]
-        ranked: list[list[_Ranked]] = []
+        ranked: list[list[_RankTestResult]] = []
         for mix in range(len(MIXES)):
             for alpha in ALPHAS:
                 table = draws.table(alpha, mix)
@@ -127,32 +129,32 @@ class _BlindPrior(Study[_Blind], spec="lesson_blind_prior"):
                     sides.append((scores.truth[0], scores.draws[0]))
                 sides += [_distances(table, follow) for follow in FOLLOWS]
                 # The same numbers break ties in every test.
-                ranked.append([_look(*side, stream(self.seed, "ties")) for side in sides])
+                ranked.append([_rank_test(*side, stream(self.seed, "ties")) for side in sides])
                 report(len(ranked) / (len(MIXES) * len(ALPHAS) + 1), {})
         fields = [
             np.stack([[one[field] for one in row] for row in ranked], axis=1)
-            for field in range(len(_Ranked._fields))
+            for field in range(len(_RankTestResult._fields))
         ]
         looks = [f.reshape(f.shape[0], len(MIXES), len(ALPHAS), *f.shape[2:]) for f in fields]
         hits, pvalues = _c2st(self.seed)
         shown = [draws.table(alpha, 0) for alpha in ALPHAS]
-        return _Blind(
+        return _BlindPriorResult(
             np.c_[draws.p.x, draws.p.theta][:_SHOWN],
             np.stack([np.c_[t.x[:_SHOWN], t.q[:_SHOWN, 0]] for t in shown]),
-            _Ranked(*(look[:3] for look in looks)),
-            _Ranked(*(look[3:] for look in looks)),
+            _RankTestResult(*(look[:3] for look in looks)),
+            _RankTestResult(*(look[3:] for look in looks)),
             hits,
             pvalues,
         )
 
 
-def _benchmark() -> Gaussian:
+def blind_prior_benchmark() -> Gaussian:
     """The blind prior, theta against x."""
     return Gaussian(perturbation="blind_prior", dim_x=1, dim_theta=1)
 
 
 @dataclass(frozen=True, eq=False)
-class _BlindDraws:
+class BlindDraws:
     """True pairs, and at each x draws of the posterior and of the prior, between which u says."""
 
     p: Joint
@@ -164,9 +166,9 @@ class _BlindDraws:
     """(n, K)."""
 
     @classmethod
-    def of(cls, seed: int) -> _BlindDraws:
+    def of(cls, seed: int) -> BlindDraws:
         """Of all batches, one after another."""
-        own, n = _benchmark(), TRIALS * SIZES[-1]
+        own, n = blind_prior_benchmark(), TRIALS * SIZES[-1]
         p = sampling.pairs(own, 1.0, n, common(seed, "p"))
         x = np.repeat(p.x, K, axis=0)
         seeing = own.theta(x, 1.0, common(seed, "seeing")).reshape(n, K, 1)
@@ -180,23 +182,23 @@ class _BlindDraws:
         return PosteriorTable(self.p.theta, self.p.x, q)
 
 
-def _centre(x: Array, follow: float) -> Array:
+def interpolated_mean(x: Array, follow: float) -> Array:
     """From E[theta] to E[theta | x]: (n, 1) of x (n, 1)."""
-    own = _benchmark()
+    own = blind_prior_benchmark()
     prior = own.mean(np.ones((1, 1)))  # x has mean 1, and E[theta | x] is linear in x
     return np.asarray(prior + follow * (own.mean(x) - prior))
 
 
 def _distances(table: PosteriorTable, follow: float) -> tuple[Array, Array]:
-    middle = _centre(table.x, follow)
+    middle = interpolated_mean(table.x, follow)
     return np.abs(table.theta - middle)[:, 0], np.abs(table.q[..., 0] - middle)
 
 
-def _look(truth: Array, draws: Array, rng: np.random.Generator) -> _Ranked:
+def _rank_test(truth: Array, draws: Array, rng: np.random.Generator) -> _RankTestResult:
     u = statistics.conformal_ranks(truth, draws, rng).reshape(TRIALS, SIZES[-1])
     first = [u[:, :n] for n in SIZES]
     pvalues = np.stack([SBC().of_ranks(part[:, None]).pvalue for part in first])
-    return _Ranked(
+    return _RankTestResult(
         (pvalues <= ALPHA).sum(-1),
         np.array([[np.histogram(row, _BINS)[0] for row in part[:SAMPLES]] for part in first]),
         pvalues[:, :SAMPLES],
@@ -206,7 +208,7 @@ def _look(truth: Array, draws: Array, rng: np.random.Generator) -> _Ranked:
 
 def _c2st(seed: int) -> tuple[Array, Array]:
     """Batches rejected (A, N), and p-values (A, N, SAMPLES); here a batch is n + n points."""
-    own, n = _benchmark(), TRIALS * SIZES[-1]
+    own, n = blind_prior_benchmark(), TRIALS * SIZES[-1]
     drawn = sampling.blocks(own, 1.0, n, n, common(seed, "c2st"))
     seeing = own.theta(drawn.q.x, 1.0, common(seed, "c2st seeing"))
     u = stream(seed, "c2st u").random(n)
@@ -226,7 +228,7 @@ def _c2st(seed: int) -> tuple[Array, Array]:
     return (pvalues <= ALPHA).sum(-1), pvalues[..., :SAMPLES]
 
 
-def _rates(seen: _Blind) -> NDArray[np.float64]:
+def rejection_rates(seen: _BlindPriorResult) -> NDArray[np.float64]:
     """Shares of batches rejected, (tests, FOLLOWS, M, A, N): TESTS in their order."""
     follows, mixes = len(FOLLOWS), len(MIXES)
     shape = (follows, mixes, len(ALPHAS), len(SIZES))
@@ -238,9 +240,9 @@ def _rates(seen: _Blind) -> NDArray[np.float64]:
     return np.stack(parts) / TRIALS
 
 
-def _lesson(seen: _Blind) -> Lesson:
+def build_lesson(seen: _BlindPriorResult) -> Lesson:
     """What is drawn of it."""
-    share = _rates(seen)
+    share = rejection_rates(seen)
     truth = 100 * share[:, -1, 0, -1, SIZES.index(_N)]
     asked = {"sbc": 0, "tarp": 1, "colt": 3, "c2st": 4}
     ways = ("follow", "mix", "alpha", "n")
@@ -261,7 +263,9 @@ def _lesson(seen: _Blind) -> Lesson:
         minutes=7,
         prediction=Prediction(
             asked=[
-                Bar(slider=f"guess_{name}", label=f"{label} rejects", truth=float(truth[i]))
+                NumberGuess(
+                    slider=f"guess_{name}", label=f"{label} rejects", truth=float(truth[i])
+                )
                 for (name, i), label in zip(
                     asked.items(),
                     ("SBC", "TARP, random references", "CoLT, centre E[θ | x]", "C2ST"),
@@ -272,10 +276,10 @@ def _lesson(seen: _Blind) -> Lesson:
                 f"SBC rejects {truth[0]:.0f}% of {TRIALS} batches (you said {{sbc}}), TARP "
                 f"{truth[1]:.0f}% ({{tarp}}), CoLT {truth[3]:.0f}% ({{colt}}), C2ST "
                 f"{truth[4]:.0f}% ({{c2st}}). {{comment}}",
-                **{name: over(_PERCENT_NAMES, f"guess_{name}") for name in asked},
+                **{name: over(PERCENTAGE_NAMES, f"guess_{name}") for name in asked},
                 comment=over(
                     np.where(
-                        np.abs(_PERCENT - truth[0]) > 10,
+                        np.abs(PERCENTAGES - truth[0]) > 10,
                         "To SBC the prior is a correct posterior: 5% is its false-alarm rate.",
                         "Right: to SBC the prior is a correct posterior.",
                     ),
@@ -394,7 +398,7 @@ def _lesson(seen: _Blind) -> Lesson:
             ),
         ],
         sliders=[
-            *(_percent_guess(f"guess_{name}") for name in asked),
+            *(percentage_guess_slider(f"guess_{name}") for name in asked),
             Slider(
                 "alpha",
                 ALPHAS,
@@ -425,14 +429,14 @@ def _lesson(seen: _Blind) -> Lesson:
         ],
         panels=[_histograms(seen), _cloud(seen), _power(share)],
         papers=(Gaussian.paper, SBC.paper, TARP.paper),
-        onwards=Onwards(page="diagnose/page.py", label="Ask it of my own table"),
+        onwards=FollowUp(page="diagnose/page.py", label="Ask it of my own table"),
     )
 
 
 _COLORS = tuple(style.method_style(name).color for name in ("sbc", "tarp", "tarp", "colt", "c2st"))
 
 
-def _histograms(seen: _Blind) -> Panel:
+def _histograms(seen: _BlindPriorResult) -> Panel:
     """Ranks of one batch by the four ranking tests, side by side, with their p-values."""
     sizes = np.array(SIZES)
     width = len(_BINS) - 1
@@ -464,9 +468,9 @@ def _histograms(seen: _Blind) -> Panel:
     )
 
 
-def _cloud(seen: _Blind) -> Panel:
+def _cloud(seen: _BlindPriorResult) -> Panel:
     at = np.array([-2.2, 4.2])
-    lines = np.stack([_centre(at[:, None], f)[:, 0] for f in FOLLOWS])
+    lines = np.stack([interpolated_mean(at[:, None], f)[:, 0] for f in FOLLOWS])
     return Panel(
         [
             Points(

@@ -23,7 +23,15 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.lessons.lesson import (
+    Beat,
+    FollowUp,
+    Formula,
+    Lesson,
+    NumberGuess,
+    Prediction,
+    Stage,
+)
 from validation_core.methods import C2ST, SBC, Uniform
 from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
@@ -54,7 +62,7 @@ class _RejectionCounts(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
+class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
     """Each trial draws the largest budget once; a smaller one is the first part of it."""
 
     seed: int = 0
@@ -68,11 +76,11 @@ class _CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_s
         rejected = np.empty((len(TESTS), len(GAMMAS), len(BUDGETS), TRIALS), dtype=bool)
         for g, gamma in enumerate(GAMMAS):
             for t in range(TRIALS):
-                ranks = [_sbc_ranks(gamma, k, self.seed, t) for k in _SBC]
+                ranks = [sbc_ranks(gamma, k, self.seed, t) for k in _SBC]
                 p, q = _sides(gamma, BUDGETS[-1], self.seed, t)
                 conformal = [_conformal(p, q, m, self.seed, t) for m in _UNIFORM]
                 for i, budget in enumerate(BUDGETS):
-                    n = _rows_tested(budget)
+                    n = rows_tested(budget)
                     pvalues = [
                         *(_ks(u[: n[test]]) for test, u in enumerate(ranks)),
                         statistics.c2st(p[: n[2]], q[: n[2]]).pvalue,
@@ -82,7 +90,7 @@ class _CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_s
         return _RejectionCounts(rejected)
 
 
-def _rows_tested(budget: int) -> tuple[int, ...]:
+def rows_tested(budget: int) -> tuple[int, ...]:
     """Rows that each test has for its statistic from so many simulations.
 
     SBC ranks every true value; C2ST compares one half with q's draws at the x of the other;
@@ -91,7 +99,7 @@ def _rows_tested(budget: int) -> tuple[int, ...]:
     return (*(budget for _ in _SBC), budget // 2, *(budget // (m + 1) for m in _UNIFORM))
 
 
-def _sbc_ranks(gamma: float, k: int, seed: int, trial: int) -> Array:
+def sbc_ranks(gamma: float, k: int, seed: int, trial: int) -> Array:
     """Randomised ranks (n,) of true values among k draws of q at each x."""
     rng = common(seed, "sbc", k, trial)
     drawn = sampling.table(Boundary(), gamma, BUDGETS[-1], k, rng)
@@ -118,7 +126,7 @@ def _ks(u: Array) -> float:
     return float(statistics.ks(u).pvalue) if len(u) > 1 else 1.0
 
 
-def _needed(rate: Array) -> Array:
+def simulations_needed(rate: Array) -> Array:
     """Simulations (...) from which the power (..., N) stays at POWER; NaN where none does.
 
     Between two budgets the power is taken as straight over their logarithm.
@@ -133,12 +141,12 @@ def _needed(rate: Array) -> Array:
     return np.where(enough.any(-1), n, np.nan)
 
 
-def _lesson(seen: _RejectionCounts) -> Lesson:
+def build_lesson(seen: _RejectionCounts) -> Lesson:
     """What is drawn of it."""
     rejected = seen.rejected.astype(bool)
     hits = rejected.sum(-1)  # (tests, G, N)
     rate = hits / TRIALS
-    enough = _needed(rate)
+    enough = simulations_needed(rate)
     asked = GAMMAS.index(0.2)
     truth = float(enough[0, asked])
     said = np.arange(10, 1001, 10)
@@ -149,7 +157,7 @@ def _lesson(seen: _RejectionCounts) -> Lesson:
     test = over(TESTS, "test")
     spent = over([f"{n:,}" for n in BUDGETS], "n")
     grade, score = _graded(rate, enough)
-    rows = over(np.array([[f"{n:,}" for n in _rows_tested(b)] for b in BUDGETS]).T, "test", "n")
+    rows = over(np.array([[f"{n:,}" for n in rows_tested(b)] for b in BUDGETS]).T, "test", "n")
     return Lesson(
         name="could-you-have-seen-it",
         title="9. Could you have seen it?",
@@ -157,7 +165,7 @@ def _lesson(seen: _RejectionCounts) -> Lesson:
         minutes=7,
         prediction=Prediction(
             asked=[
-                Bar(
+                NumberGuess(
                     slider="guess",
                     label=f"Simulations to find a bias of 0.2 sd with {POWER:.0%} power",
                     truth=truth,
@@ -327,7 +335,7 @@ def _lesson(seen: _RejectionCounts) -> Lesson:
         ],
         panels=[_dots(rejected), _curves(rate, hits), _spent(score)],
         papers=(SBC.paper, C2ST.paper, Uniform.paper),
-        onwards=Onwards(
+        onwards=FollowUp(
             page="diagnose/page.py", label="What would be found with 80% power in my table?"
         ),
     )

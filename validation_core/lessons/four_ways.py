@@ -30,15 +30,15 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.lessons.lesson import (
-    _PERCENT_NAMES,
-    Bar,
+    PERCENTAGE_NAMES,
     Beat,
+    FollowUp,
     Formula,
     Lesson,
-    Onwards,
+    NumberGuess,
     Prediction,
     Stage,
-    _percent_guess,
+    percentage_guess_slider,
 )
 from validation_core.methods import C2ST
 from validation_core.rng import stream
@@ -50,7 +50,7 @@ from validation_core.types import Array
 
 TRIALS = 1000
 ALPHA = 0.05
-SEEN = (*range(20), *range(20, TRIALS + 1, 20))
+TRIALS_SHOWN = (*range(20), *range(20, TRIALS + 1, 20))
 """Trials after which the counts are looked at."""
 KS = (20, 50, 100, 200, 500)
 """q's draws at each of _SIMULATIONS simulations."""
@@ -67,7 +67,7 @@ _BINS = np.linspace(0, 1, 21)
 _SIGMAS = np.round(np.arange(0.2, 2.01, 0.05), 2)
 
 
-class _FourWays(NamedTuple):
+class _FourWaysResult(NamedTuple):
     """A correct q, tested the wrong way and the right one on the same draws."""
 
     pvalues: Array
@@ -77,7 +77,7 @@ class _FourWays(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _FourWaysStudy(Study[_FourWays], spec="lesson_four_ways"):
+class FourWaysStudy(Study[_FourWaysResult], spec="lesson_four_ways"):
     """Two-dimensional normals, nothing trained but the neighbours of the third way."""
 
     seed: int = 0
@@ -86,7 +86,7 @@ class _FourWaysStudy(Study[_FourWays], spec="lesson_four_ways"):
     def label(self) -> str:
         return "Lesson: four ways to fool yourself"
 
-    def compute(self, store: Store, report: Report) -> _FourWays:
+    def compute(self, store: Store, report: Report) -> _FourWaysResult:
         """Every way draws from a stream of its own."""
         ranks = _ranks(stream(self.seed, "ranks"))
         report(0.1, {})
@@ -96,7 +96,7 @@ class _FourWaysStudy(Study[_FourWays], spec="lesson_four_ways"):
         report(0.4, {})
         folds, of_folds = _folds(stream(self.seed, "folds"))
         pvalues = np.stack([ranks, same_x, folds, calibration])
-        return _FourWays(pvalues.astype(np.float32), np.stack([of_x, of_folds]))
+        return _FourWaysResult(pvalues.astype(np.float32), np.stack([of_x, of_folds]))
 
 
 def _ranks(rng: np.random.Generator) -> Array:
@@ -257,16 +257,16 @@ WAYS = (
 _GUESSES = tuple(f"guess_{way.slider}" for way in WAYS)
 
 
-def _rejected(seen: _FourWays) -> Array:
+def cumulative_rejections(seen: _FourWaysResult) -> Array:
     """(4, 2, 5, V) rejections at the 5% level after each number of trials in `SEEN`."""
     so_far = np.cumsum(seen.pvalues <= ALPHA, axis=-1)
     zero = np.zeros((*so_far.shape[:-1], 1), so_far.dtype)
-    return np.asarray(np.concatenate([zero, so_far], axis=-1)[..., list(SEEN)])
+    return np.asarray(np.concatenate([zero, so_far], axis=-1)[..., list(TRIALS_SHOWN)])
 
 
-def _lesson(seen: _FourWays) -> Lesson:
+def build_lesson(seen: _FourWaysResult) -> Lesson:
     """What is drawn of it."""
-    counts = _rejected(seen)
+    counts = cumulative_rejections(seen)
     sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
     story = [Beat(at={"trials": 0}, seconds=0.5), Beat(at={"trials": TRIALS}, seconds=3.5)]
     return Lesson(
@@ -276,7 +276,9 @@ def _lesson(seen: _FourWays) -> Lesson:
         minutes=8,
         prediction=Prediction(
             asked=[
-                Bar(slider=name, label=f"{way.title} ({_setting(way, way.start)})", truth=size)
+                NumberGuess(
+                    slider=name, label=f"{way.title} ({_setting(way, way.start)})", truth=size
+                )
                 for name, way, size in zip(_GUESSES, WAYS, sizes, strict=True)
             ],
             answer=sentence(
@@ -285,7 +287,7 @@ def _lesson(seen: _FourWays) -> Lesson:
                 + f"; measured on {TRIALS} trials: "
                 + ", ".join(f"{size:.1f}%" for size in sizes)
                 + ". Each would be 5% if the test were valid.",
-                **{name: over(_PERCENT_NAMES, name) for name in _GUESSES},
+                **{name: over(PERCENTAGE_NAMES, name) for name in _GUESSES},
             ),
         ),
         stages=[
@@ -304,7 +306,7 @@ def _lesson(seen: _FourWays) -> Lesson:
                     "After {trials} trials, done wrong and right on the same draws: "
                     + "; ".join(f"{way.title} {{{way.slider}}}" for way in WAYS)
                     + ". Each should be 5%.",
-                    trials=over([str(t) for t in SEEN], "trials"),
+                    trials=over([str(t) for t in TRIALS_SHOWN], "trials"),
                     **{
                         way.slider: over(_both(counts[w, :, way.at]), "trials")
                         for w, way in enumerate(WAYS)
@@ -349,7 +351,7 @@ def _lesson(seen: _FourWays) -> Lesson:
                     r" = \text{@size}",
                     values={
                         "sigma": over([f"{v:.2f}" for v in _SIGMAS], "sigma"),
-                        "size": over(written(_size(_SIGMAS), "{:.1%}".format), "sigma"),
+                        "size": over(written(actual_size(_SIGMAS), "{:.1%}".format), "sigma"),
                     },
                     source="normal limit of C2ST: Lopez-Paz, Oquab (2017), Section 3; of "
                     "Multiple: Bansal, Chen, Scott (2025), Section 4",
@@ -367,9 +369,14 @@ def _lesson(seen: _FourWays) -> Lesson:
             ),
         ],
         sliders=[
-            *(_percent_guess(name, start=5) for name in _GUESSES),
+            *(percentage_guess_slider(name, start=5) for name in _GUESSES),
             Slider(
-                "trials", SEEN, label="Trials", names=[str(t) for t in SEEN], play=True, rate=10
+                "trials",
+                TRIALS_SHOWN,
+                label="Trials",
+                names=[str(t) for t in TRIALS_SHOWN],
+                play=True,
+                rate=10,
             ),
             *(
                 Slider(
@@ -402,11 +409,11 @@ def _lesson(seen: _FourWays) -> Lesson:
             _spreads(seen, counts),
         ],
         papers=(C2ST.paper,),
-        onwards=Onwards(page="diagnose/page.py", label="Valid tests of my own table"),
+        onwards=FollowUp(page="diagnose/page.py", label="Valid tests of my own table"),
     )
 
 
-def _size(sigma: Array) -> Array:
+def actual_size(sigma: Array) -> Array:
     """Chance that a normal of this sd passes the one-sided 5% cut-off of a standard one."""
     return np.asarray(ndtr(-ndtri(1 - ALPHA) / sigma))
 
@@ -420,13 +427,15 @@ def _both(counts: Array) -> list[str]:
     """Shares (2, V) rejected by the wrong test and by the right one."""
     return [
         f"{wrong / t:.1%} and {right / t:.1%}" if t else "no trial yet"
-        for wrong, right, t in zip(*counts, SEEN, strict=True)
+        for wrong, right, t in zip(*counts, TRIALS_SHOWN, strict=True)
     ]
 
 
 def _sizes(counts: Array) -> list[list[str]]:
     """Sizes with their 95% intervals: (5, V)."""
-    return [[_written(int(c), t) for c, t in zip(row, SEEN, strict=True)] for row in counts]
+    return [
+        [_written(int(c), t) for c, t in zip(row, TRIALS_SHOWN, strict=True)] for row in counts
+    ]
 
 
 def _written(count: int, trials: int) -> str:
@@ -438,7 +447,7 @@ def _written(count: int, trials: int) -> str:
 
 def _intervals(counts: Array) -> tuple[Array, Array, Array]:
     """Rate, low and high of counts (..., V); nothing before the first trial."""
-    trials = np.array(SEEN)
+    trials = np.array(TRIALS_SHOWN)
     low, high = statistics.wilson(counts, np.maximum(trials, 1))
     none = np.where(trials > 0, 0.0, np.nan)
     return counts / np.maximum(trials, 1) + none, low + none, high + none
@@ -481,7 +490,7 @@ def _pvalues(pvalues: Array, way: _Way) -> Panel:
     ones = places[..., None] == np.arange(len(_BINS) - 1)
     so_far = np.cumsum(ones, axis=2, dtype=np.int16)
     zero = np.zeros_like(so_far[:, :, :1])
-    counts = np.concatenate([zero, so_far], axis=2)[:, :, list(SEEN)]  # (2, 5, V, bins)
+    counts = np.concatenate([zero, so_far], axis=2)[:, :, list(TRIALS_SHOWN)]  # (2, 5, V, bins)
     fair = TRIALS / (len(_BINS) - 1)
     top = min(6 * fair, 1.05 * float(counts.max()))
     middle = (_BINS[1:] + _BINS[:-1]) / 2
@@ -495,7 +504,7 @@ def _pvalues(pvalues: Array, way: _Way) -> Panel:
             Points(middle, over(counts[1], way.slider, "trials"), color=style.P, size=5),
             Line(
                 [0, 1],
-                over(np.repeat(np.array(SEEN)[:, None] / len(middle), 2, 1), "trials"),
+                over(np.repeat(np.array(TRIALS_SHOWN)[:, None] / len(middle), 2, 1), "trials"),
                 color=style.NULL,
                 dash="4 3",
                 width=1.5,
@@ -550,7 +559,7 @@ def _curves() -> Panel:
     )
 
 
-def _spreads(seen: _FourWays, counts: Array) -> Panel:
+def _spreads(seen: _FourWaysResult, counts: Array) -> Panel:
     points = [
         Points(spread, counts[w, 0, :, -1] / TRIALS, color=color, symbol=symbol, size=8)
         for w, spread, color, symbol in zip(
@@ -560,7 +569,7 @@ def _spreads(seen: _FourWays, counts: Array) -> Panel:
     return Panel(
         [
             HLine(ALPHA, label="5%"),
-            Line(_SIGMAS, _size(_SIGMAS), color=style.NULL),
+            Line(_SIGMAS, actual_size(_SIGMAS), color=style.NULL),
             *points,
             VLine(over(_SIGMAS, "sigma"), color=style.OBSERVED),
         ],

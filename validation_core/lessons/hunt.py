@@ -28,15 +28,15 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.lessons.lesson import (
-    _PERCENT_NAMES,
-    Bar,
+    PERCENTAGE_NAMES,
     Beat,
+    FollowUp,
     Formula,
     Lesson,
-    Onwards,
+    NumberGuess,
     Prediction,
     Stage,
-    _percent_guess,
+    percentage_guess_slider,
 )
 from validation_core.methods import CoLT
 from validation_core.rng import stream
@@ -56,10 +56,10 @@ CENTRES = np.stack(np.meshgrid(*2 * [np.linspace(-2.1, 2.1, SIDE)]), axis=-1).re
 """(SIDE**2, 2) where the ball may be put by hand, in q's standard deviations."""
 _PILOT, _SHOWN, _FIRST, _H = 4000, 400, 0.15, 0.2
 _CIRCLE = np.linspace(0, 2 * np.pi, 37)
-_WIDE = 3.2
+AXIS_LIMIT = 3.2
 
 
-class _Hunted(NamedTuple):
+class _HuntResult(NamedTuple):
     """P presets, V places of the ball, S steps uphill; theta in q's standard deviations."""
 
     draws: Array
@@ -89,7 +89,7 @@ class _Hunted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Place:
+class BenchmarkAtX:
     """One x of a benchmark, theta in q's standard deviations there."""
 
     benchmark: Benchmark
@@ -99,7 +99,7 @@ class _Place:
     sd: Array
 
     @classmethod
-    def of(cls, preset: str, seed: int) -> _Place:
+    def of(cls, preset: str, seed: int) -> BenchmarkAtX:
         """Mean and sd are from draws of their own, so that a centre depends on no other."""
         bench: Benchmark = Gaussian(perturbation="additional_mode", dim_x=2, dim_theta=2)
         gamma = 0.3 if preset == "additional mode" else 0.0
@@ -121,7 +121,7 @@ class _Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Hunt(Study[_Hunted], spec="lesson_hunt"):
+class Hunt(Study[_HuntResult], spec="lesson_hunt"):
     """Balls at one x, by hand and uphill; and whether the best of them was luck."""
 
     seed: int = 0
@@ -130,66 +130,66 @@ class _Hunt(Study[_Hunted], spec="lesson_hunt"):
     def label(self) -> str:
         return "Lesson: hunt"
 
-    def compute(self, store: Store, report: Report) -> _Hunted:
+    def compute(self, store: Store, report: Report) -> _HuntResult:
         """True values and q's draws of every trial are its own."""
         rows = []
         for i, preset in enumerate(PRESETS):
             rows.append(self._hunted(preset))
             report((i + 1) / len(PRESETS), {})
-        return _Hunted(*(np.stack(column) for column in zip(*rows, strict=True)))
+        return _HuntResult(*(np.stack(column) for column in zip(*rows, strict=True)))
 
-    def _hunted(self, preset: str) -> _Hunted:
-        place = _Place.of(preset, self.seed)
+    def _hunted(self, preset: str) -> _HuntResult:
+        place = BenchmarkAtX.of(preset, self.seed)
         draws = place.draws(K, stream(self.seed, "draws", preset))
         truth = place.truth(N, stream(self.seed, "truth", preset))
         fresh = place.truth(FRESH * N, stream(self.seed, "fresh", preset)).reshape(FRESH, N, 2)
-        path, distance = _climb(truth, draws)
-        radius, path_radius = _radii(CENTRES, draws), _radii(path, draws)
-        return _Hunted(
+        path, distance = climb_objective(truth, draws)
+        radius, path_radius = ball_radii(CENTRES, draws), ball_radii(path, draws)
+        return _HuntResult(
             draws[:_SHOWN],
             truth,
             fresh,
             radius,
-            _held(CENTRES, radius, truth),
-            np.stack([_held(CENTRES, radius, batch) for batch in fresh]),
+            count_inside(CENTRES, radius, truth),
+            np.stack([count_inside(CENTRES, radius, batch) for batch in fresh]),
             path,
             path_radius,
-            _held(path, path_radius, truth),
-            np.stack([_held(path, path_radius, batch) for batch in fresh]),
+            count_inside(path, path_radius, truth),
+            np.stack([count_inside(path, path_radius, batch) for batch in fresh]),
             distance,
             self._rejected(place, preset),
         )
 
-    def _rejected(self, place: _Place, preset: str) -> NDArray[np.int64]:
+    def _rejected(self, place: BenchmarkAtX, preset: str) -> NDArray[np.int64]:
         rejected = np.zeros(2, int)
-        law = _pvalues()
+        law = pvalues_by_count()
         for trial in range(TRIALS):
             rng = stream(self.seed, "trial", preset, trial)
             draws, truth = place.draws(K, rng), place.truth(N, rng)
-            p = law[_held(CENTRES, _radii(CENTRES, draws), truth)]
+            p = law[count_inside(CENTRES, ball_radii(CENTRES, draws), truth)]
             best = CENTRES[[p.argmin()]]
             draws, truth = place.draws(K, rng), place.truth(N, rng)
-            again = law[_held(best, _radii(best, draws), truth)]
+            again = law[count_inside(best, ball_radii(best, draws), truth)]
             rejected += [p.min() <= ALPHA, again[0] <= ALPHA]
         return rejected
 
 
-def _radii(centres: Array, draws: Array) -> Array:
+def ball_radii(centres: Array, draws: Array) -> Array:
     """How far from each centre (V, 2) the INSIDE-th nearest of q's draws (K, 2) is: (V,)."""
-    return np.asarray(np.partition(_apart(centres, draws), INSIDE - 1)[:, INSIDE - 1])
+    return np.asarray(np.partition(_distances(centres, draws), INSIDE - 1)[:, INSIDE - 1])
 
 
-def _held(centres: Array, radius: Array, points: Array) -> NDArray[np.int64]:
+def count_inside(centres: Array, radius: Array, points: Array) -> NDArray[np.int64]:
     """How many points (n, 2) are in each ball: (V,)."""
-    return np.count_nonzero(_apart(centres, points) < radius[:, None], axis=1)
+    return np.count_nonzero(_distances(centres, points) < radius[:, None], axis=1)
 
 
-def _apart(centres: Array, points: Array) -> Array:
+def _distances(centres: Array, points: Array) -> Array:
     across, up = (centres[:, None, i] - points[:, i] for i in range(2))
     return np.hypot(across, up)
 
 
-def _pvalues() -> Array:
+def pvalues_by_count() -> Array:
     """Two-sided p-value of 0, ..., N true values in a ball that was chosen beforehand: (N + 1,).
 
     If q = p, true values and draws are alike. The share inside the INSIDE-th of K draws has a
@@ -200,7 +200,7 @@ def _pvalues() -> Array:
     return np.minimum(1.0, 2 * np.minimum(law.cdf(count), law.sf(count - 1)))
 
 
-def _climb(truth: Array, draws: Array) -> tuple[Array, Array]:
+def climb_objective(truth: Array, draws: Array) -> tuple[Array, Array]:
     """Centres (STEPS + 1, 2) that go uphill from q's mean, and how high each is (STEPS + 1,).
 
     CoLT's objective at one x: W2 squared between uniform and the true values' ranks by distance.
@@ -212,21 +212,21 @@ def _climb(truth: Array, draws: Array) -> tuple[Array, Array]:
         height = _heights(moves, truth, draws)
         slope = height[::2] - height[1::2]
         path.append(path[-1] + step * slope / max(float(np.hypot(*slope)), 1e-12))
-    centres = np.clip(path, -_WIDE, _WIDE)
+    centres = np.clip(path, -AXIS_LIMIT, AXIS_LIMIT)
     return centres, _heights(centres, truth, draws)
 
 
 def _heights(centres: Array, truth: Array, draws: Array) -> Array:
-    apart = np.sort(_apart(centres, draws), axis=1)
-    true = _apart(centres, truth)
+    apart = np.sort(_distances(centres, draws), axis=1)
+    true = _distances(centres, truth)
     ranks = [np.searchsorted(a, t) / len(draws) for a, t in zip(apart, np.sort(true), strict=True)]
     even = (np.arange(len(truth)) + 0.5) / len(truth)
     return np.asarray(((np.array(ranks) - even) ** 2).mean(-1))
 
 
-def _best(seen: _Hunted) -> NDArray[np.int64]:
+def best_balls(seen: _HuntResult) -> NDArray[np.int64]:
     """Which place has the smallest p-value, for each preset: (P,)."""
-    return np.asarray(_pvalues()[seen.inside].argmin(-1))
+    return np.asarray(pvalues_by_count()[seen.inside].argmin(-1))
 
 
 def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
@@ -234,22 +234,24 @@ def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
     total = np.cumsum(counts, axis=1)
     words = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")
     for f in range(FRESH):
-        words[:, f + 1] = written(total[:, f], partial(_share, n=N * (f + 1)))
+        words[:, f + 1] = written(total[:, f], partial(share_with_interval, n=N * (f + 1)))
     return words
 
 
-def _share(count: float, n: int) -> str:
+def share_with_interval(count: float, n: int) -> str:
     low, high = map(float, statistics.wilson(count, n))
     return f"{count:.0f} of {n} ({low:.0%} to {high:.0%})"
 
 
-def _lesson(seen: _Hunted) -> Lesson:
+def build_lesson(seen: _HuntResult) -> Lesson:
     """What is drawn of it."""
     same, again = 100 * seen.rejected[NOTHING] / TRIALS
-    chosen = _best(seen)
-    law = _pvalues()
+    chosen = best_balls(seen)
+    law = pvalues_by_count()
     preset = over(PRESETS, "preset")
-    inside = over(written(seen.inside, lambda count: _share(count, N)), "preset", "place")
+    inside = over(
+        written(seen.inside, lambda count: share_with_interval(count, N)), "preset", "place"
+    )
     picked = np.take_along_axis(seen.inside, chosen[:, None], 1)[:, 0]
     counts = ", ".join(f"{c} of {N} ({p})" for c, p in zip(picked, PRESETS, strict=True))
     low, high = map(float, statistics.wilson(seen.rejected[NOTHING, 1], TRIALS))
@@ -260,19 +262,21 @@ def _lesson(seen: _Hunted) -> Lesson:
         minutes=8,
         prediction=Prediction(
             asked=[
-                Bar(
+                NumberGuess(
                     slider="guess_same",
                     truth=same,
                     label="q correct: the best ball rejects on the data that chose it",
                 ),
-                Bar(slider="guess_fresh", truth=again, label="the same ball on fresh data"),
+                NumberGuess(
+                    slider="guess_fresh", truth=again, label="the same ball on fresh data"
+                ),
             ],
             answer=sentence(
                 f"You said {{same}} and {{fresh}}. With a correct q the best of {len(CENTRES)} "
                 f"balls rejects in {same:.1f}% of {TRIALS} hunts on the data that chose it, and "
                 f"in {again:.1f}% on fresh data (95% interval {low:.1%} to {high:.1%}).",
-                same=over(_PERCENT_NAMES, "guess_same"),
-                fresh=over(_PERCENT_NAMES, "guess_fresh"),
+                same=over(PERCENTAGE_NAMES, "guess_same"),
+                fresh=over(PERCENTAGE_NAMES, "guess_fresh"),
             ),
         ),
         stages=[
@@ -329,7 +333,9 @@ def _lesson(seen: _Hunted) -> Lesson:
                     preset=preset,
                     steps=over([str(s) for s in range(STEPS + 1)], "steps"),
                     inside=over(
-                        written(seen.path_inside, lambda c: _share(c, N)), "preset", "steps"
+                        written(seen.path_inside, lambda c: share_with_interval(c, N)),
+                        "preset",
+                        "steps",
                     ),
                     fresh=over(_pooled(seen.path_fresh)[:, -1], "preset", "steps"),
                 ),
@@ -376,7 +382,7 @@ def _lesson(seen: _Hunted) -> Lesson:
             ),
         ],
         sliders=[
-            *(_percent_guess(name) for name in ("guess_same", "guess_fresh")),
+            *(percentage_guess_slider(name) for name in ("guess_same", "guess_fresh")),
             Slider(
                 "preset", range(len(PRESETS)), label="What is wrong", names=PRESETS, start=NOTHING
             ),
@@ -400,11 +406,11 @@ def _lesson(seen: _Hunted) -> Lesson:
         ],
         panels=[_hand(seen), _shares(seen), _rates(seen), _climbed(seen)],
         papers=(CoLT.paper,),
-        onwards=Onwards(page="colt/page.py", label="CoLT's ball at every x"),
+        onwards=FollowUp(page="colt/page.py", label="CoLT's ball at every x"),
     )
 
 
-def _cloud(seen: _Hunted) -> list[Points]:
+def _cloud(seen: _HuntResult) -> list[Points]:
     across, up = (over(seen.draws[..., i], "preset", coarse=True) for i in range(2))
     true_x, true_y = (over(seen.truth[..., i], "preset", coarse=True) for i in range(2))
     return [
@@ -422,12 +428,12 @@ _LEGEND = [
 
 def _axes() -> tuple[Axis, Axis]:
     return (
-        Axis((-_WIDE, _WIDE), "theta 1, in q's sd"),
-        Axis((-_WIDE, _WIDE), "theta 2, in q's sd"),
+        Axis((-AXIS_LIMIT, AXIS_LIMIT), "theta 1, in q's sd"),
+        Axis((-AXIS_LIMIT, AXIS_LIMIT), "theta 2, in q's sd"),
     )
 
 
-def _hand(seen: _Hunted) -> Panel:
+def _hand(seen: _HuntResult) -> Panel:
     x, y = _axes()
     edge = [
         CENTRES[:, i, None] + seen.radius[..., None] * turn(_CIRCLE)
@@ -454,7 +460,7 @@ def _hand(seen: _Hunted) -> Panel:
     )
 
 
-def _climbed(seen: _Hunted) -> Panel:
+def _climbed(seen: _HuntResult) -> Panel:
     x, y = _axes()
     edge = [
         seen.path[..., i, None] + seen.path_radius[..., None] * turn(_CIRCLE)
@@ -484,7 +490,7 @@ def _climbed(seen: _Hunted) -> Panel:
     )
 
 
-def _shares(seen: _Hunted) -> Panel:
+def _shares(seen: _HuntResult) -> Panel:
     """Seen, then each fresh batch that is drawn."""
     fresh = np.moveaxis(seen.fresh_inside, 1, 2) / N  # (P, V, FRESH)
     drawn = np.arange(FRESH) < np.arange(FRESH + 1)[:, None]  # (FRESH + 1, FRESH)
@@ -513,7 +519,7 @@ def _shares(seen: _Hunted) -> Panel:
     )
 
 
-def _rates(seen: _Hunted) -> Panel:
+def _rates(seen: _HuntResult) -> Panel:
     """Both shares of each preset, side by side."""
     share = over(seen.rejected / TRIALS, "preset")
     return Panel(

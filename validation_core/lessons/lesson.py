@@ -28,14 +28,14 @@ STAGE = "stage"
 """The slider that says which stage is open."""
 
 
-_PERCENT = np.arange(101)
-_PERCENT_NAMES = tuple(f"{percent}%" for percent in _PERCENT)
+PERCENTAGES = np.arange(101)
+PERCENTAGE_NAMES = tuple(f"{percent}%" for percent in PERCENTAGES)
 
 
-def _percent_guess(name: str, start: float = 50) -> Slider:
+def percentage_guess_slider(name: str, start: float = 50) -> Slider:
     """The share that a student predicts: a slider without a rail, from 0% to 100%."""
     return Slider(
-        name, _PERCENT, label="Prediction", names=_PERCENT_NAMES, start=start, hidden=True
+        name, PERCENTAGES, label="Prediction", names=PERCENTAGE_NAMES, start=start, hidden=True
     )
 
 
@@ -119,7 +119,7 @@ class Stage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bar:
+class NumberGuess:
     """A number that the student guesses by dragging a bar; then the computed one beside it.
 
     Args:
@@ -134,7 +134,7 @@ class Bar:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pick:
+class PictureGuess:
     """A picture that the student picks.
 
     Args:
@@ -158,19 +158,19 @@ class Prediction:
             said first in the reveal, once something was predicted.
     """
 
-    asked: Sequence[Bar] | Pick
+    asked: Sequence[NumberGuess] | PictureGuess
     answer: Words
 
     @property
     def sliders(self) -> tuple[str, ...]:
         """The sliders that hold it."""
-        if isinstance(self.asked, Pick):
+        if isinstance(self.asked, PictureGuess):
             return (self.asked.slider,)
         return tuple(bar.slider for bar in self.asked)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Onwards:
+class FollowUp:
     """Where the same question is asked of the reader's own table, or of a benchmark.
 
     Args:
@@ -203,7 +203,7 @@ class Lesson:
     sliders: Sequence[Slider]
     panels: Sequence[Panel]
     papers: Sequence[Paper] = ()
-    onwards: Onwards
+    onwards: FollowUp
 
     @property
     def all_sliders(self) -> tuple[Slider, ...]:
@@ -253,7 +253,7 @@ class Lesson:
 
     def _predicted(self, pack: _Pack) -> dict[str, Any]:
         asked, answer = self.prediction.asked, pack(self.prediction.answer)
-        if isinstance(asked, Pick):
+        if isinstance(asked, PictureGuess):
             pick = {"slider": self._index(asked.slider), "right": pack(asked.right)}
             return {"pick": pick | {"panels": list(asked.panels)}, "answer": answer}
         bars = [
@@ -301,7 +301,7 @@ class Lesson:
             )
         pictures = self.prediction.asked
         shown = {i for stage in self.stages for i in stage.panels}
-        shown |= set(pictures.panels) if isinstance(pictures, Pick) else set()
+        shown |= set(pictures.panels) if isinstance(pictures, PictureGuess) else set()
         if shown != set(range(len(self.panels))):
             raise ValueError(
                 f"Every panel is seen in a stage; got stages with {sorted(shown)} of "

@@ -28,7 +28,15 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.lessons.lesson import (
+    Beat,
+    FollowUp,
+    Formula,
+    Lesson,
+    NumberGuess,
+    Prediction,
+    Stage,
+)
 from validation_core.methods import SKL
 from validation_core.rng import common, stream
 from validation_core.scores.quantities import Ratio
@@ -74,19 +82,19 @@ class _Divergences(NamedTuple):
     """(F,) how many lie wholly below it."""
 
 
-def _benchmark(kind: int) -> Benchmark:
+def benchmark_of_kind(kind: int) -> Benchmark:
     """The family of an error of q."""
     wide = Gaussian(perturbation="covariance_scaling", dim_x=1, dim_theta=1)
     return (Boundary(), wide)[kind]
 
 
-def _exact(kind: int, gamma: float) -> float:
+def exact_divergence(kind: int, gamma: float) -> float:
     """The symmetric divergence of two normals in nats, whatever x."""
     return (gamma**2, gamma**2 / (2 * (1 + gamma)))[kind]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
+class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
     """Pairs of draws at simulated x, of q as it is, improved by weights, and with heavy tails."""
 
     seed: int = 0
@@ -102,7 +110,7 @@ class _NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
         last = np.empty((len(KINDS), len(GAMMAS), len(PAIRS), 2))
         ratios = np.empty((len(KINDS), len(GAMMAS), len(_GRID)))
         for kind in range(len(KINDS)):
-            family = _benchmark(kind)
+            family = benchmark_of_kind(kind)
             for g, gamma in enumerate(GAMMAS):
                 rng = common(self.seed, "pairs", kind)
                 drawn = sampling.table(family, gamma, n, 1, rng)
@@ -113,7 +121,7 @@ class _NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
                 x = np.repeat(drawn.x[:1], len(_GRID), axis=0)
                 ratios[kind, g] = ratio(_placed(family, _GRID, x), x)
         weighed, picked = _weighed(self.seed)
-        intervals, tails = _heavy(self.seed), _tails()
+        intervals, tails = heavy_tailed_intervals(self.seed), _tails()
         return _Divergences(
             _prefixes(d),
             last,
@@ -168,24 +176,24 @@ def _weighed(seed: int) -> tuple[Array, Array]:
     return np.stack(bounds, -1), picked
 
 
-def _heavy_tailed() -> Gaussian:
+def heavy_tailed_benchmark() -> Gaussian:
     """Whose q is Student's t with 1 / gamma degrees of freedom."""
     return Gaussian(perturbation="heavy_tail", dim_x=1, dim_theta=1)
 
 
-def _heavy(seed: int) -> Array:
+def heavy_tailed_intervals(seed: int) -> Array:
     """Divergence and interval by EACH pairs: (F, REPEATS, 3)."""
     intervals = np.empty((len(FREEDOMS), REPEATS, 3))
     for i, freedom in enumerate(FREEDOMS):
         rng = common(seed, "heavy")
-        drawn = sampling.table(_heavy_tailed(), 1 / freedom, REPEATS * EACH, 1, rng)
-        ratio = Ratio(_heavy_tailed(), 1 / freedom)
+        drawn = sampling.table(heavy_tailed_benchmark(), 1 / freedom, REPEATS * EACH, 1, rng)
+        ratio = Ratio(heavy_tailed_benchmark(), 1 / freedom)
         d = _terms(ratio, drawn.theta, drawn.q[:, 0], drawn.x).reshape(REPEATS, EACH)
         intervals[i] = np.stack(nats.means(d), -1)
     return intervals
 
 
-def _heavy_exact(freedom: float) -> float:
+def heavy_tailed_exact_divergence(freedom: float) -> float:
     """The symmetric divergence of N(0, 1) and Student's t, by the trapezoidal rule, in nats."""
     # theta = sinh v: the integrand falls exponentially in v, where the rule is all but exact.
     v = np.linspace(-40.0, 40.0, 40_001)
@@ -195,17 +203,19 @@ def _heavy_exact(freedom: float) -> float:
 
 
 def _tails() -> Array:
-    return np.array([_heavy_exact(freedom) for freedom in FREEDOMS])
+    return np.array([heavy_tailed_exact_divergence(freedom) for freedom in FREEDOMS])
 
 
-def _lesson(seen: _Divergences) -> Lesson:
+def build_lesson(seen: _Divergences) -> Lesson:
     """What is drawn of it."""
     means = seen.means
-    truth = _exact(0, GAMMA)
+    truth = exact_divergence(0, GAMMA)
     said = np.round(np.linspace(0, 1, 101), 2)
     estimate = over(written(means[0], "{:.2f}".format), "kind", "gamma", "pairs")
     reach = over(written((means[2] - means[1]) / 2, "{:.2f}".format), "kind", "gamma", "pairs")
-    closed = over([[f"{_exact(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma")
+    closed = over(
+        [[f"{exact_divergence(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma"
+    )
     pairs = over([f"{n:,}" for n in PAIRS], "pairs")
     ends = [over(written(each, "{:.4f}".format), "m") for each in seen.weighed.T]
     tails, share = _tails(), seen.holding / REPEATS
@@ -217,7 +227,7 @@ def _lesson(seen: _Divergences) -> Lesson:
         minutes=7,
         prediction=Prediction(
             asked=[
-                Bar(
+                NumberGuess(
                     slider="guess",
                     label="Divergence of a shift by half a standard deviation, nats",
                     truth=truth,
@@ -405,7 +415,7 @@ def _lesson(seen: _Divergences) -> Lesson:
             _intervals(seen.heavy, tails),
         ],
         papers=(SKL.paper,),
-        onwards=Onwards(page="divergence/page.py", label="Measure inference on real models"),
+        onwards=FollowUp(page="divergence/page.py", label="Measure inference on real models"),
     )
 
 
@@ -420,7 +430,7 @@ def _covers(intervals: Array, truth: Array) -> NDArray[np.bool_]:
 
 
 def _written(of: np.ufunc) -> list[list[str]]:
-    return [[f"{of(_exact(k, g)):.2f}" for g in GAMMAS] for k in range(len(KINDS))]
+    return [[f"{of(exact_divergence(k, g)):.2f}" for g in GAMMAS] for k in range(len(KINDS))]
 
 
 def _pair(seen: _Divergences) -> Panel:
@@ -473,7 +483,7 @@ def _mean(means: Array) -> Panel:
     so_far = np.where(np.arange(len(at)) <= np.arange(len(at))[:, None], at, np.nan)
     mean, low, high = (over(each, "kind", "gamma", coarse=True) for each in means)
     ends = [over(each[..., None], "kind", "gamma", "pairs", coarse=True) for each in means]
-    closed = [[_exact(k, g) for g in GAMMAS] for k in range(len(KINDS))]
+    closed = [[exact_divergence(k, g) for g in GAMMAS] for k in range(len(KINDS))]
     ticks = (2, 10, 100, 1000)
     return Panel(
         [
@@ -505,7 +515,7 @@ def _mean(means: Array) -> Panel:
 
 def _equal() -> Panel:
     """Two normals as far apart, in nats, as p and q are."""
-    shift = np.sqrt([[_exact(k, g) for g in GAMMAS] for k in range(len(KINDS))])
+    shift = np.sqrt([[exact_divergence(k, g) for g in GAMMAS] for k in range(len(KINDS))])
     grid = _GRID[::2]
     return Panel(
         [

@@ -25,7 +25,15 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Beat, Formula, Lesson, Onwards, Pick, Prediction, Stage
+from validation_core.lessons.lesson import (
+    Beat,
+    FollowUp,
+    Formula,
+    Lesson,
+    PictureGuess,
+    Prediction,
+    Stage,
+)
 from validation_core.methods import Uniform
 from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
@@ -44,7 +52,7 @@ _ALPHA = 0.05
 _RANKS = 10  # bins of an opened trial's ranks
 
 
-class _Rained(NamedTuple):
+class _RainResult(NamedTuple):
     """P-values of Uniform(M) at G gammas on T trials, and line-ups of them."""
 
     pvalues: Array
@@ -58,7 +66,7 @@ class _Rained(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _RainOfPvalues(Study[_Rained], spec="lesson_rain"):
+class RainOfPvalues(Study[_RainResult], spec="lesson_rain"):
     """Trials of Uniform on two normals; trials at neighbouring gammas share their noise."""
 
     seed: int = 0
@@ -67,11 +75,13 @@ class _RainOfPvalues(Study[_Rained], spec="lesson_rain"):
     def label(self) -> str:
         return "Lesson: a rain of p-values"
 
-    def compute(self, store: Store, report: Report) -> _Rained:
+    def compute(self, store: Store, report: Report) -> _RainResult:
         """Every trial has draws of its own; of trials at other gammas the noise is the same."""
         u = np.stack(
             [
-                _ranks(gamma, TRIALS, common(self.seed, "rain"), stream(self.seed, "ties"))
+                draw_conformal_ranks(
+                    gamma, TRIALS, common(self.seed, "rain"), stream(self.seed, "ties")
+                )
                 for gamma in GAMMAS
             ]
         )
@@ -83,14 +93,14 @@ class _RainOfPvalues(Study[_Rained], spec="lesson_rain"):
             for j in range(SUSPECTS):
                 gamma = GUILTY if j == guilty[i] else 0.0
                 rng = stream(self.seed, "suspect", i, j)
-                drawn = _ranks(gamma, RAINED, rng, rng)
+                drawn = draw_conformal_ranks(gamma, RAINED, rng, rng)
                 suspects[i, j] = statistics.ks(drawn).pvalue
         bins = np.minimum((_RANKS * u).astype(int), _RANKS - 1)
         counts = (bins[..., None] == np.arange(_RANKS)).sum(-2)
-        return _Rained(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
+        return _RainResult(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
 
 
-def _ranks(
+def draw_conformal_ranks(
     gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator
 ) -> Array:
     """Conformal ranks (trials, N) of draws of q among M draws of p each, by the best boundary."""
@@ -101,7 +111,7 @@ def _ranks(
     return np.asarray(u)
 
 
-def _lesson(seen: _Rained) -> Lesson:
+def build_lesson(seen: _RainResult) -> Lesson:
     """What is drawn of it."""
     power = (seen.pvalues <= _ALPHA).mean(-1)
     below = np.cumsum(seen.pvalues <= _ALPHA, axis=-1)  # (G, T)
@@ -117,7 +127,9 @@ def _lesson(seen: _Rained) -> Lesson:
         question="Twenty rains of p-values. In one of them q is wrong: which?",
         minutes=7,
         prediction=Prediction(
-            asked=Pick(slider="guess", panels=range(SUSPECTS), right=over(seen.guilty, "lineup")),
+            asked=PictureGuess(
+                slider="guess", panels=range(SUSPECTS), right=over(seen.guilty, "lineup")
+            ),
             answer=sentence(
                 "{verdict} Rain {guilty} is the one with gamma "
                 f"{GUILTY:g}: a KS test on its {RAINED} p-values gives {{p}}. The others are "
@@ -233,11 +245,11 @@ def _lesson(seen: _Rained) -> Lesson:
         ],
         panels=[*(_suspect(seen, j) for j in range(SUSPECTS)), _rain(seen), _opened(seen)],
         papers=(Uniform.paper,),
-        onwards=Onwards(page="diagnose/page.py", label="The p-values of my own table"),
+        onwards=FollowUp(page="diagnose/page.py", label="The p-values of my own table"),
     )
 
 
-def _suspect(seen: _Rained, which: int) -> Panel:
+def _suspect(seen: _RainResult, which: int) -> Panel:
     edges = np.linspace(0, 1, _RANKS + 1)
     counts = np.stack([np.histogram(one, edges)[0] for one in seen.suspects[:, which]])
     return Panel(
@@ -249,7 +261,7 @@ def _suspect(seen: _Rained, which: int) -> Panel:
     )
 
 
-def _rain(seen: _Rained) -> Panel:
+def _rain(seen: _RainResult) -> Panel:
     bands = np.array([(0, 0)] + [statistics.histogram_band(t, _BINS) for t in _AFTER])
     low, high = (over(np.repeat(side[:, None], 2, axis=1), "trials") for side in bands.T)
     bricks = Rain(
@@ -280,7 +292,7 @@ def _rain(seen: _Rained) -> Panel:
 _AFTER = range(1, TRIALS + 1)
 
 
-def _opened(seen: _Rained) -> Panel:
+def _opened(seen: _RainResult) -> Panel:
     low, high = statistics.histogram_band(N, _RANKS)
     p = over(written(seen.pvalues.T, equals), "open", "at")
     return Panel(

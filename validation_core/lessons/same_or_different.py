@@ -24,7 +24,15 @@ from validation_core.figures.marks import (
     sentence,
     written,
 )
-from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.lessons.lesson import (
+    Beat,
+    FollowUp,
+    Formula,
+    Lesson,
+    NumberGuess,
+    Prediction,
+    Stage,
+)
 from validation_core.methods import C2ST
 from validation_core.rng import common
 from validation_core.scores import LinearBoundary
@@ -37,7 +45,7 @@ SIZES = (20, 50, 100, 200, 500)
 GAMMAS = tuple(round(0.05 * step, 2) for step in range(21))
 SAMPLES = 400
 """Pairs of equal samples that make the null."""
-_MANY = 50_000  # of each side, for the accuracy that samples scatter about
+EXPECTED_ACCURACY_DRAWS = 50_000  # of each side, for the accuracy that samples scatter about
 _BINS = 40
 _SHOWN = 100  # points of each sample in the picture
 _N = SIZES.index(100)
@@ -59,7 +67,7 @@ class _Accuracies(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
+class SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
     """Samples of p and q, and of p and p, before the boundary that is best at gamma = 1/2."""
 
     seed: int = 0
@@ -79,7 +87,13 @@ class _SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
                 observed[i, g] = _accuracy(score, drawn)
                 if i == _N:
                     shown.append([np.c_[side.theta, side.x] for side in (drawn.p, drawn.q)])
-            many = sampling.blocks(benchmark, gamma, _MANY, _MANY, common(self.seed, "expected"))
+            many = sampling.blocks(
+                benchmark,
+                gamma,
+                EXPECTED_ACCURACY_DRAWS,
+                EXPECTED_ACCURACY_DRAWS,
+                common(self.seed, "expected"),
+            )
             expected[g] = _accuracy(score, many)
         null = np.empty((len(SIZES), SAMPLES))
         for i, n in enumerate(SIZES):
@@ -96,10 +110,10 @@ def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
     return float(statistics.c2st(p, q).accuracy)
 
 
-def _lesson(seen: _Accuracies) -> Lesson:
+def build_lesson(seen: _Accuracies) -> Lesson:
     """What is drawn of it."""
-    counts, edges = _counted(seen.null)
-    pvalues = _pvalues(seen)
+    counts, edges = cumulative_histograms(seen.null)
+    pvalues = monte_carlo_pvalues(seen)
     truth = seen.expected[GAMMAS.index(GAMMA)]
     said = 100 * np.linspace(0, 1, 101)
     away = said - 100 * truth
@@ -116,7 +130,7 @@ def _lesson(seen: _Accuracies) -> Lesson:
         minutes=6,
         prediction=Prediction(
             asked=[
-                Bar(
+                NumberGuess(
                     slider="guess",
                     label="Share of points the best classifier gets right",
                     truth=100 * truth,
@@ -249,7 +263,7 @@ def _lesson(seen: _Accuracies) -> Lesson:
         ],
         panels=[_scatter(seen), _null(seen, counts, edges)],
         papers=(C2ST.paper,),
-        onwards=Onwards(page="diagnose/page.py", label="Ask it of my own table"),
+        onwards=FollowUp(page="diagnose/page.py", label="Ask it of my own table"),
     )
 
 
@@ -257,14 +271,14 @@ def _z(seen: _Accuracies) -> Array:
     return np.asarray((seen.observed - 0.5) * np.sqrt(8 * np.array(SIZES)[:, None]))
 
 
-def _pvalues(seen: _Accuracies) -> Array:
+def monte_carlo_pvalues(seen: _Accuracies) -> Array:
     """(T + 1, N, G) of the null so far, by the + 1 rule."""
     above = seen.null.T[:, :, None] >= seen.observed - 1e-12  # (T, N, G)
     so_far = np.concatenate([np.zeros((1, *above.shape[1:])), np.cumsum(above, axis=0)])
     return (1 + so_far) / (1 + np.arange(len(so_far)))[:, None, None]
 
 
-def _counted(null: Array) -> tuple[NDArray[np.int16], Array]:
+def cumulative_histograms(null: Array) -> tuple[NDArray[np.int16], Array]:
     """Counts (T + 1, N, bins) of the null so far, and edges."""
     edges = np.linspace(0.25, 0.85, _BINS + 1)
     places = np.clip(np.digitize(null, edges) - 1, 0, _BINS - 1)  # (N, T)

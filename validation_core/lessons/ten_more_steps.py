@@ -31,16 +31,16 @@ from validation_core.figures.marks import (
     written,
 )
 from validation_core.lessons.lesson import (
-    _PERCENT,
-    _PERCENT_NAMES,
-    Bar,
+    PERCENTAGE_NAMES,
+    PERCENTAGES,
     Beat,
+    FollowUp,
     Formula,
     Lesson,
-    Onwards,
+    NumberGuess,
     Prediction,
     Stage,
-    _percent_guess,
+    percentage_guess_slider,
 )
 from validation_core.methods import Uniform
 from validation_core.rng import common, stream
@@ -66,7 +66,7 @@ _BINS = np.linspace(0, 1, 11)
 _SIDE = np.linspace(-3.2, 3.2, 31)  # edges of the picture of the score
 
 
-class _Look(NamedTuple):
+class _ScoreResult(NamedTuple):
     """A score on T trials; 2 sources of test points: q, then p. With leading axes, many looks."""
 
     heat: Array
@@ -94,7 +94,7 @@ class _TrainedSteps(NamedTuple):
 
     points: Array
     """(2, N, 2) theta and x of the first trial's test points."""
-    looks: _Look
+    looks: _ScoreResult
     """(C, S, ...)."""
     beads: Array
     """(BEADS,) calibration scores of the last network, rounded."""
@@ -103,7 +103,7 @@ class _TrainedSteps(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
+class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
     """A small network learns to tell p from q, which is off by half a standard deviation."""
 
     seed: int = 12  # its start ranks points no better than chance, so that all is to be learnt
@@ -116,7 +116,7 @@ class _TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
         """All scores look at the same draws, so that what differs is the score alone."""
         draws = _StepDraws.of(self.seed)
         rows = []
-        for s, network in enumerate(_networks(self.seed)):
+        for s, network in enumerate(training_snapshots(self.seed)):
             scored = draws.scored(network)
             rows.append([self._look(scored.shifted(by)) for by in (0.0, *SHIFTS)])
             report((s + 1) / (len(STEPS) + 1), {})
@@ -125,24 +125,24 @@ class _TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
         looks = [[*row, constant, random] for row in rows]
         fields = (
             np.array([[row[c][f] for row in looks] for c in range(len(SCORES))])
-            for f in range(len(_Look._fields))
+            for f in range(len(_ScoreResult._fields))
         )
         beads = np.round(scored.p[0, 0, :BEADS] / ROUNDED) * ROUNDED
         return _TrainedSteps(
             np.stack([each[:N] for each in draws.test]),
-            _Look(*fields),
+            _ScoreResult(*fields),
             np.sort(beads).astype(float),
             stream(self.seed, "xi").random(20),
         )
 
-    def _look(self, scored: _ScoredSteps) -> _Look:
+    def _look(self, scored: _ScoredSteps) -> _ScoreResult:
         # The same numbers break ties in every look: ranks glide from step to step.
         rng = stream(self.seed, "ties")
         ranks = np.stack([statistics.conformal_ranks(test, scored.p, rng) for test in scored.test])
         one = scored.p[..., 0]  # (T, N): of each row one point, for tests that ask for no more
         plain = [statistics.c2st(one, test) for test in scored.test]
         right = (plain[1].p_hits + plain[1].q_hits).astype(int)
-        return _Look(
+        return _ScoreResult(
             scored.plane,
             ranks[:, 0],
             np.stack([np.histogram(each, _BINS)[0] for each in ranks]),
@@ -196,7 +196,7 @@ class _StepDraws(NamedTuple):
         return _ScoredSteps(*(scores / p.std() for scores in scored))
 
 
-def _networks(seed: int) -> Iterator[Mapping[str, Array]]:
+def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
     """The network before its first step and after every ten: logits of p against q."""
     from torch.nn.functional import softplus
 
@@ -239,7 +239,7 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
     return np.asarray(torch.cat(pieces).numpy().reshape(rows.shape[:-1]))
 
 
-def _lesson(seen: _TrainedSteps) -> Lesson:
+def build_lesson(seen: _TrainedSteps) -> Lesson:
     """What is drawn of it."""
     looks = seen.looks
     untrained, trained = looks.uniform[0, 0, 1], looks.uniform[0, -1, 0]
@@ -259,12 +259,12 @@ def _lesson(seen: _TrainedSteps) -> Lesson:
         minutes=7,
         prediction=Prediction(
             asked=[
-                Bar(
+                NumberGuess(
                     slider="guess_false",
                     label="q correct, untrained network: rejected at the 5% level",
                     truth=false,
                 ),
-                Bar(
+                NumberGuess(
                     slider="guess_true",
                     label=f"q wrong, {STEPS[-1]} steps of training: rejected",
                     truth=true,
@@ -274,11 +274,11 @@ def _lesson(seen: _TrainedSteps) -> Lesson:
                 f"You said {{false}} and {{true}}. The untrained network rejects a correct q in "
                 f"{false:.1f}% of {TRIALS} batches (95% interval {low:.1%} to {high:.1%}); the "
                 f"trained one rejects the wrong q in {true:.1f}%. {{comment}}",
-                false=over(_PERCENT_NAMES, "guess_false"),
-                true=over(_PERCENT_NAMES, "guess_true"),
+                false=over(PERCENTAGE_NAMES, "guess_false"),
+                true=over(PERCENTAGE_NAMES, "guess_true"),
                 comment=over(
                     np.where(
-                        abs(_PERCENT - false) > 3,
+                        abs(PERCENTAGES - false) > 3,
                         "A classifier that knows nothing loses power. It raises no extra false "
                         "alarms.",
                         "Close: 5% stays 5%, whatever the classifier knows.",
@@ -331,7 +331,9 @@ def _lesson(seen: _TrainedSteps) -> Lesson:
                     uniform=rates["uniform"],
                     c2st=rates["c2st"],
                     flat=over(written(looks.flat, pvalue_text), "score", "steps"),
-                    sd=over(written(_null_sd(looks.null), "{:.2f}".format), "score", "steps"),
+                    sd=over(
+                        written(relative_null_sd(looks.null), "{:.2f}".format), "score", "steps"
+                    ),
                     above=over(written(looks.above, "{:.0%}".format), "score", "steps"),
                 ),
                 panels=[0, 3, 1],
@@ -374,7 +376,7 @@ def _lesson(seen: _TrainedSteps) -> Lesson:
             ),
         ],
         sliders=[
-            *(_percent_guess(name) for name in ("guess_false", "guess_true")),
+            *(percentage_guess_slider(name) for name in ("guess_false", "guess_true")),
             Slider(
                 "steps",
                 STEPS,
@@ -412,11 +414,11 @@ def _lesson(seen: _TrainedSteps) -> Lesson:
             _places_of(seen),
         ],
         papers=(Uniform.paper,),
-        onwards=Onwards(page="conformal/page.py", label="Train a classifier, and weaken it"),
+        onwards=FollowUp(page="conformal/page.py", label="Train a classifier, and weaken it"),
     )
 
 
-def _null_sd(null: Array) -> Array:
+def relative_null_sd(null: Array) -> Array:
     """Sd of an accuracy whose hits are counted (..., 2 N + 1), in that of 2 N fair coins."""
     hits, trials = np.arange(2 * N + 1), null.sum(-1)
     mean = (null @ hits) / trials
@@ -427,7 +429,7 @@ def _places() -> Array:
     return np.round(np.arange(-26, 27) * ROUNDED, 1)
 
 
-def _placed(seen: _TrainedSteps) -> tuple[Array, Array, Array]:
+def rank_among_beads(seen: _TrainedSteps) -> tuple[Array, Array, Array]:
     """Beads below and equal at each place (V,), and p-values (xi, V)."""
     at = _places()
     below, equal = statistics.count(at, np.broadcast_to(np.round(seen.beads, 1), (len(at), BEADS)))
@@ -436,7 +438,7 @@ def _placed(seen: _TrainedSteps) -> tuple[Array, Array, Array]:
 
 
 def _formula(seen: _TrainedSteps) -> Formula:
-    below, equal, u = _placed(seen)
+    below, equal, u = rank_among_beads(seen)
     return Formula(
         latex=r"U = \frac{\text{@below} + \text{@xi}\,(1 + \text{@equal})}{\text{@m} + 1}"
         r" = \text{@u}",
@@ -451,7 +453,7 @@ def _formula(seen: _TrainedSteps) -> Formula:
     )
 
 
-def _ordered(looks: _Look) -> Panel:
+def _ordered(looks: _ScoreResult) -> Panel:
     """The hundred test points, lowest p-value first; below, how many are in each tenth."""
     counts = np.apply_along_axis(lambda u: np.histogram(u, _BINS)[0], -1, looks.ranks)
     top = 1.1 * counts.max()
@@ -525,7 +527,7 @@ def _plane(seen: _TrainedSteps) -> Panel:
     )
 
 
-def _rates(looks: _Look) -> Panel:
+def _rates(looks: _ScoreResult) -> Panel:
     colors = {name: style.method_style(name).color for name in ("uniform", "c2st")}
     hits = {"uniform": looks.uniform, "c2st": looks.c2st}
     return Panel(
@@ -555,7 +557,7 @@ def _rates(looks: _Look) -> Panel:
     )
 
 
-def _null(looks: _Look) -> Panel:
+def _null(looks: _ScoreResult) -> Panel:
     pairs = looks.null[..., :-1].reshape(*looks.null.shape[:-1], N, 2).sum(-1)
     middle = (2 * np.arange(N) + 0.5) / (2 * N)
     edges = (2 * np.arange(N + 1) - 0.5) / (2 * N)
@@ -592,7 +594,7 @@ def _null(looks: _Look) -> Panel:
 def _line(seen: _TrainedSteps) -> Panel:
     beads = np.round(seen.beads, 1)
     height = np.array([np.count_nonzero(beads[:i] == bead) for i, bead in enumerate(beads)])
-    _, equal, _ = _placed(seen)
+    _, equal, _ = rank_among_beads(seen)
     return Panel(
         [
             Points(beads, height, color=style.P, size=11),
@@ -620,7 +622,7 @@ def _line(seen: _TrainedSteps) -> Panel:
 
 
 def _places_of(seen: _TrainedSteps) -> Panel:
-    below, equal, u = _placed(seen)
+    below, equal, u = rank_among_beads(seen)
     return Panel(
         [
             *(VLine(k / (BEADS + 1), color=style.NULL, width=1) for k in range(BEADS + 2)),

@@ -3,13 +3,13 @@
 from validation_core.localization.maps import Maps, MapTask, places_of
 from validation_core.localization.outline import (
     areas,
-    bend,
     contours,
     intervals,
     outlines,
     project,
     rims,
     stacked,
+    truth_curve,
 )
 from validation_core.localization.over_gamma import GammaMapsStudy
 from validation_core.localization.over_x import LocalRate, RateCurve, local_rate
@@ -21,7 +21,6 @@ __all__ = [
     "Maps",
     "RateCurve",
     "areas",
-    "bend",
     "contours",
     "intervals",
     "local_rate",
@@ -30,4 +29,5 @@ __all__ = [
     "project",
     "rims",
     "stacked",
+    "truth_curve",
 ]

@@ -28,7 +28,7 @@ SMALLEST = 1e-300  # a p-value is never 0
 # ---- What a map holds: plain arrays, so that a page and a file can ----
 
 
-class _Spine(NamedTuple):
+class TruthCurve(NamedTuple):
     """The curve along which the truth lies over all x, and how far it goes and turns."""
 
     points: Array
@@ -107,7 +107,7 @@ class Maps(NamedTuple):
     outline: Array = _NOTHING
     """(V, L, 2) the ball's rim, pieces with nan between them, where it is kept and field is not;
     stretches where D = 1."""
-    spine: _Spine | None = None
+    spine: TruthCurve | None = None
     """Where it is kept; `bend` works it out otherwise."""
 
     def axes_of(self, values: Array) -> tuple[Array, Array]:
@@ -182,11 +182,11 @@ class MapTask(Study[Maps], spec="map"):
         source, distance = self.training.source, localizer.at()
         rng = stream(self.seed, "map", "simulations")
         table = source.test_table(2 * self.n, self.k, rng, seed=self.training.seed, store=store)
-        choose, quote = _halves(table)
+        choose, quote = split_in_halves(table)
         summary = self._told(distance, choose, quote)
         tell(0.3)
         places = self._places(table)
-        axes = _grid_axes(places, self.points)
+        axes = grid_axes(places, self.points)
         u_star = float(summary["u_star"])
         here = distance.ball(places, u_star)
         mapped = {
@@ -197,7 +197,7 @@ class MapTask(Study[Maps], spec="map"):
             "radius": here.radius,
             "grid_x": axes[0],
             "grid_y": axes[1],
-            "field": _distance_field(distance, places.x, *axes),
+            "field": distance_field(distance, places.x, *axes),
             "difference": self._difference(places, axes),
         }
         tell(0.5)
@@ -240,12 +240,14 @@ class MapTask(Study[Maps], spec="map"):
         source = self.training.source
         if not isinstance(source, Simulated):
             return _of_table(table, self.places)
-        return _simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
+        return simulate_places(source, table.x, self.places, stream(self.seed, "map", "places"))
 
     def _difference(self, places: MapPlaces, axes: tuple[Array, Array]) -> Array:
         source = self.training.source
         return (
-            _difference(source, places.x, axes) if isinstance(source, Simulated) else np.zeros(0)
+            density_difference_on_grid(source, places.x, axes)
+            if isinstance(source, Simulated)
+            else np.zeros(0)
         )
 
 
@@ -270,7 +272,7 @@ def _film_arrays(
     for index in range(localizer.checks):
         distance = localizer.at_checkpoint(index)
         balls.append(distance.ball(few, u_star))
-        fields.append(_distance_field(distance, places.x, *coarse))
+        fields.append(distance_field(distance, places.x, *coarse))
         progress((index + 1) / localizer.checks)
     history = localizer.history
     return {
@@ -286,11 +288,11 @@ def _film_arrays(
     }
 
 
-def _distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
+def distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
     """Distances of the grid's places from each centre: (V, G, G), (V, G), or (0,) beyond D = 2."""
     if not grid_x.size:
         return np.zeros(0, dtype=np.float32)
-    return _on_grid(distance.field(_grid_points(grid_x, grid_y), x), grid_x, grid_y)
+    return reshape_to_grid(distance.field(grid_points(grid_x, grid_y), x), grid_x, grid_y)
 
 
 # ---- The places in theta at which a map's background is computed, and the densities there ----
@@ -304,7 +306,7 @@ _ROWS = 4096  # of the grid whose densities are computed at a time
 _PROBES = 31  # grid points that tell two laws apart
 
 
-def _grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
+def grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
     """Axes (G,), (G,) of G = points over p's and q's draws at all places; empty beyond D = 2."""
     d = places.q.shape[2]
     if d > 2:
@@ -317,7 +319,7 @@ def _grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
     return lines[0], lines[1] if d == 2 else np.zeros(0)
 
 
-def _grid_points(grid_x: Array, grid_y: Array) -> Array:
+def grid_points(grid_x: Array, grid_y: Array) -> Array:
     """The grid's places: (G G, 2) with x running fastest, (G, 1) on a line."""
     if not grid_y.size:
         return np.asarray(grid_x[:, None])
@@ -325,21 +327,21 @@ def _grid_points(grid_x: Array, grid_y: Array) -> Array:
     return np.stack([across.ravel(), up.ravel()], axis=1)
 
 
-def _on_grid(values: Array, grid_x: Array, grid_y: Array) -> Array:
+def reshape_to_grid(values: Array, grid_x: Array, grid_y: Array) -> Array:
     """Values (..., G G) at `points` as rows y and columns x: (..., G, G), (..., G) on a line."""
     sides = (grid_y.size, grid_x.size) if grid_y.size else (grid_x.size,)
     return values.reshape(*values.shape[:-1], *sides)
 
 
-def _difference(source: Simulated, x: Array, axes: tuple[Array, Array]) -> Array:
+def density_difference_on_grid(source: Simulated, x: Array, axes: tuple[Array, Array]) -> Array:
     """p - q as densities at each x (V, M) on a grid: (V, H, G), (V, G), or (0,) where unknown."""
     if not axes[0].size:
         return np.zeros(0)
-    values = _density_difference(source, x, _grid_points(*axes))
-    return np.zeros(0) if values is None else _on_grid(values, *axes)
+    values = density_difference(source, x, grid_points(*axes))
+    return np.zeros(0) if values is None else reshape_to_grid(values, *axes)
 
 
-def _density_difference(source: Simulated, x: Array, grid: Array) -> Array | None:
+def density_difference(source: Simulated, x: Array, grid: Array) -> Array | None:
     """p - q as densities at grid places (G, D) for each x (V, M): (V, G), or None."""
     benchmark, gamma = source.benchmark, source.gamma
 
@@ -399,7 +401,7 @@ _NUMBERS = 20_000_000  # of all draws measured: bounds the memory
 _TAIL = 0.01  # the slider leaves out this much of x at either end
 
 
-def _halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
+def split_in_halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     """A table, whose rows come in no order, cut in two: what chooses a ball and what quotes it.
 
     Raises:
@@ -426,11 +428,13 @@ def places_of(benchmark: Benchmark, gamma: float, count: int, seed: int = 0) -> 
     rng = stream(seed, "places")
     source = Simulated(benchmark=benchmark, gamma=gamma)
     if isinstance(benchmark, Pairs):
-        return _simulated(source, benchmark.pairs(1000, gamma, rng).x, count, rng)
-    return _simulated(source, benchmark.x(1000, rng), count, common(seed, "places", "draws"))
+        return simulate_places(source, benchmark.pairs(1000, gamma, rng).x, count, rng)
+    return simulate_places(source, benchmark.x(1000, rng), count, common(seed, "places", "draws"))
 
 
-def _simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
+def simulate_places(
+    source: Simulated, x: Array, count: int, rng: np.random.Generator
+) -> MapPlaces:
     """`count` new places, new draws of p and q at each, in the order of a slider.
 
     One x: evenly between the 1% and the 99% quantile of x (n, M). More: as many fresh x, along
@@ -444,7 +448,7 @@ def _simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator
         at = np.linspace(low, high, count)[:, None]
     else:
         at = benchmark.x(count, rng)
-        at = at[np.argsort(_along(x, at), kind="stable")]
+        at = at[np.argsort(first_component_scores(x, at), kind="stable")]
     d, _ = benchmark.dims
     most = max(5, _SHOWN_NUMBERS // (count * d))
     draws = min(SHOWN, most * SHOWN // (SHOWN + TRUTHS))
@@ -461,7 +465,7 @@ def _with_truths(
 ) -> MapPlaces:
     """Fresh simulations as places."""
     pairs = benchmark.pairs(count, gamma, rng)
-    order = np.argsort(_along(x, pairs.x), kind="stable")
+    order = np.argsort(first_component_scores(x, pairs.x), kind="stable")
     at, truth = pairs.x[order], pairs.theta[order]
     draws = min(SHOWN, max(3, _SHOWN_NUMBERS // truth.size))
     measured = _measured(benchmark, count)
@@ -480,7 +484,7 @@ def _of_table(table: PosteriorTable, count: int) -> MapPlaces:
     Each has its own draws of q, shown and measured alike, and the one truth that it was made with.
     """
     x = table.x
-    order = np.argsort(x[:, 0] if x.shape[1] == 1 else _along(x, x), kind="stable")
+    order = np.argsort(x[:, 0] if x.shape[1] == 1 else first_component_scores(x, x), kind="stable")
     ends = _TAIL * (len(x) - 1), (1 - _TAIL) * (len(x) - 1)
     rows = order[np.round(np.linspace(*ends, min(count, len(x)))).astype(int)]
     q = table.q[rows]
@@ -488,7 +492,7 @@ def _of_table(table: PosteriorTable, count: int) -> MapPlaces:
     return MapPlaces(x[rows], q[:, :draws], table.theta[rows][:, None], q)
 
 
-def _along(x: Array, at: Array) -> Array:
+def first_component_scores(x: Array, at: Array) -> Array:
     """Places at (V, M) along the first principal component of the standardised x (n, M): (V,)."""
     x = np.asarray(x, dtype=np.float64)[:1000]
     shift, scale = x.mean(0), x.std(0)

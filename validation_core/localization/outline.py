@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import digest
-from validation_core.localization.maps import Maps, _Spine
+from validation_core.localization.maps import Maps, TruthCurve
 from validation_core.rng import stream
 from validation_core.types import Array
 
@@ -266,10 +266,10 @@ _SHOWN = 2000  # true draws that the curve is fitted to
 _FEWEST = 200
 _FREEDOM = 8.0
 _BENDS_KEPT = 16
-_BENDS: dict[str, _Spine | None] = {}  # by the draws that they follow
+TRUTH_CURVES: dict[str, TruthCurve | None] = {}  # by the draws that they follow
 
 
-def bend(maps: Maps) -> _Spine | None:
+def truth_curve(maps: Maps) -> TruthCurve | None:
     """Hastie and Stuetzle's principal curve of the truth at all places; None unless D = 2.
 
     Where x is a number the curve starts from the truth's means along it, so that a spiral is
@@ -278,14 +278,14 @@ def bend(maps: Maps) -> _Spine | None:
     if maps.spine is not None:
         return maps.spine
     key = digest(truth=np.asarray(maps.truth), x=np.asarray(maps.x_at))
-    if key not in _BENDS:
-        while len(_BENDS) >= _BENDS_KEPT:
-            _BENDS.pop(next(iter(_BENDS)), None)
-        _BENDS[key] = _bend(maps)
-    return _BENDS[key]
+    if key not in TRUTH_CURVES:
+        while len(TRUTH_CURVES) >= _BENDS_KEPT:
+            TRUTH_CURVES.pop(next(iter(TRUTH_CURVES)), None)
+        TRUTH_CURVES[key] = fit_truth_curve(maps)
+    return TRUTH_CURVES[key]
 
 
-def _bend(maps: Maps) -> _Spine | None:
+def fit_truth_curve(maps: Maps) -> TruthCurve | None:
     # Splines and their solvers are loaded where a curve is drawn, not with every map.
     from validation_core.statistics.curves import principal_curve
 
@@ -301,4 +301,4 @@ def _bend(maps: Maps) -> _Spine | None:
     steps = np.linalg.norm(np.diff(means, axis=0), axis=1)
     moving = ordered and bool((steps > 0).all()) and np.std(steps) < np.mean(steps)
     curve = principal_curve(few, freedom=_FREEDOM, start=means if moving else None)
-    return _Spine(curve.points, curve.length, curve.total_abs_curvature)
+    return TruthCurve(curve.points, curve.length, curve.total_abs_curvature)

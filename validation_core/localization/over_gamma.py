@@ -14,9 +14,9 @@ import numpy as np
 
 from validation_core import models, sampling, statistics
 from validation_core.localization import maps as atlas
-from validation_core.localization.maps import Maps, _Spine
-from validation_core.localization.outline import bend, rims, stacked
-from validation_core.localization.over_x import LocalRate, RateCurve, _RateHeat, local_rate
+from validation_core.localization.maps import Maps, TruthCurve
+from validation_core.localization.outline import rims, stacked, truth_curve
+from validation_core.localization.over_x import LocalRate, RateCurve, RateHeatmap, local_rate
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces, for_all_gammas
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 _SHADES = 127
 """Steps in which densities are kept on either side of 0, at each x: what a screen tells apart."""
 _RANKED = 3  # coordinates of x whose curves are kept
-_PERMUTATIONS = 1999
+PERMUTATIONS = 1999
 _IN_PLANE = 120  # draws of q that are kept at a place; on a line all, which are counted in bins
 _COARSE = 2  # every so many of the grid's points know the densities
 
 
-class _GammaMaps(NamedTuple):
+class GammaMaps(NamedTuple):
     """A localizer's ball at G gammas and V places x, told by simulations that shaped nothing.
 
     As in `Maps`, D and M are dimensions of theta and x, S draws of q and T truths are shown at a
@@ -80,7 +80,7 @@ class _GammaMaps(NamedTuple):
     """(G, V, H, H) or (G, V, H): p - q as densities, empty where nobody knows them."""
     rates: tuple[LocalRate, ...]
     """Of each gamma: where along x the ball is wrong."""
-    spine: _Spine | None
+    spine: TruthCurve | None
     """The curve along which p lies."""
 
     def at(self, index: int) -> Maps:
@@ -121,7 +121,7 @@ class _GammaMaps(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GammaMapsStudy(Study[_GammaMaps], spec="gamma_maps"):
+class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
     """Train one localizer for all gammas of a benchmark, and map its ball at each."""
 
     benchmark: Benchmark
@@ -163,7 +163,7 @@ class GammaMapsStudy(Study[_GammaMaps], spec="gamma_maps"):
     def trainings(self) -> tuple[Training, ...]:
         return (self.training,)
 
-    def compute(self, store: Store, report: Report) -> _GammaMaps:
+    def compute(self, store: Store, report: Report) -> GammaMaps:
         """Train the localizer where the store lacks it, and hold it at every gamma."""
         models.ready(store, self.benchmark)
         localizer: TrainedLocalizer = models.trained(store, self.training)
@@ -171,7 +171,7 @@ class GammaMapsStudy(Study[_GammaMaps], spec="gamma_maps"):
         return _mapped(self, localizer, report)
 
 
-def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) -> _GammaMaps:
+def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) -> GammaMaps:
     gammas, distance = study.gammas, localizer.at()
     choose, quote, x, tied = _ranks(study, distance)
     grid = np.linspace(0.05, 0.95, 91)
@@ -190,14 +190,14 @@ def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) 
     for index, places in enumerate(drawn):
         at = MapPlaces(study.over.at(x_at, index), places.q, places.truth, places.measured)
         ball = distance.ball(at, u_star)
-        field = atlas._distance_field(distance, at.x, *axes)
+        field = atlas.distance_field(distance, at.x, *axes)
         outlines.append(rims(lines, field, ball.radius) if lines else [])
         differences.append(_difference(study, gammas[index], x_at, axes))
         balls.append(ball)
         report(0.6 + 0.4 * (index + 1) / len(gammas), {})
     still = all((places.truth == drawn[0].truth).all() for places in drawn)
     shown = atlas.SHOWN if study.benchmark.dims[0] == 1 else _IN_PLANE
-    maps = _GammaMaps(
+    maps = GammaMaps(
         gammas=np.array(gammas),
         u_star=u_star,
         u=quote.astype(np.float16),
@@ -219,7 +219,7 @@ def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) 
         rates=tuple(_rates(x, quote, u_star)),
         spine=None,
     )
-    return maps._replace(spine=bend(maps.at(len(gammas) - 1)))
+    return maps._replace(spine=truth_curve(maps.at(len(gammas) - 1)))
 
 
 def _ranks(
@@ -231,7 +231,7 @@ def _ranks(
     for index, gamma in enumerate(study.gammas):
         rng = stream(study.seed, "maps", "simulations")  # the same x at every gamma
         table = sampling.table(study.benchmark, gamma, 2 * study.n, study.k, rng)
-        halves = atlas._halves(table)
+        halves = atlas.split_in_halves(table)
         x = halves[1].x
         ranks = [
             distance.ranks(
@@ -251,14 +251,14 @@ def _axes(drawn: Sequence[MapPlaces], points: int) -> tuple[Array, Array]:
     q, truth = (
         np.concatenate([getattr(places, side) for places in drawn]) for side in ("q", "truth")
     )
-    return atlas._grid_axes(drawn[0]._replace(q=q, truth=truth), points)
+    return atlas.grid_axes(drawn[0]._replace(q=q, truth=truth), points)
 
 
 def _difference(study: GammaMapsStudy, gamma: float, x: Array, axes: tuple[Array, Array]) -> Array:
     """p - q on every other grid point, in steps of a 127th of its largest value at each x."""
     source = Simulated(benchmark=study.benchmark, gamma=gamma)
     few = [axis[::_COARSE] for axis in axes]
-    difference = atlas._difference(source, x, (few[0], few[1]))
+    difference = atlas.density_difference_on_grid(source, x, (few[0], few[1]))
     if not difference.size:
         return difference
     largest = np.abs(difference).reshape(len(x), -1).max(1)
@@ -269,7 +269,7 @@ def _difference(study: GammaMapsStudy, gamma: float, x: Array, axes: tuple[Array
 def _rates(x: Array, u: Array, u_star: float) -> list[LocalRate]:
     """At each gamma, in half precision; of many coordinates the same few at all."""
     m = x.shape[1]
-    count = max(_PERMUTATIONS, 50 * m - 1)
+    count = max(PERMUTATIONS, 50 * m - 1)
     rates = [local_rate(x, ranks, u_star, permutations=count, shown=m) for ranks in u]
     if rates[0].heat is None:
         strength = np.zeros(m)
@@ -287,7 +287,7 @@ def _halved(rate: LocalRate) -> LocalRate:
     return rate._replace(curves=curves, heat=heat)
 
 
-def _half(record: RateCurve | _RateHeat, but: Sequence[str]) -> dict[str, Array]:
+def _half(record: RateCurve | RateHeatmap, but: Sequence[str]) -> dict[str, Array]:
     fields = record._asdict().items()
     return {
         name: array.astype(np.float32 if name in but else np.float16) for name, array in fields

@@ -39,7 +39,7 @@ class RateCurve(NamedTuple):
     """Effective simulations behind each place."""
 
 
-class _RateHeat(NamedTuple):
+class RateHeatmap(NamedTuple):
     """The same rate over two coordinates of x, nan where few simulations lie: (G, G), rows y."""
 
     grid_x: Array
@@ -61,7 +61,7 @@ class LocalRate(NamedTuple):
     """(C,) each coordinate's own, adjusted by Holm over the C."""
     curves: tuple[RateCurve, ...]
     """Of the first of them."""
-    heat: _RateHeat | None
+    heat: RateHeatmap | None
     """Where x has two coordinates."""
     permutations: int
 
@@ -127,14 +127,14 @@ def _curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CU
     return RateCurve(at, rate, low, high, effective)
 
 
-def _heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> _RateHeat:
+def _heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> RateHeatmap:
     """The smoothed rate over x (n, 2): simulations within one radius, the nearer the more."""
     grid_x, grid_y, weights = plane(x, places)
     rate, low, high, effective = rates(weights, inside, u_star)
     few = effective < FEWEST
     rate, low, high = (np.where(few, np.nan, values) for values in (rate, low, high))
     sides = (places, places)
-    return _RateHeat(
+    return RateHeatmap(
         grid_x,
         grid_y,
         rate.reshape(sides),
@@ -364,7 +364,7 @@ def weights(x: Array, at: Array) -> Array:
     return np.where(alone[:, None], counted.astype(kernel.dtype), kernel)
 
 
-def middle(x: Array) -> int:
+def central_row(x: Array) -> int:
     """The row nearest to the median of all."""
     median = np.concatenate([np.median(x[:, part], axis=0) for part in _columns(x)] or [x[0]])
     return int(distances(x, median[None])[0].argmin())

@@ -10,8 +10,8 @@ import numpy as np
 
 from validation_core.figures import style
 from validation_core.figures.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
-from validation_core.figures.outcome import Drawn, on_relabellings
-from validation_core.methods.base import Further, Layout, Method, ScoreKind, _signed
+from validation_core.figures.outcome import Drawn, permutation_histogram
+from validation_core.methods.base import Further, Layout, Method, ScoreKind, three_decimals_text
 from validation_core.scores import witness
 from validation_core.scores.witness import Engine, Witness
 from validation_core.statistics.laws import permuted
@@ -128,7 +128,7 @@ class AutoML(Method):
         del x_names
         effect = record.effect
         took = f" It was learnt in {effect.training_seconds:.1f} s on rows that no test reads."
-        tau = _signed(effect.numbers["tau"])
+        tau = three_decimals_text(effect.numbers["tau"])
         return (f"The witness is higher under p than under q by {tau}.{took}",)
 
     @classmethod
@@ -165,7 +165,7 @@ class AutoML(Method):
         return [
             Drawn(
                 "What the witness is made of",
-                _members(summary),
+                member_weights(summary),
                 "Each member's weight, chosen on held-out folds. If q were correct, none of them "
                 "would "
                 "explain held-out labels (R² near 0).",
@@ -191,7 +191,7 @@ class AutoML(Method):
 def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
     """tau of every relabelling (B,) in grey, what was seen in red."""
     label, hover = "tau of relabelled rows", "tau = %{x:.3g}: %{y}"
-    return on_relabellings(relabelled, observed, label, hover=hover, height=height)
+    return permutation_histogram(relabelled, observed, label, hover=hover, height=height)
 
 
 def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> Panel:
@@ -229,7 +229,7 @@ def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> Panel:
     )
 
 
-def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> Panel:
+def member_weights(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> Panel:
     """The weight of every member as a bar, with what it explains of held-out labels.
 
     Args:

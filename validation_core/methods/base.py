@@ -364,11 +364,11 @@ def _log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
     return density
 
 
-def _signed(value: float) -> str:
+def three_decimals_text(value: float) -> str:
     """Three digits with their sign."""
     return signed_text(value, "+.3f")
 
 
-def _interval(effect: Mapping[str, float], name: str, form: str = ".1%") -> str:
+def effect_interval_text(effect: Mapping[str, float], name: str, form: str = ".1%") -> str:
     """A number with its interval, by its name in an effect."""
     return interval_text((effect[name], effect[f"{name}_low"], effect[f"{name}_high"]), form)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from validation_core import statistics
-from validation_core.figures.outcome import Drawn, on_null
+from validation_core.figures.outcome import Drawn, statistic_on_null
 from validation_core.methods.base import Layout, Method, ScoreKind
 from validation_core.types import (
     Benchmark,
@@ -73,7 +73,7 @@ class C2ST(Method):
     ) -> tuple[Drawn, ...]:
         del names, only
         sd = np.sqrt(1 / record.draws_p + 1 / record.draws_q) / 4  # of a fair coin, both sides
-        return _picture_on_normal(
+        return figure_on_normal_null(
             record,
             alpha,
             ("Held-out accuracy", "accuracy"),
@@ -104,7 +104,7 @@ class C2ST(Method):
         )
 
 
-def _picture_on_normal(
+def figure_on_normal_null(
     record: Record,
     alpha: float,
     names: tuple[str, str],
@@ -122,6 +122,8 @@ def _picture_on_normal(
     assert record.statistic is not None
     critical = mean + ndtri(1 - alpha) * sd
     title, label = names
-    figure = on_null(record.statistic, mean=mean, sd=float(sd), critical=critical, label=label)
+    figure = statistic_on_null(
+        record.statistic, mean=mean, sd=float(sd), critical=critical, label=label
+    )
     level = "Dashed: this test's own level, uncorrected."
     return (Drawn(title, figure, f"{reading} {level}"),)

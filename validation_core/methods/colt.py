@@ -11,7 +11,7 @@ import numpy as np
 from validation_core import statistics
 from validation_core.figures.marks import Panel, VLine
 from validation_core.figures.outcome import Drawn
-from validation_core.methods.base import Method, ScoreKind, _interval
+from validation_core.methods.base import Method, ScoreKind, effect_interval_text
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer
 from validation_core.types import (
@@ -143,8 +143,8 @@ class CoLT(Method):
         )
         return (
             f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt "
-            f"centre; the true value lies inside in {_interval(numbers, 'inside')} of the "
-            "simulations that did not choose it.",
+            f"centre; the true value lies inside in {effect_interval_text(numbers, 'inside')} of "
+            "the simulations that did not choose it.",
             f"Estimate of the Kolmogorov distance d~ for the learned ball: {distance}.",
             f"Centre and embedding were learnt on rows that no test reads, in "
             f"{effect.training_seconds:.1f} s; on rows held out meanwhile the distance was "

@@ -10,8 +10,8 @@ import numpy as np
 
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Line, Note, Panel, Points, VLine, empty
-from validation_core.figures.outcome import Drawn, beside, on_relabellings
-from validation_core.methods.base import Further, Method, ScoreKind, _interval
+from validation_core.figures.outcome import Drawn, beside, permutation_histogram
+from validation_core.methods.base import Further, Method, ScoreKind, effect_interval_text
 from validation_core.scores import slot_classifier
 from validation_core.scores import slots as slots_score
 from validation_core.scores.slot_classifier import SlotClassifier
@@ -187,8 +187,8 @@ class DC(Method):
         effect = record.effect.numbers
         return (
             "Divergence of q's draws from true values, as far as this score tells them apart: "
-            f"{_interval(effect, 'divergence', '+.3f')} nats, a 95% interval; 0 is guessing, "
-            f"{effect['divergence_most']:.2f} the most there can be.",
+            f"{effect_interval_text(effect, 'divergence', '+.3f')} nats, a 95% interval; 0 is "
+            f"guessing, {effect['divergence_most']:.2f} the most there can be.",
         )
 
     @classmethod
@@ -201,21 +201,21 @@ class DC(Method):
         return [
             Drawn(
                 "The divergence against its null",
-                _null(permuted, estimate),
+                divergence_null_histogram(permuted, estimate),
                 "Grey: the same scores, with the true value of every simulation put in a "
                 "random slot among q's draws at its x. If q were correct, the red line would "
                 "fall anywhere among them.",
             ),
             Drawn(
                 "How far the score tells q's draws from true values",
-                _divergence(estimate, low, high, most),
+                divergence_bar(estimate, low, high, most),
                 "The bar is a 95% interval over the simulations of the test, for this score. If "
                 "q were correct, it would reach 0 or end below it: a score that learnt noise does "
                 "worse than guessing.",
             ),
             Drawn(
                 "Simulation by simulation",
-                _rows(each, most),
+                row_contributions(each, most),
                 "Right of the dashed line the score prefers the true value, left of it a draw "
                 "of q. If q were correct, the mean over all simulations would not lie right "
                 "of it.",
@@ -260,13 +260,15 @@ class DC(Method):
         )
 
 
-def _null(permuted: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
+def divergence_null_histogram(
+    permuted: Array, observed: float, *, height: int = style.HEIGHT
+) -> Panel:
     """Divergences (B,) of truths put in random slots in grey, what was seen in red."""
     label, hover = "divergence, true values in random slots", "%{x:.3g} nats: %{y}"
-    return on_relabellings(permuted, observed, label, hover=hover, height=height)
+    return permutation_histogram(permuted, observed, label, hover=hover, height=height)
 
 
-def _divergence(
+def divergence_bar(
     estimate: float, low: float, high: float, most: float, *, height: int = 150
 ) -> Panel:
     """The divergence with its interval, from guessing at 0 to `most`: the truth always told.
@@ -301,7 +303,7 @@ def _divergence(
     )
 
 
-def _rows(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
+def row_contributions(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
     """What each simulation (n,) adds to the divergence, and their mean in red."""
     if values.size == 0:
         return empty("No simulations yet", height=height)

@@ -243,7 +243,7 @@ class LC2ST(Method):
             pictures.append(
                 Drawn(
                     "p-value at every observation",
-                    _over_x(pvalues, np.asarray(arrays["adjusted"])),
+                    pvalues_over_x(pvalues, np.asarray(arrays["adjusted"])),
                     "Open: each p-value by itself; filled: by Holm over all observations. If "
                     "q were correct at every one, filled points would lie above the dashed "
                     "line in 95 of 100 tests.",
@@ -264,7 +264,7 @@ class LC2ST(Method):
 
         del alpha, only
         theta = record.arrays.get("theta_q", np.zeros((0, 0, 0)))
-        maps = _maps(record.arrays, theta, names) if theta.size else []
+        maps = worst_observation_map(record.arrays, theta, names) if theta.size else []
         return [*cls.figures(record.arrays, names), *maps]
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
@@ -386,7 +386,7 @@ def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 3
     )
 
 
-def _over_x(
+def pvalues_over_x(
     pvalues: Array,
     adjusted: Array,
     x: Array | None = None,
@@ -423,7 +423,9 @@ def _over_x(
     )
 
 
-def _maps(arrays: Mapping[str, Array], theta: Array, names: Sequence[str] = ()) -> list[Drawn]:
+def worst_observation_map(
+    arrays: Mapping[str, Array], theta: Array, names: Sequence[str] = ()
+) -> list[Drawn]:
     """q's draws theta (P, K, D) at the observations of an outcome, coloured by its d: the worst.
 
     Raises:

@@ -199,12 +199,12 @@ class MMDFuse(Method):
         return [
             Drawn(
                 "Seen, and with rows exchanged",
-                _null_of_relabelings(arrays["null"], arrays["observed"]),
+                null_of_relabelings(arrays["null"], arrays["observed"]),
                 _READ_NULL,
             ),
             Drawn(
                 "Which scales see a difference",
-                _by_bandwidth(
+                mmd_by_bandwidth(
                     arrays["kernels"],
                     arrays["bandwidths"],
                     arrays["kernel_high"],
@@ -269,7 +269,7 @@ class MMDFuse(Method):
         )
 
 
-def _null_of_relabelings(
+def null_of_relabelings(
     values: Array,
     observed: float | Array,
     label: str = "fused statistic",
@@ -295,7 +295,7 @@ def _null_of_relabelings(
     )
 
 
-def _by_bandwidth(
+def mmd_by_bandwidth(
     kernels: Array, bandwidths: Array, high: Array, pvalues: Array, *, height: int = style.HEIGHT
 ) -> Panel:
     """Normalised MMD^2 (2 F,) of F Laplace and F Gaussian kernels by their bandwidths.

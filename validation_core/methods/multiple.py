@@ -11,7 +11,7 @@ import numpy as np
 from validation_core import statistics
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Layout, Method, ScoreKind
-from validation_core.methods.c2st import _picture_on_normal
+from validation_core.methods.c2st import figure_on_normal_null
 from validation_core.types import (
     Benchmark,
     BlockScores,
@@ -67,7 +67,7 @@ class Multiple(Method):
         only: int | None = None,
     ) -> tuple[Drawn, ...]:
         del names, only
-        return _picture_on_normal(
+        return figure_on_normal_null(
             record,
             alpha,
             ("Standardised mean rank", "T"),

@@ -12,7 +12,7 @@ from validation_core.figures import style
 from validation_core.figures.marks import Axis, Line, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import RANKED, Method, Work
-from validation_core.methods.mmd_fuse import _null_of_relabelings
+from validation_core.methods.mmd_fuse import null_of_relabelings
 from validation_core.omnibus import LEARNED_FAMILIES, RELABELINGS, OmnibusResult, relabelled
 from validation_core.omnibus.battery import Family
 from validation_core.types import (
@@ -171,7 +171,7 @@ class Omnibus(Method):
             )
         for observed, relabelled_evidence, of in _parts(arrays):
             label = "clearest claim, −log p"
-            null = _null_of_relabelings(relabelled_evidence, observed, label)
+            null = null_of_relabelings(relabelled_evidence, observed, label)
             sheets.append(Drawn(f"Seen, and relabelled{of}", null, _READ_NULL))
         return sheets
 

@@ -147,11 +147,11 @@ class SBC(Method):
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
         u = np.asarray(arrays.get("u", np.zeros((0, 0))))
         k = int(arrays.get("k", 1))
-        quantity_names = _called_by(
+        quantity_names = quantity_labels(
             np.asarray(arrays.get("kinds", np.zeros(1, int))), len(u), names
         )
         adjusted = np.asarray(arrays.get("adjusted", np.ones(len(u))))
-        ranked = _worst_first(u, quantity_names, adjusted)
+        ranked = worst_quantities(u, quantity_names, adjusted)
         several = " of every panel" * (len(u) > 1)
         hidden = f", and of {len(u) - _SHOWN} more," * (len(u) > _SHOWN)
         expectation = "would stay in the grey band in 95 of 100 tables"
@@ -195,7 +195,7 @@ class SBC(Method):
         assert isinstance(scores, TableScores)
         u = statistics.conformal_ranks(scores.truth, scores.draws, rng)  # (..., S, n)
         uniformity = statistics.ks(u)
-        together = _together(uniformity)
+        together = _bonferroni(uniformity)
         *trials, _, n = u.shape
         k = scores.draws.shape[-1]
         kinds = [list(QUANTITIES).index(name) for name in chosen(self.quantities)]
@@ -215,10 +215,10 @@ class SBC(Method):
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
         """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
-        return _together(statistics.ks(u))
+        return _bonferroni(statistics.ks(u))
 
 
-def _together(tests: statistics.Uniformity) -> statistics.Uniformity:
+def _bonferroni(tests: statistics.Uniformity) -> statistics.Uniformity:
     """The worst of S tests (..., S), by Bonferroni: (...)."""
     count = tests.pvalue.shape[-1]
     smallest = np.minimum(1.0, count * tests.pvalue.min(-1))
@@ -274,7 +274,7 @@ def _cut(n: int, k: int) -> str:
     )
 
 
-def _called_by(kinds: Array, count: int, names: Sequence[str] = ()) -> list[str]:
+def quantity_labels(kinds: Array, count: int, names: Sequence[str] = ()) -> list[str]:
     """What `count` quantities are called.
 
     Args:
@@ -292,7 +292,7 @@ def _called_by(kinds: Array, count: int, names: Sequence[str] = ()) -> list[str]
     )
 
 
-def _worst_first(u: Array, names: Sequence[str], adjusted: Array) -> _WorstRanks:
+def worst_quantities(u: Array, names: Sequence[str], adjusted: Array) -> _WorstRanks:
     """The quantities with the smallest Holm-adjusted p-values, which follow their names.
 
     Each one's band is so wide that all of them together, drawn or not, hold 95%.
@@ -348,7 +348,7 @@ def _of_one(
     arrays: Mapping[str, Array], names: Sequence[str], index: int
 ) -> tuple[dict[str, Array], list[str]]:
     """One of SBC's quantities as if it were a parameter alone; its p-value stays corrected."""
-    labels = _called_by(arrays["kinds"], len(arrays["u"]), names)
+    labels = quantity_labels(arrays["kinds"], len(arrays["u"]), names)
     kinds = np.array([list(QUANTITIES).index("marginals")])
     part = {name: arrays[name][index : index + 1] for name in ("u", "adjusted")}
     return {**arrays, **part, "kinds": kinds}, [labels[index]]

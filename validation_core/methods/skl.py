@@ -21,7 +21,7 @@ from validation_core.figures.marks import (
     empty,
 )
 from validation_core.figures.outcome import Drawn, null_histogram
-from validation_core.methods.base import RANK_ROWS, Method, _interval
+from validation_core.methods.base import RANK_ROWS, Method, effect_interval_text
 from validation_core.scores import quantities
 from validation_core.scores.quantities import Ratio
 from validation_core.statistics import divergence as nats
@@ -250,7 +250,7 @@ def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
         f"by the bootstrap [{_ends(effect, 'boot')}]; median of its terms "
         f"{_nats(effect['median'])}, largest {_nats(effect['largest'])}.",
         "log p / q is higher at the true value than at a draw of q in "
-        f"{_interval(effect, 'auc')} of pairs at the same x; 50% if q were correct.",
+        f"{effect_interval_text(effect, 'auc')} of pairs at the same x; 50% if q were correct.",
     ]
     if effect["skl"] + _SURE * (effect["ci_high"] - effect["skl"]) < -_SOME:
         sentences.append(

@@ -12,7 +12,7 @@ from validation_core import statistics
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Band, Line, Note, Panel, empty
 from validation_core.figures.outcome import Drawn, ecdf_difference
-from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _interval
+from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, effect_interval_text
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
 from validation_core.statistics import interval_text
@@ -131,7 +131,7 @@ class TARP(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        area = _interval(record.effect.numbers, "atc", "+.3f")
+        area = effect_interval_text(record.effect.numbers, "atc", "+.3f")
         word = _WORDS.get(str(record.effect.words["reading"]), "they hold as many as they state")
         if word not in _WORDS.values() and record.pvalue is not None and record.pvalue <= _OFF:
             word = "coverage is off in both directions"
@@ -164,9 +164,9 @@ class TARP(Method):
         return [
             Drawn(
                 "Expected coverage",
-                _coverage_curve(u),
-                f"{_area(arrays)}The line says how often q's ball of each mass about the "
-                "reference covers the true value. If q were correct, all of it would stay in "
+                coverage_curve(u),
+                f"{area_to_curve_text(arrays)}The line says how often q's ball of each mass about "
+                "the reference covers the true value. If q were correct, all of it would stay in "
                 "the grey band in 95 of 100 tables. Coloured: its 95% bootstrap interval, at "
                 "each level by itself.",
             ),
@@ -211,7 +211,7 @@ class TARP(Method):
         return statistics.ks(u[..., 0, :])
 
 
-def _area(arrays: Mapping[str, Array]) -> str:
+def area_to_curve_text(arrays: Mapping[str, Array]) -> str:
     """The area to curve with its interval and what that says of q; nothing without ranks."""
     u = _ranks(arrays)
     if u.size == 0:
@@ -226,7 +226,7 @@ def _area(arrays: Mapping[str, Array]) -> str:
     )
 
 
-def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> Panel:
+def coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> Panel:
     """Share of ranks u (n,) up to each level in [0, 1], whatever range they fill themselves.
 
     Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band

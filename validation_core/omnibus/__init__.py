@@ -58,10 +58,10 @@ from validation_core.omnibus.places import (
 from validation_core.omnibus.pools import (
     Pools,
     SlotRanks,
-    able,
     halves,
     in_units,
     known_at,
+    max_players,
     mid_ranks,
     players,
     ranked_columns,
@@ -90,7 +90,7 @@ _COINCIDE = -13.0  # log distance in robust sds below which two slots are equal
 
 
 @dataclass(frozen=True)
-class _Along:
+class XScope:
     """Where over x a cell looks."""
 
     kind: str
@@ -111,7 +111,7 @@ class Claim:
     """theta, norm, log_q, log_ratio or a learned score."""
     which: tuple[int, ...]
     """Parameters, from 0; empty for all of them together."""
-    along: _Along | None
+    along: XScope | None
     """None: over all x."""
 
 
@@ -265,7 +265,7 @@ class OmnibusResult:
         claims = []
         for family, kind, of, a, b, along, at in arrays["claims"].astype(int):
             which = tuple(int(index) for index in (a, b) if index != _NONE)
-            where = None if along == _NONE else _Along(_ALONG[along], int(at))
+            where = None if along == _NONE else XScope(_ALONG[along], int(at))
             claims.append(Claim(_FAMILIES[family], _KINDS[kind], _OF[of], which, where))
         share = float(arrays["share"])
         kept = {name: arrays[name] for name in _STORED if name != "share"}
@@ -282,12 +282,12 @@ def _belongs(family: Family, claim: Claim) -> bool:
     return claim.family == family
 
 
-def _along(cell: Cell, at: XCoordinates | None) -> _Along | None:
+def _along(cell: Cell, at: XCoordinates | None) -> XScope | None:
     if cell.along is None or at is None:
-        return None if cell.family != "observation" else _Along("near")
+        return None if cell.family != "observation" else XScope("near")
     if cell.along < 0:
-        return _Along({-1: "products", -2: "balls", EVERYWHERE: "everywhere"}[cell.along])
-    return _Along(at.kinds[cell.along], at.which[cell.along])
+        return XScope({-1: "products", -2: "balls", EVERYWHERE: "everywhere"}[cell.along])
+    return XScope(at.kinds[cell.along], at.which[cell.along])
 
 
 class LearnedScore(NamedTuple):
@@ -373,7 +373,7 @@ def _spacing(gap: Array, at: Rows) -> tuple[float, float, float, float]:
 def columns(n: int, k: int, d: int) -> Rows:
     """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
     among = ranked_columns(n, k, min(d, MOST))
-    return among[players(len(among), able(n))]
+    return among[players(len(among), max_players(n))]
 
 
 def relabelled(

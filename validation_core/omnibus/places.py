@@ -56,7 +56,7 @@ class XCoordinates(NamedTuple):
     """(C,) which column, component or parameter, from 0."""
 
 
-def aside(k: int, columns: int) -> int:
+def draws_set_aside(k: int, columns: int) -> int:
     """How many of k draws are kept from the ranks to give q's means; 0: means are not read."""
     few = min(ASIDE, k // 4)
     return few if columns > 2 and few >= _FEWEST_ASIDE else 0
@@ -78,14 +78,14 @@ def coordinates(x: Array, means: Array, spread: Array) -> XCoordinates:
     columns, projected = (
         (np.arange(m), np.zeros((n, 0)))
         if m <= COLUMNS
-        else _many(x, means[:, _told(means, spread)])
+        else _many(x, means[:, _most_predictable_means(means, spread)])
     )
     parts: list[tuple[str, NDArray[np.int64], Array]] = [
         ("x", columns, np.asarray(x[:, columns], np.float64)),
         ("component", np.arange(projected.shape[1]), projected),
     ]
     if m > 2 and means.shape[1]:
-        parameters = _told(means, spread)
+        parameters = _most_predictable_means(means, spread)
         parts.append(("mean", parameters, means[:, parameters]))
     values = np.concatenate([part[2] for part in parts], axis=1)
     kinds = [kind for kind, which, _ in parts for _ in which]
@@ -105,7 +105,7 @@ def moments(draws: Array) -> tuple[Array, Array]:
     return draws.mean(axis=1, dtype=np.float64), draws.var(axis=1, dtype=np.float64)
 
 
-def _told(means: Array, spread: Array) -> NDArray[np.int64]:
+def _most_predictable_means(means: Array, spread: Array) -> NDArray[np.int64]:
     """Up to MEANS parameters, those that x says most of first chosen, in their own order."""
     if means.shape[1] <= MEANS:
         return np.arange(means.shape[1])

@@ -101,7 +101,7 @@ class SlotRanks:
         return SlotRanks(self.of, self.which, self.u[..., places], raw, magnitude)
 
 
-def able(n: int) -> int:
+def max_players(n: int) -> int:
     """Draws of each of n rows that may play the truth, at most: fewer where rows are many."""
     return max(_FEWEST_DRAWS, min(PLAYERS, _PLAYED // max(n, 1)))
 
@@ -231,7 +231,7 @@ def slotted(
         return _shared(table, parameters, groups, tested)
     n, k, _ = table.q.shape
     among = ranked_columns(n, k, len(parameters)) if truths else np.arange(k)
-    chosen = players(len(among), able(n)) if truths else np.arange(len(among))
+    chosen = players(len(among), max_players(n)) if truths else np.arange(len(among))
     ahead = int(truths)
     values = np.empty(
         (n, ahead + len(among), len(parameters)), np.result_type(table.theta, table.q)

@@ -9,10 +9,10 @@ from importlib import resources
 
 from validation_core.diagnosis.card import COLORS, Card
 from validation_core.figures import svg
-from validation_core.figures.alt import described
+from validation_core.figures.alt import describe_picture
 from validation_core.figures.marks import Panel
 from validation_core.glossary import linked
-from validation_core.report.numbers import _text
+from validation_core.report.numbers import utf8_text
 
 _PICTURE = 430  # pixels wide on a page: its letters are then as large as others
 
@@ -59,7 +59,9 @@ def html(card: Card, words: str = "glossary") -> str:
 
 def _line(words: str) -> str:
     """Words, escaped, in which no line ends within `p = 0.5`."""
-    return escape(re.sub(r"\bp ([=<]) ", "p\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", _text(words)))
+    return escape(
+        re.sub(r"\bp ([=<]) ", "p\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", utf8_text(words))
+    )
 
 
 def _figure(card: Card) -> str:
@@ -68,11 +70,11 @@ def _figure(card: Card) -> str:
         return waiting if card.state == "testing" else ""
     panel = card.picture.picture
     assert isinstance(panel, Panel), "a card has one panel"
-    drawing = svg.svg(panel, _PICTURE, title=described(panel, card.picture.title))
+    drawing = svg.svg(panel, _PICTURE, title=describe_picture(panel, card.picture.title))
     return (
-        f"<figure><b>{escape(_text(card.picture.title))}</b>"
+        f"<figure><b>{escape(utf8_text(card.picture.title))}</b>"
         f'<div class="picture">{drawing}</div>'
-        f"<figcaption>{escape(_text(card.picture.caption))}</figcaption></figure>"
+        f"<figcaption>{escape(utf8_text(card.picture.caption))}</figcaption></figure>"
     )
 
 
@@ -117,7 +119,7 @@ def _sheet(card: Card, name: str) -> str:
     """The card as one SVG: words at the right of its picture."""
     color = COLORS[card.state] or "#8A8F98"
     y, parts = float(_MARGIN), []
-    for line in _wrapped(card.warning or "", _WIDTH - 2 * _MARGIN - 20, _BODY):
+    for line in wrap_text(card.warning or "", _WIDTH - 2 * _MARGIN - 20, _BODY):
         if line:
             parts.append(_words(_MARGIN, y + 12, line, _BODY, COLORS["problem"], bold=True))
             y += _LINE
@@ -127,7 +129,7 @@ def _sheet(card: Card, name: str) -> str:
         _words(_MARGIN + 30, y, card.title, 28, _INK, bold=True),
     ]
     y += 32
-    for line in _wrapped(card.sentence, _WIDTH - 2 * _MARGIN, _BODY):
+    for line in wrap_text(card.sentence, _WIDTH - 2 * _MARGIN, _BODY):
         parts.append(_words(_MARGIN, y, line, _BODY, _INK))
         y += _LINE
     top, left = y + 6, float(_MARGIN)
@@ -135,7 +137,7 @@ def _sheet(card: Card, name: str) -> str:
     if card.picture is not None:
         panel = card.picture.picture
         assert isinstance(panel, Panel), "a card has one panel"
-        lines = _wrapped(card.picture.title, _SHEET_PICTURE[0], 16, bold=True)
+        lines = wrap_text(card.picture.title, _SHEET_PICTURE[0], 16, bold=True)
         for i, line in enumerate(lines):
             parts.append(_words(left, top + 14 + 20 * i, line, 16, _INK, bold=True))
         drawing = svg.svg(
@@ -144,7 +146,7 @@ def _sheet(card: Card, name: str) -> str:
         under = top + 4 + 20 * len(lines)
         parts.append(f'<g transform="translate({left} {under})">{drawing}</g>')
         bottom = under + _SHEET_PICTURE[1] + 20
-        for line in _wrapped(card.picture.caption, _SHEET_PICTURE[0], 14):
+        for line in wrap_text(card.picture.caption, _SHEET_PICTURE[0], 14):
             parts.append(_words(left, bottom, line, 14, _SOFT))
             bottom += 19
         left += _SHEET_PICTURE[0] + _GAP
@@ -152,14 +154,14 @@ def _sheet(card: Card, name: str) -> str:
     for fact in card.facts:
         parts.append(_words(left, y, fact.label, _BODY, _INK, bold=True))
         y += _LINE - 2
-        for line in _wrapped(fact.text, wide, _BODY):
+        for line in wrap_text(fact.text, wide, _BODY):
             parts.append(_words(left, y, line, _BODY, _INK))
             y += _LINE - 2
         y += 8
     parts.append(_words(left, y, "Next", _BODY, _INK, bold=True))
     y += _LINE - 2
     for i, step in enumerate(card.next_steps, 1):
-        for j, line in enumerate(_wrapped(step, wide - 22, _BODY)):
+        for j, line in enumerate(wrap_text(step, wide - 22, _BODY)):
             if j == 0:
                 parts.append(_words(left, y, f"{i}.", _BODY, _INK))
             parts.append(_words(left + 22, y, line, _BODY, _INK))
@@ -180,11 +182,11 @@ def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool 
     weight = ' font-weight="600"' if bold else ""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}"{weight}>'
-        f"{escape(_text(words))}</text>"
+        f"{escape(utf8_text(words))}</text>"
     )
 
 
-def _wrapped(words: str, width: float, size: int, *, bold: bool = False) -> list[str]:
+def wrap_text(words: str, width: float, size: int, *, bold: bool = False) -> list[str]:
     """Lines that fit, by the widths of the card's own letters."""
     from PIL import ImageFont
 
@@ -192,7 +194,7 @@ def _wrapped(words: str, width: float, size: int, *, bold: bool = False) -> list
     with resources.as_file(path) as letters:
         font = ImageFont.truetype(str(letters), size)
     lines: list[str] = [""]
-    for word in _text(words).split():
+    for word in utf8_text(words).split():
         longer = f"{lines[-1]} {word}".strip()
         if font.getlength(longer) <= width or not lines[-1]:
             lines[-1] = longer

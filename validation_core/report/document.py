@@ -31,8 +31,14 @@ from validation_core.diagnosis.verdict import read_line
 from validation_core.figures.outcome import Drawn
 from validation_core.report import card, sections
 from validation_core.report import numbers as noted
-from validation_core.report.numbers import _text, as_json, dumps, library_versions
-from validation_core.report.sections import _FigurePlaces, _Section, _table, _Told, slug
+from validation_core.report.numbers import as_json, dumps, library_versions, utf8_text
+from validation_core.report.sections import (
+    FigurePlaces,
+    ReportContext,
+    ReportSection,
+    html_table,
+    slug,
+)
 from validation_core.types import Array, narrow
 
 # ---- Figures as they travel in a report: numbers of six digits, and as many points as fit ----
@@ -50,7 +56,7 @@ def _packed(content: bytes, *, level: int = 9) -> str:
     return base64.b64encode(gzip.compress(content, level, mtime=0)).decode()
 
 
-def _trusted(source: str) -> _Script:
+def trusted_script(source: str) -> _Script:
     """A script that a policy names by its SHA-256."""
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
     return _Script(source, f"'sha256-{digest}'")
@@ -60,7 +66,7 @@ def _trusted(source: str) -> _Script:
 def _plotly() -> _Script:
     """plotly.js, packed: 4.8 MB as 1.9; the digest is of what it unpacks to."""
     script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return _Script(_packed(script), _trusted(script.decode()).digest)
+    return _Script(_packed(script), trusted_script(script.decode()).digest)
 
 
 @lru_cache(maxsize=2)
@@ -86,7 +92,7 @@ class _FittedFigure(NamedTuple):
     """What was left out, in a sentence; empty where nothing was."""
 
 
-def _fit(figures: Sequence[go.Figure], room: int) -> _FittedFigure:
+def fit_figures(figures: Sequence[go.Figure], room: int) -> _FittedFigure:
     """The figures in at most `room` characters.
 
     Where they do not fit, every trace keeps evenly spaced points, fewer and fewer; where even that
@@ -269,42 +275,48 @@ def html(
     when = made or datetime.now(UTC)
     chosen_panels = _registered(answers) if panels is None else panels
     for most in _ROWS:
-        context = _Told(
-            diagnosis, answers, chosen_panels, path, noted._clean_notes(notes), when, most, asked
+        context = ReportContext(
+            diagnosis, answers, chosen_panels, path, noted.clean_notes(notes), when, most, asked
         )
-        written = sections._written(context)
+        written = sections.render_sections(context)
         size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)
         if size <= _PROSE:
             break
-    return _text(_filled(context, written, draws))
+    return utf8_text(_filled(context, written, draws))
 
 
 def _registered(answers: Answers) -> Sequence[AnyQuestion]:
     return QUESTIONS if answers else ()
 
 
-def _filled(told: _Told, written: sections._Written, draws: Mapping[str, Array] | None) -> str:
+def _filled(
+    told: ReportContext, written: sections.RenderedSections, draws: Mapping[str, Array] | None
+) -> str:
     """The document with as much of its figures, numbers and draws as there is room for."""
-    own = _trusted(_own("report.js"))
-    bare = _document(told, [*written.sections, _Section("", "", "")], own, "")
+    own = trusted_script(_own("report.js"))
+    bare = _document(told, [*written.sections, ReportSection("", "", "")], own, "")
     room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
     numbers = _numbers(told, int(_SHARE * room))
     room -= len(numbers.body.encode("utf-8", "replace"))
-    fitted = _fit(written.figures, room)
+    fitted = fit_figures(written.figures, room)
     room -= len(fitted.packed)
     raw = _draws(draws, room)
     data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
     asides = [f'<p class="aside">{escape(fitted.said)}</p>'] if fitted.said else []
-    end = _Section("numbers", "Numbers and data", "".join([*asides, numbers.body, raw]))
+    end = ReportSection("numbers", "Numbers and data", "".join([*asides, numbers.body, raw]))
     return _document(told, [*written.sections, end], own, data)
 
 
-def _document(told: _Told, written: Sequence[_Section], own: _Script, data: str) -> str:
-    title = f"{sections._headline(told.found)} · {told.path}"
+def _document(
+    told: ReportContext, written: Sequence[ReportSection], own: _Script, data: str
+) -> str:
+    title = f"{sections.verdict_heading(told.found)} · {told.path}"
     return _framed(title, "Posterior report", written, own, data)
 
 
-def _framed(title: str, kind: str, written: Sequence[_Section], own: _Script, data: str) -> str:
+def _framed(
+    title: str, kind: str, written: Sequence[ReportSection], own: _Script, data: str
+) -> str:
     """Sections as a document of its own: contents, plotly.js, and what runs in it.
 
     Args:
@@ -348,7 +360,7 @@ def _framed(title: str, kind: str, written: Sequence[_Section], own: _Script, da
     )
 
 
-def _numbers(told: _Told, room: int) -> _Section:
+def _numbers(told: ReportContext, room: int) -> ReportSection:
     """The JSON, in plain text where it is short, else packed, else a word that it is too long."""
     written = as_json(told.found, told.answers, told.asked)
     if len(written) <= min(_JSON, room):
@@ -360,13 +372,13 @@ def _numbers(told: _Told, room: int) -> _Section:
     if len(inside.encode()) > room:
         size = len(written.encode()) / 1e6
         sentence = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
-        return _Section("", "", f'<p class="aside">{sentence} It is a file of its own.</p>')
+        return ReportSection("", "", f'<p class="aside">{sentence} It is a file of its own.</p>')
     body = (
         "<p>Every number of this report as JSON, with what it was made with.</p>"
         '<p><button type="button" data-save="json">Save the JSON</button></p>'
         f'<script type="{kind}" id="json">{inside}</script>'
     )
-    return _Section("", "", body)
+    return ReportSection("", "", body)
 
 
 def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
@@ -411,13 +423,14 @@ def sheet(
         tables: rows by heading.
         numbers: everything as plain values, saved as JSON by a button.
     """
-    places = _FigurePlaces()
+    places = FigurePlaces()
     first = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in lead)
-    written = [_Section("verdict", "", f"<h1>{escape(title)}</h1>{first}", headed=False)]
+    written = [ReportSection("verdict", "", f"<h1>{escape(title)}</h1>{first}", headed=False)]
     for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
-        written.append(_Section(slug(name), name, places.of(several)))
+        written.append(ReportSection(slug(name), name, places.of(several)))
     written += [
-        _Section(slug(name), name, _table(rows, _SHEET_ROWS)) for name, rows in tables.items()
+        ReportSection(slug(name), name, html_table(rows, _SHEET_ROWS))
+        for name, rows in tables.items()
     ]
     facts = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
@@ -429,11 +442,11 @@ def sheet(
         f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
         f'<div class="scroll"><table class="facts">{facts}</table></div>'
     )
-    own = _trusted(_own("report.js"))
-    bare = _framed(title, title, [*written, _Section("numbers", "Numbers", end)], own, "")
-    fitted = _fit(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
+    own = trusted_script(_own("report.js"))
+    bare = _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], own, "")
+    fitted = fit_figures(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
     if fitted.said:
         end = f'<p class="aside">{escape(fitted.said)}</p>{end}'
     data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
-    whole = _framed(title, title, [*written, _Section("numbers", "Numbers", end)], own, data)
-    return _text(whole)
+    whole = _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], own, data)
+    return utf8_text(whole)

@@ -94,7 +94,7 @@ def _plain(value: object) -> object:
 def _whole(value: object) -> object:
     """The same with text that UTF-8 can write."""
     if isinstance(value, str):
-        return _text(value)
+        return utf8_text(value)
     if isinstance(value, Mapping):
         return {_whole(name): _whole(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -102,7 +102,7 @@ def _whole(value: object) -> object:
     return value
 
 
-def _text(value: str) -> str:
+def utf8_text(value: str) -> str:
     """Text that UTF-8 can write: halves of surrogate pairs become question marks."""
     return value.encode("utf-8", "replace").decode("utf-8")
 
@@ -161,7 +161,7 @@ def _csv_cell(value: object) -> str | int | float:
 
 def _safe(value: str) -> str:
     """Text that no spreadsheet calculates."""
-    cleaned = _text(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    cleaned = utf8_text(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
     begins = (cleaned, cleaned.lstrip())
     risky = any(begin.startswith(_FORMULA) for begin in begins) and not _NUMBER.fullmatch(cleaned)
     return f"'{cleaned}" if risky else cleaned
@@ -189,7 +189,7 @@ def save_notes(store: Store, digest: str, words: str) -> None:
             f"Notes have at most {LONGEST:,} characters; got {len(words):,}. Shorten them, or "
             f"keep the rest elsewhere."
         )
-    cleaned = _clean_notes(words)
+    cleaned = clean_notes(words)
     if cleaned:
         meta = {"label": "Notes on an uploaded table", "text": cleaned}
         store.save("notes", digest, {}, spec="notes", meta=meta)
@@ -197,9 +197,9 @@ def save_notes(store: Store, digest: str, words: str) -> None:
         store.delete("notes", digest)
 
 
-def _clean_notes(words: str) -> str:
+def clean_notes(words: str) -> str:
     """Printable text with its line breaks, and no blank ends."""
-    lines = _text(words).replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    lines = utf8_text(words).replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
     characters = (c for c in lines if c == "\n" or not unicodedata.category(c).startswith("C"))
     return "".join(characters).strip()
 
@@ -234,8 +234,8 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     """
     import xarray  # here: most who import a report want no netCDF
 
-    u = _pit(diagnosis, upload)
-    safe = _variables(upload.names)
+    u = pit_values(diagnosis, upload)
+    safe = netcdf_names(upload.names)
     arrays: dict[str, Any]
     places: dict[str, Any] = {"chain": np.arange(1), "draw": np.arange(u.shape[1])}
     if len(u) <= _SEPARATE:
@@ -266,7 +266,7 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     return buffer.getvalue()
 
 
-def _pit(diagnosis: Diagnosis, upload: Upload) -> Array:
+def pit_values(diagnosis: Diagnosis, upload: Upload) -> Array:
     """Randomised ranks of each parameter (D, N): those that SBC tested, where it ran.
 
     Raises:
@@ -291,12 +291,12 @@ def _pit(diagnosis: Diagnosis, upload: Upload) -> Array:
     return statistics.conformal_ranks(theta.T, np.moveaxis(q, -1, 0), rng)
 
 
-def _variables(names: Sequence[str]) -> list[str]:
+def netcdf_names(names: Sequence[str]) -> list[str]:
     """Names that a netCDF file takes, none twice: letters, digits and underscores."""
     used_names = set(_TAKEN)
     safe_names = []
     for i, name in enumerate(names):
-        identifier = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", _text(name))).strip("_")
+        identifier = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", utf8_text(name))).strip("_")
         stem = identifier[:_LONGEST] or f"theta_{i + 1}"
         chosen, again = stem, 2
         while chosen in used_names:
@@ -308,4 +308,4 @@ def _variables(names: Sequence[str]) -> list[str]:
 
 def _attribute(value: str) -> str:
     """Text that HDF5 takes."""
-    return _text(value).replace("\0", "") or " "
+    return utf8_text(value).replace("\0", "") or " "

@@ -17,19 +17,19 @@ from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
-from validation_core.figures.alt import described
+from validation_core.figures.alt import describe_picture
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
 from validation_core.report import card, numbers
-from validation_core.report.numbers import _text
+from validation_core.report.numbers import utf8_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
 
 
 def code(template: str, *, path: str, seed: int) -> str:
     """A script that reads the file and gives its answer; the path may hold anything."""
-    written = repr(_text(path))  # with its quotes: names may hold those too
+    written = repr(utf8_text(path))  # with its quotes: names may hold those too
     return _PATH.sub(lambda found: written, template.replace("{seed}", str(seed)))
 
 
@@ -42,7 +42,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
 
 
-def _table(rows: Sequence[Mapping[str, object]], most: int) -> str:
+def html_table(rows: Sequence[Mapping[str, object]], most: int) -> str:
     """A table of the first rows, and how many there are beside them."""
     if not rows:
         return ""
@@ -101,7 +101,7 @@ _SHOWN = 2
 _METHOD_COLUMNS = ("Test", "Statistic", "Value", "p-value", "adjusted", "True values", "q's draws")
 
 
-class _Told(NamedTuple):
+class ReportContext(NamedTuple):
     """What a report is about."""
 
     found: Diagnosis
@@ -116,7 +116,7 @@ class _Told(NamedTuple):
     """Which questions were asked; these answers alone, where nothing is said."""
 
 
-class _Section(NamedTuple):
+class ReportSection(NamedTuple):
     """A part with its anchor and its heading."""
 
     name: str
@@ -131,15 +131,15 @@ class _Section(NamedTuple):
         return f"<h2>{escape(self.title)}</h2>" if self.headed else ""
 
 
-class _Written(NamedTuple):
+class RenderedSections(NamedTuple):
     """All sections, and the figures that they have left places for."""
 
-    sections: list[_Section]
+    sections: list[ReportSection]
     figures: list[go.Figure]
 
 
 @dataclass
-class _FigurePlaces:
+class FigurePlaces:
     """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
 
     figures: list[go.Figure] = field(default_factory=list)
@@ -153,7 +153,7 @@ class _FigurePlaces:
         number = len(self.figures)
         self.figures.append(drawn.figure)
         wide = ' class="wide"' if drawn.wide else ""
-        name, alt = slug(drawn.title), described(drawn.picture, drawn.title)
+        name, alt = slug(drawn.title), describe_picture(drawn.picture, drawn.title)
         buttons = "".join(
             f'<button type="button" data-image="{kind}" aria-label="Save as {kind.upper()}: '
             f'{escape(drawn.title)}">{kind.upper()}</button>'
@@ -168,23 +168,25 @@ class _FigurePlaces:
         )
 
 
-def _written(told: _Told) -> _Written:
+def render_sections(told: ReportContext) -> RenderedSections:
     """The card, notes, each question in turn; each test, what was read and methods folded."""
-    places = _FigurePlaces()
-    sections = [_Section("verdict", "Verdict", "".join(_verdict(told)), headed=False)]
+    places = FigurePlaces()
+    sections = [ReportSection("verdict", "Verdict", "".join(_verdict(told)), headed=False)]
     if told.notes:
         lines = escape(told.notes).replace("\n", "<br>")
-        sections.append(_Section("notes", "Notes", f'<p class="notes">{lines}</p>'))
+        sections.append(ReportSection("notes", "Notes", f'<p class="notes">{lines}</p>'))
     for panel in told.panels:
         body = "".join(_panel(told, panel, places))
-        sections.append(_Section(f"panel-{slug(panel.name)}", panel.title, body))
+        sections.append(ReportSection(f"panel-{slug(panel.name)}", panel.title, body))
     sections += [
-        _Section("tests", "Each test", _folded("Tests and figures", _tests(told, places))),
-        _Section("table", "What was read", "".join(_read(told))),
-        _Section("methods", "Methods", _folded("What the tests are", _methods(told))),
-        _Section("made", "How this was made", _folded("Versions and settings", [_made(told)])),
+        ReportSection("tests", "Each test", _folded("Tests and figures", _tests(told, places))),
+        ReportSection("table", "What was read", "".join(_read(told))),
+        ReportSection("methods", "Methods", _folded("What the tests are", _methods(told))),
+        ReportSection(
+            "made", "How this was made", _folded("Versions and settings", [_made(told)])
+        ),
     ]
-    return _Written(sections, places.figures)
+    return RenderedSections(sections, places.figures)
 
 
 def _folded(title: str, parts: Iterable[str]) -> str:
@@ -194,13 +196,13 @@ def _folded(title: str, parts: Iterable[str]) -> str:
     return f"<details>{summary}{inside}</details>" if inside else ""
 
 
-def _headline(found: Diagnosis) -> str:
+def verdict_heading(found: Diagnosis) -> str:
     """The verdict as a heading, firm or so far."""
     firm = found.verdict == "problem found" or not found.pending
     return found.verdict.capitalize() if firm else "Not all tests have answered"
 
 
-def _verdict(told: _Told) -> Iterator[str]:
+def _verdict(told: ReportContext) -> Iterator[str]:
     diagnosis = told.found
     yield f'<h1 class="eyebrow">Is this posterior right? · {escape(told.path)}</h1>'
     yield card.html(card_of(diagnosis, told.answers, told.asked), words="")
@@ -236,7 +238,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: _Told, panel: AnyQuestion, places: _FigurePlaces) -> Iterator[str]:
+def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Iterator[str]:
     panel_answer = told.answers.get(panel.name)
     if panel_answer is None:
         yield f'<p class="aside">{escape(_why(told, panel))}</p>'
@@ -249,7 +251,7 @@ def _panel(told: _Told, panel: AnyQuestion, places: _FigurePlaces) -> Iterator[s
     yield _folded("More", _more(told, panel, panel_answer, more, places.of(figures[shown:])))
 
 
-def _why(told: _Told, panel: AnyQuestion) -> str:
+def _why(told: ReportContext, panel: AnyQuestion) -> str:
     """Why a question has no answer: what still ran will not run on in a file."""
     asked, upload = told.asked or Asked.only(told.answers), told.found.upload
     if asked.state(panel, upload) == "running":
@@ -258,7 +260,11 @@ def _why(told: _Told, panel: AnyQuestion) -> str:
 
 
 def _more(
-    told: _Told, panel: AnyQuestion, answer: AnyAnswer, sentences: Sequence[str], figures: str
+    told: ReportContext,
+    panel: AnyQuestion,
+    answer: AnyAnswer,
+    sentences: Sequence[str],
+    figures: str,
 ) -> Iterator[str]:
     """All that a question has beyond its first sentence and its first figures."""
     if sentences:
@@ -267,17 +273,17 @@ def _more(
     yield f'<p class="how"><b>How to read it.</b> {escape(panel.reading_guide)}</p>'
     if notes := answer.notes(told.found):
         yield f'<p class="how"><b>Method.</b> {escape(" ".join(notes))}</p>'
-    yield _table(answer.rows(told.found), told.rows)
+    yield html_table(answer.rows(told.found), told.rows)
     python = code(panel.code, path=told.path, seed=told.found.seed)
     yield f"<pre><code>{escape(python)}</code></pre>"
 
 
-def _tests(told: _Told, places: _FigurePlaces) -> Iterator[str]:
+def _tests(told: ReportContext, places: FigurePlaces) -> Iterator[str]:
     diagnosis = told.found
-    yield _table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
+    yield html_table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
     if diagnosis.claims is not None:
         yield "<h3>What is claimed</h3>"
-        yield _table(_claims(diagnosis.claims, diagnosis), told.rows)
+        yield html_table(_claims(diagnosis.claims, diagnosis), told.rows)
     for record in diagnosis.records:
         if record.status == "not run":
             sentence = f"{record.label} was not run. {record.reason}"
@@ -293,7 +299,7 @@ def _tests(told: _Told, places: _FigurePlaces) -> Iterator[str]:
         yield f"<h3>{escape(record.title)}</h3>"
         yield f"<p>{escape(paragraph)}</p>" if paragraph else ""
         yield places.of(drawings)
-        yield _table(ranked, told.rows)
+        yield html_table(ranked, told.rows)
 
 
 def _parameters(found: Diagnosis) -> list[dict[str, object]]:
@@ -312,7 +318,7 @@ def _parameters(found: Diagnosis) -> list[dict[str, object]]:
     ]
 
 
-def _read(told: _Told) -> Iterator[str]:
+def _read(told: ReportContext) -> Iterator[str]:
     upload = told.found.upload
     yield f"<p>{escape(read_line(told.found))}</p>"
     names = ", ".join(upload.names[:_LISTED]) + (
@@ -325,7 +331,7 @@ def _read(told: _Told) -> Iterator[str]:
         yield f'<p class="aside">{len(remarks) - _LISTED:,} more remarks are in the JSON.</p>'
 
 
-def _methods(told: _Told) -> Iterator[str]:
+def _methods(told: ReportContext) -> Iterator[str]:
     rests = (
         "p-values are adjusted by Holm over the tests that ran"
         if told.found.claims is None
@@ -351,7 +357,7 @@ def _methods(told: _Told) -> Iterator[str]:
     yield "</dl>"
 
 
-def _made(told: _Told) -> str:
+def _made(told: ReportContext) -> str:
     diagnosis = told.found
     facts = {
         "File": told.path,

@@ -67,11 +67,11 @@ def _tied(score: Score, draws: PosteriorTable, truth: Array) -> TableScores:
         scored = score(rows, np.repeat(draws.x[part], k, axis=0))
         both[:, part, 1:] = np.atleast_2d(scored).reshape(len(truth), -1, k)
         slots = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
-        both[:, part] = _share_ties(slots, both[:, part])
+        both[:, part] = equalise_tied_scores(slots, both[:, part])
     return TableScores(both[..., 0], both[..., 1:])
 
 
-def _share_ties(inputs: Array, scores: Array) -> Array:
+def equalise_tied_scores(inputs: Array, scores: Array) -> Array:
     """Scores (..., n, J) of inputs (n, J, C), those of equal inputs of one row made one.
 
     The first of them, which is the truth's where that comes first. What a matrix product rounds

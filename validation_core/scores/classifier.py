@@ -18,7 +18,7 @@ from validation_core.keys import Arrays
 from validation_core.learn import Standardizer, StoredNetwork, robust
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import Recipe, _share_ties
+from validation_core.scores import Recipe, equalise_tied_scores
 from validation_core.types import (
     Array,
     Benchmark,
@@ -74,7 +74,7 @@ class Classifier(Recipe, spec="classifier"):
         self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedClassifier]:
         """One classifier for each set of data and seed, as one batch."""
-        return _learn_all(data, self, seeds, report)
+        return train_classifiers(data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
         """What `TrainedClassifier.arrays` gave."""
@@ -112,7 +112,7 @@ class TableClassifier(Recipe, spec="table_classifier"):
         self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedClassifier]:
         """As its recipe does."""
-        return _learn_all(data, self.recipe, seeds, report)
+        return train_classifiers(data, self.recipe, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
         """What `TrainedClassifier.arrays` gave."""
@@ -176,7 +176,9 @@ class _Logit:
         for first in range(0, len(theta), size):
             part = slice(first, first + size)
             out[:, part] = forward(
-                _scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
+                standardise_inputs(
+                    theta[part], x[part], self.classifier.shift, self.classifier.scale
+                )
             )
         return out
 
@@ -196,7 +198,7 @@ class _Logit:
             )  # (rows, K + 1, D + M)
             flat = z.reshape(-1, z.shape[-1])
             passes = [forward(flat[i : i + size])[0] for i in range(0, len(flat), size)]
-            g = _share_ties(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
+            g = equalise_tied_scores(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
             truth[part], draw_logits[part] = g[:, 0], g[:, 1:]
         return TableScores(truth[None], draw_logits[None])
 
@@ -208,7 +210,9 @@ class _Logit:
 
         device, ends = training.pick_device(), (self.classifier.trained, self.classifier.initial)
         networks = [
-            training.tensors(training.stack([training.between(*ends, beta)]), device)
+            training.tensors(
+                training.stack([training.interpolate_parameters(*ends, beta)]), device
+            )
             for beta in self.betas
         ]
 
@@ -236,7 +240,7 @@ def _sides(d: int) -> tuple[slice, slice]:
     return slice(None, d), slice(d, None)
 
 
-def _scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
+def standardise_inputs(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
     """Inputs (n, D + M) of the network: robustly standardised and clipped."""
     out = np.empty((len(theta), theta.shape[1] + x.shape[1]), np.float32)
     for first in range(0, len(theta), _SCALED):
@@ -246,7 +250,7 @@ def _scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.fl
     return out
 
 
-def _learn(
+def train_classifier(
     data: TrainingSet,
     recipe: Classifier,
     seed: int,
@@ -254,10 +258,10 @@ def _learn(
     device: str | None = None,
 ) -> TrainedClassifier:
     """Train one classifier on `data`; the seed fixes its start and the order of rows."""
-    return _learn_all([data], recipe, [seed], report, device)[0]
+    return train_classifiers([data], recipe, [seed], report, device)[0]
 
 
-def _learn_all(
+def train_classifiers(
     data: Sequence[TrainingSet],
     recipe: Classifier,
     seeds: Sequence[int],
@@ -318,7 +322,9 @@ def _problem(data: TrainingSet, shift: Array, scale: Array) -> Problem:
     from validation_core.learn import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)
-    return training.Problem(*(_scaled(part.theta, part.x, shift, scale) for part in parts))
+    return training.Problem(
+        *(standardise_inputs(part.theta, part.x, shift, scale) for part in parts)
+    )
 
 
 def _inputs(joint: Joint) -> Array:

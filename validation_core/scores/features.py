@@ -90,7 +90,7 @@ def _network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[n
     from validation_core.learn import training
 
     device = training.pick_device()
-    network = _network(kind, device)
+    network = load_network(kind, device)
     planes = torch.from_numpy(np.ascontiguousarray(images, np.float32)).to(device)
     planes = planes.permute(0, 3, 1, 2)
     if planes.shape[1] == 1:
@@ -108,7 +108,7 @@ def _network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[n
 
 
 @lru_cache(maxsize=2)
-def _network(kind: Weighted, device: str) -> Network:
+def load_network(kind: Weighted, device: str) -> Network:
     return _efficientnet(device) if kind == "pretrained" else _inception(device)
 
 
@@ -259,7 +259,7 @@ def _bank_features(images: NDArray[np.floating]) -> _Floats:
     return np.concatenate([part.reshape(len(images), -1) for part in parts], axis=1)
 
 
-def _wavelet(height: int, width: int, scale: int, orientation: int) -> NDArray[np.float64]:
+def wavelet_transfer(height: int, width: int, scale: int, orientation: int) -> NDArray[np.float64]:
     """The transfer function of one wavelet at every frequency (H, W), as `np.fft.fft2` has them.
 
     Real and symmetric: a Gaussian in the logarithm of the frequency and in the angle.
@@ -276,7 +276,7 @@ def _wavelet(height: int, width: int, scale: int, orientation: int) -> NDArray[n
     return np.asarray((gain + mirrored) / 2)
 
 
-def _hann(height: int, width: int) -> NDArray[np.float64]:
+def hann_window(height: int, width: int) -> NDArray[np.float64]:
     """The window (H, W) that every image is seen through, its mean square 1."""
     window = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (height, width)))
     return np.asarray(window / np.sqrt((window**2).mean()))
@@ -291,7 +291,7 @@ def _bank(height: int, width: int) -> _Bank:
     if width % 2 == 0:
         twice[-1] = 1
     gains = [
-        (_wavelet(height, width, scale, orientation)[:, :half] ** 2 * twice).ravel()
+        (wavelet_transfer(height, width, scale, orientation)[:, :half] ** 2 * twice).ravel()
         for scale in range(SCALES)
         for orientation in range(ORIENTATIONS)
     ]
@@ -300,7 +300,7 @@ def _bank(height: int, width: int) -> _Bank:
     cosines = np.sqrt(2 / block) * np.cos(np.arange(block)[:, None] * place)
     cosines[0] /= np.sqrt(2)
     return _Bank(
-        _hann(height, width).astype(np.float32),
+        hann_window(height, width).astype(np.float32),
         # Parseval: the mean square over the image is the sum of powers over (H W)^2.
         (np.stack(gains, axis=1) / (height * width) ** 2).astype(np.float32),
         cosines.astype(np.float32),
@@ -368,7 +368,7 @@ TITLES: dict[Kind, str] = {
     "inception": "Inception V3, ImageNet",
 }
 
-_ROWS = 256  # images described at a time: their spectra stay in a core's cache
+IMAGES_DESCRIBED_AT_ONCE = 256  # images described at a time: their spectra stay in a core's cache
 
 
 def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -386,8 +386,8 @@ def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
     if words := missing(kind):
         raise ValueError(words)
     out = np.empty((len(images), count(kind, _shape(images))), np.float32)
-    for first in range(0, len(images), _ROWS):
-        part = slice(first, first + _ROWS)
+    for first in range(0, len(images), IMAGES_DESCRIBED_AT_ONCE):
+        part = slice(first, first + IMAGES_DESCRIBED_AT_ONCE)
         if kind == "filters":
             out[part] = _bank_features(images[part])
         else:
@@ -424,7 +424,7 @@ _HELD = 512  # rows of p, and of q, that the head is watched on
 _CLIP = 10.0  # sds, as far as the head sees
 _CHECKS = 20
 _TRAINING_ROWS = 4096  # rows of a pass of the head
-_IMAGES = 4096  # images described at a time when rows are scored: 50 MB of pixels
+IMAGES_SCORED_AT_ONCE = 4096  # images described at a time when rows are scored: 50 MB of pixels
 _STEP = 1.5e-5  # seconds of training, for each row of each epoch
 _DESCRIBED: dict[Kind, float] = {"filters": 6e-5, "pretrained": 2e-3, "inception": 0.2}
 """Seconds for the features of an image of 32 x 32."""
@@ -529,8 +529,8 @@ class TrainedFeatureClassifier(StoredNetwork):
     def grid(self, betas: Sequence[float], rows: Joint) -> Array:
         """Logits (len(betas), n) of the same rows at every beta; features are worked out once."""
         out = np.empty((len(betas), len(rows)), np.float32)
-        for first in range(0, len(rows), _IMAGES):
-            part = slice(first, first + _IMAGES)
+        for first in range(0, len(rows), IMAGES_SCORED_AT_ONCE):
+            part = slice(first, first + IMAGES_SCORED_AT_ONCE)
             images = self.recipe.images(rows.theta[part])
             described = extract(self.recipe.features, images)
             out[:, part] = self.logits(betas, described, rows.x[part])
@@ -544,7 +544,9 @@ class TrainedFeatureClassifier(StoredNetwork):
 
         device = training.pick_device()
         heads = [
-            training.tensors(training.between(self.trained, self.initial, beta), device)
+            training.tensors(
+                training.interpolate_parameters(self.trained, self.initial, beta), device
+            )
             for beta in betas
         ]
         out = np.empty((len(betas), len(described)), np.float32)

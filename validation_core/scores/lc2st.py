@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from validation_core.keys import Specification
 from validation_core.learn import robust
-from validation_core.scores.classifier import _scaled
+from validation_core.scores.classifier import standardise_inputs
 from validation_core.types import Array, PosteriorTable, narrowed
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ class LC2STClassifier(Specification, spec="local"):
         n, k = train.q.shape[:2]
         draw = train.q[np.arange(n), rng.integers(k, size=n)]  # (n, D)
         shift, scale = _scaling(train.theta, draw, train.x)
-        truth, other = (_scaled(theta, train.x, shift, scale) for theta in (train.theta, draw))
+        truth, other = (
+            standardise_inputs(theta, train.x, shift, scale) for theta in (train.theta, draw)
+        )
         heads = rng.random((self.nulls + 1, n)) < 0.5  # is the first row of a pair the truth?
         coin = heads[0][:, None]
         pairs = _Pairs(
@@ -107,7 +109,7 @@ class LocalScore:
         from validation_core.learn import training
 
         device = training.pick_device()
-        z = _scaled(theta, x, self.shift, self.scale)
+        z = standardise_inputs(theta, x, self.shift, self.scale)
         out = np.empty((self.nulls + 1, len(z)), dtype=np.float32)
         step = _ROWS if device == "cpu" else 1 << 14
         with torch.inference_mode():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Embedding = Literal["identity", "mlp", "residual", "fourier"]
 Divergence = Literal["w2", "sinkhorn"]
 
-_WATCHED = 1000  # anchors beyond the budget that a benchmark's paper preset is watched on
+WATCHED = 1000  # anchors beyond the budget that a benchmark's paper preset is watched on
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Localizer(Recipe, spec="localizer"):
         if self.keep_best:
             anchors = self.of_table(table, rng)
         else:
-            extra = sampling.table(benchmark, gamma, _WATCHED, min(self.draws, 100), rng)
+            extra = sampling.table(benchmark, gamma, WATCHED, min(self.draws, 100), rng)
             anchors = Anchors(table, extra)
         if not self.fresh:
             return anchors
@@ -132,10 +132,11 @@ class Localizer(Recipe, spec="localizer"):
         self, data: Sequence[Anchors], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedLocalizer]:
         """One localizer for each set of anchors and seed, in turn."""
-        from validation_core.scores.localizer_training import _learn
+        from validation_core.scores.localizer_training import train_localizer
 
         return [
-            _learn(anchors, self, seed, report) for anchors, seed in zip(data, seeds, strict=True)
+            train_localizer(anchors, self, seed, report)
+            for anchors, seed in zip(data, seeds, strict=True)
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:

@@ -26,7 +26,7 @@ from validation_core.learn import (
 )
 from validation_core.learn.training import Adam, Parameters, Report, Tensors, descend
 from validation_core.rng import stream
-from validation_core.scores import _share_ties
+from validation_core.scores import equalise_tied_scores
 from validation_core.scores.localizer import (
     STARTS,
     Anchors,
@@ -51,13 +51,13 @@ _FOURIER_HIDDEN = (128, 128)
 _CHECK_DRAWS = 200  # of q at an anchor that a check ranks the truth among
 _POINTS = 4096  # through the networks at a time: more leave the cache, and take memory
 
-_BLUR = 0.05  # square root of Sinkhorn's epsilon, in units of U
+SINKHORN_BLUR = 0.05  # square root of Sinkhorn's epsilon, in units of U
 # geomloss's annealing: its own 0.5 stops a quarter below the fixed point near uniform ranks.
-_SCALING = 0.9
+SINKHORN_SCALING = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class _LocalizerFrame:
+class LocalizerFrame:
     """z = (theta - shift) @ linear and (x - x_shift) / x_scale: affine, from q's draws alone.
 
     No true theta enters it, so that what is measured in it on the anchors is still fair.
@@ -83,7 +83,7 @@ class _LocalizerFrame:
         return self.shift + np.asarray(z, np.float64) @ np.linalg.inv(self.linear)
 
     @classmethod
-    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> _LocalizerFrame:
+    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> LocalizerFrame:
         """Robust scales of q's draws and of x; `whiten` turns q's spread at an x into a sphere.
 
         A ball then is q's own ellipsoid at a typical x: a wrong width or a wrong correlation
@@ -107,25 +107,27 @@ def _whitened(z: Array) -> NDArray[np.float64]:
     return whitener(off, tail=_TAIL, ridge=_RIDGE, unit=False)
 
 
-def _centre_parameters(recipe: Localizer, m: int, d: int, rng: np.random.Generator) -> Parameters:
+def build_initial_centre(
+    recipe: Localizer, m: int, d: int, rng: np.random.Generator
+) -> Parameters:
     """A network of x that says 0 nearly everywhere, and a linear map of x beside it."""
     parameters = training.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
     parameters[f"bias{recipe.layers}"] *= 0
     return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}
 
 
-def _embedding_parameters(kind: Embedding, d: int, rng: np.random.Generator) -> Parameters:
+def build_initial_embedding(kind: Embedding, d: int, rng: np.random.Generator) -> Parameters:
     """What phi begins with: `mlp` a random map, `residual` and `fourier` the identity."""
     if kind == "identity":
         return {}
     if kind == "mlp":
         return training.perceptron(rng, [d, 256, 256, 256, d])
     if kind == "residual":
-        return training.silenced(training.perceptron(rng, [d, 256, 256, 256, d]))
+        return training.zero_last_layer(training.perceptron(rng, [d, 256, 256, 256, d]))
     scales = np.geomspace(*_SCALES, _FEATURES)
     frequency = rng.standard_normal((d, _FEATURES)) * scales / np.sqrt(d)
     return {
-        **training.silenced(training.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])),
+        **training.zero_last_layer(training.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])),
         "frequency": frequency.astype(np.float32),
     }
 
@@ -168,13 +170,13 @@ class _AnchorRows(NamedTuple):
         return _AnchorRows(self.theta[rows], self.x[rows], self.q[rows][:, draws])
 
 
-def _in_frame(frame: _LocalizerFrame, draws: PosteriorTable, device: str) -> _AnchorRows:
+def anchors_in_frame(frame: LocalizerFrame, draws: PosteriorTable, device: str) -> _AnchorRows:
     """A table's rows as tensors in a frame."""
     arrays = (frame.theta(draws.theta), frame.x(draws.x), frame.theta(draws.q))
     return _AnchorRows(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def _distances(
+def distances_from_centre(
     recipe: Localizer, centre: Tensors, phi: Tensors, rows: _AnchorRows
 ) -> tuple[Tensor, Tensor]:
     """Distances of the truth (n,) and of q's draws (n, K) from their centres."""
@@ -200,7 +202,7 @@ def _ranks(
     with torch.no_grad():
         for i in range(0, len(few.theta), step):
             part = _AnchorRows(*(tensor[i : i + step] for tensor in few))
-            truth, draws = _distances(recipe, centre, phi, part)
+            truth, draws = distances_from_centre(recipe, centre, phi, part)
             below = (draws < truth[:, None]).sum(1) + 0.5 * (draws == truth[:, None]).sum(1)
             parts.append((below + 0.5) / (draws.shape[1] + 1))
     return torch.cat(parts).double().cpu().numpy()
@@ -214,7 +216,7 @@ def _distance(
     return float(statistics.ks(u).statistic)
 
 
-def _w2(u: Tensor) -> Tensor:
+def squared_wasserstein(u: Tensor) -> Tensor:
     """Squared 2-Wasserstein distance of ranks u (n,) from the uniform grid (i - 1/2) / n.
 
     In one dimension the optimal plan sorts: exact, and the limit of twice Sinkhorn's divergence
@@ -223,12 +225,12 @@ def _w2(u: Tensor) -> Tensor:
     return (torch.sort(u).values - _grid(u)).square().mean()
 
 
-def _sinkhorn(u: Tensor) -> Tensor:
+def sinkhorn_divergence(u: Tensor) -> Tensor:
     """Debiased Sinkhorn divergence of ranks u (n,) from the grid, at cost |a - b|^2 / 2.
 
     Chen, Bansal, Scott, CoLT, Algorithm 1, through geomloss. Tends to w2(u) / 2.
     """
-    return _loss(_BLUR, _SCALING)(u[:, None], _grid(u)[:, None])
+    return _loss(SINKHORN_BLUR, SINKHORN_SCALING)(u[:, None], _grid(u)[:, None])
 
 
 @cache
@@ -243,7 +245,7 @@ def _grid(u: Tensor) -> Tensor:
     return (torch.arange(n, device=u.device, dtype=u.dtype) + 0.5) / n
 
 
-def _soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
+def soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
     """Ranks (n,) of the truth's distance (n,) among its draws' (n, K), with a gradient.
 
     Forward the exact rank, ties counting half, so that a phi that has collapsed earns 1/2;
@@ -274,7 +276,7 @@ class TrainedLocalizer(StoredNetwork):
     phi: Parameters
     initial_centre: Parameters
     initial_phi: Parameters
-    frame: _LocalizerFrame
+    frame: LocalizerFrame
     history: Mapping[str, NDArray[np.floating]]
     """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
     start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
@@ -297,8 +299,8 @@ class TrainedLocalizer(StoredNetwork):
         """The distance at (1 - beta) times the trained parameters plus beta times the initial."""
         return LocalizerDistance(
             self.embedding,
-            training.between(self.centre, self.initial_centre, beta),
-            training.between(self.phi, self.initial_phi, beta),
+            training.interpolate_parameters(self.centre, self.initial_centre, beta),
+            training.interpolate_parameters(self.phi, self.initial_phi, beta),
             self.frame,
         )
 
@@ -342,7 +344,7 @@ class LocalizerDistance:
     embedding: Embedding
     centre_parameters: Parameters
     phi_parameters: Parameters
-    frame: _LocalizerFrame
+    frame: LocalizerFrame
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """Distances (n,) of parameters theta (n, D) from the centres at x (n, M)."""
@@ -362,7 +364,7 @@ class LocalizerDistance:
             far = _lengths(phi - centre[part, None])
             slots = np.concatenate([draws.theta[part, None], q], axis=1)
             both = np.concatenate([truth[part, None], far], axis=1)
-            draw_distances[part] = _share_ties(slots, both)[:, 1:]
+            draw_distances[part] = equalise_tied_scores(slots, both)[:, 1:]
         return TableScores(truth[None], draw_distances[None])
 
     def centre(self, x: Array) -> Array:
@@ -432,7 +434,7 @@ CHECKS = 12
 """Times that the ranks of all anchors are looked at, beside the start."""
 
 _RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
-_STEPS, _LR = 300, 3e-3
+CENTRE_FIT_STEPS, _LR = 300, 3e-3
 _ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
 _NULL_MEAN = 0.869  # of Kolmogorov's law, times the root of n
 # KS distance, times the root of the anchors that judge, by which one place must beat another to be
@@ -443,7 +445,7 @@ _Tell = Callable[[int, Mapping[str, float]], None]
 """Told the step and live numbers."""
 
 
-def _learn(
+def train_localizer(
     data: Anchors,
     recipe: Localizer,
     seed: int,
@@ -453,12 +455,12 @@ def _learn(
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     began = time.perf_counter()
     where = training.pick_device(device)
-    frame = _LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
-    rows, watch = (_in_frame(frame, part, where) for part in (data.learn, data.watch))
+    frame = LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
+    rows, watch = (anchors_in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]
     rng = stream(seed, "localizer")
-    centre = _centre_parameters(recipe, m, d, rng)
-    phi = _embedding_parameters(recipe.embedding, d, rng)
+    centre = build_initial_centre(recipe, m, d, rng)
+    phi = build_initial_embedding(recipe.embedding, d, rng)
     total = max(1, _blur_steps(recipe, rows) + recipe.steps * recipe.stages)
     done = 0
 
@@ -513,7 +515,7 @@ class _Stage:
         self.checks: list[tuple[float, float, float, float]] = []
 
     def run(
-        self, data: Anchors, frame: _LocalizerFrame, rng: np.random.Generator, tell: _Tell
+        self, data: Anchors, frame: LocalizerFrame, rng: np.random.Generator, tell: _Tell
     ) -> None:
         """Take the steps of the recipe, looking at all anchors on the way."""
         steps = self.recipe.steps
@@ -526,9 +528,11 @@ class _Stage:
             tell(step, self._check(step) if due else {})
 
     def _loss(self, rows: _AnchorRows) -> Tensor:
-        truth, draws = _distances(self.recipe, self.centre, self.phi, rows)
-        u = _soft_ranks(truth, draws, self.recipe.tau)
-        return -(_w2(u) if self.recipe.divergence == "w2" else _sinkhorn(u))
+        truth, draws = distances_from_centre(self.recipe, self.centre, self.phi, rows)
+        u = soft_ranks(truth, draws, self.recipe.tau)
+        return -(
+            squared_wasserstein(u) if self.recipe.divergence == "w2" else sinkhorn_divergence(u)
+        )
 
     @property
     def kept(self) -> int:
@@ -554,13 +558,13 @@ class _Stage:
         return self
 
     def _batch(
-        self, data: Anchors, frame: _LocalizerFrame, rng: np.random.Generator
+        self, data: Anchors, frame: LocalizerFrame, rng: np.random.Generator
     ) -> _AnchorRows:
         recipe = self.recipe
         if data.more is not None:
             few = recipe.draws_step or recipe.draws
             anchors = data.more(recipe.batch, few, rng)
-            return _in_frame(frame, anchors, self.rows.x.device.type)
+            return anchors_in_frame(frame, anchors, self.rows.x.device.type)
         n, k = self.rows.q.shape[:2]
         everything = slice(None)
         draws = (
@@ -572,7 +576,10 @@ class _Stage:
     def _check(self, step: int) -> dict[str, float]:
         self.snapshots.append((training.arrays(self.centre), training.arrays(self.phi)))
         u = _ranks(self.recipe, self.centre, self.phi, self.rows)
-        train, away = float(statistics.ks(u).statistic), float(_w2(torch.from_numpy(u)))
+        train, away = (
+            float(statistics.ks(u).statistic),
+            float(squared_wasserstein(torch.from_numpy(u))),
+        )
         held_out = _distance(self.recipe, self.centre, self.phi, [self.watch])
         self.checks.append((float(step), train, held_out, away))
         return {"step": float(step), "train": train, "held": held_out}
@@ -639,10 +646,12 @@ def _choose(
 
     candidates, blur = [judged("origin", centre, phi)], None
     if recipe.start == "best":
-        mean = _at_mean(centre, rows, watch, stream(seed, "start"))
+        mean = fit_centre_to_median(centre, rows, watch, stream(seed, "start"))
         candidates.append(judged("mean", mean, phi))
         if _blur_steps(recipe, rows):
-            parameters = _blurred(recipe, mean, phi, rows, stream(seed, "blur"), tell)
+            parameters = train_on_blurred_draws(
+                recipe, mean, phi, rows, stream(seed, "blur"), tell
+            )
             blur = judged("blur", *parameters)
     best = max(candidates, key=lambda start: start.excess)
     return (
@@ -658,7 +667,7 @@ def _blur_steps(recipe: Localizer, rows: _AnchorRows) -> int:
     return recipe.blur_steps if able else 0
 
 
-def _blurred(
+def train_on_blurred_draws(
     recipe: Localizer,
     centre: Parameters,
     phi: Parameters,
@@ -687,23 +696,23 @@ def _blurred(
             yield [batch._replace(theta=q[:, 0], q=q)]
 
     def loss(batch: _AnchorRows) -> Tensor:
-        _, far = _distances(recipe, own_centre, own_phi, batch)
+        _, far = distances_from_centre(recipe, own_centre, own_phi, batch)
         noisy, clean = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
-        return -_soft_ranks(noisy, clean, recipe.tau).mean()
+        return -soft_ranks(noisy, clean, recipe.tau).mean()
 
     for step, _ in enumerate(descend(adam, batches(), loss), 1):
         tell(step, {})
     return training.arrays(own_centre), training.arrays(own_phi)
 
 
-def _at_mean(
+def fit_centre_to_median(
     centre: Parameters, rows: _AnchorRows, watch: _AnchorRows, rng: np.random.Generator
 ) -> Parameters:
     """A centre at q's median at each x: a ridge of x, and a network where that falls short."""
     target, held_target = (part.q.median(dim=1).values for part in (rows, watch))
     linear = _ridge(rows.x, target, watch.x, held_target)
     started = {**centre, **linear}
-    return _fitted(training.silenced(started), rows.x, target, watch.x, held_target, rng)
+    return _fitted(training.zero_last_layer(started), rows.x, target, watch.x, held_target, rng)
 
 
 def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
@@ -731,7 +740,7 @@ def _fitted(
     rng: np.random.Generator,
 ) -> Parameters:
     tensors = training.learnable(start, x.device.type)
-    adam = Adam([(tensors.values(), _LR)], over=_STEPS)
+    adam = Adam([(tensors.values(), _LR)], over=CENTRE_FIT_STEPS)
 
     def error() -> float:
         with torch.no_grad():
@@ -741,7 +750,7 @@ def _fitted(
         return (_centre_at(tensors, x[which]) - y[which]).square().mean()
 
     best, least = start, _ENOUGH * error()
-    batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(_STEPS))
+    batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(CENTRE_FIT_STEPS))
     for step, _ in enumerate(descend(adam, batches, loss), 1):
         if step % 20 == 0 and (now := error()) < least:
             best, least = training.arrays(tensors), now

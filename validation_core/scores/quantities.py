@@ -281,9 +281,9 @@ def obstacle(upload: Upload) -> str | None:
         return (
             "It is a mean over rows whose log densities are finite, and leaves out up to "
             f"{INFINITE:.0%} of them; got {lost:,} of {rows:,} rows with NaN or infinite "
-            f"values ({_told(densities)}). Where a draw of q lies outside the prior's support, "
-            "or q has no density at the true value, the divergence is infinite: that is a "
-            "finding by itself. Find out which, or keep q's draws within the support."
+            f"values ({_describe_nonfinite(densities)}). Where a draw of q lies outside the "
+            "prior's support, or q has no density at the true value, the divergence is infinite: "
+            "that is a finding by itself. Find out which, or keep q's draws within the support."
         )
     return None
 
@@ -293,7 +293,7 @@ def finite(found: TableScores) -> np.ndarray:
     return np.isfinite(found.truth[0]) & np.isfinite(found.draws[0]).all(axis=-1)
 
 
-def _told(given: Mapping[str, Array]) -> str:
+def _describe_nonfinite(given: Mapping[str, Array]) -> str:
     """Where values are not finite, and how many."""
     lost = {name: int((~np.isfinite(given[name])).sum()) for name in NAMES}
     return ", ".join(f"{name}: {count:,}" for name, count in lost.items() if count)

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from validation_core import sampling
 from validation_core.keys import Arrays
-from validation_core.learn import GIVEN, Standardizer, StoredNetwork, moments, positive
+from validation_core.learn import GIVEN, Standardizer, StoredNetwork, moments, nonzero_scales
 from validation_core.rng import Words, again, hashed, occurrences, stream, uniforms
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TableScores
@@ -33,7 +33,7 @@ ROWS = 1000
 """Rows that are learnt from at most: bounds the time of a wide x."""
 
 _NUMBERS = 1 << 16  # of theta measured at a time, so that they stay in the cache
-_PENALTIES = np.logspace(-6, 3, 19)  # times the number of rows
+RIDGE_PENALTIES = np.logspace(-6, 3, 19)  # times the number of rows
 _PRODUCTS = 16  # columns up to which all pairs are multiplied
 _SQUARES = 200  # columns up to which each is squared
 _ROUNDING = 1e-9
@@ -97,7 +97,9 @@ class References(Recipe, spec="references"):
         low, high = theta.min(0), theta.max(0)
         # A parameter that never changes has no unit of its own.
         width = np.where(high > low, high - low, 1.0)
-        mean = _fit((theta - low) / width, pairs.x) if self.reference == "x" else None
+        mean = (
+            fit_conditional_mean((theta - low) / width, pairs.x) if self.reference == "x" else None
+        )
         salt = stream(seed, "references").integers(2**64, size=1, dtype=np.uint64)
         return _TrainedReferences(self.metric, low, width, salt, mean, perf_counter() - start)
 
@@ -114,7 +116,7 @@ class _TrainedReferences(StoredNetwork):
     low: Float  # (D,)
     width: Float  # (D,)
     salt: Words  # (1,)
-    mean: _Mean | None
+    mean: _ConditionalMean | None
     """Of theta in the unit box."""
     seconds: float = 0.0
     device: str = "cpu"
@@ -168,7 +170,7 @@ class _ReferenceDistance:
     def __call__(self, theta: Array, x: Array) -> Float:
         """Distances (n,) of rows theta (n, D), x (n, M); equal x have one reference."""
         points = self.place(x, hashed(x, self.salt))
-        return _distances(self._unit(theta[:, None]), points, self.metric)[:, 0]
+        return distances_from_references(self._unit(theta[:, None]), points, self.metric)[:, 0]
 
     def table(self, draws: PosteriorTable) -> TableScores:
         """Distances of the truth (1, n) and of q's draws (1, n, K)."""
@@ -179,7 +181,9 @@ class _ReferenceDistance:
         for first in range(0, n, step):
             part = slice(first, first + step)
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
-            part_distances = _distances(self._unit(together), points[part], self.metric)
+            part_distances = distances_from_references(
+                self._unit(together), points[part], self.metric
+            )
             truth[0, part], draw_distances[0, part] = part_distances[:, 0], part_distances[:, 1:]
         return TableScores(truth, draw_distances)
 
@@ -198,7 +202,7 @@ class _ReferenceDistance:
         return out
 
 
-def _distances(theta: Array, references: Array, metric: Metric) -> Float:
+def distances_from_references(theta: Array, references: Array, metric: Metric) -> Float:
     """How far points theta (n, R, D) are from references (n, D): (n, R), euclidean ones squared.
 
     One point has one distance to the bit, wherever it stands: a draw that is the truth ties.
@@ -210,7 +214,7 @@ def _distances(theta: Array, references: Array, metric: Metric) -> Float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Mean:
+class _ConditionalMean:
     """E[theta | x], linear or quadratic in x: (n, M) to (n, D)."""
 
     x_shift: Float  # (M,)
@@ -229,7 +233,7 @@ class _Mean:
         return (features - self.shift) / self.scale @ self.coefficients + self.offset
 
 
-def _fit(theta: Float, x: Array) -> _Mean:
+def fit_conditional_mean(theta: Float, x: Array) -> _ConditionalMean:
     """Learn from the first rows of theta (n, D) and x (n, M), n >= 2."""
     theta, raw = theta[:ROWS], np.asarray(x[:ROWS], np.float64)
     x_shift, x_scale = moments(raw)
@@ -237,20 +241,20 @@ def _fit(theta: Float, x: Array) -> _Mean:
     shift, scale = moments(features)
     features = (features - shift) / scale
     offset = theta.mean(0)
-    best = _ridge(features[:, : raw.shape[1]], theta - offset)
+    best = fit_ridge(features[:, : raw.shape[1]], theta - offset)
     weights = np.zeros((features.shape[1], theta.shape[1]))
     weights[: raw.shape[1]] = best[0]
     error = best[1]
     if features.shape[1] > raw.shape[1]:
-        coefficients, with_products = _ridge(features, theta - offset)
+        coefficients, with_products = fit_ridge(features, theta - offset)
         better = with_products < error
         weights[:, better] = coefficients[:, better]
         error = np.minimum(error, with_products)
-    r2 = 1 - error / positive(theta.var(0))
-    return _Mean(x_shift, x_scale, shift, scale, weights, offset, np.sqrt(error), r2)
+    r2 = 1 - error / nonzero_scales(theta.var(0))
+    return _ConditionalMean(x_shift, x_scale, shift, scale, weights, offset, np.sqrt(error), r2)
 
 
-def _ridge(features: Float, theta: Float) -> tuple[Float, Float]:
+def fit_ridge(features: Float, theta: Float) -> tuple[Float, Float]:
     """Coefficients (F, D), each parameter's at its best penalty, and squared errors left out."""
     n = len(features)
     left, values, right = np.linalg.svd(features, full_matrices=False)
@@ -261,7 +265,7 @@ def _ridge(features: Float, theta: Float) -> tuple[Float, Float]:
     # that what a penalty leaves must be added to it, not taken as a difference of large numbers.
     beyond = theta - left @ along
     free = np.maximum(1 - 1 / n - share.sum(1), 0.0)  # the mean's own leverage is 1 / n
-    penalties = _PENALTIES * n
+    penalties = RIDGE_PENALTIES * n
     errors = np.empty((len(penalties), theta.shape[1]))
     for i, penalty in enumerate(penalties):
         lost = penalty / (values**2 + penalty)

@@ -17,7 +17,7 @@ from validation_core.types import Array, Benchmark, Float, PosteriorTable
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
     from validation_core.learn.training import Report
-    from validation_core.scores.slot_classifier_training import _TrainedSlotClassifier
+    from validation_core.scores.slot_classifier_training import TrainedSlotClassifier
 
 
 Net = Literal["quadratic", "paper"]
@@ -112,17 +112,20 @@ class SlotClassifier(Recipe, spec="scorer"):
 
     def learn_all(
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
-    ) -> list[_TrainedSlotClassifier]:
+    ) -> list[TrainedSlotClassifier]:
         """One slot classifier for each table and seed, in turn."""
-        from validation_core.scores.slot_classifier_training import _learn
+        from validation_core.scores.slot_classifier_training import train_slot_classifier
 
-        return [_learn(draws, self, seed, report) for draws, seed in zip(data, seeds, strict=True)]
+        return [
+            train_slot_classifier(draws, self, seed, report)
+            for draws, seed in zip(data, seeds, strict=True)
+        ]
 
-    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedSlotClassifier:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlotClassifier:
         """What `TrainedSlotClassifier.arrays` gave."""
-        from validation_core.scores.slot_classifier_training import _TrainedSlotClassifier
+        from validation_core.scores.slot_classifier_training import TrainedSlotClassifier
 
-        return _TrainedSlotClassifier.read(arrays, seconds=seconds, device=device)
+        return TrainedSlotClassifier.read(arrays, seconds=seconds, device=device)
 
 
 # ---- What it sees of (theta, x): standardised, or whitened about q's mean given x ----
@@ -136,7 +139,7 @@ _MOST = 512  # products: beyond, only those of a coordinate with itself and with
 
 
 @dataclass(frozen=True, eq=False)
-class _Inputs:
+class SlotInputTransform:
     """z = ((theta - shift) / scale - x A) W and x's own scale: from q's draws and x alone."""
 
     theta_shift: Float  # (D,)
@@ -168,7 +171,7 @@ class _Inputs:
         return inputs, _products(z, known)
 
     @classmethod
-    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> _Inputs:
+    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> SlotInputTransform:
         """Robust scales; `whiten` removes q's linear mean given x and makes its spread a sphere.
 
         Products of coordinates become features with it.

@@ -16,8 +16,8 @@ from torch.nn import functional
 from validation_core.learn import StoredNetwork
 from validation_core.learn.training import Parameters
 from validation_core.rng import stream
-from validation_core.scores import _share_ties
-from validation_core.scores.slot_classifier import SlotClassifier, _Inputs
+from validation_core.scores import equalise_tied_scores
+from validation_core.scores.slot_classifier import SlotClassifier, SlotInputTransform
 from validation_core.statistics.slots import Kind, most
 from validation_core.types import Array, PosteriorTable, TableScores
 
@@ -31,7 +31,7 @@ PARAMETERS = ("weight", "bias", "out", "linear", "constant")
 _MEMORY = 20  # pairs that L-BFGS keeps
 
 
-def _initial_parameters(
+def initial_parameters(
     inputs: int, features: int, hidden: int, rng: np.random.Generator
 ) -> Parameters:
     """Yao & Domke's start: U ~ N(0, 1), w and c ~ 0.01 N(0, 1), all else 0."""
@@ -44,12 +44,12 @@ def _initial_parameters(
     return {name: a.astype(np.float32) for name, a in (normals | rest).items()}
 
 
-def _to_vector(parameters: Mapping[str, Array]) -> Flat:
+def flatten_parameters(parameters: Mapping[str, Array]) -> Flat:
     """Parameters in one vector."""
     return np.concatenate([np.ravel(parameters[name]) for name in PARAMETERS]).astype(np.float64)
 
 
-def _from_vector(vector: Array, like: Mapping[str, Array]) -> Parameters:
+def unflatten_parameters(vector: Array, like: Mapping[str, Array]) -> Parameters:
     """The way back."""
     ends = np.cumsum([like[name].size for name in PARAMETERS])[:-1]
     parts = np.split(np.asarray(vector, dtype=np.float32), ends)
@@ -69,7 +69,7 @@ def _with_hidden(
     return hidden @ parameters["out"] + linear + parameters["constant"], hidden
 
 
-class _Objective:
+class SlotObjective:
     """The mean loss of a table's rows: slot 0 is the truth, and no parameter knows of slots."""
 
     def __init__(
@@ -98,7 +98,7 @@ class _Objective:
         loss, slope = self._loss(g.reshape(self.n, self.slots))
         slope = slope.reshape(-1)  # of the loss by each g
         back = torch.outer(slope, tensors["out"]) * (1 - hidden.square())
-        gradient = _to_vector(
+        gradient = flatten_parameters(
             {
                 "weight": (self.inputs.T @ back).numpy(),
                 "bias": back.sum(0).numpy(),
@@ -126,7 +126,7 @@ class _Objective:
         return np.asarray(optimum.x, dtype=np.float64)
 
     def _tensors(self, vector: Flat) -> dict[str, Tensor]:
-        parameters = _from_vector(vector, self.like)
+        parameters = unflatten_parameters(vector, self.like)
         return {name: torch.from_numpy(parameters[name]) for name in PARAMETERS}
 
     def _loss(self, g: Tensor) -> tuple[Tensor, Tensor]:
@@ -152,12 +152,12 @@ _CLEAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class _TrainedSlotClassifier(StoredNetwork):
+class TrainedSlotClassifier(StoredNetwork):
     """Parameters, those it began with, what it sees of (theta, x), and the penalties tried."""
 
     trained: Parameters
     initial: Parameters
-    inputs: _Inputs
+    inputs: SlotInputTransform
     history: Mapping[str, NDArray[np.float64]]
     """penalty and the folds' held-out divergence, for each that was tried."""
     kept: int
@@ -184,7 +184,7 @@ class _SlotClassifierScore:
     """g(theta, x), the same function for truth and draws."""
 
     parameters: Mapping[str, NDArray[np.float64]]
-    inputs: _Inputs
+    inputs: SlotInputTransform
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """Scores (n,) of rows theta (n, D), x (n, M)."""
@@ -193,7 +193,7 @@ class _SlotClassifierScore:
     def table(self, draws: PosteriorTable) -> TableScores:
         """Scores of the truth (1, n) and of q's draws (1, n, K)."""
         theta = np.concatenate([draws.theta[:, None], draws.q], axis=1)
-        g = _share_ties(theta, self._scores(theta, draws.x))
+        g = equalise_tied_scores(theta, self._scores(theta, draws.x))
         return TableScores(g[None, :, 0], g[None, :, 1:])
 
     def _scores(self, theta: Array, x: Array) -> NDArray[np.float64]:
@@ -213,31 +213,31 @@ class _SlotClassifierScore:
         return out
 
 
-def _learn(
+def train_slot_classifier(
     data: PosteriorTable, recipe: SlotClassifier, seed: int, report: Report | None = None
-) -> _TrainedSlotClassifier:
+) -> TrainedSlotClassifier:
     """Train one: folds of simulations choose the penalty, all simulations fit.
 
     The seed fixes its start and the folds.
     """
     began = time.perf_counter()
-    frame = _Inputs.fit(data, whiten=recipe.net == "quadratic")
+    frame = SlotInputTransform.fit(data, whiten=recipe.net == "quadratic")
     # Truth and draws go through one function, so that no slot differs in how it is computed.
     theta = np.concatenate([data.theta[:, None], data.q], axis=1)  # (n, m + 1, D)
     inputs, features = frame(theta, data.x[:, None])
     rng = stream(seed, "scorer")
-    initial = _initial_parameters(inputs.shape[-1], features.shape[-1], recipe.hidden, rng)
+    initial = initial_parameters(inputs.shape[-1], features.shape[-1], recipe.hidden, rng)
     fold = rng.permutation(np.arange(len(data)) % recipe.folds)  # whole simulations
 
-    def part(which: np.ndarray) -> _Objective:
-        return _Objective(inputs[which], features[which], recipe.kind, initial)
+    def part(which: np.ndarray) -> SlotObjective:
+        return SlotObjective(inputs[which], features[which], recipe.kind, initial)
 
     pairs = [(part(fold != i), part(fold == i)) for i in range(recipe.folds)]
     guessing = most(recipe.kind, recipe.m)
     divergences: list[float] = []
     for penalty in recipe.penalties:
         losses = [
-            far.loss(near.minimum(_to_vector(initial), penalty, recipe.steps))
+            far.loss(near.minimum(flatten_parameters(initial), penalty, recipe.steps))
             for near, far in pairs
         ]
         divergences.append(
@@ -252,15 +252,15 @@ def _learn(
     # A penalty is a prior, whose weight beside more simulations is less.
     share = 1 - 1 / recipe.folds if recipe.net == "quadratic" else 1.0
     penalty = share * recipe.penalties[best]
-    vector = part(fold >= 0).minimum(_to_vector(initial), penalty, recipe.steps)
+    vector = part(fold >= 0).minimum(flatten_parameters(initial), penalty, recipe.steps)
     if report:
         report(1.0, {})
     history = {
         "penalty": np.array(recipe.penalties[: len(divergences)]),
         "divergence": np.array(divergences),
     }
-    return _TrainedSlotClassifier(
-        _from_vector(vector, initial),
+    return TrainedSlotClassifier(
+        unflatten_parameters(vector, initial),
         initial,
         frame,
         history,

@@ -130,9 +130,11 @@ class Slots(Recipe, spec="slots"):
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedSlots]:
         """One score for each table and seed, in turn."""
-        from validation_core.scores.slots_training import _learn
+        from validation_core.scores.slots_training import train_slots
 
-        return [_learn(table, self, seed, report) for table, seed in zip(data, seeds, strict=True)]
+        return [
+            train_slots(table, self, seed, report) for table, seed in zip(data, seeds, strict=True)
+        ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlots:
         """What `TrainedSlots.arrays` gave."""
@@ -159,11 +161,11 @@ _PARAMETERS = 32  # that are standardised and whitened, at most: those whose tru
 _PAIRED, _PAIRED_TWICE = 12, 6  # parameters up to which products are seen, whitened ones too
 _DATA = 20  # columns of x, or principal components of more
 _NEVER = 1e-12
-_NUMBERS = 1 << 19  # of slots, or of distances, at a time: bounds memory
+NUMBERS_AT_ONCE = 1 << 19  # of slots, or of distances, at a time: bounds memory
 _SCALED = 1 << 20  # numbers of q's draws that the scale of theta is taken from
 
 
-class _ScoredSlots(NamedTuple):
+class ScoredSlots(NamedTuple):
     """Features of the scored slots of some rows, the truth in slot 0."""
 
     own: Single
@@ -179,7 +181,7 @@ class _ScoredSlots(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _SlotFeatures:
+class SlotFeatures:
     """Scales, and which parameters and directions of x are seen: fixed before any test row."""
 
     parameters: NDArray[np.int64]  # (P,)
@@ -193,19 +195,19 @@ class _SlotFeatures:
     context: int
     """Slots of a row, the first ones, among which neighbours are sought."""
 
-    def __call__(self, draws: PosteriorTable, most: int) -> _ScoredSlots:
+    def __call__(self, draws: PosteriorTable, most: int) -> ScoredSlots:
         """Features of the truth and of the first `most` draws at each x."""
         parts = [self.piece(draws, rows, most) for rows in self.pieces(draws)]
         own = np.concatenate([part.own for part in parts], axis=1)
-        return _ScoredSlots(own, np.concatenate([part.x for part in parts], axis=1))
+        return ScoredSlots(own, np.concatenate([part.x for part in parts], axis=1))
 
     def pieces(self, draws: PosteriorTable) -> Iterator[slice]:
         """Rows that are worked on together."""
         n, k = draws.q.shape[:2]
-        step = max(1, _NUMBERS // (min(k + 1, self.whole) * len(self.parameters)))
+        step = max(1, NUMBERS_AT_ONCE // (min(k + 1, self.whole) * len(self.parameters)))
         return (slice(first, first + step) for first in range(0, n, step))
 
-    def piece(self, draws: PosteriorTable, rows: slice, most: int) -> _ScoredSlots:
+    def piece(self, draws: PosteriorTable, rows: slice, most: int) -> ScoredSlots:
         """Features of some rows."""
         sides = draws.theta[rows][:, self.parameters], draws.q[rows, : self.whole - 1]
         theta = np.concatenate([sides[0][:, None], sides[1][:, :, self.parameters]], axis=1)
@@ -214,11 +216,17 @@ class _SlotFeatures:
         np.clip(theta, -_FAR, _FAR, out=theta)
         z = np.ascontiguousarray(np.moveaxis(theta, 2, 0))  # (P, r, K + 1)
         scored = min(most, z.shape[2] - 1) + 1
-        alone, white, norm = _among(z, scored)
-        own = [alone, white, norm, _near(z, scored, self.context), *_products(alone, white)]
+        alone, white, norm = standardise_among_others(z, scored)
+        own = [
+            alone,
+            white,
+            norm,
+            neighbour_log_distances(z, scored, self.context),
+            *_products(alone, white),
+        ]
         features = np.clip(np.concatenate([*own, z[:, :, :scored]]), -_CLIP, _CLIP)
         data = Standardizer(self.x_shift, self.x_scale, _CLIP)(draws.x[rows]) @ self.axes
-        return _ScoredSlots(features.astype(np.float32), data.T.astype(np.float32))
+        return ScoredSlots(features.astype(np.float32), data.T.astype(np.float32))
 
     def chance(self, slots: int) -> Float:
         """With which a tree asks for each of `ScoredSlots.rows`, where a row has so many slots.
@@ -232,7 +240,7 @@ class _SlotFeatures:
         return np.concatenate(parts) / len(parts)
 
 
-def _fit(draws: PosteriorTable, *, whole: int, context: int) -> _SlotFeatures:
+def fit_slot_features(draws: PosteriorTable, *, whole: int, context: int) -> SlotFeatures:
     """What is seen, by the rows of a learning half.
 
     Args:
@@ -250,7 +258,7 @@ def _fit(draws: PosteriorTable, *, whole: int, context: int) -> _SlotFeatures:
     if x.shape[1] > _DATA:
         data = Standardizer(x_shift, x_scale, _CLIP)(x)
         axes = np.linalg.svd(data - data.mean(axis=0), full_matrices=False)[2][:_DATA].T
-    return _SlotFeatures(parameters, shift, scale, x_shift, x_scale, axes, whole, context)
+    return SlotFeatures(parameters, shift, scale, x_shift, x_scale, axes, whole, context)
 
 
 def _most_off(draws: PosteriorTable, whole: int) -> NDArray[np.int64]:
@@ -259,7 +267,7 @@ def _most_off(draws: PosteriorTable, whole: int) -> NDArray[np.int64]:
     if d <= _PARAMETERS:
         return np.arange(d)
     first, second = np.zeros(d), np.zeros(d)
-    step = max(1, _NUMBERS // (min(k, whole) * d))
+    step = max(1, NUMBERS_AT_ONCE // (min(k, whole) * d))
     for at in range(0, n, step):
         q = np.asarray(draws.q[at : at + step, : whole - 1], np.float64)
         sd = q.std(axis=1)
@@ -270,7 +278,7 @@ def _most_off(draws: PosteriorTable, whole: int) -> NDArray[np.int64]:
     return np.sort(np.argsort(-off, kind="stable")[:_PARAMETERS])
 
 
-def _among(z: Float, scored: int) -> tuple[Float, Float, Float]:
+def standardise_among_others(z: Float, scored: int) -> tuple[Float, Float, Float]:
     """Standardised (P, r, A), whitened (P, r, A) and norm (1, r, A) of slots z (P, r, K + 1).
 
     By mean, sd and Cholesky factor of the *other* slots, as downdates of rank one from all: with
@@ -316,7 +324,7 @@ def _solved(lower: Float, d: Float) -> Float:
     return w
 
 
-def _near(z: Float, scored: int, context: int) -> Float:
+def neighbour_log_distances(z: Float, scored: int, context: int) -> Float:
     """Log distances (J, r, A) of slots z (P, r, K + 1) to their 3rd, 7th and 16th nearest others.
 
     In sds of all slots. All that are scored are among the `context` first: each lacks itself
@@ -331,7 +339,7 @@ def _near(z: Float, scored: int, context: int) -> Float:
     off = z - z.mean(axis=2, keepdims=True)
     sd = np.sqrt(np.square(off).mean(axis=2, keepdims=True))
     unit = (off[:, :, :count] / np.where(sd > 0, sd, 1.0)).astype(np.float32)
-    step = max(1, _NUMBERS // (scored * count))
+    step = max(1, NUMBERS_AT_ONCE // (scored * count))
     for first in range(0, n, step):
         rows = slice(first, first + step)
         squares = np.zeros((len(unit[0, rows]), scored, count), np.float32)

@@ -17,12 +17,12 @@ from validation_core.rng import stream
 from validation_core.scores.slot_classifier_training import (
     PARAMETERS,
     Flat,
-    _from_vector,
-    _initial_parameters,
-    _Objective,
-    _to_vector,
+    SlotObjective,
+    flatten_parameters,
+    initial_parameters,
+    unflatten_parameters,
 )
-from validation_core.scores.slots import Slots, _fit, _ScoredSlots, _SlotFeatures
+from validation_core.scores.slots import ScoredSlots, SlotFeatures, Slots, fit_slot_features
 from validation_core.statistics import slots
 from validation_core.types import Array, Float, PosteriorTable, TableScores
 
@@ -45,7 +45,7 @@ _ROWS = 1 << 13  # answered at a time: what stays in a core's cache
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Growth:
+class TreeSettings:
     """How a tree grows."""
 
     cuts: int
@@ -57,7 +57,7 @@ class _Growth:
 
 
 @dataclass(frozen=True, eq=False)
-class _Forest:
+class Forest:
     """Nodes of all trees, one after another: a row above the cut goes to `child` + 1."""
 
     feature: NDArray[np.int16]  # (nodes,)
@@ -87,7 +87,7 @@ class _Forest:
         return total / np.float32(max(1, len(self.root[which])))
 
     @classmethod
-    def of(cls, trees: Sequence[_GrownTree]) -> _Forest:
+    def of(cls, trees: Sequence[_GrownTree]) -> Forest:
         """Trees one after another."""
         sizes = np.array([len(tree.feature) for tree in trees])
         root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
@@ -126,8 +126,8 @@ class _Cuts(NamedTuple):
     above: NDArray[np.bool_]  # (r,)
 
 
-def _grow(
-    columns: Single, truth: NDArray[np.bool_], how: _Growth, rng: np.random.Generator
+def grow_tree(
+    columns: Single, truth: NDArray[np.bool_], how: TreeSettings, rng: np.random.Generator
 ) -> _GrownTree:
     """One tree of features (F, n), of which `truth` (n,) says the class."""
     n = len(truth)
@@ -175,7 +175,7 @@ def _cuts(
     counted: Float,
     level: _Level,
     heavy: float,
-    how: _Growth,
+    how: TreeSettings,
     rng: np.random.Generator,
 ) -> _Cuts:
     """The best of a few cuts drawn at each node: that of least Gini impurity."""
@@ -242,8 +242,8 @@ _CLEAR = 0.005  # nats below the best at which weaker penalties are not tried
 class TrainedSlots(StoredNetwork):
     """What it sees of a slot, trees and network, and what they weigh."""
 
-    frame: _SlotFeatures
-    forest: _Forest | None
+    frame: SlotFeatures
+    forest: Forest | None
     network: Mapping[str, Array] | None
     weights: Float
     """(2,): of the trees' log odds and of the network's score; 0 where one is not used."""
@@ -300,12 +300,12 @@ class _WithinScore:
         for rows in frame.pieces(draws):
             scores = self._scores(frame.piece(draws, rows, most))
             theta = np.concatenate([draws.theta[rows][:, None], draws.q[rows, :most]], axis=1)
-            out[rows] = _tied(scores, theta)
+            out[rows] = equalise_tied_slots(scores, theta)
         # The mean ratio over a row's slots is 1: a constant of the row, which ranks do not see.
         out -= logsumexp(out, axis=1, keepdims=True) - np.log(most + 1)
         return TableScores(out[None, :, 0], out[None, :, 1:])
 
-    def _scores(self, seen: _ScoredSlots) -> Float:
+    def _scores(self, seen: ScoredSlots) -> Float:
         """(n, A)."""
         trained = self.trained
         total = np.full(seen.own.shape[1:], trained.numbers[0])
@@ -318,7 +318,7 @@ class _WithinScore:
         return total
 
 
-def _tied(scores: Float, theta: Array) -> Float:
+def equalise_tied_slots(scores: Float, theta: Array) -> Float:
     """Scores (n, A) where equal slots theta (n, A, D) of a row have equal ones, to the bit.
 
     A matrix product may round equal rows differently by their place.
@@ -341,12 +341,12 @@ def _tied(scores: Float, theta: Array) -> Float:
     return out
 
 
-def _learn(
+def train_slots(
     data: PosteriorTable, recipe: Slots, seed: int, report: Report | None = None
 ) -> TrainedSlots:
     """Learn one score; the seed fixes the folds, the cuts and the network's start."""
     began = time.perf_counter()
-    frame = _fit(data, whole=recipe.whole, context=recipe.context)
+    frame = fit_slot_features(data, whole=recipe.whole, context=recipe.context)
     slot_features = frame(data, recipe.m)
     forest, arrays, held_scores = None, None, []
     penalty = 0.0
@@ -380,18 +380,18 @@ def _learn(
 
 
 def _grown(
-    seen: _ScoredSlots,
-    frame: _SlotFeatures,
+    seen: ScoredSlots,
+    frame: SlotFeatures,
     recipe: Slots,
     rng: np.random.Generator,
     report: Report | None,
-) -> tuple[_Forest, Float]:
+) -> tuple[Forest, Float]:
     """Trees, and the log odds (n, A) that those which have not seen a row give its slots."""
     n, count = seen.own.shape[1:]
     columns = seen.rows()  # (F, n A)
     truth = np.zeros((n, count), np.bool_)
     truth[:, 0] = True
-    how = _Growth(
+    how = TreeSettings(
         cuts=recipe.cuts,
         chance=frame.chance(1 + min(recipe.k, recipe.whole - 1)),
         leaf=max(5, min(recipe.leaf, n * count // _FEWEST_LEAVES)),
@@ -404,13 +404,13 @@ def _grown(
     for i in range(recipe.folds):
         stay = np.repeat(fold != i, count)
         near = np.ascontiguousarray(columns[:, stay])
-        some = [_grow(near, truth.ravel()[stay], how, own[i]) for _ in range(each)]
-        answers = _Forest.of(some)(np.ascontiguousarray(columns[:, ~stay].T))
+        some = [grow_tree(near, truth.ravel()[stay], how, own[i]) for _ in range(each)]
+        answers = Forest.of(some)(np.ascontiguousarray(columns[:, ~stay].T))
         log_odds[fold == i] = _logit(answers).reshape(-1, count)
         grown += some
         if report:
             report(0.7 * (i + 1) / recipe.folds, {})
-    return _Forest.of(grown), log_odds
+    return Forest.of(grown), log_odds
 
 
 def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
@@ -446,7 +446,7 @@ class _Fitted(NamedTuple):
     penalty: float
 
 
-def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: _ScoredSlots) -> Float:
+def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: ScoredSlots) -> Float:
     """g (n, A) of features: standardised ones beside their squares, and tanh units that see x.
 
     `arrays` is what `_Fitted.arrays` holds; so many of the features, the last, are theta.
@@ -458,21 +458,21 @@ def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: _ScoredS
 
 
 def _fit_network(
-    seen: _ScoredSlots, frame: _SlotFeatures, kind: slots.Kind, rng: np.random.Generator
+    seen: ScoredSlots, frame: SlotFeatures, kind: slots.Kind, rng: np.random.Generator
 ) -> _Fitted:
     """Folds of simulations choose the penalty, all simulations fit."""
     inputs, linear = _inputs(seen, len(frame.parameters))
     (shift, scale), (linear_shift, linear_scale) = moments(inputs), moments(linear)
     inputs, linear = (inputs - shift) / scale, (linear - linear_shift) / linear_scale
-    initial = _initial_parameters(inputs.shape[-1], linear.shape[-1], _HIDDEN, rng)
+    initial = initial_parameters(inputs.shape[-1], linear.shape[-1], _HIDDEN, rng)
     initial["weight"] /= np.sqrt(np.float32(inputs.shape[-1]))  # many inputs: no saturated start
     fold = rng.permutation(np.arange(len(inputs)) % _NETWORK_FOLDS)
 
-    def part(which: NDArray[np.bool_]) -> _Objective:
-        return _Objective(inputs[which], linear[which], kind, initial)
+    def part(which: NDArray[np.bool_]) -> SlotObjective:
+        return SlotObjective(inputs[which], linear[which], kind, initial)
 
     pairs = [(part(fold != i), part(fold == i)) for i in range(_NETWORK_FOLDS)]
-    starts = [_to_vector(initial) for _ in pairs]
+    starts = [flatten_parameters(initial) for _ in pairs]
     tried: list[tuple[float, list[Flat]]] = []
     for penalty in _PENALTIES:
         # A weaker penalty goes on from where the stronger one ended.
@@ -488,7 +488,9 @@ def _fit_network(
     held_scores = np.empty(inputs.shape[:2])
     for i, vector in enumerate(tried[best][1]):
         out = fold == i
-        held_scores[out] = _answers(_from_vector(vector, initial), inputs[out], linear[out])
+        held_scores[out] = _answers(
+            unflatten_parameters(vector, initial), inputs[out], linear[out]
+        )
     # A penalty is a prior, whose weight beside more simulations is less.
     share = 1 - 1 / _NETWORK_FOLDS
     vector = part(fold >= 0).minimum(tried[best][1][0], share * _PENALTIES[best], _STEPS)
@@ -498,10 +500,12 @@ def _fit_network(
         "linear_shift": linear_shift,
         "linear_scale": linear_scale,
     }
-    return _Fitted({**_from_vector(vector, initial), **scales}, held_scores, _PENALTIES[best])
+    return _Fitted(
+        {**unflatten_parameters(vector, initial), **scales}, held_scores, _PENALTIES[best]
+    )
 
 
-def _inputs(seen: _ScoredSlots, parameters: int) -> tuple[Float, Float]:
+def _inputs(seen: ScoredSlots, parameters: int) -> tuple[Float, Float]:
     """What the units see (n, A, P) and what is added up (n, A, F)."""
     own = np.moveaxis(seen.own[:-parameters], 0, 2).astype(np.float64)
     theta = np.moveaxis(seen.own[-parameters:], 0, 2)

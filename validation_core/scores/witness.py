@@ -17,8 +17,8 @@ from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
     from validation_core.learn.training import Report
-    from validation_core.scores.witness_search import _TrainedSearch
-    from validation_core.scores.witness_training import _TrainedEnsemble
+    from validation_core.scores.witness_search import TrainedSearch
+    from validation_core.scores.witness_training import TrainedEnsemble
 
 
 Engine = Literal["ensemble", "flaml", "autogluon"]
@@ -68,23 +68,23 @@ class Witness(Recipe, spec="witness"):
     def cost(self) -> float:
         return 2.6
 
-    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> _WitnessRows:
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> WitnessRows:
         """Independent rows of p and of q."""
         return _of_blocks(sampling.blocks(benchmark, gamma, self.n, self.n, rng))
 
-    def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> _WitnessRows:
+    def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> WitnessRows:
         """The truths of a table and its draws of q."""
         del rng  # the folds are dealt at learning
         return _of_table(draws)
 
-    def of_blocks(self, blocks: TwoSamples, rng: np.random.Generator) -> _WitnessRows:
+    def of_blocks(self, blocks: TwoSamples, rng: np.random.Generator) -> WitnessRows:
         """Two plain samples."""
         del rng
         return _of_blocks(blocks)
 
     def learn_all(
-        self, data: Sequence[_WitnessRows], seeds: Sequence[int], report: Report | None = None
-    ) -> list[_TrainedEnsemble] | list[_TrainedSearch]:
+        self, data: Sequence[WitnessRows], seeds: Sequence[int], report: Report | None = None
+    ) -> list[TrainedEnsemble] | list[TrainedSearch]:
         """One witness for each set of rows and seed, in turn.
 
         Raises:
@@ -95,31 +95,33 @@ class Witness(Recipe, spec="witness"):
             from validation_core.scores import witness_training
 
             return [
-                witness_training._learn(rows, self.seconds, seed, report) for rows, seed in pairs
+                witness_training.train_ensemble(rows, self.seconds, seed, report)
+                for rows, seed in pairs
             ]
         from validation_core.scores import witness_search
 
         return [
-            witness_search._learn(rows, self.engine, self.seconds, seed) for rows, seed in pairs
+            witness_search.search_witness(rows, self.engine, self.seconds, seed)
+            for rows, seed in pairs
         ]
 
     def read(
         self, arrays: Arrays, *, seconds: float, device: str
-    ) -> _TrainedEnsemble | _TrainedSearch:
+    ) -> TrainedEnsemble | TrainedSearch:
         """What `arrays` of a trained one gave."""
         if self.engine == "ensemble":
-            from validation_core.scores.witness_training import _TrainedEnsemble
+            from validation_core.scores.witness_training import TrainedEnsemble
 
-            return _TrainedEnsemble.read(arrays, seconds=seconds, device=device)
-        from validation_core.scores.witness_search import _TrainedSearch
+            return TrainedEnsemble.read(arrays, seconds=seconds, device=device)
+        from validation_core.scores.witness_search import TrainedSearch
 
-        return _TrainedSearch.read(arrays, library=self.engine, seconds=seconds, device=device)
+        return TrainedSearch.read(arrays, library=self.engine, seconds=seconds, device=device)
 
 
 # ---- What a witness learns from, and what its members give ----
 
 
-_MemberArrays = Mapping[str, NDArray[Any]]  # floats, and the columns of a tree
+MemberArrays = Mapping[str, NDArray[Any]]  # floats, and the columns of a tree
 
 FOLDS = 5
 """Parts in which the inner cross-validation cuts the training rows."""
@@ -128,11 +130,11 @@ FEWEST = 2 * FOLDS
 
 _CLIP = 10.0  # robust sds: heavy tails reach the members as "far out", not as 1e6
 _TINY = 1e-10  # of labels +-1/2: a smaller spread is rounding
-_MOST = 20_000  # rows of q that a table offers: bounds memory and time
+MOST_ROWS = 20_000  # rows of q that a table offers: bounds memory and time
 
 
 @dataclass(frozen=True, eq=False)
-class _WitnessRows:
+class WitnessRows:
     """Training rows of p and of q; rows of one group share an x and never part between folds."""
 
     p: Joint
@@ -142,7 +144,7 @@ class _WitnessRows:
 
 
 @dataclass(frozen=True, eq=False)
-class _WitnessRegression:
+class WitnessRegression:
     """A regression: z (n, d) in robust sds, y (n,) = +-1/2, weight (n,) of sum 1, fold (n,)."""
 
     z: Float
@@ -168,18 +170,18 @@ class _WitnessRegression:
         return sd if sd > _TINY else 0.0
 
 
-class _MemberFit(NamedTuple):
+class MemberFit(NamedTuple):
     """One member: what it predicts of rows it did not learn from, and itself as arrays."""
 
     held: NDArray[np.float64]
     """(n,) predictions of each row by the model of the other folds."""
     r2: float
     """Share of the labels' variance that they explain, at their best scale."""
-    arrays: _MemberArrays
+    arrays: MemberArrays
     """The model of all rows."""
 
 
-def _of_blocks(blocks: TwoSamples) -> _WitnessRows:
+def _of_blocks(blocks: TwoSamples) -> WitnessRows:
     """Rows of two independent samples: each its own group.
 
     Raises:
@@ -192,10 +194,10 @@ def _of_blocks(blocks: TwoSamples) -> _WitnessRows:
             f"{FOLDS} inner folds share; got {n_p} and {n_q}. Bring more."
         )
     groups = np.arange(n_p + n_q)
-    return _WitnessRows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
+    return WitnessRows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
 
 
-def _of_table(draws: PosteriorTable) -> _WitnessRows:
+def _of_table(draws: PosteriorTable) -> WitnessRows:
     """A table's rows: the truths, and all draws of q (fewer of each x in very long tables).
 
     Learning may share x between the classes; a fold held out shares none with those learnt from.
@@ -209,9 +211,9 @@ def _of_table(draws: PosteriorTable) -> _WitnessRows:
             f"A witness learns from at least {FEWEST} simulations, which its {FOLDS} inner "
             f"folds share; got {n}. Bring more."
         )
-    count = min(k, max(1, _MOST // n))
+    count = min(k, max(1, MOST_ROWS // n))
     groups = np.arange(n)
-    return _WitnessRows(
+    return WitnessRows(
         p=Joint(draws.theta, draws.x),
         q=Joint(draws.q[:, :count].reshape(-1, d), np.repeat(draws.x, count, axis=0)),
         group_p=groups,
@@ -219,19 +221,21 @@ def _of_table(draws: PosteriorTable) -> _WitnessRows:
     )
 
 
-def _regressed(
-    rows: _WitnessRows, shift: Array, scale: Array, rng: np.random.Generator
-) -> _WitnessRegression:
+def build_regression(
+    rows: WitnessRows, shift: Array, scale: Array, rng: np.random.Generator
+) -> WitnessRegression:
     """The regression of these rows; `rng` deals the groups into folds."""
-    z = np.concatenate([_scaled(part.theta, part.x, shift, scale) for part in (rows.p, rows.q)])
+    z = np.concatenate(
+        [standardise_rows(part.theta, part.x, shift, scale) for part in (rows.p, rows.q)]
+    )
     n_p, n_q = len(rows.p), len(rows.q)
     y = np.repeat([0.5, -0.5], [n_p, n_q])
     # Kuebler et al., Section 3.2: weights that make the classes count alike.
     weight = np.repeat([0.5 / n_p, 0.5 / n_q], [n_p, n_q])
-    return _WitnessRegression(z, y, weight, _folds(rows, rng))
+    return WitnessRegression(z, y, weight, _folds(rows, rng))
 
 
-def _folds(rows: _WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
+def _folds(rows: WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
     """Fold (n,) of each row: as many groups of p in every fold, and as many of q's own."""
     fold = np.empty(1 + max(int(rows.group_p.max()), int(rows.group_q.max())), dtype=np.int64)
     for groups in (rows.group_p, np.setdiff1d(rows.group_q, rows.group_p)):
@@ -239,7 +243,7 @@ def _folds(rows: _WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.concatenate([fold[rows.group_p], fold[rows.group_q]])
 
 
-def _scaling(rows: _WitnessRows) -> tuple[Array, Array]:
+def robust_scaling(rows: WitnessRows) -> tuple[Array, Array]:
     """Median and robust sd of the columns.
 
     Raises:
@@ -257,7 +261,7 @@ def _scaling(rows: _WitnessRows) -> tuple[Array, Array]:
     return robust(pooled, by_sd=False)
 
 
-def _scaled(theta: Array, x: Array, shift: Array, scale: Array) -> Float:
+def standardise_rows(theta: Array, x: Array, shift: Array, scale: Array) -> Float:
     """Inputs z (n, D + M) of the members: robustly standardised and clipped."""
     z = np.concatenate([theta, x], axis=1, dtype=np.float64)
     return Standardizer(shift, scale, _CLIP)(z)
@@ -267,7 +271,9 @@ def _joined(joint: Joint) -> Array:
     return np.concatenate([joint.theta, joint.x], axis=1)
 
 
-def _summary(weights: Mapping[str, float], r2: Mapping[str, float]) -> Mapping[str, float]:
+def summarise_members(
+    weights: Mapping[str, float], r2: Mapping[str, float]
+) -> Mapping[str, float]:
     """`r2` of the whole; `weight NAME` and `r2 NAME` of each member."""
     numbers = {"r2": r2["ensemble"]}
     for name in weights:

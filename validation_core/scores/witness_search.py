@@ -26,12 +26,12 @@ from validation_core.learn import GIVEN, StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
-    _regressed,
-    _scaled,
-    _scaling,
-    _summary,
-    _WitnessRegression,
-    _WitnessRows,
+    WitnessRegression,
+    WitnessRows,
+    build_regression,
+    robust_scaling,
+    standardise_rows,
+    summarise_members,
 )
 from validation_core.types import Array, Float
 
@@ -50,11 +50,11 @@ class _Model(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _TrainedSearch(StoredNetwork):
+class TrainedSearch(StoredNetwork):
     """The rows and settings of a search; `r2` is of the search that was run first."""
 
     library: Library = field(metadata=GIVEN)
-    problem: _WitnessRegression
+    problem: WitnessRegression
     shift: Array  # (D + M,)
     scale: Array  # (D + M,)
     budget: float
@@ -69,7 +69,7 @@ class _TrainedSearch(StoredNetwork):
     @property
     def summary(self) -> Mapping[str, float]:
         """Held-out R2; the best model's name with all the weight."""
-        return _summary(self.weights, self.r2)
+        return summarise_members(self.weights, self.r2)
 
     def at(self, beta: float = 0.0) -> _Searched:
         """The witness; beta changes nothing, as there are no parameters to mix."""
@@ -81,27 +81,29 @@ class _TrainedSearch(StoredNetwork):
 class _Searched:
     """The prediction of the model that this process found."""
 
-    trained: _TrainedSearch
+    trained: TrainedSearch
 
     def __call__(self, theta: Array, x: Array) -> Array:
-        z = _scaled(theta, x, self.trained.shift, self.trained.scale)
+        z = standardise_rows(theta, x, self.trained.shift, self.trained.scale)
         high, low = map(int, self.trained.seed)
         seed = high * 2**32 + low
         model = _model(self.trained.library, self.trained.problem, self.trained.budget, seed)
         return np.asarray(model.predict(z), dtype=np.float64)
 
 
-def _learn(rows: _WitnessRows, library: Library, seconds: float, seed: int) -> _TrainedSearch:
+def search_witness(
+    rows: WitnessRows, library: Library, seconds: float, seed: int
+) -> TrainedSearch:
     """Search for `seconds`.
 
     Raises:
         ValueError: when the library is not installed, with what to install.
     """
     start = time.perf_counter()
-    shift, scale = _scaling(rows)
-    problem = _regressed(rows, shift, scale, stream(seed, "folds"))
+    shift, scale = robust_scaling(rows)
+    problem = build_regression(rows, shift, scale, stream(seed, "folds"))
     model = _model(library, problem, seconds, seed)
-    return _TrainedSearch(
+    return TrainedSearch(
         library,
         problem,
         shift,
@@ -114,22 +116,22 @@ def _learn(rows: _WitnessRows, library: Library, seconds: float, seed: int) -> _
     )
 
 
-_models: OrderedDict[str, _Model] = OrderedDict()
+fitted_models: OrderedDict[str, _Model] = OrderedDict()
 _lock = threading.Lock()  # two pages of one process must not search for the same witness twice
 
 
-def _model(library: Library, problem: _WitnessRegression, seconds: float, seed: int) -> _Model:
+def _model(library: Library, problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     key = f"{library} {float(seconds)} {seed} {keys.digest(**vars(problem))}"
     with _lock:
-        if key not in _models:
-            _models[key] = SEARCHES[library](problem, seconds, seed)
-        _models.move_to_end(key)
-        while len(_models) > _KEPT:
-            _models.popitem(last=False)
-        return _models[key]
+        if key not in fitted_models:
+            fitted_models[key] = SEARCHES[library](problem, seconds, seed)
+        fitted_models.move_to_end(key)
+        while len(fitted_models) > _KEPT:
+            fitted_models.popitem(last=False)
+        return fitted_models[key]
 
 
-def _flaml(problem: _WitnessRegression, seconds: float, seed: int) -> _Model:
+def _flaml(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     """FLAML's search over its own list of learners, by the inner folds."""
     automl = _library("flaml", "AutoML", "pip install '.[automl]' in the folder of this program")()
     automl.fit(
@@ -150,7 +152,7 @@ def _flaml(problem: _WitnessRegression, seconds: float, seed: int) -> _Model:
     return _Model(automl.predict, str(automl.best_estimator), 1 - 4 * float(automl.best_loss))
 
 
-def _autogluon(problem: _WitnessRegression, seconds: float, seed: int) -> _Model:
+def _autogluon(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     """AutoGluon as in the paper's Section 4: best_quality, regression of least squared error."""
     del seed  # AutoGluon takes none
     predictor = _library(
@@ -176,13 +178,13 @@ def _autogluon(problem: _WitnessRegression, seconds: float, seed: int) -> _Model
     return _Model(predict, str(model.model_best), 1 - 4 * error_held)
 
 
-SEARCHES: Mapping[Library, Callable[[_WitnessRegression, float, int], _Model]] = {
+SEARCHES: Mapping[Library, Callable[[WitnessRegression, float, int], _Model]] = {
     "flaml": _flaml,
     "autogluon": _autogluon,
 }
 
 
-def _weight(problem: _WitnessRegression) -> Float:
+def _weight(problem: WitnessRegression) -> Float:
     """Class weights of mean 1, which the learners' own regularisation is meant for."""
     return problem.weight * len(problem.weight)
 

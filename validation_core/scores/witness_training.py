@@ -20,14 +20,14 @@ from validation_core.learn.training import Adam
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
-    _MemberArrays,
-    _MemberFit,
-    _regressed,
-    _scaled,
-    _scaling,
-    _summary,
-    _WitnessRegression,
-    _WitnessRows,
+    MemberArrays,
+    MemberFit,
+    WitnessRegression,
+    WitnessRows,
+    build_regression,
+    robust_scaling,
+    standardise_rows,
+    summarise_members,
 )
 from validation_core.types import Array, Float
 
@@ -41,41 +41,41 @@ if TYPE_CHECKING:
 
 
 _PENALTIES = np.logspace(-6, 1, 15)  # times the mean variance of a feature
-_PRODUCTS = 496  # as many as 31 columns have; beyond, as many random quadratics
+MOST_PRODUCTS = 496  # as many as 31 columns have; beyond, as many random quadratics
 _LANDMARKS = 256
 _WIDTHS = (0.35, 0.7, 1.4)  # bandwidths, in median distances between rows
 _JITTER = 1e-10
 _COUNTS = (5, 10, 20, 40, 80)  # of neighbours
 
 
-def _linear(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def _fit_linear_ridge(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on the columns."""
     del rng
-    return _fit(problem, problem.z, {})
+    return _fit_ridge(problem, problem.z, {})
 
 
-def _quadratic(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def fit_quadratic_ridge(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on the columns and their products, or random squares where there are too many."""
     d = problem.z.shape[1]
     most = d * (d + 1) // 2
     # Kar & Karnick (2012): products of random directions span the quadratics as they grow.
-    size = (d, _PRODUCTS) if most > _PRODUCTS else (d, 0)
+    size = (d, MOST_PRODUCTS) if most > MOST_PRODUCTS else (d, 0)
     directions = rng.standard_normal(size).astype(np.float32) / np.float32(np.sqrt(d))
-    return _fit(problem, _products(problem.z, directions), {"directions": directions})
+    return _fit_ridge(problem, _products(problem.z, directions), {"directions": directions})
 
 
-def _kernel(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def _fit_kernel_ridge(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on a Gaussian kernel at random rows, of the best of three widths."""
     n = len(problem.z)
     marks = problem.z[rng.choice(n, min(n, _LANDMARKS), p=problem.weight, replace=False)]
     typical = float(np.median(pdist(marks))) or 1.0
-    best: _MemberFit | None = None
+    best: MemberFit | None = None
     for width in _WIDTHS:
         gamma = np.array([0.5 / (width * typical) ** 2])
         # Features whose ridge is the kernel's: whitened by the landmarks' own kernel matrix.
         values, vectors = np.linalg.eigh(_gaussian(marks, marks, gamma))
         whiten = vectors / np.sqrt(np.maximum(values, _JITTER * values[-1]))
-        fit = _fit(
+        fit = _fit_ridge(
             problem,
             _gaussian(problem.z, marks, gamma) @ whiten,
             {"marks": marks, "gamma": gamma},
@@ -87,17 +87,17 @@ def _kernel(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit
     return best
 
 
-def _predict_linear(arrays: _MemberArrays, z: Float) -> Float:
+def _predict_linear(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the linear ridge at rows z (n, d)."""
     return z @ arrays["coefficients"] - arrays["offset"]
 
 
-def _predict_quadratic(arrays: _MemberArrays, z: Float) -> Float:
+def _predict_quadratic(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the quadratic ridge at rows z (n, d)."""
     return _products(z, arrays["directions"]) @ arrays["coefficients"] - arrays["offset"]
 
 
-def _predict_kernel(arrays: _MemberArrays, z: Float) -> Float:
+def _predict_kernel(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the kernel ridge at rows z (n, d)."""
     at_marks = _gaussian(z, arrays["marks"], arrays["gamma"])
     return at_marks @ arrays["coefficients"] - arrays["offset"]
@@ -114,9 +114,9 @@ def _gaussian(z: Float, marks: Array, gamma: Array) -> Float:
     return np.exp(-gamma * cdist(z, marks, "sqeuclidean"))
 
 
-def _fit(
-    problem: _WitnessRegression, features: Float, arrays: _MemberArrays, back: Float | None = None
-) -> _MemberFit:
+def _fit_ridge(
+    problem: WitnessRegression, features: Float, arrays: MemberArrays, back: Float | None = None
+) -> MemberFit:
     """Ridge with the penalty that predicts held-out folds best.
 
     Args:
@@ -135,7 +135,7 @@ def _fit(
     best = int(np.argmax(scores))
     coefficients, offsets = whole.solve(_PENALTIES[best : best + 1])
     stored = coefficients[:, 0] if back is None else back @ coefficients[:, 0]
-    return _MemberFit(
+    return MemberFit(
         predictions[best], scores[best], {**arrays, "coefficients": stored, "offset": offsets}
     )
 
@@ -151,7 +151,7 @@ class _RidgeMoments(NamedTuple):
 
     @classmethod
     def of(
-        cls, problem: _WitnessRegression, features: Float, rows: NDArray[np.bool_]
+        cls, problem: WitnessRegression, features: Float, rows: NDArray[np.bool_]
     ) -> _RidgeMoments:
         f, y, w = features[rows], problem.y[rows], problem.weight[rows]
         weighted = f * w[:, None]
@@ -173,7 +173,7 @@ class _RidgeMoments(NamedTuple):
         return coefficients, mean @ coefficients - middle
 
 
-def _neighbours(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def _fit_neighbours(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """The mean label of the k nearest rows, of the k that predicts held-out folds best."""
     del rng
     n = len(problem.z)
@@ -193,10 +193,10 @@ def _neighbours(problem: _WitnessRegression, rng: np.random.Generator) -> _Membe
         "weight": problem.weight,
         "k": np.array([counts[best]]),
     }
-    return _MemberFit(predictions[best], scores[best], arrays)
+    return MemberFit(predictions[best], scores[best], arrays)
 
 
-def _predict_neighbours(arrays: _MemberArrays, z: Float) -> Float:
+def _predict_neighbours(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     k = int(arrays["k"][0])
     near = np.asarray(cKDTree(arrays["rows"]).query(z, k)[1])
@@ -234,7 +234,7 @@ class _Grown(NamedTuple):
     leaf: Float  # (trees, 2 ** depth)
 
 
-def _boosted(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def _fit_boosted_trees(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Boosted trees, as many as predict held-out folds best."""
     edges = _edges(problem.z)
     codes = _codes(problem.z, edges)
@@ -250,12 +250,12 @@ def _boosted(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFi
     best = _STAGES[int(np.argmax(scores))]
     whole = _grow(codes, problem.y, problem.weight, own[-1], best)
     cuts = edges[whole.column, whole.cut]
-    return _MemberFit(
+    return MemberFit(
         staged[best - 1], max(scores), {"column": whole.column, "cut": cuts, "leaf": whole.leaf}
     )
 
 
-def _predict_trees(arrays: _MemberArrays, z: Float) -> Float:
+def _predict_trees(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     out = np.zeros(len(z))
     columns = np.ascontiguousarray(z.T)
@@ -305,7 +305,7 @@ def _grow(
         wr = w * residual[rows]
         node = np.zeros(len(rows), dtype=np.int64)
         for level in range(_DEPTH):
-            which, at = _question(codes[np.ix_(rows, candidates)], node, w, wr, 1 << level, pull)
+            which, at = _best_split(codes[np.ix_(rows, candidates)], node, w, wr, 1 << level, pull)
             column[t, level], cut[t, level] = candidates[which], at
             node += (codes[rows, candidates[which]] > at).astype(np.int64) << level
         size = 2**_DEPTH
@@ -316,7 +316,7 @@ def _grow(
     return _Grown(column, cut, leaf)
 
 
-def _question(
+def _best_split(
     codes: Codes, node: Codes, w: Float, wr: Float, nodes: int, pull: float
 ) -> tuple[int, int]:
     """The (column, cut) that, asked of all nodes at once, explains most."""
@@ -337,7 +337,7 @@ def _question(
 
 
 _HIDDEN, _LAYERS = 64, 3
-_STEPS = 600
+NETWORK_STEPS = 600
 _BATCH = 256
 _RATE = 3e-3
 _DECAY = 1e-2
@@ -345,7 +345,7 @@ _CHECKS = 8
 _ROWS = 4096  # rows per pass
 
 
-def _network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def _fit_network(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """A network with squared error, stopped where held-out folds are predicted best.
 
     A fold's network sees the batches of all others with its own rows' weights at 0, so that the
@@ -354,7 +354,7 @@ def _network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFi
     device = training.pick_device()
     start = training.perceptron(rng, [problem.z.shape[1], *[_HIDDEN] * _LAYERS, 1])
     tensors = training.learnable(training.stack([start] * (FOLDS + 1)), device)
-    adam = Adam([(tensors.values(), _RATE)], over=_STEPS, decay=_DECAY, fused=False)
+    adam = Adam([(tensors.values(), _RATE)], over=NETWORK_STEPS, decay=_DECAY, fused=False)
     z = torch.from_numpy(problem.z.astype(np.float32)).to(device)
     y = torch.from_numpy(problem.y.astype(np.float32)).to(device)
     # (folds + 1, n): 0 for the rows that a network does not learn from; the last takes all.
@@ -367,18 +367,18 @@ def _network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFi
         return (error * learnt[:, rows]).mean(1)
 
     best, best_tensors, best_predictions = -np.inf, tensors, np.zeros(len(problem.y))
-    batches = ([torch.from_numpy(_batch(problem, rng)).to(device)] for _ in range(_STEPS))
+    batches = ([torch.from_numpy(_batch(problem, rng)).to(device)] for _ in range(NETWORK_STEPS))
     for step, _ in enumerate(training.descend(adam, batches, loss), 1):
-        if step % (_STEPS // _CHECKS) == 0:
+        if step % (NETWORK_STEPS // _CHECKS) == 0:
             predicted = _held(tensors, z, problem.fold)
             r2 = problem.r2(predicted)
             if r2 > best:
                 best, best_predictions = r2, predicted
                 best_tensors = {name: t.detach()[-1:].clone() for name, t in tensors.items()}
-    return _MemberFit(best_predictions, best, training.unstack(training.arrays(best_tensors))[0])
+    return MemberFit(best_predictions, best, training.unstack(training.arrays(best_tensors))[0])
 
 
-def _predict_network(arrays: _MemberArrays, z: Float) -> Float:
+def _predict_network(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     device = training.pick_device()
     tensors = training.tensors(training.stack([arrays]), device)
@@ -391,7 +391,7 @@ def _predict_network(arrays: _MemberArrays, z: Float) -> Float:
     return out
 
 
-def _batch(problem: _WitnessRegression, rng: np.random.Generator) -> NDArray[np.int64]:
+def _batch(problem: WitnessRegression, rng: np.random.Generator) -> NDArray[np.int64]:
     """Rows of a step, as many of p as of q."""
     n_p = int((problem.y > 0).sum())
     half = _BATCH // 2
@@ -419,31 +419,31 @@ _LEAST = 0.02  # a smaller share of the ensemble is not worth the time of its pr
 _ALWAYS = 2  # members fitted whatever the time
 
 
-class _Member(NamedTuple):
+class EnsembleMember(NamedTuple):
     """How one member is fitted, and what it predicts from its stored arrays."""
 
-    fit: Callable[[_WitnessRegression, np.random.Generator], _MemberFit]
-    predict: Callable[[_MemberArrays, Float], Float]
+    fit: Callable[[WitnessRegression, np.random.Generator], MemberFit]
+    predict: Callable[[MemberArrays, Float], Float]
 
 
-MEMBERS: Mapping[str, _Member] = {
-    "linear": _Member(_linear, _predict_linear),
-    "quadratic": _Member(_quadratic, _predict_quadratic),
-    "neighbours": _Member(_neighbours, _predict_neighbours),
-    "kernel": _Member(_kernel, _predict_kernel),
-    "trees": _Member(_boosted, _predict_trees),
-    "network": _Member(_network, _predict_network),
+MEMBERS: Mapping[str, EnsembleMember] = {
+    "linear": EnsembleMember(_fit_linear_ridge, _predict_linear),
+    "quadratic": EnsembleMember(fit_quadratic_ridge, _predict_quadratic),
+    "neighbours": EnsembleMember(_fit_neighbours, _predict_neighbours),
+    "kernel": EnsembleMember(_fit_kernel_ridge, _predict_kernel),
+    "trees": EnsembleMember(_fit_boosted_trees, _predict_trees),
+    "network": EnsembleMember(_fit_network, _predict_network),
 }
 """The members, cheapest first."""
 
 
 @dataclass(frozen=True, eq=False)
-class _TrainedEnsemble(StoredNetwork):
+class TrainedEnsemble(StoredNetwork):
     """Members as plain arrays, their weights (of sum 1) and what each explains held out."""
 
     hoisted: ClassVar[str] = "members"
 
-    members: Mapping[str, _MemberArrays]
+    members: Mapping[str, MemberArrays]
     """Arrays of those that have a weight."""
     spreads: Mapping[str, float]
     """Standard deviation of their held-out predictions: weights are of members of spread 1."""
@@ -459,7 +459,7 @@ class _TrainedEnsemble(StoredNetwork):
     @property
     def summary(self) -> Mapping[str, float]:
         """Held-out R2 of the ensemble; `weight NAME` and `r2 NAME` of each member."""
-        return _summary(self.weights, self.r2)
+        return summarise_members(self.weights, self.r2)
 
     def at(self, beta: float = 0.0) -> _WeightedMembers:
         """The witness. A mixture has no initial parameters to go back to: beta changes nothing."""
@@ -467,7 +467,7 @@ class _TrainedEnsemble(StoredNetwork):
         return _WeightedMembers(self)
 
     @classmethod
-    def read(cls, arrays: Arrays, **given: object) -> _TrainedEnsemble:
+    def read(cls, arrays: Arrays, **given: object) -> TrainedEnsemble:
         """What `arrays` gave, in the order of fitting: sums of floats depend on theirs."""
         trained = super().read(arrays, **given)
         members = {name: trained.members[name] for name in MEMBERS if name in trained.members}
@@ -479,10 +479,10 @@ class _TrainedEnsemble(StoredNetwork):
 class _WeightedMembers:
     """The weighted sum of the members' predictions: high where a row looks like p."""
 
-    trained: _TrainedEnsemble
+    trained: TrainedEnsemble
 
     def __call__(self, theta: Array, x: Array) -> Array:
-        z = _scaled(theta, x, self.trained.shift, self.trained.scale)
+        z = standardise_rows(theta, x, self.trained.shift, self.trained.scale)
         out = np.zeros(len(z))
         for name, arrays in self.trained.members.items():
             share = self.trained.weights[name] / self.trained.spreads[name]
@@ -490,29 +490,29 @@ class _WeightedMembers:
         return out
 
 
-def _learn(
-    rows: _WitnessRows, seconds: float, seed: int, report: Report | None = None
-) -> _TrainedEnsemble:
+def train_ensemble(
+    rows: WitnessRows, seconds: float, seed: int, report: Report | None = None
+) -> TrainedEnsemble:
     """Fit the members, none begun after `seconds` but the ridges, and stack them.
 
     At a budget that all members keep to the result depends on the rows and the seed alone.
     """
     start = time.perf_counter()
-    shift, scale = _scaling(rows)
-    regression = _regressed(rows, shift, scale, stream(seed, "folds"))
-    fits: dict[str, _MemberFit] = {}
+    shift, scale = robust_scaling(rows)
+    regression = build_regression(rows, shift, scale, stream(seed, "folds"))
+    fits: dict[str, MemberFit] = {}
     for i, (name, member) in enumerate(MEMBERS.items()):
         if i >= _ALWAYS and time.perf_counter() - start >= seconds:
             break
         fits[name] = member.fit(regression, stream(seed, "member", name))
         if report:
             report((i + 1) / len(MEMBERS), {f"r2 {name}": fits[name].r2})
-    weights = _stacked(regression, {name: fit.held for name, fit in fits.items()})
+    weights = stacking_weights(regression, {name: fit.held for name, fit in fits.items()})
     chosen = [name for name in fits if weights[name] > 0]
     spreads = {name: regression.spread(fits[name].held) or 1.0 for name in chosen}
     predictions = np.sum([weights[n] / spreads[n] * fits[n].held for n in chosen], axis=0)
     r2 = {name: fit.r2 for name, fit in fits.items()}
-    return _TrainedEnsemble(
+    return TrainedEnsemble(
         {name: fits[name].arrays for name in chosen},
         spreads,
         weights,
@@ -524,7 +524,7 @@ def _learn(
     )
 
 
-def _stacked(problem: _WitnessRegression, held: Mapping[str, Float]) -> dict[str, float]:
+def stacking_weights(problem: WitnessRegression, held: Mapping[str, Float]) -> dict[str, float]:
     """Weights (of sum 1) of members brought to spread 1, none of them negative.
 
     Breiman (1996): least squares on held-out predictions, of which none may count against another.
@@ -542,7 +542,7 @@ def _stacked(problem: _WitnessRegression, held: Mapping[str, Float]) -> dict[str
     return dict(zip(names, map(float, weights / weights.sum()), strict=True))
 
 
-def _least_squares(columns: Float, problem: _WitnessRegression) -> Float:
+def _least_squares(columns: Float, problem: WitnessRegression) -> Float:
     """Ridge regression of the labels on the columns, with coefficients that are not negative."""
     from scipy.optimize import nnls  # 20 MB that most diagnoses do without
 
@@ -554,5 +554,5 @@ def _least_squares(columns: Float, problem: _WitnessRegression) -> Float:
     return weights
 
 
-def _device(fits: Mapping[str, _MemberFit]) -> str:
+def _device(fits: Mapping[str, MemberFit]) -> str:
     return training.pick_device() if "network" in fits else "cpu"

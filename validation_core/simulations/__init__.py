@@ -17,9 +17,9 @@ from validation_core.simulations.runs import (
     Terms,
     collect,
     figure,
+    importance_sample_size,
     missing,
     shipped,
-    tested,
 )
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "Terms",
     "collect",
     "figure",
+    "importance_sample_size",
     "missing",
     "shipped",
-    "tested",
 ]

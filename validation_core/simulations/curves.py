@@ -26,8 +26,15 @@ from validation_core.figures.marks import (
     over,
 )
 from validation_core.figures.outcome import Drawn
-from validation_core.simulations.runs import MS, Plan, Terms, _summary, _TermSummary, tested
-from validation_core.simulations.terms import _SymlogScale
+from validation_core.simulations.runs import (
+    MS,
+    Plan,
+    Terms,
+    TermSummary,
+    importance_sample_size,
+    summarise_terms,
+)
+from validation_core.simulations.terms import SymlogScale
 from validation_core.statistics.divergence import HEAVY, tail_shape
 from validation_core.types import Array
 
@@ -35,7 +42,7 @@ PlanTerms = Mapping[tuple[int, int], Terms]
 
 
 @dataclass(frozen=True, eq=False)
-class _DivergenceCurve:
+class DivergenceCurve:
     """One line of a panel, with P places along x."""
 
     name: str
@@ -43,7 +50,7 @@ class _DivergenceCurve:
     label: str
     x: Array
     """Iterations or M (P,)."""
-    found: _TermSummary
+    found: TermSummary
     """(P,) each, in nats; NaN where there is no estimate."""
     done: NDArray[np.bool_]
     """Where there is a run (P,)."""
@@ -57,18 +64,18 @@ class _DivergenceCurve:
         return np.asarray(self.done & ~np.isfinite(self.found.mean))
 
 
-def _along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[_DivergenceCurve]:
+def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:
     """Figure 1: each inference of a model, tested with the M that it was made for."""
     curves = []
     for j, inference in enumerate(plan.inferences):
         terms = found[model, j]
-        d = terms.d[:, MS.index(tested(inference))]
+        d = terms.d[:, MS.index(importance_sample_size(inference))]
         curves.append(
-            _DivergenceCurve(
+            DivergenceCurve(
                 inference.name,
                 inference.label,
                 np.array(plan.iterations, float),
-                _summary(d),
+                summarise_terms(d),
                 terms.done,
                 terms.failures,
                 plan.datasets,
@@ -79,7 +86,7 @@ def _along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[_Diverge
 
 def _along_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
-) -> list[_DivergenceCurve]:
+) -> list[DivergenceCurve]:
     """Figure 2: each inference of a model after so many iterations, its draws weighted with M."""
     at = plan.iterations.index(iterations)
     return [
@@ -88,23 +95,23 @@ def _along_m(
     ]
 
 
-def _trained_with_m(
+def curves_trained_with_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int
-) -> list[_DivergenceCurve]:
+) -> list[DivergenceCurve]:
     """Figure 3: VI trained with each M and tested with the same, beside VI that is trained with
     M = 1 and weighted with M.
     """
     at = plan.iterations.index(iterations)
-    ms = [tested(inference) for inference in plan.inferences]
+    ms = [importance_sample_size(inference) for inference in plan.inferences]
     order = np.argsort(ms)
     several = [found[model, int(j)] for j in order]
     d = np.stack([t.d[at, MS.index(ms[j])] for j, t in zip(order, several, strict=True)])
     curves = [
-        _DivergenceCurve(
+        DivergenceCurve(
             "iwvi",
             "VI trained with M",
             np.sort(ms).astype(float),
-            _summary(d),
+            summarise_terms(d),
             np.array([t.done[at] for t in several]),
             np.array([t.failures[at] for t in several]),
             plan.datasets,
@@ -119,13 +126,13 @@ def _trained_with_m(
 
 def _weighted(
     name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]
-) -> _DivergenceCurve:
+) -> DivergenceCurve:
     places = [MS.index(m) for m in ms]
-    return _DivergenceCurve(
+    return DivergenceCurve(
         name,
         label,
         np.array(ms, float),
-        _summary(terms.d[at, places]),
+        summarise_terms(terms.d[at, places]),
         np.repeat(terms.done[at], len(ms)),
         np.repeat(terms.failures[at], len(ms)),
         k,
@@ -151,9 +158,9 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
     records = []
     for (i, j), terms in sorted(found.items()):
         model, inference = plan.models[i], plan.inferences[j]
-        numbers = _summary(terms.d)
+        numbers = summarise_terms(terms.d)
         for at, iterations in enumerate(plan.iterations):
-            for m in ms or (tested(inference),) if terms.done[at] else ():
+            for m in ms or (importance_sample_size(inference),) if terms.done[at] else ():
                 got = [float(values[at, MS.index(m)]) for values in numbers]
                 got.append(tail_shape(np.abs(terms.d[at, MS.index(m)])))
                 skl, low, high, *median, largest, sd, tail = (v if v == v else None for v in got)
@@ -164,7 +171,7 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
                         "inference": inference.name,
                         "inference_label": inference.label,
                         "iterations": iterations,
-                        "trained_m": tested(inference),
+                        "trained_m": importance_sample_size(inference),
                         "m": m,
                         "skl": skl,
                         "ci_low": low,
@@ -193,7 +200,9 @@ def figure_rows(
         return rows(plan, found)
     if number == 2:
         return [row for row in rows(plan, found, ms or MS) if row["iterations"] in plan.picked]
-    weighted = rows(plan, found, sorted({tested(inference) for inference in plan.inferences}))
+    weighted = rows(
+        plan, found, sorted({importance_sample_size(inference) for inference in plan.inferences})
+    )
     last = [row for row in weighted if row["iterations"] == plan.iterations[-1]]
     return [row for row in last if row["trained_m"] in (1, row["m"])]
 
@@ -204,7 +213,7 @@ def figure_rows(
 _HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def size(nats: float) -> str:
+def format_number(nats: float) -> str:
     """Two digits: 0.166 as 0.17; three from 100 on: 1234 as 1,230; 1.2e10 as 1.2 × 10¹⁰."""
     if not isfinite(nats):
         return "infinitely many" if nats == float("inf") else "unknown"
@@ -215,7 +224,7 @@ def size(nats: float) -> str:
     return f"{mantissa}\u00a0×\u00a010{_raised(int(power))}" if power else mantissa
 
 
-def _tick(nats: float) -> str:
+def tick_label(nats: float) -> str:
     """A power of ten on an axis: 0.01, 100, 10⁶."""
     if 1e-3 <= abs(nats) < 1e4 or nats == 0:
         return f"{nats:g}".replace("-", "−")
@@ -231,7 +240,7 @@ def _raised(power: int) -> str:
 # Medians, rings, edges.
 
 
-SCALE = _SymlogScale(0.1)
+SCALE = SymlogScale(0.1)
 
 LABEL = "nats"
 
@@ -252,7 +261,7 @@ _CROWDED = 0.09  # of the axis, between two ticks
 _TICKS = 7
 
 
-class _LineStyle(NamedTuple):
+class LineStyle(NamedTuple):
     """Of a line."""
 
     color: str
@@ -260,14 +269,14 @@ class _LineStyle(NamedTuple):
     symbol: str
 
 
-class _NatsAxis(NamedTuple):
+class NatsAxis(NamedTuple):
     """What of the scale a panel shows: from the lowest to the highest median with its interval."""
 
     low: float
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[Array]) -> _NatsAxis:
+    def of(cls, values: Sequence[Array]) -> NatsAxis:
         """One that holds all values, and from 0 to a nat in any case."""
         every = np.concatenate([np.ravel(part) for part in values])
         every = every[np.isfinite(every)]
@@ -283,7 +292,7 @@ class _NatsAxis(NamedTuple):
         """As a panel has it, with room for what lies beyond."""
         nats = SCALE.ticks(*self, _TICKS)
         low, high = map(float, self.edges(_ROOM))
-        names = [_tick(float(v)) for v in nats]
+        names = [tick_label(float(v)) for v in nats]
         return Axis((low, high), LABEL, ticks=SCALE.at(nats), names=names)
 
     def within(self, nats: Array) -> Array:
@@ -291,7 +300,7 @@ class _NatsAxis(NamedTuple):
         return SCALE.at(np.clip(nats, *self))
 
 
-def _along(places: ArrayLike, label: str) -> Axis:
+def log_axis(places: ArrayLike, label: str) -> Axis:
     """An axis of iterations or of M, by their logarithms."""
     at = np.log10(np.asarray(places, float))
     width = float(np.ptp(at)) or 1.0
@@ -308,18 +317,18 @@ def _short(n: int) -> str:
     return f"{n / 1000:g}k" if n >= 1000 else f"{n}"
 
 
-def _beside(x: Axis, places: ArrayLike, j: int, count: int) -> Array:
+def staggered_places(x: Axis, places: ArrayLike, j: int, count: int) -> Array:
     """Where the j-th of so many lines has its points: intervals do not hide one another."""
     step = _APART * (x.limits[1] - x.limits[0])
     return np.asarray(np.log10(np.asarray(places, float)) + step * (j - (count - 1) / 2))
 
 
-class _DrawnLine(NamedTuple):
+class DrawnLine(NamedTuple):
     """What one line shows."""
 
     label: str
-    look: _LineStyle
-    numbers: _TermSummary
+    look: LineStyle
+    numbers: TermSummary
     """(..., X), leading axes over sliders."""
     gap: NDArray[np.bool_]
     """Where there is a run, but no estimate (..., X)."""
@@ -334,7 +343,7 @@ class _PointOptions(TypedDict, total=False):
     texts: Sequence[str]
 
 
-def marks(x: Array, line: _DrawnLine, nats: _NatsAxis, by: Sequence[str] = ()) -> Iterator[Mark]:
+def marks(x: Array, line: DrawnLine, nats: NatsAxis, by: Sequence[str] = ()) -> Iterator[Mark]:
     """A line's marks, its points at x (X,), over the sliders of these names."""
 
     def at(values: Array) -> Number:
@@ -377,7 +386,7 @@ _COLUMNS = 3
 _HEIGHT = 232  # pixels of a panel
 
 
-def _hover(curve: _DivergenceCurve, along: str) -> list[str]:
+def _hover(curve: DivergenceCurve, along: str) -> list[str]:
     """What the pointer reads at each place."""
     texts = []
     for i, mean in enumerate(curve.found.mean):
@@ -396,31 +405,31 @@ def _hover(curve: _DivergenceCurve, along: str) -> list[str]:
     return texts
 
 
-class _Subplot(NamedTuple):
+class Subplot(NamedTuple):
     """A model and its lines."""
 
     title: str
-    curves: Sequence[_DivergenceCurve]
+    curves: Sequence[DivergenceCurve]
 
 
-def _sheet(panels: Sequence[_Subplot], along: str) -> Picture:
+def _sheet(panels: Sequence[Subplot], along: str) -> Picture:
     """All panels, what lies along them being iterations or M."""
     if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
         return empty("No run has ended yet", height=_HEIGHT)
     return Grid([_panel(panel, along) for panel in panels], min(_COLUMNS, len(panels)))
 
 
-def _panel(subplot: _Subplot, axis: str) -> Panel:
+def _panel(subplot: Subplot, axis: str) -> Panel:
     curves = subplot.curves
     places = np.concatenate([curve.x for curve in curves])
-    x, nats = _along(places, axis), _nats(curves)
+    x, nats = log_axis(places, axis), _nats(curves)
     looks = [style.algorithm_style(curve.name) for curve in curves]
     curve_marks = [
         marks(
-            _beside(x, curve.x, j, len(curves)),
-            _DrawnLine(
+            staggered_places(x, curve.x, j, len(curves)),
+            DrawnLine(
                 curve.label,
-                _LineStyle(look.color, look.dash, look.symbol),
+                LineStyle(look.color, look.dash, look.symbol),
                 curve.found,
                 curve.gap,
                 _hover(curve, axis),
@@ -439,8 +448,8 @@ def _panel(subplot: _Subplot, axis: str) -> Panel:
     )
 
 
-def _nats(curves: Sequence[_DivergenceCurve]) -> _NatsAxis:
-    return _NatsAxis.of([values for c in curves for values in c.found.medians])
+def _nats(curves: Sequence[DivergenceCurve]) -> NatsAxis:
+    return NatsAxis.of([values for c in curves for values in c.found.medians])
 
 
 def drawn(
@@ -449,7 +458,9 @@ def drawn(
     """One of the paper's figures, of what has run of its plan."""
     if number == 1:
         return (
-            _against_iterations_figure(_panels(plan, lambda i: _along_iterations(plan, found, i))),
+            against_iterations_figure(
+                _panels(plan, lambda i: curves_along_iterations(plan, found, i))
+            ),
         )
     if number == 2:
         return tuple(
@@ -457,21 +468,21 @@ def drawn(
             for n in plan.picked
         )
     last = plan.iterations[-1]
-    panels = _panels(plan, lambda i: _trained_with_m(plan, found, i, last))
+    panels = _panels(plan, lambda i: curves_trained_with_m(plan, found, i, last))
     return (_trained_with_m_figure(panels, last),)
 
 
 def _weighed(
     plan: Plan, found: PlanTerms, iterations: int, ms: Sequence[int], model: int
-) -> list[_DivergenceCurve]:
+) -> list[DivergenceCurve]:
     return _along_m(plan, found, model, iterations, ms)
 
 
-def _panels(plan: Plan, lines: Callable[[int], Sequence[_DivergenceCurve]]) -> list[_Subplot]:
-    return [_Subplot(model.label, lines(i)) for i, model in enumerate(plan.models)]
+def _panels(plan: Plan, lines: Callable[[int], Sequence[DivergenceCurve]]) -> list[Subplot]:
+    return [Subplot(model.label, lines(i)) for i, model in enumerate(plan.models)]
 
 
-def _against_iterations_figure(panels: Sequence[_Subplot]) -> Drawn:
+def against_iterations_figure(panels: Sequence[Subplot]) -> Drawn:
     """Figure 1."""
     caption = (
         "How far q is from the posterior, KL(p‖q) + KL(q‖p) in nats, after so many iterations; if "
@@ -484,7 +495,7 @@ def _against_iterations_figure(panels: Sequence[_Subplot]) -> Drawn:
     )
 
 
-def _against_m_figure(panels: Sequence[_Subplot], iterations: int) -> Drawn:
+def _against_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 2, of what inference gave after so many iterations."""
     caption = (
         "Lines fall as more draws of q are weighted, as far as importance sampling mends q; if q "
@@ -497,7 +508,7 @@ def _against_m_figure(panels: Sequence[_Subplot], iterations: int) -> Drawn:
     )
 
 
-def _trained_with_m_figure(panels: Sequence[_Subplot], iterations: int) -> Drawn:
+def _trained_with_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 3, after so many iterations."""
     caption = (
         "Where the line of VI trained with M is lower, training for M gained more than weighting "
@@ -510,7 +521,7 @@ def _trained_with_m_figure(panels: Sequence[_Subplot], iterations: int) -> Drawn
     )
 
 
-def _marks(panels: Sequence[_Subplot]) -> str:
+def _marks(panels: Sequence[Subplot]) -> str:
     """How to read the marks, and what those mean that are not always there."""
     crosses = any(c.gap.any() for p in panels for c in p.curves)
     return (

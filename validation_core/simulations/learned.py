@@ -39,9 +39,9 @@ from validation_core.rng import stream
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.quantities import Ratio
 from validation_core.simulations import terms
-from validation_core.simulations.curves import _tick, size
+from validation_core.simulations.curves import format_number, tick_label
 from validation_core.simulations.runs import InferenceRun
-from validation_core.simulations.terms import NATS, _NormalPair, _SymlogScale, scale
+from validation_core.simulations.terms import NATS, NormalPair, SymlogScale, scale
 from validation_core.statistics import divergence
 from validation_core.statistics import divergence as nats
 from validation_core.statistics.divergence import Divergence
@@ -150,11 +150,11 @@ _X = np.linspace(-4, 6, 126)
 def meaning_payload() -> live.Payload:
     """Both pairs of normals over nats."""
     shifted, narrow, wide = (
-        terms._shifted(NATS),
-        terms._scaled(NATS),
-        terms._scaled(NATS, "wide"),
+        terms.shifted_normal_pair(NATS),
+        terms.scaled_normal_pair(NATS),
+        terms.scaled_normal_pair(NATS, "wide"),
     )
-    labels = [size(float(nats)) for nats in NATS]
+    labels = [format_number(float(nats)) for nats in NATS]
     return live.payload(
         sliders=[
             Slider(
@@ -179,7 +179,7 @@ def meaning_payload() -> live.Payload:
     )
 
 
-def _pair_panel(q: _NormalPair, title: str, captions: list[str], end: float) -> Panel:
+def _pair_panel(q: NormalPair, title: str, captions: list[str], end: float) -> Panel:
     away = (_X - q.mean[:, None]) / q.sd[:, None]
     return Panel(
         [
@@ -201,11 +201,11 @@ def _bell(z: Array) -> Array:
     return np.asarray(np.exp(-(z**2) / 2))
 
 
-def _shift(q: _NormalPair) -> list[str]:
+def _shift(q: NormalPair) -> list[str]:
     return [f"q is {q.mean[i]:.3g} sd off. {_tells(q, i)}" for i in range(len(NATS))]
 
 
-def _scale(narrow: _NormalPair, wide: _NormalPair) -> list[str]:
+def _scale(narrow: NormalPair, wide: NormalPair) -> list[str]:
     return [
         f"q has {narrow.sd[i]:.3g} of p's sd. {_tells(narrow, i)} If q were too wide by the "
         f"same factor, {_share(float(wide.misses[i]))} would."
@@ -217,7 +217,7 @@ def _share(misses: float) -> str:
     return f"{misses:.2%}" if misses >= 1e-4 else "fewer than 0.01%"
 
 
-def _tells(q: _NormalPair, i: int) -> str:
+def _tells(q: NormalPair, i: int) -> str:
     return (
         f"The best classifier has AUC {q.auc[i]:.3f} and is right {q.accuracy[i]:.1%} of the "
         f"time; total variation is {q.distance[i]:.3f}; {q.misses[i]:.1%} of q's 90% intervals "
@@ -246,7 +246,7 @@ def augmented_payload() -> live.Payload:
     estimates = divergence.means(np.stack(terms))
     marginal = divergence.means(mixture.marginal(SIMULATED, stream(0, "marginal")))
     intervals = [
-        f"{size(estimate)} (95% interval {size(low)} to {size(high)})"
+        f"{format_number(estimate)} (95% interval {format_number(low)} to {format_number(high)})"
         for estimate, low, high in zip(*estimates, strict=True)
     ]
     labels = [f"{off:+.1f} sd".replace("-", "−") if off else "right" for off in OFF]
@@ -260,8 +260,8 @@ def augmented_payload() -> live.Payload:
         headline=sentence(
             "SKL(z) is {exact} nats; with this r, SKL(z, h) is {bound} nats, {more}. Algorithm 3 "
             "estimates {said}.",
-            exact=size(exact),
-            bound=over([size(float(nats)) for nats in bound], "off"),
+            exact=format_number(exact),
+            bound=over([format_number(float(nats)) for nats in bound], "off"),
             said=over(intervals, "off"),
             more=over([_more(float(nats) - exact) for nats in bound], "off"),
         ),
@@ -269,7 +269,7 @@ def augmented_payload() -> live.Payload:
 
 
 def _more(excess: float) -> str:
-    return f"{size(excess)} too many" if excess > 1e-9 else "no more, as r is q's own law"
+    return f"{format_number(excess)} too many" if excess > 1e-9 else "no more, as r is q's own law"
 
 
 def _bounds(
@@ -308,8 +308,8 @@ def _bounds(
         x=Axis((OFF[0] - 0.1, OFF[-1] + 0.1), "mean of r, in sds of q's own law"),
         y=Axis((0, top), "nats"),
         caption=f"Algorithm 1 on z alone, which this q allows, estimates "
-        f"{size(float(marginal.estimate))} (95% interval {size(float(marginal.low))} to "
-        f"{size(float(marginal.high))}).",
+        f"{format_number(float(marginal.estimate))} (95% interval "
+        f"{format_number(float(marginal.low))} to {format_number(float(marginal.high))}).",
     )
 
 
@@ -336,9 +336,13 @@ _LEARNED = method_style("c2st").color
 
 def in_words(divergence: Divergence) -> str:
     """A divergence with its interval."""
-    count, low, high = divergence.infinite, size(divergence.low), size(divergence.high)
+    count, low, high = (
+        divergence.infinite,
+        format_number(divergence.low),
+        format_number(divergence.high),
+    )
     lost = f", {count} terms that are not finite left out" if count else ""
-    return f"{size(divergence.estimate)} nats (95% interval {low} to {high}{lost})"
+    return f"{format_number(divergence.estimate)} nats (95% interval {low} to {high}{lost})"
 
 
 def learned_payload(comparison: DivergenceComparison) -> live.Payload:
@@ -392,10 +396,10 @@ def _scatter(both: Array) -> Panel:
     )
 
 
-def _symlog_axis(axis: _SymlogScale, ends: Array, label: str, room: float) -> Axis:
+def _symlog_axis(axis: SymlogScale, ends: Array, label: str, room: float) -> Axis:
     low, high = min(float(ends.min()), 0.0), max(float(ends.max()), 0.0)
     nats = axis.ticks(low, high, 7)
     places = axis.at(np.array([low, high]))
     more = max(room * float(places[1] - places[0]), 0.1)
     limits = (float(places[0]) - more, float(places[1]) + more)
-    return Axis(limits, label, ticks=axis.at(nats), names=[_tick(float(v)) for v in nats])
+    return Axis(limits, label, ticks=axis.at(nats), names=[tick_label(float(v)) for v in nats])

@@ -30,14 +30,14 @@ from validation_core.figures.marks import (
 from validation_core.figures.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
 from validation_core.simulations import MS, InferenceRun, RunResult, terms
-from validation_core.simulations.curves import _tick, size
+from validation_core.simulations.curves import format_number, tick_label
 from validation_core.simulations.terms import (
     FLIPS,
     DatasetTerms,
     PosteriorDraws,
+    SymlogScale,
     TermSpread,
-    _counts,
-    _SymlogScale,
+    histogram_on_scale,
     scale,
 )
 from validation_core.types import Array
@@ -68,8 +68,8 @@ def terms_payload(terms: TermSpread) -> live.Payload:
 
 
 def _mean(terms: TermSpread, i: int) -> str:
-    low, high = size(float(terms.low[i])), size(float(terms.high[i]))
-    mean = size(float(terms.mean[i]))
+    low, high = format_number(float(terms.low[i])), format_number(float(terms.high[i]))
+    mean = format_number(float(terms.mean[i]))
     return f"the mean term is {mean} nats (95% interval {low} to {high})"
 
 
@@ -83,7 +83,7 @@ def _evidence(terms: TermSpread, i: int) -> str:
 
 def _histogram(terms: TermSpread) -> Panel:
     axis = scale(terms.d)
-    edges, heights = _halved(*_counts(terms.d, axis))
+    edges, heights = _halved(*histogram_on_scale(terms.d, axis))
     top = 1.1 * float(heights.max())
     largest = terms.d.max(-1)
     ends = axis.at(np.stack([terms.low, terms.high], -1))
@@ -126,9 +126,9 @@ def _halved(edges: Array, heights: NDArray[Any]) -> tuple[Array, Array]:
     return edges[0] - room[0] * width + 2 * width * np.arange(pairs.shape[-1] + 1), pairs
 
 
-def _terms_axis(axis: _SymlogScale, edges: Array, d: Array) -> Axis:
+def _terms_axis(axis: SymlogScale, edges: Array, d: Array) -> Axis:
     nats = axis.ticks(float(d.min()), float(d.max()))
-    labels = [_tick(float(position)) for position in nats]
+    labels = [tick_label(float(position)) for position in nats]
     room = 0.02 * (edges[-1] - edges[0])
     ends = (float(edges[0] - room), float(edges[-1] + room))
     return Axis(ends, "d in nats (symmetric-log axis)", ticks=axis.at(nats), names=labels)
@@ -144,9 +144,9 @@ def _spread_out(terms: TermSpread, i: int) -> str:
     d = terms.d[i]
     where, n = int(d.argmax()), len(d)
     summary = (
-        f"Median {size(float(np.median(d)))}, largest {size(float(d[where]))} (data set "
-        f"{terms.places[where] + 1}), sd {size(float(d.std(ddof=1)))} nats; {int((d > 0).sum())} "
-        f"of {n} are above 0."
+        f"Median {format_number(float(np.median(d)))}, largest {format_number(float(d[where]))} "
+        f"(data set {terms.places[where] + 1}), sd {format_number(float(d.std(ddof=1)))} nats; "
+        f"{int((d > 0).sum())} of {n} are above 0."
     )
     if terms.heavy[i]:
         summary += (
@@ -196,12 +196,12 @@ def _null(terms: TermSpread) -> Panel:
     )
 
 
-def closed(run: InferenceRun) -> bool:
+def has_exact_posterior(run: InferenceRun) -> bool:
     """Whether the model's posterior is exact."""
     return run.model.exact(np.zeros((0, run.model.dims[1]))) is not None
 
 
-def gathered(
+def gather_draws(
     numbers: DatasetTerms, parts: Sequence[tuple[PosteriorDraws, Array | None]], run: InferenceRun
 ) -> Array:
     """Draws (V, draws, D) at each place, NaN where no part has them."""
@@ -224,7 +224,7 @@ def datasets_payload(
         posterior: draws (V, S, D) at each place, NaN where there are none yet.
         pair: the two coordinates of the picture.
     """
-    labels = [f"no. {k + 1}, d = {size(float(numbers.d[k]))}" for k in numbers.places]
+    labels = [f"no. {k + 1}, d = {format_number(float(numbers.d[k]))}" for k in numbers.places]
     return live.payload(
         sliders=[
             Slider(
@@ -248,7 +248,7 @@ def datasets_payload(
 def how_to_read(run: InferenceRun, result: RunResult, places: int) -> str:
     blue = (
         "Blue points are drawn from the exact posterior."
-        if closed(run)
+        if has_exact_posterior(run)
         else "Blue points are posterior draws: the true z of simulated data is one, and "
         "Hamiltonian Monte Carlo that starts there keeps it one at every state, whatever it mixes "
         "like. (Who picks a data set by its d has looked at z, so the first states, which "
@@ -296,7 +296,7 @@ def _picture(
     outlines = _outlines(result, places, two)
     cloud = _cloud(run, result, places, two)
     parts = [_core(draws), _core(cloud), *outlines, truth[:, None], q_draw[:, None]]
-    centre, half = terms._frame(parts)
+    centre, half = terms.bounding_boxes(parts)
 
     def framed(points: Array) -> list[Over]:
         inside = (points - centre[:, None]) / half[:, None]
@@ -333,14 +333,14 @@ def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> l
     if result.q is None:
         return []
     mean, scale = result.q.mean[places][:, two], result.q.scale[places][:, two]
-    return [terms._ellipses(mean, scale, share) for share in SHARES]
+    return [terms.normal_ellipses(mean, scale, share) for share in SHARES]
 
 
 def _cloud(
     run: InferenceRun, result: RunResult, places: NDArray[np.int64], two: list[int]
 ) -> Array:
     """Draws of q (V, S, 2), where it is no normal; (V, 0, 2) elsewhere."""
-    q = None if result.q is not None else terms._density(run, result)
+    q = None if result.q is not None else terms.closed_form_q(run, result)
     if q is None:
         return np.zeros((len(places), 0, 2))
     rngs = [stream(run.seed, "draws of q in a picture", k) for k in range(len(result.ok))]
@@ -376,7 +376,7 @@ def _labels(centre: Array, half: Array) -> tuple[Array, list[list[str]]]:
     at = np.full((len(centre), _TICKS), np.nan)
     labels: list[list[str]] = []
     for row, middle, reach in zip(at, centre, half, strict=True):
-        values = terms._ticks(middle - reach, middle + reach, _TICKS)[:_TICKS]
+        values = terms.round_ticks(middle - reach, middle + reach, _TICKS)[:_TICKS]
         row[: len(values)] = (values - middle) / reach
         labels.append(_words(values) + [""] * (_TICKS - len(values)))
     return at, labels
@@ -471,7 +471,7 @@ def _says(d: float) -> str:
         (("at the true value"), "at q's draw")[:: 1 if d > 0 else -1],
         np.exp(min(abs(d), 700)),
     )
-    times = f"{factor:.3g}" if abs(d) < 9 else f"e^{size(abs(d))}"
+    times = f"{factor:.3g}" if abs(d) < 9 else f"e^{format_number(abs(d))}"
     return f"p / q is {times} times as large {side[0]} as {side[1]}."
 
 
@@ -506,6 +506,6 @@ def _order(numbers: DatasetTerms) -> Panel:
             (low - room, high + room),
             "d in nats (symmetric-log)",
             ticks=axis.at(powers),
-            names=[_tick(float(v)) for v in powers],
+            names=[tick_label(float(v)) for v in powers],
         ),
     )

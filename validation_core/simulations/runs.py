@@ -95,7 +95,7 @@ class InferenceRun(Study[RunResult], spec="run"):
 
     def pairs(self) -> Joint:
         """The simulated truths and data, K rows."""
-        return _simulated(self.model, self.seed, range(self.datasets))
+        return simulate_datasets(self.model, self.seed, range(self.datasets))
 
     def streams(self, use: str) -> list[np.random.Generator]:
         """A generator for each data set."""
@@ -142,7 +142,7 @@ class InferenceRun(Study[RunResult], spec="run"):
         RunTermsStudy(of=self).keep(store, _RunTerms.of(result))
 
 
-def _simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
+def simulate_datasets(model: Model, seed: int, which: Sequence[int]) -> Joint:
     """Data sets of these numbers, each from its own stream: z theta (V, D), y x (V, M')."""
     rows = [model.simulate(1, stream(seed, "data set", k)) for k in which]
     return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
@@ -225,7 +225,7 @@ class Plan(Specification, spec="plan"):
                 f"An interval needs 2 or more data sets; got {self.datasets}. Try 100."
             )
         for inference in self.inferences:
-            _known(tested(inference))
+            _known(importance_sample_size(inference))
 
     def run(self, model: Model, inference: Inference, iterations: int) -> InferenceRun:
         """The run of one combination."""
@@ -269,15 +269,17 @@ class Plan(Specification, spec="plan"):
         heart = [run for run in runs if isinstance(run.model, HeartTransplants)]
         others = sorted(
             (run for run in runs if not isinstance(run.model, HeartTransplants)),
-            key=lambda run: _price(run.model, None, 1),
+            key=lambda run: relative_cost(run.model, None, 1),
         )
         yield from sorted(heart, key=lambda run: run.iterations)
         yield from (run for run in others if run.iterations <= _LONG)
         long = [run for run in others if run.iterations > _LONG]
-        yield from sorted(long, key=lambda run: -_price(run.model, run.inference, run.iterations))
+        yield from sorted(
+            long, key=lambda run: -relative_cost(run.model, run.inference, run.iterations)
+        )
 
 
-def _price(model: Model, inference: Inference | None, iterations: int) -> float:
+def relative_cost(model: Model, inference: Inference | None, iterations: int) -> float:
     """About how dear a run is, in units of no meaning: only its order counts."""
     step = np.prod(model.dims, dtype=float) / 100 + _AT_ONCE
     draws = 1.0 if inference is None else float(_draws(inference))
@@ -289,7 +291,7 @@ def _draws(inference: Inference) -> int:
     return int(getattr(inference, "m", 1)) * int(getattr(inference, "groups", 1))
 
 
-def tested(inference: Inference) -> int:
+def importance_sample_size(inference: Inference) -> int:
     """M of the importance sampling that an inference is tested with: the one it was made for."""
     return int(getattr(inference, "m", 1))
 
@@ -401,7 +403,7 @@ def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -
     return Terms(d, done, failures, seconds)
 
 
-class _TermSummary(NamedTuple):
+class TermSummary(NamedTuple):
     """The divergence that d (..., K) estimate, in nats; NaN where any of them is missing."""
 
     mean: Array
@@ -423,14 +425,14 @@ class _TermSummary(NamedTuple):
         return self.median, self.median_low, self.median_high
 
 
-def _summary(d: Array) -> _TermSummary:
+def summarise_terms(d: Array) -> TermSummary:
     """Of d (..., K): (...). A data set without q leaves its whole place without a number, as the
     mean over the others would flatter the inference: they are the easier ones.
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]
     values = (*nats.means(rows), *nats.medians(rows), rows.max(-1), rows.std(-1, ddof=1))
-    return _TermSummary(*(_put(there, value) for value in values))
+    return TermSummary(*(_put(there, value) for value in values))
 
 
 def _put(there: NDArray[np.bool_], values: Array) -> Array:

@@ -13,7 +13,13 @@ from scipy.special import ndtr, ndtri
 from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
 from validation_core.rng import stream
-from validation_core.simulations.runs import MS, InferenceRun, RunResult, _simulated, tested
+from validation_core.simulations.runs import (
+    MS,
+    InferenceRun,
+    RunResult,
+    importance_sample_size,
+    simulate_datasets,
+)
 from validation_core.statistics import divergence
 from validation_core.study import Report, Study
 from validation_core.types import Array, Float
@@ -103,7 +109,7 @@ def _tail(sizes: Array) -> float:
     return divergence.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
 
 
-class _SymlogScale(NamedTuple):
+class SymlogScale(NamedTuple):
     """A symmetric-log axis: linear between -unit and unit, logarithmic beyond, in one formula."""
 
     unit: float
@@ -128,13 +134,13 @@ class _SymlogScale(NamedTuple):
         return np.power(10.0, np.arange(first, last + 1))
 
 
-def scale(d: Array) -> _SymlogScale:
+def scale(d: Array) -> SymlogScale:
     """An axis for terms (..., n), on which the row with the least spread is still seen."""
     typical = float(np.median(np.abs(d), axis=-1).min())
-    return _SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
+    return SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
 
 
-def _counts(d: Array, axis: _SymlogScale) -> tuple[Array, NDArray[np.intp]]:
+def histogram_on_scale(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.intp]]:
     """Bins as wide as one another on the axis, 0 among their edges: edges (B + 1,), (..., B)."""
     places = axis.at(d)
     low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)
@@ -150,7 +156,7 @@ def _counts(d: Array, axis: _SymlogScale) -> tuple[Array, NDArray[np.intp]]:
 def mean(run: InferenceRun, found: RunResult) -> float:
     """A run's divergence in nats over the data sets with a q, at the M it was made for."""
     d = divergence.importance_weighted(
-        found.weights.truth, found.weights.draws, (tested(run.inference),)
+        found.weights.truth, found.weights.draws, (importance_sample_size(run.inference),)
     )
     return float(np.mean(d[0, found.ok])) if found.ok.any() else float("nan")
 
@@ -185,7 +191,7 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
     z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
     weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
     d = divergence.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
-    q = _density(run, found)
+    q = closed_form_q(run, found)
     log_q = np.full_like(weights, np.nan) if q is None else q.log_density(z)
     ranked = np.argsort(d, kind="stable")
     ranked = ranked[np.isfinite(d[ranked])]
@@ -193,7 +199,7 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
     return DatasetTerms(weights + log_q, log_q, weights, d, ranked[np.round(few).astype(int)])
 
 
-def _density(run: InferenceRun, found: RunResult) -> Posterior | None:
+def closed_form_q(run: InferenceRun, found: RunResult) -> Posterior | None:
     """q, where its density is known after the run: a normal, or the exact posterior."""
     if found.q is not None:
         return found.q
@@ -228,7 +234,7 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
         """Chains from the truths; the last `draws` states of each data set."""
         from validation_core.bayes import posterior as hmc
 
-        pairs = _simulated(self.model, self.seed, self.which)
+        pairs = simulate_datasets(self.model, self.seed, self.which)
         streams = _streams(self)
         chains = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
         return _PosteriorSample(chains.z, chains.acceptance)
@@ -251,7 +257,7 @@ def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws,
 
 def exact(task: PosteriorDraws) -> Array | None:
     """Draws (len(which), draws, D) where the posterior has a closed form."""
-    posterior = task.model.exact(_simulated(task.model, task.seed, task.which).x)
+    posterior = task.model.exact(simulate_datasets(task.model, task.seed, task.which).x)
     return None if posterior is None else posterior.sample(task.draws, _streams(task))
 
 
@@ -259,7 +265,7 @@ def _streams(task: PosteriorDraws) -> list[np.random.Generator]:
     return [stream(task.seed, "posterior", k) for k in task.which]
 
 
-def _ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
+def normal_ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
     """Where the density of a normal's two coordinates falls off to leave this share inside.
 
     Args:
@@ -283,7 +289,7 @@ def _ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Arra
     return np.where(ok[:, None, None], outlines, np.nan)
 
 
-def _frame(parts: Sequence[Array]) -> tuple[Array, Array]:
+def bounding_boxes(parts: Sequence[Array]) -> tuple[Array, Array]:
     """Centres and half widths (V, 2) of boxes that hold all points (V, L, 2) of all parts."""
     points = np.concatenate(parts, axis=1)
     with np.errstate(invalid="ignore"):
@@ -293,7 +299,7 @@ def _frame(parts: Sequence[Array]) -> tuple[Array, Array]:
     return (low + high) / 2, 1.05 * np.maximum(half, least)
 
 
-def _ticks(low: float, high: float, most: int = 4) -> Array:
+def round_ticks(low: float, high: float, most: int = 4) -> Array:
     """Round numbers within [low, high], at most `most` and at least two."""
     raw = (high - low) / most
     power = 10.0 ** np.floor(np.log10(raw))
@@ -308,11 +314,11 @@ Width = Literal["narrow", "wide"]
 
 NATS = np.logspace(-3, 1, 81)
 """Nats, twenty to each power of ten."""
-_LEVEL = 0.9
+INTERVAL_LEVEL = 0.9
 """Of the intervals whose misses are counted; a tenth of them misses where q is right."""
 
 
-class _NormalPair(NamedTuple):
+class NormalPair(NamedTuple):
     """How N(0, 1) and q differ, for each divergence (...)."""
 
     mean: Float
@@ -329,22 +335,22 @@ class _NormalPair(NamedTuple):
     """Share of draws of p outside q's central 90% interval."""
 
 
-def _shifted(nats: ArrayLike) -> _NormalPair:
+def shifted_normal_pair(nats: ArrayLike) -> NormalPair:
     """q = N(delta, 1): the divergence is delta^2.
 
     Raises:
         ValueError: for a divergence below 0.
     """
     delta = np.sqrt(_checked(nats))
-    reach = ndtri((1 + _LEVEL) / 2)
+    reach = ndtri((1 + INTERVAL_LEVEL) / 2)
     accuracy = ndtr(delta / 2)
     misses = ndtr(-reach - delta) + ndtr(-reach + delta)
-    return _NormalPair(
+    return NormalPair(
         delta, np.ones_like(delta), ndtr(delta / np.sqrt(2)), accuracy, 2 * accuracy - 1, misses
     )
 
 
-def _scaled(nats: ArrayLike, width: Width = "narrow") -> _NormalPair:
+def scaled_normal_pair(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
     """q = N(0, r^2) or N(0, 1 / r^2): the divergence is (r^2 + 1 / r^2 - 2) / 2 for both.
 
     Raises:
@@ -354,10 +360,10 @@ def _scaled(nats: ArrayLike, width: Width = "narrow") -> _NormalPair:
     sd = 1 / ratio if width == "narrow" else ratio
     inner = 2 * ndtr(_crossing(ratio)) - 1  # of the wider one, where the narrower is denser
     distance = 2 * ndtr(_crossing(ratio) * ratio) - 1 - inner
-    misses = 2 * ndtr(-ndtri((1 + _LEVEL) / 2) * sd)
+    misses = 2 * ndtr(-ndtri((1 + INTERVAL_LEVEL) / 2) * sd)
     # The ratio of two such draws is Cauchy: the best score is a draw's size, or its opposite.
     auc = 2 / np.pi * np.arctan(ratio)
-    return _NormalPair(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
+    return NormalPair(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
 
 
 def nearest(nats: float) -> int:

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
 from validation_core.figures.marks import HLine, Mark, Panel, Slider, over, sentence
-from validation_core.simulations import MS, Plan, Terms, tested
+from validation_core.simulations import MS, Plan, Terms, importance_sample_size
 from validation_core.simulations.curves import (
-    _along,
-    _beside,
-    _DrawnLine,
-    _LineStyle,
-    _NatsAxis,
-    size,
+    DrawnLine,
+    LineStyle,
+    NatsAxis,
+    format_number,
+    log_axis,
+    staggered_places,
 )
 from validation_core.simulations.curves import marks as line_marks
-from validation_core.simulations.runs import _summary, _TermSummary
+from validation_core.simulations.runs import TermSummary, summarise_terms
 from validation_core.types import Array
 
 PREFIXES = (10, 25, 50, 100, 200)
@@ -32,8 +32,8 @@ class _SummaryCurve(NamedTuple):
     """One curve at every position of two sliders, A and P values, along X places."""
 
     label: str
-    look: _LineStyle
-    numbers: _TermSummary
+    look: LineStyle
+    numbers: TermSummary
     """Of shape (A, P, X), in nats; NaN where there is no run, or a data set without q."""
     lost: NDArray[np.int64]
     """Data sets without q (A, P, X)."""
@@ -66,23 +66,23 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
     return (*(k for k in PREFIXES if k < datasets), datasets)
 
 
-def _look(inference: Inference) -> _LineStyle:
+def _look(inference: Inference) -> LineStyle:
     """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    look = _LineStyle(*live.look(style.algorithm_style(name)))
+    look = LineStyle(*live.browser_style(style.algorithm_style(name)))
     return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
 
 
-def _along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+def panels_along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """Over M and K: (len(MS), P, I). No inference is tested with less M than it was made for."""
 
     def line(inference: Inference, of: Terms) -> _SummaryCurve:
-        own = [max(m, tested(inference)) for m in MS]
+        own = [max(m, importance_sample_size(inference)) for m in MS]
         numbers, lost = _over_prefixes(of.d[:, [MS.index(m) for m in own]], of.done)
         return _SummaryCurve(
             inference.label,
             _look(inference),
-            _TermSummary(*(v.transpose(2, 0, 1) for v in numbers)),
+            TermSummary(*(v.transpose(2, 0, 1) for v in numbers)),
             lost.transpose(2, 0, 1),
             np.broadcast_to(of.done, (len(MS), len(of.done))),
             _prefixes(plan.datasets),
@@ -91,7 +91,7 @@ def _along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Pan
     return _each(plan, terms, line)
 
 
-def _along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+def panels_along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """Over iterations and K: (I, P, len(MS))."""
 
     def line(inference: Inference, of: Terms) -> _SummaryCurve:
@@ -108,9 +108,9 @@ def _along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     return _each(plan, terms, line)
 
 
-def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+def panels_along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """IWVI trained with M and tested with the same, and VI that is only weighted: (I, P, X)."""
-    ms = [MS.index(tested(inference)) for inference in plan.inferences]
+    ms = [MS.index(importance_sample_size(inference)) for inference in plan.inferences]
     first = _prefixes(plan.datasets)
     panels = []
     for i in range(len(plan.models)):
@@ -124,7 +124,7 @@ def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panel
             [
                 _SummaryCurve(
                     label,
-                    _LineStyle(*live.look(style.algorithm_style(name))),
+                    LineStyle(*live.browser_style(style.algorithm_style(name))),
                     *_by_iterations(*of),
                     ran,
                     first,
@@ -150,19 +150,19 @@ def _each(
 
 
 def _by_iterations(
-    numbers: _TermSummary, lost: NDArray[np.int64]
-) -> tuple[_TermSummary, NDArray[np.int64]]:
+    numbers: TermSummary, lost: NDArray[np.int64]
+) -> tuple[TermSummary, NDArray[np.int64]]:
     """From (P, I, X) to (I, P, X)."""
-    return _TermSummary(*(value.swapaxes(0, 1) for value in numbers)), lost.swapaxes(0, 1)
+    return TermSummary(*(value.swapaxes(0, 1) for value in numbers)), lost.swapaxes(0, 1)
 
 
-def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[_TermSummary, NDArray[np.int64]]:
+def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[TermSummary, NDArray[np.int64]]:
     """Summaries (P, I, X) of d (I, X, K) over its first data sets, and those without q."""
     first = _prefixes(d.shape[-1])
-    summaries = [_summary(d[..., :k]) for k in first]
+    summaries = [summarise_terms(d[..., :k]) for k in first]
     gone = np.stack([np.isnan(d[..., :k]).sum(-1) for k in first])
     there = done if done.ndim == 2 else done[:, None]
-    return _TermSummary(*map(np.stack, zip(*summaries, strict=True))), np.where(there, gone, 0)
+    return TermSummary(*map(np.stack, zip(*summaries, strict=True))), np.where(there, gone, 0)
 
 
 _ROUNDING = 1e-9
@@ -181,12 +181,12 @@ def _interval(line: _SummaryCurve, at: Place) -> str:
     largest = max(abs(v) for v in (mean, middle, low, high) if v == v)
     if largest < _CLOSEST:
         return f"less than {_CLOSEST:g} nats" if largest > _ROUNDING else "0 nats, up to rounding"
-    between = f"95% interval {size(low)} to {size(high)}; " if low == low else ""
+    between = f"95% interval {format_number(low)} to {format_number(high)}; " if low == low else ""
     carried = ", most of it from one data set" * _dominated(line, at)
-    return f"{size(middle)} nats ({between}mean {size(mean)}{carried})"
+    return f"{format_number(middle)} nats ({between}mean {format_number(mean)}{carried})"
 
 
-def _answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
+def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     """The medians nearest to 0 and farthest, and whose, at one position of the sliders.
 
     Medians of different models, often with wide intervals: which q is nearer is left open.
@@ -209,7 +209,7 @@ def _answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     )
 
 
-def _caption(
+def panel_caption(
     lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
 ) -> str:
     """What a panel shows at one position of its sliders: its best mean, gaps, what is left."""
@@ -244,14 +244,14 @@ def _beyond(
     lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
 ) -> list[str]:
     """The largest of the means that the axis does not hold."""
-    nats = _nats(lines)
+    nats = nats_axis(lines)
     means = np.array([line.numbers.mean[a, p] for line in lines])
     means[~(means > nats.high)] = -np.inf
     if not np.isfinite(means).any():
         return []
     j, x = map(int, np.unravel_index(means.argmax(), means.shape))
     where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
-    most = f"{size(float(means[j, x]))} nats ({lines[j].label}, {where})"
+    most = f"{format_number(float(means[j, x]))} nats ({lines[j].label}, {where})"
     return [f"Means beyond the axis: up to {most}."]
 
 
@@ -272,16 +272,20 @@ _HEIGHT, _MARGIN = 250, 104
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> live.Payload:
     """A view of what has run: "iterations", "weighted" or "trained"."""
-    along = {"iterations": _along_iterations, "weighted": _along_m, "trained": _along_training}
-    return _draw(view, plan, along[view](plan, terms))
+    along = {
+        "iterations": panels_along_iterations,
+        "weighted": panels_along_m,
+        "trained": panels_along_training,
+    }
+    return draw_view(view, plan, along[view](plan, terms))
 
 
-def there(terms: Mapping[tuple[int, int], Terms]) -> bytes:
+def completion_mask(terms: Mapping[tuple[int, int], Terms]) -> bytes:
     """Which runs are there: pictures of one plan differ by that alone."""
     return np.packbits(np.concatenate([terms[place].done for place in sorted(terms)])).tobytes()
 
 
-def _draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
+def draw_view(view: str, plan: Plan, panels: Panels) -> live.Payload:
     """A view at every position of its two sliders."""
     titles = [model.label for model in plan.models]
     first, second = _slider(view, plan), _data_sets(plan)
@@ -290,7 +294,7 @@ def _draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
     unit = "iterations" if view == "iterations" else "M"
     a, p = len(first.grid), len(second.grid)
     ends = [_end(panels, i) for i in range(a)]
-    answers = [[_answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
+    answers = [[answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
     here = [f"{places[end]:,}" for end in ends]
     names = first.name, "k"
     return live.payload(
@@ -312,7 +316,7 @@ def _draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
 def _ms(view: str, plan: Plan) -> tuple[int, ...]:
     """M along the axis of a view."""
     if view == "trained":
-        return tuple(tested(inference) for inference in plan.inferences)
+        return tuple(importance_sample_size(inference) for inference in plan.inferences)
     return MS
 
 
@@ -362,22 +366,22 @@ def _panel(
     names: tuple[str, str],
 ) -> Panel:
     x, nats = (
-        _along(places, "iterations" if unit == "iterations" else "draws weighed, M"),
-        _nats(lines),
+        log_axis(places, "iterations" if unit == "iterations" else "draws weighed, M"),
+        nats_axis(lines),
     )
     marks: list[Mark] = [HLine(0.0, color=style.NULL)]
     marks += [
         mark
         for j, line in enumerate(lines)
         for mark in line_marks(
-            _beside(x, places, j, len(lines)),
-            _DrawnLine(line.label, line.look, line.numbers, line.gap),
+            staggered_places(x, places, j, len(lines)),
+            DrawnLine(line.label, line.look, line.numbers, line.gap),
             nats,
             by=names,
         )
     ]
     a, p, _ = lines[0].numbers.mean.shape
-    captions = [[_caption(lines, places, unit, i, j) for j in range(p)] for i in range(a)]
+    captions = [[panel_caption(lines, places, unit, i, j) for j in range(p)] for i in range(a)]
     return Panel(
         marks,
         title=title,
@@ -389,10 +393,10 @@ def _panel(
     )
 
 
-def _nats(lines: Sequence[_SummaryCurve]) -> _NatsAxis:
+def nats_axis(lines: Sequence[_SummaryCurve]) -> NatsAxis:
     """What holds all medians at every position of the sliders, and their intervals over all data
     sets: those over few are wide.
     """
     medians = [line.numbers.median for line in lines]
     ends = [end[:, -1] for line in lines for end in line.numbers.medians[1:]]
-    return _NatsAxis.of([*medians, *ends])
+    return NatsAxis.of([*medians, *ends])

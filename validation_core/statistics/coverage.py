@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from validation_core.statistics.effects import LEVELS, _Rate, _rate
+from validation_core.statistics.effects import LEVELS, RateInterval, rate_interval
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.statistics.uniformity import GRID, ecdf_band, ecdf_difference, ks
 from validation_core.types import Float
@@ -25,7 +25,7 @@ from validation_core.types import Float
 RESAMPLES = 399
 """Bootstrap samples behind an interval: (399 + 1) x 2.5% is a whole number."""
 
-_NUMBERS = 1 << 20  # simulations drawn again at a time
+SIMULATIONS_AT_ONCE = 1 << 20  # simulations drawn again at a time
 
 
 class _Atc(NamedTuple):
@@ -45,7 +45,7 @@ def coverage(u: ArrayLike, levels: ArrayLike = GRID) -> Float:
     return ecdf_difference(u, levels) + np.asarray(levels, dtype=np.float64)
 
 
-def _counted(below: ArrayLike, k: int, bins: int) -> Float:
+def coverage_from_counts(below: ArrayLike, k: int, bins: int) -> Float:
     """Lemos et al.'s own curve: share of fractions below/k under each level i/bins: (..., bins+1).
 
     Counted in integers: compared as floats, fractions that are a level fall to either side of it
@@ -124,7 +124,7 @@ def atc(
     areas = 5 / 8 - np.maximum(ranks, 0.5)
     n = ranks.shape[-1]
     means = np.concatenate(
-        [areas @ times.T / n for times in _drawn_again(n, resamples, rng)], axis=-1
+        [areas @ times.T / n for times in bootstrap_counts(n, resamples, rng)], axis=-1
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=-1)
     return _Atc(areas.mean(axis=-1), low, high)
@@ -144,9 +144,9 @@ def reading(low: float, high: float) -> Reading:
     return "covers less than stated" if high < 0 else "as stated"
 
 
-def _drawn_again(n: int, resamples: int, rng: np.random.Generator) -> Iterator[Float]:
+def bootstrap_counts(n: int, resamples: int, rng: np.random.Generator) -> Iterator[Float]:
     """How often each of n simulations is in each resample: pieces (b, n)."""
-    step = max(1, _NUMBERS // n)
+    step = max(1, SIMULATIONS_AT_ONCE // n)
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)
         which = rng.integers(n, size=(rows, n))
@@ -162,7 +162,7 @@ class _RegionCoverage(NamedTuple):
 
     needed: Float
     """Mass of the smallest region that holds each truth (n,): uniform if q is right."""
-    rates: _Rate
+    rates: RateInterval
     """True coverage of the nominal levels (L,)."""
     area: _Atc
     """Coverage less level, integrated from 1/2 to 1: positive is under-confident."""
@@ -187,7 +187,7 @@ def regions(
     needed = 1 - conformal_ranks(log_q, log_q_draws, rng)
     inside = np.array([(needed <= nominal).sum() for nominal in np.asarray(levels, float)])
     return _RegionCoverage(
-        needed, _rate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
+        needed, rate_interval(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
     )
 
 

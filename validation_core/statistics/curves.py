@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, xlogy
 
-from validation_core.statistics.intervals import _binomial_quantile
+from validation_core.statistics.intervals import binomial_quantile
 from validation_core.types import Float
 
 if TYPE_CHECKING:
@@ -94,12 +94,14 @@ def principal_curve(
             f"degrees of freedom lie between {FREEDOM[0]:g} and {FREEDOM[1]:g}; got {freedom:g}; "
             "give 5 for one bend or two"
         )
-    place, distance = _project(cloud, _first_component(cloud) if start is None else _start(start))
+    place, distance = project_on_polyline(
+        cloud, _first_component(cloud) if start is None else _start(start)
+    )
     settled = False
     for _ in range(max(most, 1)):
         fitted, before = place, distance
         curve = _smooth(fitted, cloud, freedom)
-        place, distance = _project(cloud, _polyline(curve, fitted))
+        place, distance = project_on_polyline(cloud, _polyline(curve, fitted))
         settled = abs(before - distance) <= tolerance * before
         if settled:
             break
@@ -107,7 +109,7 @@ def principal_curve(
     return _described(curve, np.linspace(low, high, grid), distance, settled)
 
 
-def _project(samples: Float, line: Float) -> tuple[Float, float]:
+def project_on_polyline(samples: Float, line: Float) -> tuple[Float, float]:
     """Where along a polyline (m, 2) each sample (n, 2) lies nearest, as arc length: (n,).
 
     Segments beside the nearest vertex are searched: exact where vertices lie dense.
@@ -284,7 +286,7 @@ def histogram_band(n: int, bins: int, level: float = 0.95) -> tuple[float, float
 
 def _limits(n: int, bins: int, outside: float) -> tuple[int, int]:
     """Counts between which a Binomial(n, 1/bins) falls but for `outside`."""
-    low, high = _binomial_quantile([outside / 2, 1 - outside / 2], n, 1 / bins)
+    low, high = binomial_quantile([outside / 2, 1 - outside / 2], n, 1 / bins)
     return int(low), int(high)
 
 

@@ -76,9 +76,9 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> _AucTest:
     sigma = np.sqrt(variance)
     statistic = (0.5 - mean_u) * np.sqrt(n_p) / sigma
     if min(n_p, n_q) < laws.SMALL:
-        pvalue = laws._mann_whitney(sides.p, sides.q, rng)
+        pvalue = laws.mann_whitney_pvalue(sides.p, sides.q, rng)
     else:
-        pvalue = np.maximum(ndtr(-statistic), laws._least(n_p, n_q))
+        pvalue = np.maximum(ndtr(-statistic), laws.smallest_two_sample_pvalue(n_p, n_q))
     return _AucTest(statistic, pvalue, crossed.auc, sigma)
 
 

@@ -20,7 +20,7 @@ from scipy.special import expit, ndtri
 
 from validation_core.statistics import slots
 from validation_core.statistics.intervals import binomial_bounds
-from validation_core.statistics.laws import _ROUNDING, _Permutation, share_beyond
+from validation_core.statistics.laws import SUMMATION_ROUNDING, PermutationResult, share_beyond
 from validation_core.types import Float
 
 HEAVY = 0.5
@@ -182,7 +182,7 @@ def _means(values: Float, rng: np.random.Generator) -> Float:
 # ---- d, row by row: what their mean is, with and without importance weighting ----
 
 
-def _differences(
+def log_ratio_differences(
     log_joint: ArrayLike, log_joint_draws: ArrayLike, log_q: ArrayLike, log_q_draws: ArrayLike
 ) -> Float:
     """d (..., n) from log densities at the truths (..., n) and at q's draws (..., n, K).
@@ -373,7 +373,7 @@ RELABELINGS = 1999
 
 def relabelled(
     truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator, relabelings: int = RELABELINGS
-) -> _Permutation:
+) -> PermutationResult:
     """Test that the mean of d is 0, against its being larger.
 
     If q = p, the truth and q's draws at an x are exchangeable, and so are their K + 1 values of
@@ -408,9 +408,9 @@ def relabelled(
             rows / finite_count
         )  # from means over all rows to those over rows with finite values
         observed, null = permuted.statistic * more, permuted.null * more[..., None]
-        slack = _ROUNDING * np.maximum(size * more, 1.0)
+        slack = SUMMATION_ROUNDING * np.maximum(size * more, 1.0)
     pvalue = np.where(finite_count > 0, share_beyond(observed, null, slack), 1.0)
-    return _Permutation(np.asarray(observed), pvalue, null)
+    return PermutationResult(np.asarray(observed), pvalue, null)
 
 
 def _table(truth: ArrayLike, draws: ArrayLike) -> Float:

@@ -46,7 +46,7 @@ _NUMBERS = 1 << 20  # of the table of binomial laws, held at a time
 _STEPS = 60
 
 
-class _Rate(NamedTuple):
+class RateInterval(NamedTuple):
     """A rate and its exact interval: (...) each."""
 
     estimate: Float
@@ -57,18 +57,18 @@ class _Rate(NamedTuple):
 class _Misfit(NamedTuple):
     """Bias and width of q: (...) each; NaN where ranks cannot tell."""
 
-    bias: _Rate
+    bias: RateInterval
     """How far q sits too high, in q's own posterior sd; negative: too low."""
-    ratio: _Rate
+    ratio: RateInterval
     """q's width by the width it needs: above 1 it is under-confident, below over-confident."""
 
 
 class _Sizes(NamedTuple):
     """Bias and width of q as far as K draws tell them: (...) each."""
 
-    bias: _Rate
+    bias: RateInterval
     """An end is infinite where it is open."""
-    ratio: _Rate
+    ratio: RateInterval
     """NaN where the width cannot be told."""
     open: NDArray[np.bool_]
     """Whether so many truths lie beyond all draws on one side that the bias is told as a bound."""
@@ -76,7 +76,7 @@ class _Sizes(NamedTuple):
     """Whether q's mean and sd tell both, since most truths lie outside all draws."""
 
 
-def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> _Rate:
+def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> RateInterval:
     """Share of truths in q's central intervals of nominal levels (L,): (..., L).
 
     The interval of mass l holds the truth when its randomised rank is within l / 2 of 1/2, so
@@ -92,22 +92,22 @@ def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> _R
     inside = np.stack(
         [(off <= nominal / 2).sum(-1) for nominal in np.asarray(levels, float)], axis=-1
     )
-    return _rate(inside, ranks.shape[-1], level)
+    return rate_interval(inside, ranks.shape[-1], level)
 
 
-def lower_half(u: ArrayLike, level: float = 0.95) -> _Rate:
+def lower_half(u: ArrayLike, level: float = 0.95) -> RateInterval:
     """Share of truths below q's median: (...). Above 1/2, q sits too high."""
     ranks = np.asarray(u, dtype=np.float64)
-    return _rate((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
+    return rate_interval((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
 
 
-def _rate(count: ArrayLike, n: int, level: float = 0.95) -> _Rate:
+def rate_interval(count: ArrayLike, n: int, level: float = 0.95) -> RateInterval:
     """Share of n and its Clopper-Pearson interval, of counts (...)."""
     count = np.asarray(count)
-    return _Rate(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
+    return RateInterval(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
 
 
-def excess(rates: _Rate, nominal: ArrayLike) -> Float:
+def excess(rates: RateInterval, nominal: ArrayLike) -> Float:
     """How far a nominal rate lies outside the interval of the true one: (...).
 
     Negative where it lies inside, by its distance from the nearer end.
@@ -169,11 +169,13 @@ def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     m = np.stack([mean.estimate, mean.low, mean.high, mean.estimate, mean.estimate])
     s = np.stack([spread.estimate, spread.estimate, spread.estimate, spread.low, spread.high])
     place, width = _behind(m, s, k)
-    bias = _Rate(-place[0], np.minimum(-place[2], -place[0]), np.maximum(-place[1], -place[0]))
+    bias = RateInterval(
+        -place[0], np.minimum(-place[2], -place[0]), np.maximum(-place[1], -place[0])
+    )
     if k == 1:
         unknown = np.full(bias.estimate.shape, np.nan)
-        return _Misfit(bias, _Rate(unknown, unknown, unknown))
-    return _Misfit(bias, _Rate(1 / width[0], 1 / width[4], 1 / width[3]))
+        return _Misfit(bias, RateInterval(unknown, unknown, unknown))
+    return _Misfit(bias, RateInterval(1 / width[0], 1 / width[4], 1 / width[3]))
 
 
 def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
@@ -186,18 +188,18 @@ def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     """
     values = np.asarray(z, dtype=np.float64)
     if k < _MOMENTS:
-        nothing = _Rate(*(np.full(values.shape[:-1], np.nan) for _ in range(3)))
+        nothing = RateInterval(*(np.full(values.shape[:-1], np.nan) for _ in range(3)))
         return _Misfit(nothing, nothing)
     mean, spread = _intervals(np.where(np.isfinite(values), values, np.nan), level)
     # 1 / sd of k normal draws is on average `inverse` / sigma, its square `square` / sigma^2.
     inverse = np.sqrt((k - 1) / 2) * np.exp(gammaln(k / 2 - 1) - gammaln((k - 1) / 2))
     square = (k - 1) / (k - 3)
-    bias = _Rate(*(end / inverse for end in mean))
+    bias = RateInterval(*(end / inverse for end in mean))
     wobble = bias.estimate**2 * (square - inverse**2)  # of a bias, by the noise of the sd
     low, high = (np.sqrt(np.maximum(end**2 - wobble, 0.0) / square) for end in spread[1:])
     middle = np.sqrt(np.maximum(spread.estimate**2 - wobble, 0.0) / square)
     with np.errstate(divide="ignore"):
-        return _Misfit(bias, _Rate(1 / middle, 1 / high, 1 / low))
+        return _Misfit(bias, RateInterval(1 / middle, 1 / high, 1 / low))
 
 
 def one_sided(u: ArrayLike, k: int) -> NDArray[np.bool_]:
@@ -232,17 +234,19 @@ def sizes(u: ArrayLike, z: ArrayLike, k: int, level: float = 0.95) -> _Sizes:
     one_end = one_sided(ranks, k)
     measured = saturated & ~one_end & np.isfinite(moments.ratio.estimate)
     narrow = saturated & ~one_end & ~measured
-    bias = _Rate(
+    bias = RateInterval(
         *(np.where(measured, *ends) for ends in zip(moments.bias, ranked.bias, strict=True))
     )
-    ratio = _Rate(
+    ratio = RateInterval(
         *(np.where(measured, *ends) for ends in zip(moments.ratio, ranked.ratio, strict=True))
     )
     scored = _intervals(_scores(ranks), level)[0]
-    least = _Rate(-scored.estimate, -scored.high, -scored.low)
+    least = RateInterval(-scored.estimate, -scored.high, -scored.low)
     opened = _opened(least, moments.bias.estimate)
-    bias = _Rate(*(np.where(one_end | narrow, *ends) for ends in zip(opened, bias, strict=True)))
-    ratio = _Rate(
+    bias = RateInterval(
+        *(np.where(one_end | narrow, *ends) for ends in zip(opened, bias, strict=True))
+    )
+    ratio = RateInterval(
         np.where(one_end, np.nan, ratio.estimate),
         np.where(one_end, np.nan, np.where(narrow, 0.0, ratio.low)),
         np.where(one_end, np.nan, ratio.high),
@@ -250,7 +254,7 @@ def sizes(u: ArrayLike, z: ArrayLike, k: int, level: float = 0.95) -> _Sizes:
     return _Sizes(bias, ratio, one_end | narrow, measured)
 
 
-def _opened(least: _Rate, estimate: Float) -> _Rate:
+def _opened(least: RateInterval, estimate: Float) -> RateInterval:
     """A bias that is at least that of an interval: its bound, without an end on the other side.
 
     NaN where the interval does not even tell its sign.
@@ -261,7 +265,7 @@ def _opened(least: _Rate, estimate: Float) -> _Rate:
     told = np.where(high, np.maximum(told, bound), np.minimum(told, bound))
     ends = told, np.where(high, bound, -np.inf), np.where(high, np.inf, bound)
     signed = np.where(high, bound > 0, bound < 0)
-    return _Rate(*(np.where(signed, end, np.nan) for end in ends))
+    return RateInterval(*(np.where(signed, end, np.nan) for end in ends))
 
 
 class _Shape(NamedTuple):
@@ -375,7 +379,7 @@ def _kurtosis_pvalue(kurtosis: Float, n: int) -> Float:
     return np.asarray(2 * ndtr(-np.abs(standard)))
 
 
-def _intervals(z: Float, level: float) -> tuple[_Rate, _Rate]:
+def _intervals(z: Float, level: float) -> tuple[RateInterval, RateInterval]:
     """Mean and sd of the numbers there are among z (..., n), with intervals."""
     there = ~np.isnan(z)
     n = there.sum(-1)
@@ -394,7 +398,8 @@ def _intervals(z: Float, level: float) -> tuple[_Rate, _Rate]:
     low, high = (np.sqrt(freedom * variance / chdtri(freedom, p)) for p in (tail, 1 - tail))
     intervals = (mean, mean - half, mean + half), (np.sqrt(variance), low, high)
     place, spread = (
-        _Rate(*(np.where(n >= 2, end, np.nan) for end in interval)) for interval in intervals
+        RateInterval(*(np.where(n >= 2, end, np.nan) for end in interval))
+        for interval in intervals
     )
     return place, spread
 
@@ -531,7 +536,7 @@ def zscores(found: _Moments, truth: ArrayLike) -> Float:
     return np.where((found.variance > 0) & np.isfinite(z), z, np.nan)
 
 
-def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> _Rate:
+def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> RateInterval:
     """1 - mean variance of q / variance of the truths: (D,), which is not cut off at 0.
 
     0 is as wide as the prior, negative is wider, 1 is a point. The interval takes the log of the
@@ -548,7 +553,7 @@ def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> _Rate
         reach = -stdtrit(max(n - 1, 1), (1 - level) / 2) * each.std(0, ddof=1) / np.sqrt(n)
         # Draws that never vary have a ratio of exactly 0.
         wide = np.where(own > 0, np.exp(reach), 1.0)
-        return _Rate(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
+        return RateInterval(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
 
 
 # ---- Quantiles of the binomial law and of Kolmogorov's, as scipy.stats has them ----

@@ -91,7 +91,7 @@ def binomial_bounds(trials: int, rate: float, level: float = 0.99) -> tuple[int,
         ValueError: if the level is not within (0, 1).
     """
     outside = (1 - _within(level)) / 2
-    low, high = _binomial_quantile([outside, 1 - outside], trials, rate)
+    low, high = binomial_quantile([outside, 1 - outside], trials, rate)
     return int(low), int(high)
 
 
@@ -121,7 +121,7 @@ def total_variation_bounds(auc: ArrayLike) -> tuple[Float, Float]:
     return low, np.maximum(2 * area - 1, 0.0)
 
 
-def _binomial_quantile(q: ArrayLike, n: int, rate: ArrayLike) -> NDArray[np.int64]:
+def binomial_quantile(q: ArrayLike, n: int, rate: ArrayLike) -> NDArray[np.int64]:
     """The smallest counts (...) that Binomial(n, rate) exceeds with a chance of at most 1 - q."""
     q, rate = np.broadcast_arrays(np.asarray(q, np.float64), np.asarray(rate, np.float64))
     near = np.clip(np.nan_to_num(np.ceil(bdtrik(q, n, rate))), 0, n)

@@ -31,10 +31,10 @@ from validation_core.types import Array, Float
 
 # ---- The p-value of a permutation test: the identity is one of the permutations ----
 
-_ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest value
+SUMMATION_ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest value
 
 
-class _Permutation(NamedTuple):
+class PermutationResult(NamedTuple):
     """A statistic (...), its p-value (...), and the statistic of each permutation (..., B)."""
 
     statistic: Float
@@ -51,7 +51,7 @@ def share_beyond(
     return (1 + (values >= bound[..., None]).sum(axis=-1)) / (values.shape[-1] + 1)
 
 
-def _require_permutations(count: int) -> None:
+def require_permutations(count: int) -> None:
     if count < 1:
         raise ValueError(
             f"a permutation test needs at least one permutation; got {count}; "
@@ -62,12 +62,12 @@ def _require_permutations(count: int) -> None:
 # ---- Does a witness lie higher under p than under q? The difference of means and its null ----
 
 
-_NUMBERS = 1 << 21  # scores or labels held at a time: 16 MB
+NUMBERS_AT_ONCE = 1 << 21  # scores or labels held at a time: 16 MB
 
 
 def permuted(
     p: ArrayLike, q: ArrayLike, permutations: int, rng: np.random.Generator
-) -> _Permutation:
+) -> PermutationResult:
     """tau = mean p - mean q against relabellings of the pooled scores; large where p's are higher.
 
     p-value = (1 + number of relabellings with tau at least the observed) / (permutations + 1),
@@ -84,7 +84,7 @@ def permuted(
         ValueError: if a side has fewer than two scores, one is not finite, or B < 1.
     """
     both, n_p = _pooled(p, q)
-    _require_permutations(permutations)
+    require_permutations(permutations)
     tau = _differences(both, n_p)
     flat = both.reshape(-1, both.shape[-1])
     shuffled = rng.permuted(flat, axis=-1)
@@ -94,7 +94,7 @@ def permuted(
             shuffled, _labels(piece.stop - piece.start, *_sizes(both, n_p), rng)
         )
     null = null.reshape(*both.shape[:-1], permutations)
-    return _Permutation(tau, share_beyond(tau, null, _slack(both)), null)
+    return PermutationResult(tau, share_beyond(tau, null, mean_difference_slack(both)), null)
 
 
 def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
@@ -109,9 +109,9 @@ def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
     return above / n_p - (total - above) / n_q
 
 
-def _slack(scores: ArrayLike) -> Float:
+def mean_difference_slack(scores: ArrayLike) -> Float:
     """By how much equal differences of means may differ as computed: (..., N) to (...)."""
-    return _ROUNDING * np.abs(np.asarray(scores, dtype=np.float64)).max(axis=-1)
+    return SUMMATION_ROUNDING * np.abs(np.asarray(scores, dtype=np.float64)).max(axis=-1)
 
 
 def _pooled(p: ArrayLike, q: ArrayLike) -> tuple[Float, int]:
@@ -153,7 +153,7 @@ def _labels(count: int, n_p: int, n_q: int, rng: np.random.Generator) -> NDArray
 
 
 def _pieces(count: int, n: int) -> Iterator[slice]:
-    step = max(1, _NUMBERS // n)
+    step = max(1, NUMBERS_AT_ONCE // n)
     yield from (slice(i, min(i + step, count)) for i in range(0, count, step))
 
 
@@ -167,7 +167,7 @@ SMALL_N = 140
 """Up to here Durbin's matrix is used; beyond it Pelz and Good's expansion has converged."""
 
 
-def _kolmogorov_sf(distance: Array, n: int) -> Float:
+def kolmogorov_sf(distance: Array, n: int) -> Float:
     """P(D_n >= distance), D_n the two-sided Kolmogorov-Smirnov distance of n uniforms: (...).
 
     Twice the one-sided law in the tail, where both sides never cross together; below it Durbin's
@@ -179,7 +179,7 @@ def _kolmogorov_sf(distance: Array, n: int) -> Float:
     body = ~tail & (flat > 0.5 / n)
     out = np.ones_like(flat)
     out[tail] = 2 * _one_sided(flat[tail], n)
-    out[body] = 1 - (_durbin if n <= SMALL_N else _pelz_good)(flat[body], n)
+    out[body] = 1 - (durbin_cdf if n <= SMALL_N else _pelz_good)(flat[body], n)
     return np.clip(out, 0.0, 1.0).reshape(np.shape(distance))
 
 
@@ -208,7 +208,7 @@ _ANGLES = (np.arange(_NODES) + 0.5) * np.pi / _NODES
 _SERIES = np.cos(np.outer(_ANGLES, np.arange(_NODES))) * np.where(np.arange(_NODES), 2, 1) / _NODES
 
 
-def _durbin(d: Float, n: int) -> Float:
+def durbin_cdf(d: Float, n: int) -> Float:
     """P(D_n < d) exactly: n!/n^n (H^n)_kk k = floor(n d) + 1: a polynomial for each half of k.
 
     The matrix is multiplied out at the nodes of its series alone, once in a process.
@@ -226,12 +226,12 @@ def _durbin(d: Float, n: int) -> Float:
 def _durbin_series(k: int, upper: int, n: int) -> Float:
     """Chebyshev coefficients over h = k - n d in [0, 1/2], or in [1/2, 1] for the upper half."""
     h = (np.cos(_ANGLES) + 1 + 2 * upper) / 4
-    series: Float = _durbin_band(h, k, n) @ _SERIES
+    series: Float = durbin_matrix_entry(h, k, n) @ _SERIES
     series.flags.writeable = False
     return series
 
 
-def _durbin_band(h: Float, k: int, n: int) -> Float:
+def durbin_matrix_entry(h: Float, k: int, n: int) -> Float:
     """Row k of H, multiplied n times; H is Toeplitz but for its first column and last row."""
     m = 2 * k - 1
     lag = np.subtract.outer(np.arange(m), np.arange(m)) + 1
@@ -309,7 +309,7 @@ def _limit_sf(kind: str, z: Float, smallest: float) -> Float:
     return np.clip(out, 0.0, 1.0)
 
 
-def _anderson_darling_sf(statistic: Array, n: int) -> Float:
+def anderson_darling_sf(statistic: Array, n: int) -> Float:
     """P(A_n^2 >= statistic) for n uniforms: the exact limit law with a finite-n correction."""
     flat = np.asarray(statistic, dtype=np.float64).ravel()
     limit = _limit_sf("anderson_darling", flat, 0.07)
@@ -343,7 +343,7 @@ _MIDDLE = Polynomial([-0.00022633, 6.54034, -14.6538, 14.458, -8.259, 1.91864])
 _UPPER = _vanishing_upper()
 
 
-def _cramer_von_mises_sf(statistic: Array, n: int) -> Float:
+def cramer_von_mises_sf(statistic: Array, n: int) -> Float:
     """P(W_n^2 >= statistic) for n uniforms: the limit law with its 1/n term, as scipy has it.
 
     The term is held as a ratio, which stays above 1/2 and is kept from p = 1e-6 on: further out
@@ -413,13 +413,13 @@ _CELLS = 300_000  # pairs of hits whose probabilities are added up
 _RATES = 199  # at which a score may lie above the threshold
 
 
-def _least(n_p: int, n_q: int) -> float:
+def smallest_two_sample_pvalue(n_p: int, n_q: int) -> float:
     """The smallest p-value that any test of two samples has: one arrangement of all."""
     log = gammaln(n_p + n_q + 1.0) - gammaln(n_p + 1.0) - gammaln(n_q + 1.0)
     return max(float(np.exp(-log)), TINY)
 
 
-def _mann_whitney(p: Array, q: Array, rng: np.random.Generator) -> Float:
+def mann_whitney_pvalue(p: Array, q: Array, rng: np.random.Generator) -> Float:
     """P-values (...) of the number of pairs in which p (..., n_p) lies above q (..., n_q).
 
     Without ties by the law of all arrangements. Scores that tie anywhere are relabelled, all
@@ -448,7 +448,9 @@ def _above(pairs: Float, n_p: int, n_q: int) -> Float:
         return _arrangements(min(n_p, n_q), max(n_p, n_q))[pairs.astype(np.int64)].copy()
     # One side is small and the other large: the law is close to normal, with lighter tails.
     sd = np.sqrt(n_p * n_q * (n_p + n_q + 1) / 12)
-    return np.maximum(ndtr(-(pairs - 0.5 - n_p * n_q / 2) / sd), _least(n_p, n_q))
+    return np.maximum(
+        ndtr(-(pairs - 0.5 - n_p * n_q / 2) / sd), smallest_two_sample_pvalue(n_p, n_q)
+    )
 
 
 @lru_cache(maxsize=16)
@@ -487,7 +489,7 @@ def _relabelled(ranks: Float, n_p: int, rng: np.random.Generator) -> Float:
     np.put_along_axis(sets, chosen, True, axis=1)
     # The labels as they are come first, and count as the one that is observed.
     pieces = (relabelled(ranks[i : i + _ROWS], sets) for i in range(0, len(ranks), _ROWS))
-    bound = _slack(ranks)
+    bound = mean_difference_slack(ranks)
     tau = np.concatenate(list(pieces))
     return share_beyond(tau[:, 0], tau[:, 1:], bound)
 
@@ -573,6 +575,6 @@ def kolmogorov_quantile(level: float, n: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        beyond = float(_kolmogorov_sf(np.asarray(middle), n))
+        beyond = float(kolmogorov_sf(np.asarray(middle), n))
         low, high = (middle, high) if beyond > level else (low, middle)
     return high

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from validation_core.statistics.intervals import holm, wilson
-from validation_core.statistics.laws import _ROUNDING, kolmogorov_quantile, share_beyond
+from validation_core.statistics.laws import SUMMATION_ROUNDING, kolmogorov_quantile, share_beyond
 from validation_core.statistics.ranks import require_numbers
-from validation_core.statistics.uniformity import _ks_location, ks
+from validation_core.statistics.uniformity import ks, ks_location
 from validation_core.types import Float
 
 
@@ -54,7 +54,7 @@ def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> _BallMass:
     Raises:
         ValueError: if either has fewer than two ranks.
     """
-    u_star, _ = _ks_location(choose)
+    u_star, _ = ks_location(choose)
     ranks = np.asarray(quote, dtype=np.float64)
     count = (ranks <= u_star[..., None]).sum(axis=-1)
     low, high = wilson(count, np.full(count.shape, ranks.shape[-1]), level)
@@ -114,7 +114,7 @@ class _Local(NamedTuple):
         return np.lexsort((-excess, self.pvalue), axis=-1)[..., 0]
 
 
-def _distance(d: ArrayLike) -> Float:
+def distance_of_probabilities(d: ArrayLike) -> Float:
     """T = mean (d - 1/2)^2 of probabilities (..., K): (...), between 0 and 1/4.
 
     Which class is called 1 does not matter.
@@ -134,7 +134,9 @@ def distance_of_logits(logits: ArrayLike) -> Float:
     step = max(1, _NUMBERS // max(table.shape[-1], 1))
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
-        out[part] = _distance(expit(require_numbers(rows[part]).astype(np.float64)))
+        out[part] = distance_of_probabilities(
+            expit(require_numbers(rows[part]).astype(np.float64))
+        )
     return out.reshape(table.shape[:-1])
 
 
@@ -146,7 +148,7 @@ def local(statistic: ArrayLike, nulls: ArrayLike) -> _Local:
     it is as good as the classifier's reach to other x is small.
     """
     observed, spread = np.asarray(statistic, np.float64), np.asarray(nulls, np.float64)
-    pvalue = share_beyond(observed, spread, _ROUNDING * observed)
+    pvalue = share_beyond(observed, spread, SUMMATION_ROUNDING * observed)
     return _Local(observed, spread, pvalue, holm(pvalue))
 
 

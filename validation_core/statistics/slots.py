@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp, ndtri, xlogy
 
 from validation_core.statistics.laws import (
-    _ROUNDING,
-    _Permutation,
-    _require_permutations,
+    SUMMATION_ROUNDING,
+    PermutationResult,
+    require_permutations,
     share_beyond,
 )
 from validation_core.statistics.ranks import require_numbers
@@ -27,7 +27,7 @@ from validation_core.types import Float
 Integer = NDArray[np.integer]
 Kind = Literal["multiclass", "binary"]
 
-_NUMBERS = 1 << 20  # values gathered at a time: index and value are 8 MB each
+NUMBERS_AT_ONCE = 1 << 20  # values gathered at a time: index and value are 8 MB each
 
 
 def contributions(scores: ArrayLike, kind: Kind) -> Float:
@@ -44,10 +44,12 @@ def contributions(scores: ArrayLike, kind: Kind) -> Float:
         raise ValueError(
             f"kind is one of {', '.join(get_args(Kind))}; got {kind!r}. Choose one of those."
         )
-    return _multiclass(scores) if kind == "multiclass" else _binary(scores)
+    return (
+        multiclass_contributions(scores) if kind == "multiclass" else binary_contributions(scores)
+    )
 
 
-def _multiclass(scores: ArrayLike) -> Float:
+def multiclass_contributions(scores: ArrayLike) -> Float:
     """log softmax over a simulation's slots, plus log(m + 1): (..., n, m + 1), at most that log.
 
     The Bayes score gives E log [r(truth) / mean of r over the slots], r = p / q: between 0 and
@@ -57,7 +59,7 @@ def _multiclass(scores: ArrayLike) -> Float:
     return g - logsumexp(g, axis=-1, keepdims=True) + np.log(g.shape[-1])
 
 
-def _binary(scores: ArrayLike, weight: float = 0.5) -> Float:
+def binary_contributions(scores: ArrayLike, weight: float = 0.5) -> Float:
     """Log-likelihood of truth against draw, less that of guessing: (..., n, m + 1).
 
     Args:
@@ -78,7 +80,9 @@ def most(kind: Kind, m: int) -> float:
     return float(np.log(m + 1 if kind == "multiclass" else 2))
 
 
-def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) -> _Permutation:
+def permutation(
+    values: ArrayLike, permutations: int, rng: np.random.Generator
+) -> PermutationResult:
     """The divergence of contributions (..., n, m + 1) against truths put in random slots.
 
     p-value = (1 + number of permuted divergences at least the observed) / (B + 1): never 0, and
@@ -93,7 +97,7 @@ def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) 
     Raises:
         ValueError: if B < 1.
     """
-    _require_permutations(permutations)
+    require_permutations(permutations)
     table = np.asarray(values, dtype=np.float64)
     lead, (n, slots) = table.shape[:-2], table.shape[-2:]
     trials = table.reshape(-1, n, slots)
@@ -102,13 +106,15 @@ def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) 
     for some, few in _pieces(len(trials), permutations, n):
         shape = (some.stop - some.start, few.stop - few.start, n)
         truth_slots = rng.integers(0, slots, size=shape, dtype=narrow)
-        null[some, few] = _permuted(trials[some], truth_slots)
+        null[some, few] = permuted_divergences(trials[some], truth_slots)
     observed = table[..., 0].mean(axis=-1)
     spread = null.reshape(*lead, permutations)
-    return _Permutation(observed, share_beyond(observed, spread, _slack(table)), spread)
+    return PermutationResult(
+        observed, share_beyond(observed, spread, divergence_slack(table)), spread
+    )
 
 
-def _permuted(values: ArrayLike, slots: Integer) -> Float:
+def permuted_divergences(values: ArrayLike, slots: Integer) -> Float:
     """Divergences (..., B) of contributions (..., n, m + 1), the truths in slots (..., B, n)."""
     table = np.asarray(values, dtype=np.float64)
     n, count = table.shape[-2:]
@@ -117,9 +123,11 @@ def _permuted(values: ArrayLike, slots: Integer) -> Float:
     return means
 
 
-def _slack(values: ArrayLike) -> Float:
+def divergence_slack(values: ArrayLike) -> Float:
     """By how much equal divergences may differ as computed: (..., n, m + 1) to (...)."""
-    return _ROUNDING * np.maximum(np.abs(np.asarray(values, np.float64)).max(axis=(-2, -1)), 1.0)
+    return SUMMATION_ROUNDING * np.maximum(
+        np.abs(np.asarray(values, np.float64)).max(axis=(-2, -1)), 1.0
+    )
 
 
 def mean_interval(rows: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
@@ -155,8 +163,8 @@ def _numbers(scores: ArrayLike) -> Float:
 
 def _pieces(trials: int, permutations: int, n: int) -> Iterator[tuple[slice, slice]]:
     """Trials and permutations that fit in memory together."""
-    few = max(1, min(permutations, _NUMBERS // n))
-    some = max(1, _NUMBERS // (n * few))
+    few = max(1, min(permutations, NUMBERS_AT_ONCE // n))
+    some = max(1, NUMBERS_AT_ONCE // (n * few))
     for i in range(0, trials, some):
         for j in range(0, permutations, few):
             yield slice(i, min(i + some, trials)), slice(j, min(j + few, permutations))

@@ -16,12 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from validation_core.statistics.intervals import _binomial_quantile
-from validation_core.statistics.laws import (
-    _anderson_darling_sf,
-    _cramer_von_mises_sf,
-    _kolmogorov_sf,
-)
+from validation_core.statistics.intervals import binomial_quantile
+from validation_core.statistics.laws import anderson_darling_sf, cramer_von_mises_sf, kolmogorov_sf
 from validation_core.types import Float
 
 GRID: Float = np.linspace(0.0, 1.0, 101)
@@ -71,7 +67,7 @@ def ks(u: ArrayLike) -> Uniformity:
     ordered = _ordered(u)
     above, below = _gaps(ordered)
     distance = np.maximum(above.max(axis=-1), below.max(axis=-1))
-    pvalue = _kolmogorov_sf(distance, ordered.shape[-1])
+    pvalue = kolmogorov_sf(distance, ordered.shape[-1])
     return Uniformity(distance, _positive(pvalue))
 
 
@@ -91,7 +87,7 @@ def anderson_darling(u: ArrayLike) -> Uniformity:
     odd = 2 * np.arange(1, n + 1) - 1
     logs = np.log(ordered) + np.log1p(-ordered[..., ::-1])
     statistic = -n - (logs * odd).mean(axis=-1)
-    return Uniformity(statistic, _positive(_anderson_darling_sf(statistic, n)))
+    return Uniformity(statistic, _positive(anderson_darling_sf(statistic, n)))
 
 
 def cramer_von_mises(u: ArrayLike) -> Uniformity:
@@ -104,10 +100,10 @@ def cramer_von_mises(u: ArrayLike) -> Uniformity:
     n = ordered.shape[-1]
     middle = (2 * np.arange(1, n + 1) - 1) / (2 * n)
     statistic = 1 / (12 * n) + ((middle - ordered) ** 2).sum(axis=-1)
-    return Uniformity(statistic, _positive(_cramer_von_mises_sf(statistic, n)))
+    return Uniformity(statistic, _positive(cramer_von_mises_sf(statistic, n)))
 
 
-def _ks_location(u: ArrayLike) -> tuple[Float, Float]:
+def ks_location(u: ArrayLike) -> tuple[Float, Float]:
     """Where |F_n(u) - u| is largest, and the signed difference there: (...), (...).
 
     A negative difference is reached just before a point, where F_n has not yet jumped.
@@ -172,11 +168,11 @@ def ecdf_band(n: int, level: float = 0.95, grid: ArrayLike = GRID) -> tuple[Floa
             f"a band needs n >= 1 ranks and a level within (0, 1); got n = {n}, level = {level}; "
             "change them"
         )
-    return _band(int(n), float(level), _grid(grid))
+    return ecdf_band_on_grid(int(n), float(level), _grid(grid))
 
 
 @lru_cache(maxsize=64)
-def _band(n: int, level: float, grid: tuple[float, ...]) -> tuple[Float, Float]:
+def ecdf_band_on_grid(n: int, level: float, grid: tuple[float, ...]) -> tuple[Float, Float]:
     points = np.array(grid)
     low, high = np.log((1 - level) / len(points)), np.log(1 - level)  # Bonferroni to pointwise
     log_factorial = gammaln(np.arange(n + 1) + 1.0)
@@ -192,8 +188,8 @@ def _band(n: int, level: float, grid: tuple[float, ...]) -> tuple[Float, Float]:
 
 def _limits(n: int, outside: float, points: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts between which a Binomial(n, g) falls but for `outside`, at each g."""
-    least = _binomial_quantile(outside / 2, n, points)
-    return least, _binomial_quantile(1 - outside / 2, n, points)
+    least = binomial_quantile(outside / 2, n, points)
+    return least, binomial_quantile(1 - outside / 2, n, points)
 
 
 def _coverage(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from validation_core import methods, models, sampling, statistics
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, Perturbation
-from validation_core.benchmarks.over_gamma import OverGamma, finer
+from validation_core.benchmarks.over_gamma import OverGamma, refine_grid
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
@@ -53,15 +53,15 @@ POINTS: Array = np.linspace(0, 1, 51)
 REACH = 4.0
 """Standard deviations of the score that a histogram shows."""
 
-_P, _P_WIDE = 51_200, 20_480  # rows of p that are scored; of 200 numbers and more
+P_ROWS, _P_WIDE = 51_200, 20_480  # rows of p that are scored; of 200 numbers and more
 _WIDE = 200
-_Q = 4096  # rows of q
+Q_ROWS = 4096  # rows of q
 _AUC = 10_240  # rows of p behind an AUC: 50,000 say the same to three digits
 _SCORE_BINS = 40
 _LEVELS = 20  # of the oracle
 _FAR = 100.0  # standard deviations of a score that anyone looks at
 _FEW_ROWS = 2048  # of p that the oracle scores, while a network learns
-_FLOOR = 1e-7  # half precision knows no smaller p-value
+SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
 _CHUNK = 10  # trials tested at once
 
 
@@ -90,7 +90,7 @@ class Learned(Specification, spec="conformal_network"):
 
     def _finer(self, count: int) -> tuple[float, ...]:
         power = _BENT.get(self.benchmark.perturbation, 0.5)
-        grid = finer(self.benchmark.gammas, 1 if self.each else count, power)
+        grid = refine_grid(self.benchmark.gammas, 1 if self.each else count, power)
         return tuple(map(float, grid))
 
     @property
@@ -192,7 +192,7 @@ class ConformalStudy(Study[Conformal], spec="conformal"):
         """Score draws at every gamma and beta, training what the store lacks."""
         score = self.learned.score(store)
         wide = sum(self.learned.benchmark.dims) >= _WIDE
-        return _seen(self, score, (_P_WIDE if wide else _P, _Q), report)
+        return _seen(self, score, (_P_WIDE if wide else P_ROWS, Q_ROWS), report)
 
     def first(self) -> ConformalStudy:
         """The same at a few betas."""
@@ -224,23 +224,27 @@ def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Re
     learned = study.learned
     still = _untouched(learned.benchmark, learned.gammas)
     looked: list[dict[str, Array]] = []
-    p = _drawn_p(learned, learned.gammas[0], n_p)
+    p = draw_p(learned, learned.gammas[0], n_p)
     for index, gamma in enumerate(learned.gammas):
-        p = p if still else _drawn_p(learned, gamma, n_p)
-        looked.append(_seen_at(study, score, index, p, _drawn_q(learned, gamma, n_q)))
+        p = p if still else draw_p(learned, gamma, n_p)
+        looked.append(evaluate_score(study, score, index, p, draw_q(learned, gamma, n_q)))
         report((index + 1) / len(learned.gammas), {"gamma": gamma})
     stacked = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
     return Conformal(np.array(learned.gammas), np.array(study.betas), n_p, **stacked)
 
 
-def _seen_at(
+def evaluate_score(
     study: ConformalStudy, score: Score, index: int, p: Joint, q: Joint
 ) -> dict[str, Array]:
     """What a score says of these draws at the gamma of an index, by the field that holds it."""
     benchmark, gamma = study.learned.benchmark, study.learned.gammas[index]
     scored = BlockScores(score(study.betas, p, index), score(study.betas, q, index))
     log_ratios = _log_ratios(benchmark, gamma, p, q) if len(study.betas) > 1 else None
-    return {**_ranked(study, scored), **_shown(study, scored), **_against(log_ratios, scored)}
+    return {
+        **_ranked(study, scored),
+        **summarise_scores(study, scored),
+        **score_quantiles(log_ratios, scored),
+    }
 
 
 def _untouched(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
@@ -252,11 +256,11 @@ def _untouched(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
     return bool(np.array_equal(first, last))
 
 
-def _drawn_p(learned: Learned, gamma: float, n_p: int) -> Joint:
+def draw_p(learned: Learned, gamma: float, n_p: int) -> Joint:
     return sampling.pairs(learned.benchmark, gamma, n_p, common(learned.seed, "conformal", "p"))
 
 
-def _drawn_q(learned: Learned, gamma: float, n_q: int) -> Joint:
+def draw_q(learned: Learned, gamma: float, n_q: int) -> Joint:
     rng = common(learned.seed, "conformal", "q")
     x = learned.benchmark.x(n_q, rng)
     return Joint(learned.benchmark.q(x, gamma, rng), x)
@@ -298,13 +302,13 @@ def _single(values: object) -> NDArray[np.float32]:
     return np.asarray(values, dtype=np.float32)
 
 
-def _shown(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
+def summarise_scores(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
     """The score's histograms, and what the other tests say of n draws from each side."""
     n, seed = study.n, study.learned.seed
     middle, sd = _scale(scored)
     edges = np.linspace(-REACH, REACH, _SCORE_BINS + 1)
     p, q = (
-        _densities((side[:, :_Q] - middle) / sd, edges).astype(np.float16)
+        _densities((side[:, :Q_ROWS] - middle) / sd, edges).astype(np.float16)
         for side in (scored.p, scored.q)
     )
     few = BlockScores(scored.p[:, :n], scored.q[:, :n])
@@ -325,7 +329,7 @@ def _shown(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
 
 def _scale(scored: BlockScores) -> tuple[Array, Array]:
     """Median and robust sd (B, 1) of equally many scores of p and of q."""
-    both = np.concatenate([scored.p[:, :_Q], scored.q[:, :_Q]], axis=1)
+    both = np.concatenate([scored.p[:, :Q_ROWS], scored.q[:, :Q_ROWS]], axis=1)
     low, middle, high = np.quantile(both, [0.25, 0.5, 0.75], axis=1, keepdims=True)
     return middle, np.maximum((high - low) / 1.349, 1e-12)
 
@@ -339,17 +343,17 @@ def _log_ratios(
     benchmark: Gaussian, gamma: float, p: Joint, q: Joint
 ) -> tuple[Array, Array] | None:
     """log p - log q of the first rows of both; None where nobody knows it."""
-    ratios = [benchmark.log_ratio(side.theta[:_Q], side.x[:_Q], gamma) for side in (p, q)]
+    ratios = [benchmark.log_ratio(side.theta[:Q_ROWS], side.x[:Q_ROWS], gamma) for side in (p, q)]
     return None if ratios[0] is None or ratios[1] is None else (ratios[0], ratios[1])
 
 
-def _against(ratios: tuple[Array, Array] | None, scored: BlockScores) -> dict[str, Array]:
+def score_quantiles(ratios: tuple[Array, Array] | None, scored: BlockScores) -> dict[str, Array]:
     """Quantiles of the standardised score in equally filled bins of log p - log q."""
     if ratios is None:
         nothing = np.zeros(0, np.float32)
         return {"oracle_auc": nothing, "oracle": nothing, "against": nothing}
     middle, sd = _scale(scored)
-    score = (np.concatenate([scored.p[:, :_Q], scored.q[:, :_Q]], axis=1) - middle) / sd
+    score = (np.concatenate([scored.p[:, :Q_ROWS], scored.q[:, :Q_ROWS]], axis=1) - middle) / sd
     oracle = np.concatenate(ratios)
     parts = np.array_split(np.argsort(oracle, kind="stable"), _LEVELS)
     levels = np.array([np.median(oracle[part]) for part in parts])
@@ -435,7 +439,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
             part = slice(first, min(first + _CHUNK, self.trials))
             for i, gamma in enumerate(gammas):
                 chunk = self._chunk(score, gamma, laws[i], range(part.start, part.stop))
-                pvalues[:, :, i, part] = np.maximum(chunk, _FLOOR)
+                pvalues[:, :, i, part] = np.maximum(chunk, SMALLEST_PVALUE)
             report(part.stop / self.trials, {})
         return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
 
@@ -443,9 +447,9 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         """The calibration scores at each gamma and beta, of rows that are never tested."""
         learned, n_p = self.learned, POOL * self.n
         still = _untouched(learned.benchmark, learned.gammas)
-        rows, laws = _drawn_p(learned, learned.gammas[0], n_p), []
+        rows, laws = draw_p(learned, learned.gammas[0], n_p), []
         for gamma in learned.power_gammas:
-            rows = rows if still else _drawn_p(learned, gamma, n_p)
+            rows = rows if still else draw_p(learned, gamma, n_p)
             laws.append(self._laws_at(score, gamma, rows))
         return laws
 

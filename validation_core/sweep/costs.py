@@ -74,7 +74,7 @@ class _RemainingCost(NamedTuple):
 
 
 @cache
-def _machine() -> float:
+def machine_slowdown() -> float:
     """How much slower this machine is than the one that the numbers are from."""
     return max(0.2, min(10.0, min(_arithmetic() for _ in range(3)) / _REFERENCE))
 
@@ -98,7 +98,7 @@ def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> _Cost:
         trial = sum(cell.seconds for cell in cells) / sum(cell.trials for cell in cells)
         training = progress.training[method.label] or training
         return _Cost(training, trial, _memory(sweep, method))
-    return _Cost(_machine() * training, _machine() * trial, _memory(sweep, method))
+    return _Cost(machine_slowdown() * training, machine_slowdown() * trial, _memory(sweep, method))
 
 
 def on_table(upload: Upload, method: Method) -> _Cost:
@@ -112,17 +112,19 @@ def on_table(upload: Upload, method: Method) -> _Cost:
     if isinstance(recipe, Classifier):
         training = recipe.cost(0.8 * half)
     memory = 4.0 * (n + half) * k * d + 8.0 * half * k
-    return _Cost(_machine() * training, _machine() * trial, _PROCESS + memory)
+    return _Cost(machine_slowdown() * training, machine_slowdown() * trial, _PROCESS + memory)
 
 
-def _within(upload: Upload) -> _Cost:
+def within_x_cost(upload: Upload) -> _Cost:
     """What the score costs that sees each draw among the others at its x."""
     recipe = learning.slot_recipe(upload)
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     slots = (n - n // 2) * (recipe.scored + 1) / 1e6
     trial = (_WITHIN + RANKED) * slots * max(1, (d + m) / 6)
     memory = 4.0 * n * k * d + 150e6  # of features and forest, bounded
-    return _Cost(_machine() * _learning(recipe), _machine() * trial, _PROCESS + memory)
+    return _Cost(
+        machine_slowdown() * _learning(recipe), machine_slowdown() * trial, _PROCESS + memory
+    )
 
 
 def estimate(
@@ -149,10 +151,10 @@ def remaining(sweeps: Iterable[Sweep], store: Store) -> float:
 
 def maps(studies: Iterable[MapTask]) -> float:
     """Seconds of training and mapping."""
-    return _machine() * sum(_MAP + _mapping(study) for study in studies)
+    return machine_slowdown() * sum(_MAP + _mapping(study) for study in studies)
 
 
-def about(seconds: float) -> str:
+def describe_duration(seconds: float) -> str:
     """A duration as one guesses it."""
     if seconds < 90:
         return f"about {max(10, 10 * round(seconds / 10))} s"

@@ -24,7 +24,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
-from validation_core.sweep.trials import TrialDesign, _Tally, _TestFailed, _together
+from validation_core.sweep.trials import MethodFailed, Tally, TrialDesign, merge_tallies
 from validation_core.types import Array, Benchmark, PowerCell, Score
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Part(Study[_Tally], spec="trials_of"):
+class MethodTrials(Study[Tally], spec="trials_of"):
     """Some trials of one method at one gamma and one beta."""
 
     version: ClassVar[int] = 2
@@ -62,7 +62,7 @@ class _Part(Study[_Tally], spec="trials_of"):
         behind = models.network_behind(self.source.benchmark)
         return tuple(training for training in (self.network, behind) if training is not None)
 
-    def compute(self, store: Store, report: Report) -> _Tally:
+    def compute(self, store: Store, report: Report) -> Tally:
         """Test, training the network where the store lacks it."""
         return _compute(store, [self], report)[0]
 
@@ -73,7 +73,7 @@ class Batch(Specification, spec="batch_of_trials"):
 
     makes: ClassVar[frozenset[str]] = frozenset()
 
-    parts: tuple[_Part, ...]
+    parts: tuple[MethodTrials, ...]
 
     @property
     def label(self) -> str:
@@ -100,7 +100,7 @@ class Batch(Specification, spec="batch_of_trials"):
     def done(self, store: Store) -> bool:
         return not self.missing(store)
 
-    def missing(self, store: Store) -> list[_Part]:
+    def missing(self, store: Store) -> list[MethodTrials]:
         """Those that have not run."""
         return [part for part in self.parts if not part.done(store)]
 
@@ -110,7 +110,7 @@ class Batch(Specification, spec="batch_of_trials"):
         while left:
             try:
                 tallies = _compute(store, left, report)
-            except _TestFailed as failure:
+            except MethodFailed as failure:
                 failures.append(failure.error)
                 left = [part for part in left if part.method != failure.method]
                 continue
@@ -154,18 +154,18 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
                 if scored is None:
                     benchmark, gamma = self.source.benchmark, self.source.gamma
                     scored = _CalibrationScores(
-                        trials._calibration(benchmark, gamma, score, self.design)
+                        trials.calibration_scores(benchmark, gamma, score, self.design)
                     )
                     self.keep(store, scored)
         return PooledLaw(scored.p)
 
 
-def _compute(store: Store, parts: Sequence[_Part], report: Report) -> list[_Tally]:
+def _compute(store: Store, parts: Sequence[MethodTrials], report: Report) -> list[Tally]:
     """Test the methods of parts that differ in nothing else."""
     part = parts[0]
     models.ready(store, part.source.benchmark)
     network = models.trained(store, part.network) if part.network else None
-    tallies = trials._run(
+    tallies = trials.run_trials(
         part.source.benchmark,
         part.source.gamma,
         network.at(part.beta) if network else None,
@@ -179,7 +179,7 @@ def _compute(store: Store, parts: Sequence[_Part], report: Report) -> list[_Tall
     return [tally._replace(training=seconds) for tally in tallies]
 
 
-def _law(store: Store, part: _Part) -> Callable[[Score], PooledLaw] | None:
+def _law(store: Store, part: MethodTrials) -> Callable[[Score], PooledLaw] | None:
     """The calibration law of what a part reads; None where that is no network's."""
     if part.network is None:
         return None
@@ -213,18 +213,18 @@ class _SweepCurve(Study[_Tallies], spec="curve"):
     def label(self) -> str:
         return f"{self.method.label} on {self.benchmark.label}"
 
-    def save(self, store: Store, tallies: Sequence[_Tally]) -> None:
+    def save(self, store: Store, tallies: Sequence[Tally]) -> None:
         """Keep one tally for each place."""
         pvalues, values = (np.stack([tally[i] for tally in tallies]) for i in (0, 1))
         self.keep(store, _Tallies(pvalues, values, np.array([tally[2:] for tally in tallies])))
 
-    def tallies(self, store: Store) -> list[_Tally] | None:
+    def tallies(self, store: Store) -> list[Tally] | None:
         """A tally for each place, or None."""
         stored = self.load(store)
         if stored is None:
             return None
         return [
-            _Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
+            Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
             for p, t, cost in zip(*stored, strict=True)
         ]
 
@@ -272,10 +272,10 @@ class Sweep(Specification, spec="sweep"):
             return None
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
         shared = Training(source=source, recipe=self.recipe, seed=self.seed)
-        return _network_of(method, shared, trials._part(self.design, method))
+        return _network_of(method, shared, trials.effective_design(self.design, method))
 
     @cached_property
-    def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[_Part, ...]]:
+    def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[MethodTrials, ...]]:
         """The trials of each method, by its label, at each place, in order."""
         return {
             (method.label, place): self._parts(method, place)
@@ -290,7 +290,9 @@ class Sweep(Specification, spec="sweep"):
             method=method,
             gammas=self.gammas,
             betas=self.betas,
-            design=replace(trials._part(self.design, method), trials=self.design.trials),
+            design=replace(
+                trials.effective_design(self.design, method), trials=self.design.trials
+            ),
             recipe=self.recipe,
             seed=self.seed,
         )
@@ -303,15 +305,15 @@ class Sweep(Specification, spec="sweep"):
         """
         return tuple(dict.fromkeys(self._ordered()))
 
-    def _parts(self, method: Method, place: SweepPlace) -> tuple[_Part, ...]:
+    def _parts(self, method: Method, place: SweepPlace) -> tuple[MethodTrials, ...]:
         beta = place.beta if method.degrades else 0.0
         return tuple(
-            _Part(
+            MethodTrials(
                 source=Simulated(benchmark=self.benchmark, gamma=place.gamma),
                 method=method,
                 network=self.network(method, place.gamma),
                 beta=beta,
-                design=trials._part(self.design, method),
+                design=trials.effective_design(self.design, method),
                 first=first,
                 count=last - first,
             )
@@ -334,7 +336,11 @@ class Sweep(Specification, spec="sweep"):
         groups: dict[tuple[object, ...], list[Method]] = {}
         for method in sorted(self.methods, key=self._dearness):
             alone = "" if method.pooled and not method.learns_anew else method.label
-            shared = self.network(method, at), trials._part(self.design, method), method.degrades
+            shared = (
+                self.network(method, at),
+                trials.effective_design(self.design, method),
+                method.degrades,
+            )
             groups.setdefault((*shared, method.layout, alone), []).append(method)
         return list(groups.values())
 
@@ -384,7 +390,7 @@ class Progress:
         return all(count >= self.wanted for count in self.done.values())
 
 
-Memory = MutableMapping[str, "list[_Tally]"]
+Memory = MutableMapping[str, "list[Tally]"]
 """What was read before, by key: a page asks twice a second."""
 
 
@@ -454,9 +460,9 @@ def keep_curves(sweep: Sweep, store: Store) -> None:
 
 def _tallies(
     sweep: Sweep, method: Method, store: Store, known: Memory, beside: Sequence[Sweep] = ()
-) -> dict[SweepPlace, _Tally]:
+) -> dict[SweepPlace, Tally]:
     """What a method has said at each place where it has run; parts are added up."""
-    whole: dict[SweepPlace, _Tally] = {}
+    whole: dict[SweepPlace, Tally] = {}
     for other in (*beside, sweep):
         curve = other.curve(method)
         if curve.key not in known and store.has("results", curve.key):
@@ -472,16 +478,16 @@ def _tallies(
     return tallies
 
 
-def _added(parts: Sequence[_Part], store: Store, known: Memory) -> _Tally | None:
+def _added(parts: Sequence[MethodTrials], store: Store, known: Memory) -> Tally | None:
     """The parts of one place that have run, as one."""
-    tallies: list[_Tally] = []
+    tallies: list[Tally] = []
     for part in parts:
         if part.key not in known and part.done(store):
             tally = part.load(store)
             if tally is not None:
                 known[part.key] = [tally]
         tallies += known.get(part.key, [])
-    return _together(tallies) if tallies else None
+    return merge_tallies(tallies) if tallies else None
 
 
 def rows(progress: Progress) -> list[dict[str, object]]:
@@ -520,7 +526,7 @@ class TrialDetail(NamedTuple):
 class TrialStudy(Study[TrialDetail], spec="look"):
     """The first trial of some trials of a sweep, kept whole."""
 
-    trials: _Part
+    trials: MethodTrials
 
     @property
     def label(self) -> str:
@@ -542,7 +548,7 @@ class TrialStudy(Study[TrialDetail], spec="look"):
         models.ready(store, part.source.benchmark)
         network = models.trained(store, part.network, report) if part.network else None
         start = time.perf_counter()
-        outcome, table = trials._one(
+        outcome, table = trials.run_trial(
             part.source.benchmark,
             part.source.gamma,
             network.at(part.beta) if network else None,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from validation_core import models, sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian, Perturbation
-from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, finer
+from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
 from validation_core.localization.outline import rims, stacked
@@ -63,16 +63,16 @@ METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=CALIBRATION), CoLT(
 SHOWN = 80
 """Draws of p, and of q, that are shown at an x."""
 _ON_LINE = 300  # of a single theta, which are counted in bins
-_TRUTHS = 1000  # draws of p that say how much of it lies in the ball at an x
+TRUE_DRAWS = 1000  # draws of p that say how much of it lies in the ball at an x
 _MEASURED = 1000  # draws of q whose distances give the ball's radius
-_CELL = 400  # of each, for a cell of the map over x
-_BALL = 4000  # simulations whose ranks choose the ball, and as many that quote it
+DRAWS_PER_CELL = 400  # of each, for a cell of the map over x
+BALL_DRAWS = 4000  # simulations whose ranks choose the ball, and as many that quote it
 _SIDE = {1: 15, 2: 5}  # places a side; each is the middle of three cells of the map
 _GRID = 61  # points a side at which distances are known, for the outline
 _ROOM = 0.15  # of the frame's width, beyond that
 _TAIL = 0.03  # of x, left outside at either end
 _FRAME = 0.02  # of all draws shown, left outside the frame of theta at either end
-_FLOOR = 1e-7  # half precision knows no smaller p-value
+SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
 
 
 def _benchmarks() -> tuple[Benchmark, ...]:
@@ -161,7 +161,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         if isinstance(self.benchmark, Spiral):
             return self.benchmark.gammas
         perturbation = getattr(self.benchmark, "perturbation", "")
-        return finer(self.benchmark.gammas, GAMMAS, _BENT.get(perturbation, 1.0))
+        return refine_grid(self.benchmark.gammas, GAMMAS, _BENT.get(perturbation, 1.0))
 
     @property
     def over(self) -> OverGamma:
@@ -279,8 +279,8 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         for i, gamma in enumerate(self.gammas):
             at = self.over.at(x_at, i)
             centre[i] = distance.centre(at)
-            radius, inside_at[i] = self._share(distance, x_at, gamma, i, u_star, _TRUTHS)
-            _, share = self._share(distance, cells, gamma, i, u_star, _CELL)
+            radius, inside_at[i] = self._share(distance, x_at, gamma, i, u_star, TRUE_DRAWS)
+            _, share = self._share(distance, cells, gamma, i, u_star, DRAWS_PER_CELL)
             difference[i] = share - u_star
             field = distance.field(mesh, at).reshape(v, *(len(line) for line in lines[::-1]))
             outlines.append(
@@ -307,20 +307,20 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         Where the ranks' law departs from uniform most on average over gammas, so that the ball
         means the same at each; quoted on simulations that did not choose it.
         """
-        design = TrialDesign(n=2 * _BALL, k=DRAWS, seed=self.seed)
+        design = TrialDesign(n=2 * BALL_DRAWS, k=DRAWS, seed=self.seed)
         method = CoLT()
-        u = np.empty((len(self.gammas), 2 * _BALL))
+        u = np.empty((len(self.gammas), 2 * BALL_DRAWS))
         for i, gamma in enumerate(self.gammas):
             score = AtGamma(localizer.at(0.0), self.over, i)
             rng = stream(self.seed, "playground", "ball")
             table = sampling.table(self.benchmark, gamma, design.n, design.k, rng)
             u[i] = method.test(scores.apply(score, table), stream(self.seed, "ball")).arrays["u"]
         grid = np.linspace(0.05, 0.95, 91)
-        departure = np.abs(statistics.ecdf_difference(u[:, :_BALL], grid)).mean(0)
+        departure = np.abs(statistics.ecdf_difference(u[:, :BALL_DRAWS], grid)).mean(0)
         u_star = float(grid[departure.argmax()])
-        count = (u[:, _BALL:] <= u_star).sum(1)
-        low, high = statistics.wilson(count, np.full(len(count), _BALL))
-        return u_star, np.stack([count / _BALL, low, high], axis=1)
+        count = (u[:, BALL_DRAWS:] <= u_star).sum(1)
+        low, high = statistics.wilson(count, np.full(len(count), BALL_DRAWS))
+        return u_star, np.stack([count / BALL_DRAWS, low, high], axis=1)
 
     def _share(
         self, distance: Score, x: Array, gamma: float, index: int, u_star: float, draws: int
@@ -373,9 +373,9 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
             for j, beta in enumerate(POWER_BETAS):
                 running = [m for m in METHODS if beta in betas_of(m)]
                 read = self.scores_at(classifier, localizer, i, beta)
-                tallies = trials._run(self.benchmark, gamma, read, running, self.design)
+                tallies = trials.run_trials(self.benchmark, gamma, read, running, self.design)
                 for method, tally in zip(running, tallies, strict=True):
-                    out[METHODS.index(method), j, i] = np.maximum(tally.pvalues, _FLOOR)
+                    out[METHODS.index(method), j, i] = np.maximum(tally.pvalues, SMALLEST_PVALUE)
             report(0.5 + 0.5 * (i + 1) / len(self.gammas), {})
         return out
 
@@ -424,7 +424,7 @@ class PlaygroundTrialStudy(Study[PlaygroundTrial], spec="playground_trial"):
             network = models.trained(store, training)
             score: Score = AtGamma(network.at(self.beta), self.of.over, index)
             read = {self.method.label: score}
-        drawn, scored, outcome = trials._opened(
+        drawn, scored, outcome = trials.replay_trial(
             self.of.benchmark, self.gamma, read, self.method, self.of.design, self.trial
         )
         if isinstance(drawn, PosteriorTable):

@@ -271,7 +271,7 @@ _LOUD, _SILENT = 0.6, 0.25
 """Wilson bounds beyond which a test is said to find q wrong, or to miss it."""
 
 
-def _remarks(
+def explain_misses(
     sweep: Sweep,
     loud: Sequence[PowerCell],
     silent: Sequence[PowerCell],
@@ -321,7 +321,7 @@ def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> _Disagreement | No
         here = [cell for cell in cells if (cell.gamma, cell.beta) == at]
         loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
         silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
-        explanations = _remarks(sweep, loud, silent, cells)
+        explanations = explain_misses(sweep, loud, silent, cells)
         if explanations and (best is None or len(explanations) > len(best.remarks)):
             best = _Disagreement(at, explanations)
     return best

@@ -47,7 +47,7 @@ from validation_core.types import (
 POOL = 100
 """Pooled calibration scores for each test point of a trial."""
 
-_CHUNK = 10  # trials sampled and scored at once: bounds memory at 100 dimensions
+TRIALS_PER_CHUNK = 10  # trials sampled and scored at once: bounds memory at 100 dimensions
 _NUMBERS = 1 << 20  # of all their tables together
 _WIDE = 600  # numbers in a row, beyond which they are fewer
 
@@ -76,7 +76,7 @@ class TrialDesign(Specification, spec="trials"):
             )
 
 
-class _Tally(NamedTuple):
+class Tally(NamedTuple):
     """What one method says in some trials: p-values and statistics (trials,), and their cost."""
 
     pvalues: Array
@@ -114,7 +114,7 @@ class _Tally(NamedTuple):
         )
 
 
-class _TestFailed(Exception):
+class MethodFailed(Exception):
     """One of several methods failed: which, and why; the others can run without it."""
 
     def __init__(self, method: Method, error: Exception) -> None:
@@ -122,10 +122,10 @@ class _TestFailed(Exception):
         self.method, self.error = method, error
 
 
-def _together(parts: Sequence[_Tally]) -> _Tally:
+def merge_tallies(parts: Sequence[Tally]) -> Tally:
     """Several parts of one place as one; the network was trained once."""
     pvalues, values, draws_p, draws_q, seconds, training = zip(*parts, strict=True)
-    return _Tally(
+    return Tally(
         np.concatenate(pvalues),
         np.concatenate(values),
         sum(draws_p),
@@ -145,7 +145,7 @@ def _protocol_of(method: Method, design: TrialDesign) -> Protocol:
     return design.protocol if method.layout == "blocks" else "fresh"
 
 
-def _part(design: TrialDesign, method: Method) -> TrialDesign:
+def effective_design(design: TrialDesign, method: Method) -> TrialDesign:
     """A design with what plays no part for this method set to one value: fewer things to run.
 
     Tables are drawn with as many draws at each x as the method looks at.
@@ -156,7 +156,7 @@ def _part(design: TrialDesign, method: Method) -> TrialDesign:
     return replace(design, trials=1, alpha=0.05, k=k, protocol=_protocol_of(method, design))
 
 
-def _run(
+def run_trials(
     benchmark: Benchmark,
     gamma: float,
     score: Score | Mapping[str, Score] | None,
@@ -166,7 +166,7 @@ def _run(
     *,
     pool: Callable[[Score], PooledLaw] | None = None,
     progress: Progress | None = None,
-) -> list[_Tally]:
+) -> list[Tally]:
     """Test methods on the trials of a range: a tally for each.
 
     Args:
@@ -196,7 +196,7 @@ def _run(
         for chunk in _chunks(trials, size):
             try:
                 _test_block(place, draw, members, chunk, size)
-            except _TestFailed as failure:
+            except MethodFailed as failure:
                 if len(methods) > 1:
                     raise
                 raise failure.error from None
@@ -205,7 +205,7 @@ def _run(
     return [each.tally(design, len(trials)) for each in running]
 
 
-def _one(
+def run_trial(
     benchmark: Benchmark,
     gamma: float,
     score: Score | None,
@@ -228,10 +228,12 @@ def _one(
 
 def _pooled_at_once(benchmark: Benchmark) -> int:
     """Trials whose rows are there together: fewer of images, whose rows are wide."""
-    return max(1, _CHUNK * _WIDE // max(_WIDE, sum(benchmark.dims)))
+    return max(1, TRIALS_PER_CHUNK * _WIDE // max(_WIDE, sum(benchmark.dims)))
 
 
-def _calibration(benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign) -> Array:
+def calibration_scores(
+    benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign
+) -> Array:
     """Scores (POOL n,) of rows of p, of trials that are never tested: the law that is pooled."""
     chunks = _chunks(range(-POOL, 0), _pooled_at_once(benchmark))
     return np.concatenate(
@@ -242,7 +244,7 @@ def _calibration(benchmark: Benchmark, gamma: float, score: Score, design: Trial
     )
 
 
-def _score_of(
+def score_read_by(
     method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
 ) -> Score:
     """The score that a method reads: one made without learning, or the learned one.
@@ -289,14 +291,14 @@ class _Running:
         self.pvalues.append(np.atleast_1d(outcome.pvalue))
         self.statistics.append(np.atleast_1d(outcome.statistic))
 
-    def tally(self, design: TrialDesign, trials: int) -> _Tally:
+    def tally(self, design: TrialDesign, trials: int) -> Tally:
         """All of it."""
         budget, n = self.method.budget(design.n, design.k), design.n
         draws = trials * budget.p, trials * budget.q
         if _protocol_of(self.method, design) == "pooled" and self.method.pooled:
             draws = (POOL * n if _calibrated(self.method) else trials * n, trials * n)
         pvalues, values = np.concatenate(self.pvalues), np.concatenate(self.statistics)
-        return _Tally(pvalues.astype(float), values.astype(float), *draws, self.seconds)
+        return Tally(pvalues.astype(float), values.astype(float), *draws, self.seconds)
 
 
 class _Draw(NamedTuple):
@@ -321,7 +323,7 @@ class _Draw(NamedTuple):
             return _pooled_at_once(place.benchmark)
         per_row = self.size[1] if self.kind == "table" else sum(self.size) // place.design.n
         numbers = place.design.n * per_row * sum(place.benchmark.dims)
-        return max(1, min(_CHUNK, _NUMBERS // max(numbers, 1)))
+        return max(1, min(TRIALS_PER_CHUNK, _NUMBERS // max(numbers, 1)))
 
 
 def _draw_of(method: Method, design: TrialDesign) -> _Draw:
@@ -338,7 +340,7 @@ def _read(
     method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
 ) -> Score | None:
     """What all trials read, found once: to ask some benchmarks for a density is dear."""
-    return None if method.learns_anew else _score_of(method, benchmark, gamma, score)
+    return None if method.learns_anew else score_read_by(method, benchmark, gamma, score)
 
 
 def _calibrated(method: Method) -> bool:
@@ -349,7 +351,7 @@ def _calibrated(method: Method) -> bool:
 def _pool_of(
     benchmark: Benchmark, gamma: float, design: TrialDesign
 ) -> Callable[[Score], PooledLaw]:
-    return lambda score: PooledLaw(_calibration(benchmark, gamma, score, design))
+    return lambda score: PooledLaw(calibration_scores(benchmark, gamma, score, design))
 
 
 def _test_block(
@@ -389,7 +391,7 @@ def _blamed(method: Method) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise _TestFailed(method, error) from error
+        raise MethodFailed(method, error) from error
 
 
 def _anew(place: _TrialPlace, each: _Running, wanted: range) -> None:
@@ -474,7 +476,7 @@ class _OpenedTrial(NamedTuple):
     outcome: Outcome
 
 
-def _opened(
+def replay_trial(
     benchmark: Benchmark,
     gamma: float,
     score: Score | Mapping[str, Score] | None,
@@ -482,7 +484,8 @@ def _opened(
     design: TrialDesign,
     trial: int,
 ) -> _OpenedTrial:
-    """A trial of `_run`, its p-value to the bit; for methods that do not learn in a trial."""
+    """A trial of `run_trials`, its p-value to the bit; for methods that do not learn in a "
+    "trial."""
     each = _Running(method, _read(method, benchmark, gamma, score))
     place = _TrialPlace(benchmark, gamma, design, _pool_of(benchmark, gamma, design))
     draw = _draw_of(method, design)

@@ -63,7 +63,7 @@ ANGLES: Array = np.deg2rad(DEGREES)
 LEVEL = 0.05
 
 
-class _RejectionRates(NamedTuple):
+class RejectionRates(NamedTuple):
     """A number for each test over the grid: power, or the p-values of one sample.
 
     c2st and per_class (offsets, angles); multiple and uniform (angles,): no shift moves them.
@@ -78,7 +78,7 @@ class _RejectionRates(NamedTuple):
 class BoundaryPower(NamedTuple):
     """Power of every test at one sample size, over the whole grid."""
 
-    exact: _RejectionRates
+    exact: RejectionRates
     """Closed forms; NaN for Uniform, which has none."""
     c2st: Array
     """(offsets, angles) rejections among the trials."""
@@ -90,9 +90,9 @@ class BoundaryPower(NamedTuple):
     """(draws, angles) for each m."""
     trials: int
 
-    def rejections(self, m: int) -> _RejectionRates:
+    def rejections(self, m: int) -> RejectionRates:
         """Of every test among the trials, with Uniform(m)."""
-        return _RejectionRates(
+        return RejectionRates(
             self.c2st, self.per_class, self.multiple, self.uniform[DRAWS.index(m)]
         )
 
@@ -112,12 +112,12 @@ class BoundaryPowerStudy(Study[BoundaryPower], spec="boundary_power"):
     def compute(self, store: Store, report: Report) -> BoundaryPower:
         del store
         trials, uniform = _trials_for(self.n), []
-        nominal, per_class = _accuracy_trials(self.n, trials, self.seed)
+        nominal, per_class = count_accuracy_rejections(self.n, trials, self.seed)
         for i, m in enumerate(DRAWS):
             report((i + 1) / (len(DRAWS) + 1), {})
-            multiple, of_m = _rank_trials(self.n, m, trials, self.seed)
+            multiple, of_m = count_rank_rejections(self.n, m, trials, self.seed)
             uniform.append(of_m)
-        exact = _closed_forms(self.n)
+        exact = closed_form_power(self.n)
         return BoundaryPower(exact, nominal, per_class, multiple, np.stack(uniform), trials)
 
 
@@ -132,17 +132,19 @@ def draw(n: int, seed: int) -> TwoSamples:
     return sampling.blocks(boundary.Boundary(), boundary.GAMMA, n, n, rng)
 
 
-def _scores(blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1) -> BlockScores:
+def boundary_scores(
+    blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1
+) -> BlockScores:
     """Scores of both sides, (trials, n) each, beside the exact law of p's."""
     flat = apply(LinearBoundary(offset=offset, angle=angle), blocks)
     law = NormalLaw(float(boundary.score_means(offset, angle).p))
     return BlockScores(flat.p.reshape(trials, -1), flat.q.reshape(trials, -1), law)
 
 
-def _closed_forms(n: int) -> _RejectionRates:
+def closed_form_power(n: int) -> RejectionRates:
     """Power where it has a closed form; Uniform(m) has none (NaN)."""
     offset, angle = OFFSETS[:, None], ANGLES
-    return _RejectionRates(
+    return RejectionRates(
         boundary.c2st_power(offset, angle, n, alpha=LEVEL),
         boundary.c2st_power(offset, angle, n, alpha=LEVEL, per_class=True),
         boundary.multiple_power(ANGLES, n, alpha=LEVEL),
@@ -150,20 +152,20 @@ def _closed_forms(n: int) -> _RejectionRates:
     )
 
 
-def sample_pvalues(blocks: TwoSamples, m: int, seed: int) -> _RejectionRates:
+def sample_pvalues(blocks: TwoSamples, m: int, seed: int) -> RejectionRates:
     """p-values of every test on one sample, at every shift and turn."""
     c2st, per_class = _accuracy_pvalues(blocks, 1)
     multiple, uniform = _rank_pvalues(blocks, m, 1, seed)
-    return _RejectionRates(c2st[..., 0], per_class[..., 0], multiple[..., 0], uniform[..., 0])
+    return RejectionRates(c2st[..., 0], per_class[..., 0], multiple[..., 0], uniform[..., 0])
 
 
-def _accuracy_trials(n: int, trials: int, seed: int) -> tuple[Array, Array]:
+def count_accuracy_rejections(n: int, trials: int, seed: int) -> tuple[Array, Array]:
     """Rejections of C2ST among the trials (offsets, angles), nominal and per class."""
     nominal, per_class = _accuracy_pvalues(_drawn(n, trials, seed), trials)
     return (nominal <= LEVEL).sum(-1), (per_class <= LEVEL).sum(-1)
 
 
-def _rank_trials(n: int, m: int, trials: int, seed: int) -> tuple[Array, Array]:
+def count_rank_rejections(n: int, m: int, trials: int, seed: int) -> tuple[Array, Array]:
     """Rejections of Multiple and of Uniform(m) among the trials (angles,)."""
     multiple, uniform = _rank_pvalues(_drawn(n, trials, seed), m, trials, seed)
     return (multiple <= LEVEL).sum(-1), (uniform <= LEVEL).sum(-1)
@@ -185,7 +187,7 @@ def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
     nominal, per_class = np.empty(shape), np.empty(shape)
     test, unused = C2ST(), stream(0, "unused")
     for column, angle in enumerate(ANGLES):
-        shifted = [_scores(blocks, angle, offset, trials) for offset in OFFSETS]
+        shifted = [boundary_scores(blocks, angle, offset, trials) for offset in OFFSETS]
         scored = BlockScores(
             np.concatenate([scores.p for scores in shifted]),
             np.concatenate([scores.q for scores in shifted]),
@@ -199,14 +201,14 @@ def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
 def _rank_pvalues(blocks: TwoSamples, m: int, trials: int, seed: int) -> tuple[Array, Array]:
     multiple, uniform = (np.empty((len(ANGLES), trials)) for _ in range(2))
     for row, angle in enumerate(ANGLES):
-        scored = _scores(blocks, angle, trials=trials)
+        scored = boundary_scores(blocks, angle, trials=trials)
         multiple[row] = Multiple().test(scored, stream(seed, "toy", "multiple", row)).pvalue
         uniform[row] = Uniform(m=m).test(scored, stream(seed, "toy", "uniform", m, row)).pvalue
     return multiple, uniform
 
 
 def at(
-    exact: _RejectionRates, counts: _RejectionRates, offset: float, degrees: float
+    exact: RejectionRates, counts: RejectionRates, offset: float, degrees: float
 ) -> list[tuple[float, int]]:
     """Closed form and rejections of each test at the grid point next to a place."""
     row, column = np.abs(OFFSETS - offset).argmin(), np.abs(DEGREES - degrees).argmin()
@@ -229,9 +231,9 @@ _EDGES = np.linspace(-4, 4, 21)
 
 def payload(
     blocks: TwoSamples,
-    pvalues: _RejectionRates,
-    exact: _RejectionRates,
-    counts: _RejectionRates,
+    pvalues: RejectionRates,
+    exact: RejectionRates,
+    counts: RejectionRates,
     trials: int,
     m: int,
 ) -> live.Payload:
@@ -264,14 +266,14 @@ def payload(
             _power_panel(rates, counts, trials, m, along="c"),
             _power_panel(rates, counts, trials, m, along="angle"),
         ],
-        headline=_headline(rates),
+        headline=headline(rates),
     )
 
 
-def _headline(rates: _RejectionRates) -> Text:
+def headline(rates: RejectionRates) -> Text:
     """The answer in one sentence, for every place of the sliders."""
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
-    percents = {name: over(_percents(values), "c", "angle") for name, values in power.items()}
+    percents = {name: over(percent_labels(values), "c", "angle") for name, values in power.items()}
     words = np.vectorize(_explanation)(rates.c2st, rates.per_class, power["multiple"])
     return sentence(
         "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
@@ -334,7 +336,7 @@ def _scatter(blocks: TwoSamples) -> Panel:
     )
 
 
-def _histograms(blocks: TwoSamples, pvalues: _RejectionRates, m: int) -> Panel:
+def _histograms(blocks: TwoSamples, pvalues: RejectionRates, m: int) -> Panel:
     means = boundary.score_means(OFFSETS[:, None], ANGLES)
     grid = np.linspace(-4, 4, 81)
     marks: list[Mark] = []
@@ -355,7 +357,7 @@ def _histograms(blocks: TwoSamples, pvalues: _RejectionRates, m: int) -> Panel:
             ),
         ]
     marks.append(VLine(0.0, dash="4 3", label="threshold"))
-    words = {name: _pvalues(values) for name, values in pvalues._asdict().items()}
+    words = {name: pvalue_labels(values) for name, values in pvalues._asdict().items()}
     return Panel(
         marks,
         title="Scores under p and under q",
@@ -375,7 +377,7 @@ def _histograms(blocks: TwoSamples, pvalues: _RejectionRates, m: int) -> Panel:
 
 
 def _power_panel(
-    rates: _RejectionRates, counts: _RejectionRates, trials: int, m: int, *, along: str
+    rates: RejectionRates, counts: RejectionRates, trials: int, m: int, *, along: str
 ) -> Panel:
     """Lines along one slider, which follow the other; the present place marked."""
     by_c = along == "c"
@@ -444,14 +446,14 @@ def _densities(joint: Joint, side: str) -> Array:
     return np.array(rows)
 
 
-def _percents(values: Array) -> Array:
+def percent_labels(values: Array) -> Array:
     """0.544 as 54%; never 0% or 100% for what is not."""
     texts = np.vectorize(lambda v: f"{min(max(100 * v, 0), 100):.0f}%")(values)
     texts = np.where((values > 0) & (values < 0.005), "under 1%", texts)
     return np.where((values < 1) & (values >= 0.995), "over 99%", texts)
 
 
-def _pvalues(values: Array) -> Array:
+def pvalue_labels(values: Array) -> Array:
     """0.0312 as .031; never as 0."""
     texts = np.vectorize(lambda v: f"{min(v, 0.999):.3f}"[1:])(values)
     return np.where(values < 0.001, "< .001", texts)

@@ -15,7 +15,7 @@ from validation_core.tables.source import (
     AmbiguousOrder,
     Order,
     UnknownArrays,
-    guessed,
+    guess_roles,
 )
 from validation_core.tables.table import Upload
 
@@ -26,7 +26,7 @@ __all__ = [
     "Order",
     "UnknownArrays",
     "Upload",
-    "guessed",
+    "guess_roles",
     "read",
     "read_files",
     "warm",

@@ -19,7 +19,14 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.source import ARRAYS, BROKEN, Order, _Header, _read_into, _worked
+from validation_core.tables.source import (
+    ARRAYS,
+    BROKEN,
+    ArrayHeader,
+    Order,
+    as_working_dtype,
+    read_into,
+)
 
 SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
 
@@ -32,7 +39,7 @@ _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
 class _NpyStart(NamedTuple):
     """What the first bytes of a .npy array say."""
 
-    header: _Header
+    header: ArrayHeader
     fortran: bool
     offset: int
     """Bytes before the numbers begin."""
@@ -71,7 +78,7 @@ def _start(first: bytes) -> _NpyStart:
     shape, dtype = described["shape"], npy.descr_to_dtype(described["descr"])
     if not isinstance(shape, tuple) or not all(type(s) is int for s in shape):
         raise ValueError("no shape")
-    return _NpyStart(_Header(shape, dtype), described["fortran_order"] is True, begin + length)
+    return _NpyStart(ArrayHeader(shape, dtype), described["fortran_order"] is True, begin + length)
 
 
 def _checked_length(begun: _NpyStart, length: int, name: str) -> _NpyStart:
@@ -100,14 +107,14 @@ def _fill_from(member: IO[bytes], begun: _NpyStart) -> NDArray[np.generic]:
     """
     header = begun.header
     member.read(begun.offset)
-    array = _read_into(member, np.empty(math.prod(header.shape), header.dtype))
+    array = read_into(member, np.empty(math.prod(header.shape), header.dtype))
     # A checksum is compared only when a member has been read to its end.
     member.read(1)
     turned = array.reshape(header.shape[::-1]).T if begun.fortran else array.reshape(header.shape)
-    return _worked(turned)
+    return as_working_dtype(turned)
 
 
-class _Npy:
+class NpyFile:
     """A single array, named by its file.
 
     Raises:
@@ -123,7 +130,7 @@ class _Npy:
         stream.seek(0)
         self._begun = _checked_length(_npy_start(stream.read(_HEADER), stem), length, stem)
 
-    def headers(self) -> Mapping[str, _Header]:
+    def headers(self) -> Mapping[str, ArrayHeader]:
         return {self._name: self._begun.header}
 
     def load(self, name: str) -> NDArray[np.generic]:
@@ -173,7 +180,7 @@ class _TooLong(Exception):
     """A table of contents beyond its bound."""
 
 
-class _Npz:
+class NpzArchive:
     """An .npz archive.
 
     Raises:
@@ -201,7 +208,7 @@ class _Npz:
             f"{source.label(name)!r} was left unread: it is not an array." for name in others[:9]
         ) + (f"{len(others) - 9} more members are not arrays.",) * (len(others) > 9)
 
-    def headers(self) -> Mapping[str, _Header]:
+    def headers(self) -> Mapping[str, ArrayHeader]:
         members = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         array_names = [info.filename.removesuffix(".npy") for info in members]
         if len(members) > ARRAYS or len(set(array_names)) < len(array_names):

@@ -18,7 +18,7 @@ FEW_DRAWS = 10
 _BLOCK = 2**20  # numbers looked at together
 
 
-def _finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, int]]:
+def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Which rows are finite in every array, and how many are not, by array.
 
     Raises:
@@ -49,7 +49,7 @@ def _finite_rows(array: Array) -> NDArray[np.bool_]:
     return np.concatenate([np.isfinite(block).all(axis=inner) for block in blocks])
 
 
-def _warnings(data: PosteriorTable | TwoSamples, names: Sequence[str]) -> tuple[str, ...]:
+def data_warnings(data: PosteriorTable | TwoSamples, names: Sequence[str]) -> tuple[str, ...]:
     """Sentences about what makes the tests weak or odd on these draws."""
     with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
         return tuple(
@@ -78,9 +78,11 @@ def _table(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
     yield from _constant(data.theta, "theta", names)
     numbered = [f"column {i + 1}" for i in range(data.x.shape[1])]
     yield from _constant(data.x, "x", numbered)
-    yield from repeats._coarse(data.theta, "theta", names)
-    yield from repeats._coarse(data.q.reshape(-1, data.q.shape[-1]), "theta_q", names)
-    yield from repeats._coarse(data.x, "x", numbered)
+    yield from repeats.coarse_column_warnings(data.theta, "theta", names)
+    yield from repeats.coarse_column_warnings(
+        data.q.reshape(-1, data.q.shape[-1]), "theta_q", names
+    )
+    yield from repeats.coarse_column_warnings(data.x, "x", numbered)
     yield from _content_warnings(data, names)
 
 
@@ -93,8 +95,8 @@ def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
         )
     yield from _constant(data.p.theta, "p", names)
     yield from _constant(data.q.theta, "q", names)
-    yield from repeats._coarse(data.p.theta, "p", names)
-    yield from repeats._coarse(data.q.theta, "q", names)
+    yield from repeats.coarse_column_warnings(data.p.theta, "p", names)
+    yield from repeats.coarse_column_warnings(data.q.theta, "q", names)
 
 
 def _constant(array: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
@@ -136,11 +138,11 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
     if len(data) < 2:
         return
     moving = np.flatnonzero(data.theta.max(axis=0) > data.theta.min(axis=0))
-    fine = repeats._smooth(data.theta)
+    fine = repeats.continuous_parameters(data.theta)
     whole = np.array([j for j in moving if not np.any(data.theta[:, j] % 1)], np.intp)
     summary = _summarise(data, fine)
     yield from _still(summary.low.min(axis=0), summary.high.max(axis=0), "theta_q", names)
-    yield from repeats._rows(data, fine)
+    yield from repeats.repeated_row_warnings(data, fine)
     yield from _leaks(data, summary)
     yield from _ignores(data, summary, fine)
     yield from _collapsed(data, summary, names)
@@ -151,7 +153,7 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
     yield from mixed
     if data.q.shape[1] > 1 and not summary.alike and not mixed:
         yield from _mixed_orders(data.x, summary.halves, moving)
-    yield from repeats._draws(data, fine)
+    yield from repeats.dependent_draw_warnings(data, fine)
 
 
 def _still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
@@ -234,8 +236,8 @@ def _ignores(data: PosteriorTable, seen: _Summary, fine: NDArray[np.intp]) -> It
             "sampled once and copied. Sample q at each x, unless it is the prior you test."
         )
         return
-    sets = len(np.unique(repeats._codes(data.q[:, 0]))) if k > 1 and len(fine) else n
-    if sets <= n / 2 and not repeats._on_a_grid(data.q[:, 0, fine[0]]):
+    sets = len(np.unique(repeats.row_codes(data.q[:, 0]))) if k > 1 and len(fine) else n
+    if sets <= n / 2 and not repeats.is_on_grid(data.q[:, 0, fine[0]]):
         yield (
             f"{n:,} rows of theta_q begin with only {sets:,} different draws: some x seem to have "
             f"been given the draws of another. Sample q anew at each x."

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import archive, columns, hdf, source
-from validation_core.tables.source import _Source
+from validation_core.tables.source import ArraySource
 
 _LIBRARIES = 150e6  # bytes of code that are mapped, which no bound of the system counts
 _STANDARD_ERROR = 2
@@ -65,12 +65,12 @@ def _main() -> None:
                     memory = request["memory"]
                     _bound(memory)
                     opened = _Opened(request)
-                answer = opened.said if opened is not None else _held()
+                answer = opened.said if opened is not None else _memory_use()
         except Exception as error:
             answer = {"refused": _reason(error)}
-            if source._lacked_memory(error):
+            if source.is_memory_error(error):
                 opened = numbers = None
-                answer = {"refused": source._memory_refusal(memory), "spent": True}
+                answer = {"refused": source.memory_refusal(memory), "spent": True}
         _die_in(0)
         _send(out, answer, numbers)
 
@@ -88,10 +88,10 @@ class _Opened:
             stem, limit, chosen = request["stem"], request["limit"], request["chosen"]
             self.source = _open_source(stream, request["kind"], stem, limit, chosen)
             stack.callback(self.source.close)
-            declared = source._accepted(self.source.headers(), math.inf)
+            declared = source.check_headers(self.source.headers(), math.inf)
             self._held = stack.pop_all()
-        self._own = source._plain_names(declared)
-        self._types = {name: source._short_dtype(h.dtype) for name, h in declared.items()}
+        self._own = source.printable_names(declared)
+        self._types = {name: source.truncated_dtype(h.dtype) for name, h in declared.items()}
         self.said: dict[str, object] = {
             "headers": {
                 plain: [[int(s) for s in declared[own].shape], self._types[own].str]
@@ -107,13 +107,15 @@ class _Opened:
         array = self.source.load(own)
         if array.dtype.kind not in "US":
             return array
-        return source._short_text(array.reshape(-1)).astype(self._types[own]).reshape(array.shape)
+        return (
+            source.truncate_text(array.reshape(-1)).astype(self._types[own]).reshape(array.shape)
+        )
 
     def close(self) -> None:
         self._held.close()
 
 
-def _held() -> dict[str, object]:
+def _memory_use() -> dict[str, object]:
     """Bytes that this process holds, and has held at most; 0 where the system does not tell."""
     resident = _resident("VmRSS")
     if resident > _LARGE:
@@ -168,7 +170,7 @@ def _bound(memory: int) -> None:
 
 def _open_source(
     stream: BinaryIO, kind: str, stem: str, limit: int, chosen: Mapping[str, str] | None = None
-) -> _Source:
+) -> ArraySource:
     """The source that a file is.
 
     Args:
@@ -182,20 +184,20 @@ def _open_source(
         ValueError: for a file that cannot be read.
     """
     if kind == "npz":
-        return archive._Npz(stream)
+        return archive.NpzArchive(stream)
     if kind == "npy":
-        return archive._Npy(stream, stem)
+        return archive.NpyFile(stream, stem)
     if kind == "parquet":
-        return columns._ColumnTable(columns._Parquet(stream, limit), stem, limit)
+        return columns.ColumnTable(columns.ParquetColumns(stream, limit), stem, limit)
     if kind == "csv":
-        return columns._ColumnTable(columns._Csv(stream), stem, limit)
-    file = hdf._HdfFile(stream, limit)
+        return columns.ColumnTable(columns.CsvColumns(stream), stem, limit)
+    file = hdf.HdfFile(stream, limit)
     groups = file.members()
-    ranks = "prior_sbc" in groups and not source._roles(groups).found
+    ranks = "prior_sbc" in groups and not source.find_roles(groups).found
     if chosen:
-        return hdf._HdfArrays(file, chosen)
-    is_tree = "posterior" in groups and not hdf._is_dataset(groups["posterior"])
-    return hdf._ArviZTree(file, groups) if is_tree or ranks else hdf._HdfArrays(file)
+        return hdf.HdfArrays(file, chosen)
+    is_tree = "posterior" in groups and not hdf.is_dataset(groups["posterior"])
+    return hdf.ArviZTree(file, groups) if is_tree or ranks else hdf.HdfArrays(file)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.source import BROKEN, Order, _Header, _size, _worked
+from validation_core.tables.source import BROKEN, ArrayHeader, Order, as_working_dtype, size_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,7 @@ class _Columns(Protocol):
         ...
 
 
-class _Held(io.RawIOBase):
+class _NonClosingStream(io.RawIOBase):
     """A stream that stays open when its reader is closed."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -116,7 +116,7 @@ _NUMBER_WITH_COMMA = re.compile(rb"(?<![\d.,])(?:0,\d|\d{4,},\d|\d+,(?!\d{3}(?!\
 _NUMBER_WITH_POINT = re.compile(rb"\d\.\d")
 
 
-class _Csv:
+class CsvColumns:
     """A .csv file: names in its first line, or none if that line is numbers.
 
     Lines of comment (#), blank ones and Excel's `sep=;` are passed over, quoted numbers and
@@ -172,7 +172,9 @@ class _Csv:
 
         self._stream.seek(self._begin)
         stream = (
-            _Cleaned(self._stream, self._mark, self._quoted) if self._odd else _Held(self._stream)
+            _Cleaned(self._stream, self._mark, self._quoted)
+            if self._odd
+            else _NonClosingStream(self._stream)
         )
         try:
             with arrow.open_csv(
@@ -382,7 +384,7 @@ _WHOLE = (
 )
 
 
-class _Parquet:
+class ParquetColumns:
     """A .parquet file of flat columns.
 
     Raises:
@@ -399,13 +401,13 @@ class _Parquet:
         footer = int.from_bytes(stream.read(4), "little")
         if _METADATA_BYTES < footer <= length:
             raise ValueError(
-                f"The metadata of a .parquet file must take at most {_size(_METADATA_BYTES)}; got "
-                f"{_size(footer)}. Save fewer columns, in fewer row groups."
+                f"The metadata of a .parquet file must take at most {size_text(_METADATA_BYTES)}; "
+                f"got {size_text(footer)}. Save fewer columns, in fewer row groups."
             )
         stream.seek(0)
         try:
             self._file = parquet.ParquetFile(
-                pa.PythonFile(_Held(stream), mode="r"),
+                pa.PythonFile(_NonClosingStream(stream), mode="r"),
                 page_checksum_verification=True,
                 thrift_string_size_limit=_METADATA_BYTES,
                 thrift_container_size_limit=4 * COLUMNS,
@@ -413,7 +415,7 @@ class _Parquet:
             schema = self._file.schema_arrow
             if _is_dictionary(self._file, "sample"):  # its words are not written out in each row
                 self._file = parquet.ParquetFile(
-                    pa.PythonFile(_Held(stream), mode="r"),
+                    pa.PythonFile(_NonClosingStream(stream), mode="r"),
                     metadata=self._file.metadata,
                     read_dictionary=["sample"],
                     page_checksum_verification=True,
@@ -428,8 +430,8 @@ class _Parquet:
         largest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
         if largest > limit:
             raise ValueError(
-                f"A column of a .parquet file must take at most {source._size(limit)}; got "
-                f"{source._size(largest)} declared. Keep fewer draws at each x (50 to 200 are "
+                f"A column of a .parquet file must take at most {source.size_text(limit)}; got "
+                f"{source.size_text(largest)} declared. Keep fewer draws at each x (50 to 200 are "
                 f"plenty)."
             )
         sizes = [(c.total_uncompressed_size, c.total_compressed_size) for c in chunks]
@@ -449,7 +451,7 @@ class _Parquet:
         try:
             yield from self._file.iter_batches(_BATCH, columns=list(wanted), use_threads=False)
         except source.BROKEN as error:
-            if source._lacked_memory(error):
+            if source.is_memory_error(error):
                 raise
             raise ValueError(_WHOLE) from None
 
@@ -484,7 +486,7 @@ def _parquet_column(field: pa.Field) -> _Column:
         return _Column(field.name, None)
     dtype = np.dtype(kind.to_pandas_dtype())
     # Missing values become NaN: whole numbers and truth values are held as floats from the start.
-    return _Column(field.name, dtype if dtype.kind == "f" else source._working(dtype))
+    return _Column(field.name, dtype if dtype.kind == "f" else source.working_dtype(dtype))
 
 
 def _parquet_numbers(column: pa.Array) -> NDArray[np.generic]:
@@ -580,7 +582,7 @@ def _ranked(
 _LOGS = ("log_q", "log_joint")
 
 
-class _ColumnTable:
+class ColumnTable:
     """The arrays that a file of columns holds.
 
     Raises:
@@ -595,10 +597,10 @@ class _ColumnTable:
         declared = columns.rows * sum(c.dtype.itemsize for c in columns.columns if c.dtype)
         if declared > 4 * limit:
             raise ValueError(
-                f"The columns of a table must take at most {_size(4 * limit)}; got "
-                f"{_size(declared)} declared by {columns.rows:,} rows of {len(column_names):,} "
-                f"columns. Keep fewer draws at each x (50 to 200 are plenty), or save "
-                f"arrays with numpy.savez."
+                f"The columns of a table must take at most {size_text(4 * limit)}; got "
+                f"{size_text(declared)} declared by {columns.rows:,} rows of "
+                f"{len(column_names):,} columns. Keep fewer draws at each x (50 to 200 are "
+                f"plenty), or save arrays with numpy.savez."
             )
         long = {"sim", "draw"} <= self._by_name.keys()
         if long and columns.rows > limit // _ROW:
@@ -612,14 +614,14 @@ class _ColumnTable:
         self._long: _Places | None = None
         self._points: NDArray[np.bool_] | None = None
 
-    def headers(self) -> Mapping[str, _Header]:
+    def headers(self) -> Mapping[str, ArrayHeader]:
         if self._kind == "long":
             return self._headers_long()
         if self._kind == "sample":
             return self._headers_samples()
         chosen = self._numeric(())
         dtype = self._common(chosen)
-        headers = {self._stem: _Header((self._file.rows, len(chosen)), dtype)}
+        headers = {self._stem: ArrayHeader((self._file.rows, len(chosen)), dtype)}
         labels = f"{self._stem.lower()}_names"
         if labels in source.ROLES and not chosen[0].startswith("column_"):
             headers[labels] = _label_header(chosen)
@@ -635,7 +637,7 @@ class _ColumnTable:
             return self._load_sample(name, header)
         array = np.empty(header.shape, header.dtype)
         self._fill(array, self._numeric(()))
-        return _worked(array)
+        return as_working_dtype(array)
 
     def _pieces(
         self, chosen: Sequence[str]
@@ -667,10 +669,10 @@ class _ColumnTable:
         chosen = [n for n, d in self._by_name.items() if d is not None and n not in without]
         if not chosen:
             raise ValueError(
-                f"A table must have columns of real numbers; got {source._listed(self._by_name)}. "
-                f"Save numbers."
+                f"A table must have columns of real numbers; got "
+                f"{source.names_text(self._by_name)}. Save numbers."
             )
-        unread = (f"{source._listed(others)}: left unread, no numbers.",) * bool(others)
+        unread = (f"{source.names_text(others)}: left unread, no numbers.",) * bool(others)
         self.notes = self._file.notes + unread
         return chosen
 
@@ -692,7 +694,7 @@ class _ColumnTable:
     def _of(self, stem: str) -> list[str]:
         return [n for n in self._by_name if n == stem or n.startswith(f"{stem}_")]
 
-    def _headers_long(self) -> Mapping[str, _Header]:
+    def _headers_long(self) -> Mapping[str, ArrayHeader]:
         stems = {"theta": self._of("theta"), "x": self._of("x")}
         logs = [name for name in _LOGS if name in self._by_name]
         used = {"sim", "draw", *stems["theta"], *stems["x"], *logs}
@@ -700,7 +702,8 @@ class _ColumnTable:
         if missing:
             raise ValueError(
                 f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
-                f"{', '.join(missing)}; got: {source._listed(self._by_name)}. Rename the columns."
+                f"{', '.join(missing)}; got: {source.names_text(self._by_name)}. Rename the "
+                f"columns."
             )
         for name in used:
             if self._by_name[name] is None:
@@ -709,21 +712,23 @@ class _ColumnTable:
                     f"{source.label(name)!r}. Save numbers in it, or rename it to leave it out."
                 )
         others = [name for name in self._by_name if name not in used]
-        unread = (f"{source._listed(others)}: left unread, no test knows these.",) * bool(others)
+        unread = (f"{source.names_text(others)}: left unread, no test knows these.",) * bool(
+            others
+        )
         self.notes = self._file.notes + unread
         at = self._places()
         theta, x = (self._common(stems[stem]) for stem in ("theta", "x"))
         d, m = len(stems["theta"]), len(stems["x"])
         headers = {
-            "theta": _Header((at.n, d), theta),
-            "x": _Header((at.n, m), x),
-            "theta_q": _Header((at.n, at.k, d), theta),
+            "theta": ArrayHeader((at.n, d), theta),
+            "x": ArrayHeader((at.n, m), x),
+            "theta_q": ArrayHeader((at.n, at.k, d), theta),
             "theta_names": _label_header(stems["theta"]),
             "x_names": _label_header(stems["x"]),
         }
         for name in logs:
-            headers[name] = _Header((at.n,), self._common([name]))
-            headers[f"{name}_draws"] = _Header((at.n, at.k), self._common([name]))
+            headers[name] = ArrayHeader((at.n,), self._common([name]))
+            headers[f"{name}_draws"] = ArrayHeader((at.n, at.k), self._common([name]))
         return headers
 
     def _places(self) -> _Places:
@@ -733,7 +738,7 @@ class _ColumnTable:
             self._long = _places(whole[:, 0], whole[:, 1])
         return self._long
 
-    def _load_long(self, name: str, header: _Header) -> NDArray[np.generic]:
+    def _load_long(self, name: str, header: ArrayHeader) -> NDArray[np.generic]:
         at = self._places()
         array = np.empty(header.shape, header.dtype)
         of_draws = name == "theta_q" or name.endswith("_draws")
@@ -748,7 +753,7 @@ class _ColumnTable:
             where = (sim[here], draw[here]) if of_draws else (sim[here],)
             for j, column in enumerate(batch):
                 columns[(*where, j)] = column[here]
-        return _worked(array)
+        return as_working_dtype(array)
 
     # Two samples
 
@@ -762,13 +767,13 @@ class _ColumnTable:
                 others |= {"p"} if is_p.any() else set()
                 others |= {"q"} if any(piece.q.any() for piece in pieces) else set()
                 raise ValueError(
-                    f"The column sample must hold p or q; got {source._listed(sorted(others))}. "
-                    f"Name the samples p and q."
+                    f"The column sample must hold p or q; got "
+                    f"{source.names_text(sorted(others))}. Name the samples p and q."
                 )
             self._points = is_p
         return self._points
 
-    def _headers_samples(self) -> Mapping[str, _Header]:
+    def _headers_samples(self) -> Mapping[str, ArrayHeader]:
         if self._by_name["sample"] is not None:
             raise ValueError(
                 "The column sample must hold p or q; got numbers. Name the samples p and q."
@@ -778,12 +783,12 @@ class _ColumnTable:
         dtype, d = self._common(chosen), len(chosen)
         n = int(is_p.sum())
         return {
-            "p": _Header((n, d), dtype),
-            "q": _Header((len(is_p) - n, d), dtype),
+            "p": ArrayHeader((n, d), dtype),
+            "q": ArrayHeader((len(is_p) - n, d), dtype),
             "theta_names": _label_header(chosen),
         }
 
-    def _load_sample(self, name: str, header: _Header) -> NDArray[np.generic]:
+    def _load_sample(self, name: str, header: ArrayHeader) -> NDArray[np.generic]:
         wanted = self._sides() == (name == "p")
         array = np.empty(header.shape, header.dtype)
         filled = 0
@@ -793,11 +798,11 @@ class _ColumnTable:
             for j, column in enumerate(batch):
                 array[filled : filled + count, j] = column[here]
             filled += count
-        return _worked(array)
+        return as_working_dtype(array)
 
 
-def _label_header(columns: Sequence[str]) -> _Header:
-    return _Header((len(columns),), np.dtype("U40"))
+def _label_header(columns: Sequence[str]) -> ArrayHeader:
+    return ArrayHeader((len(columns),), np.dtype("U40"))
 
 
 def _short(column: str, stem: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy  # its parts load at first use: a child that reads files needs none
 from numpy.typing import NDArray
 
-from validation_core.tables.source import Order, _is_real
+from validation_core.tables.source import Order, is_real
 from validation_core.types import Array, Float
 
 DENSITIES = ("log_q", "log_q_draws", "log_joint", "log_joint_draws")
@@ -23,7 +23,7 @@ OBSERVED = ("x_o", "theta_o")
 _LARGEST = 1e100
 
 
-def _read_densities(
+def read_densities(
     arrays: Mapping[str, NDArray[np.generic]], sizes: tuple[int, int], order: Order
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """The log densities that fit a table, and sentences about those that do not.
@@ -65,7 +65,7 @@ def _read_densities(
 def _shaped(array: NDArray[np.generic], shape: tuple[int, ...]) -> Array | None:
     """The array in this shape if it holds real numbers and differs only in axes of length 1."""
     fits = tuple(s for s in array.shape if s > 1) == tuple(s for s in shape if s > 1)
-    return array.reshape(shape) if fits and _is_real(array) and array.size else None
+    return array.reshape(shape) if fits and is_real(array) and array.size else None
 
 
 def _bounded(array: Array) -> tuple[Array, int]:
@@ -91,7 +91,7 @@ def _unfit(name: str, array: NDArray[np.generic], wanted: str) -> str:
     )
 
 
-def _unfinished_densities(densities: Mapping[str, Array]) -> tuple[str, ...]:
+def nonfinite_density_warnings(densities: Mapping[str, Array]) -> tuple[str, ...]:
     """Sentences about the values of log densities that are not finite: kept, and counted."""
     warnings = []
     for name, array in densities.items():
@@ -104,7 +104,7 @@ def _unfinished_densities(densities: Mapping[str, Array]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _read_observed(
+def read_observed(
     arrays: Mapping[str, NDArray[np.generic]], m: int, d: int
 ) -> tuple[tuple[Array, Array] | None, tuple[str, ...]]:
     """A real observation with q's draws there, (x_o (M,), theta_o (K_o, D)); or why there is none.
@@ -124,9 +124,9 @@ def _read_observed(
             f"({m},) and theta_o (K, {d}), q's draws at x_o.",
         )
     at, draws = arrays["x_o"], arrays["theta_o"]
-    if not _is_real(at) or at.size != m or not np.isfinite(at).all():
+    if not is_real(at) or at.size != m or not np.isfinite(at).all():
         return None, (_unfit("x_o", at, f"{m} finite numbers, as a row of x does"),)
-    if not _is_real(draws) or not draws.size or not _rows(draws.shape, d):
+    if not is_real(draws) or not draws.size or not _rows(draws.shape, d):
         return None, (_unfit("theta_o", draws, f"draws of q at x_o, (K, {d})"),)
     rows = draws.reshape(-1, d)
     keep = np.isfinite(rows).all(axis=1)
@@ -147,7 +147,7 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
     return shape[-1] == d and (len(shape) == 2 or (len(shape) == 3 and 1 in shape[:2]))
 
 
-def _unused_extras(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
+def unused_array_warnings(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
     """What is said about densities and observations that come with two plain samples."""
     present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
     return (f"{', '.join(present)}: left unread, since two samples have no x.",) * bool(present)
@@ -182,7 +182,7 @@ class _Offset(NamedTuple):
     """Rows that it was told from."""
 
 
-def _offset(q: Array, log_q: Array) -> _Offset | None:
+def normalisation_offset(q: Array, log_q: Array) -> _Offset | None:
     """Whether log q (N, K) at draws q (N, K, D) is clearly no normalised density; None if not."""
     n, k, d = q.shape
     if k < max(_FEWEST_DRAWS, 2 * d + 5):
@@ -192,15 +192,15 @@ def _offset(q: Array, log_q: Array) -> _Offset | None:
     logs = np.asarray(log_q[rows, :_DRAWS], dtype=np.float64)
     finite = np.isfinite(logs).all(1)
     with np.errstate(all="ignore"):
-        whitened = _Drawn.of(some[finite], logs[finite])
+        whitened = _WhitenedDraws.of(some[finite], logs[finite])
         if len(whitened.logs) < _FEWEST_ROWS:
             return None
         return _small(whitened) or _large(whitened)
 
 
-def _offset_sentences(q: Array, log_q: Array | None) -> tuple[str, ...]:
+def normalisation_warnings(q: Array, log_q: Array | None) -> tuple[str, ...]:
     """A warning where log q is clearly off, with what that does and does not affect."""
-    discrepancy = None if log_q is None else _offset(q, log_q)
+    discrepancy = None if log_q is None else normalisation_offset(q, log_q)
     if discrepancy is None:
         return ()
     side, size = "small" if discrepancy.nats < 0 else "large", abs(discrepancy.nats)
@@ -214,7 +214,7 @@ def _offset_sentences(q: Array, log_q: Array | None) -> tuple[str, ...]:
     )
 
 
-class _Drawn(NamedTuple):
+class _WhitenedDraws(NamedTuple):
     """Rows of draws with a covariance, whitened by it."""
 
     white: Float
@@ -225,7 +225,7 @@ class _Drawn(NamedTuple):
     """log q (n, K)."""
 
     @classmethod
-    def of(cls, q: Float, logs: Float) -> _Drawn:
+    def of(cls, q: Float, logs: Float) -> _WhitenedDraws:
         centred = q - q.mean(1, keepdims=True)
         scale = centred.std(1)  # (n, D): parameters in any units
         unit = centred / scale[:, None]
@@ -269,12 +269,12 @@ class _Drawn(NamedTuple):
             + self.volume
         )
 
-    def halved(self) -> _Drawn:
+    def halved(self) -> _WhitenedDraws:
         """Every other draw of each row."""
         return self._replace(white=self.white[:, ::2], logs=self.logs[:, ::2])
 
 
-def _small(drawn: _Drawn) -> _Offset | None:
+def _small(drawn: _WhitenedDraws) -> _Offset | None:
     """Whether log q says more entropy than any law of this covariance has."""
     over = drawn.told - drawn.normal
     far = over > _FAR
@@ -283,7 +283,7 @@ def _small(drawn: _Drawn) -> _Offset | None:
     return None
 
 
-def _large(drawn: _Drawn) -> _Offset | None:
+def _large(drawn: _WhitenedDraws) -> _Offset | None:
     """Whether log q says less entropy than the draws have, where that can be told."""
     least: Float | None
     if drawn.white.shape[-1] <= _SMALL:
@@ -291,7 +291,7 @@ def _large(drawn: _Drawn) -> _Offset | None:
         if not abs(drawn.halved().neighbours.mean() - least.mean()) <= _STILL:
             return None
     else:
-        least = _shape(drawn)
+        least = _entropy_of_shape(drawn)
     if least is None:
         return None
     over = least - drawn.told
@@ -303,7 +303,7 @@ def _clearly(over: Float) -> bool:
     return bool(over.mean() - _ERRORS * error > _CLEAR)
 
 
-def _shape(drawn: _Drawn) -> Float | None:
+def _entropy_of_shape(drawn: _WhitenedDraws) -> Float | None:
     """Entropy (n,) of the normals that log q is by its shape, whatever its constant; None where
     it is no normal, or one that was cut off: its draws are then narrower than its shape."""
     k, d = drawn.white.shape[1:]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.source import LIMIT, Order, _Header, _read_into, _size
+from validation_core.tables.source import LIMIT, ArrayHeader, Order, read_into, size_text
 
 Kind = Literal["npz", "npy", "csv", "parquet", "hdf5"]
 
@@ -61,11 +61,11 @@ _ONE_THREAD = (
 _SETTINGS = dict.fromkeys(_ONE_THREAD, "1") | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
-class _Gone(Exception):
+class _ReaderDied(Exception):
     """The child died or was ended for taking too long."""
 
 
-class _Child:
+class ReaderProcess:
     """A process that opens one file at a time.
 
     Raises:
@@ -108,7 +108,7 @@ class _Child:
         """Its answer to a request.
 
         Raises:
-            _Gone: when it dies over it.
+            _ReaderDied: when it dies over it.
             ValueError: when it refuses.
         """
         with self._in_time():
@@ -117,7 +117,7 @@ class _Child:
             answer = json.loads(self._from.readline(_ANSWER) or b"null")
         if answer is None:
             self.abandon()
-            raise _Gone
+            raise _ReaderDied
         if answer.get("spent"):
             self.abandon()
         if "refused" in answer:
@@ -128,10 +128,10 @@ class _Child:
         """The array, filled with the bytes that follow an answer.
 
         Raises:
-            _Gone: when they do not come.
+            _ReaderDied: when they do not come.
         """
         with self._in_time():
-            return _read_into(self._from, array)
+            return read_into(self._from, array)
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -142,7 +142,7 @@ class _Child:
             yield
         except (OSError, EOFError, ValueError):
             self.abandon()
-            raise _Gone from None
+            raise _ReaderDied from None
         finally:
             alarm.cancel()
 
@@ -160,11 +160,11 @@ class _Child:
         # Nobody here ended it: the system did, or a library that got no memory.
         status, words = self._process.returncode, self._said()
         if any(word in words for word in _OUT_OF_MEMORY) or status == -_KILLED:
-            return source._memory_refusal(memory)
+            return source.memory_refusal(memory)
         return (
-            f"A file must be whole, and readable in at most {_size(memory)} of memory; got one "
-            f"over which its reader breaks down. It is damaged or too large: save it again, or "
-            f"save arrays with numpy.savez."
+            f"A file must be whole, and readable in at most {size_text(memory)} of memory; got "
+            f"one over which its reader breaks down. It is damaged or too large: save it again, "
+            f"or save arrays with numpy.savez."
         )
 
     def _said(self) -> bytes:
@@ -195,15 +195,15 @@ _OUT_OF_MEMORY = (b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot alloc
 _KILLED = getattr(signal, "SIGKILL", 9)
 
 
-class _Children:
+class ReaderPool:
     """A bounded number of children; those without work are kept for the next file."""
 
     def __init__(self) -> None:
-        self._idle: list[_Child] = []
+        self._idle: list[ReaderProcess] = []
         self._lock = threading.Lock()
         self._turns = threading.Semaphore(CHILDREN)
 
-    def take(self) -> _Child:
+    def take(self) -> ReaderProcess:
         """A child, as soon as it is this file's turn.
 
         Raises:
@@ -215,7 +215,7 @@ class _Children:
                 f"Try again when others have been read."
             )
         try:
-            return self._waiting() or _Child()
+            return self._waiting() or ReaderProcess()
         except OSError as error:
             self._turns.release()
             raise ValueError(
@@ -223,7 +223,7 @@ class _Children:
                 f"({error.strerror or 'not started'}). Try again later."
             ) from None
 
-    def _waiting(self) -> _Child | None:
+    def _waiting(self) -> ReaderProcess | None:
         with self._lock:
             while self._idle:
                 child = self._idle.pop()
@@ -234,7 +234,7 @@ class _Children:
                 child.end()
         return None
 
-    def give(self, child: _Child) -> None:
+    def give(self, child: ReaderProcess) -> None:
         """Keep a child for a while, if it lives."""
         if child.alive:
             child.last_use = threading.Timer(_IDLE, self._let_go, (child,))
@@ -246,7 +246,7 @@ class _Children:
             child.end()
         self._turns.release()
 
-    def _let_go(self, child: _Child) -> None:
+    def _let_go(self, child: ReaderProcess) -> None:
         with self._lock:
             if child not in self._idle:
                 return
@@ -269,17 +269,17 @@ class _Children:
             self._idle.clear()
 
 
-_children = _Children()
-atexit.register(_children.end)
+reader_pool = ReaderPool()
+atexit.register(reader_pool.end)
 
 
 def warm() -> None:
     """Start a child beside the work, unless one waits: the first file need not wait for it."""
-    if not _children._idle:
-        threading.Thread(target=_children.warm, daemon=True).start()
+    if not reader_pool._idle:
+        threading.Thread(target=reader_pool.warm, daemon=True).start()
 
 
-class _Guarded:
+class GuardedFile:
     """A file that a child process reads for this one.
 
     Args:
@@ -306,7 +306,7 @@ class _Guarded:
         self._copy = None if path else _copied(stream)
         self._memory = MEMORY + 2 * max(0, limit - LIMIT)
         try:
-            self._child = _children.take()
+            self._child = reader_pool.take()
         except ValueError:
             self._forget()
             raise
@@ -328,9 +328,9 @@ class _Guarded:
         self.order: Order | None = self._said["order"]
         self.notes: tuple[str, ...] = tuple(self._said["notes"])
 
-    def headers(self) -> Mapping[str, _Header]:
+    def headers(self) -> Mapping[str, ArrayHeader]:
         return {
-            name: _Header(tuple(shape), np.dtype(dtype))
+            name: ArrayHeader(tuple(shape), np.dtype(dtype))
             for name, (shape, dtype) in self._said["headers"].items()
         }
 
@@ -338,7 +338,9 @@ class _Guarded:
         declared = self.headers()[name]
         answer = self._ask({"load": name})
         kind = np.dtype(answer["dtype"])
-        if tuple(answer["shape"]) != declared.shape or kind != source._working(declared.dtype):
+        if tuple(answer["shape"]) != declared.shape or kind != source.working_dtype(
+            declared.dtype
+        ):
             self._child.abandon()
             raise ValueError(
                 f"An array must be what its header declares; got {source.label(name)!r} as "
@@ -350,25 +352,25 @@ class _Guarded:
         except MemoryError:  # the server's own
             self._child.abandon()
             raise
-        except _Gone:
+        except _ReaderDied:
             raise ValueError(self._child.why(self._memory)) from None
 
     def _ask(self, request: Mapping[str, object]) -> dict[str, Any]:
         try:
             return self._child.ask(request)
-        except _Gone:
+        except _ReaderDied:
             raise ValueError(self._child.why(self._memory)) from None
 
     def close(self) -> None:
         if self._child.alive:
             # A child that closes late, or that stays large, is not kept.
             self._child.begin(0)
-            with suppress(_Gone, ValueError):
+            with suppress(_ReaderDied, ValueError):
                 closed = self._child.ask({"close": True})
                 self._child.peak = closed["peak"]
                 if closed["resident"] > _RESIDENT:
                     self._child.abandon()
-        _children.give(self._child)
+        reader_pool.give(self._child)
         self._forget()
 
     def _forget(self) -> None:

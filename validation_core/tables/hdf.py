@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.source import BROKEN, Order, _Header, _read_into, _worked, _working
+from validation_core.tables.source import (
+    BROKEN,
+    ArrayHeader,
+    Order,
+    as_working_dtype,
+    read_into,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     import h5py
@@ -35,7 +42,7 @@ _ATTRIBUTE = 4096  # bytes of one that is read
 WHOLE = "An HDF5 file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
-class _HdfFile:
+class HdfFile:
     """An open HDF5 file: its groups and datasets, and their numbers.
 
     Raises:
@@ -93,7 +100,7 @@ class _HdfFile:
         return {
             name: entry
             for name, entry in entries.items()
-            if isinstance(entry, h5py.Group) or (_is_dataset(entry) and _has_type(entry))
+            if isinstance(entry, h5py.Group) or (is_dataset(entry) and _has_type(entry))
         }
 
     def _follow(self, group: h5py.Group, path: str, steps: int) -> _Member | None:
@@ -121,7 +128,7 @@ class _HdfFile:
                 here = here[name] if link is not None else None
         return here
 
-    def header(self, dataset: h5py.Dataset, name: str) -> _Header:
+    def header(self, dataset: h5py.Dataset, name: str) -> ArrayHeader:
         """What a dataset declares.
 
         Raises:
@@ -133,7 +140,7 @@ class _HdfFile:
                 if dataset.shape is None or dataset.dtype.kind == "O"
                 else _refusal(dataset, name, self.limit)
             )
-            declared = _Header(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
+            declared = ArrayHeader(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
         except BROKEN:
             raise ValueError(WHOLE) from None
         if reason:
@@ -160,7 +167,7 @@ class _HdfFile:
             missing = _missing_values(dataset)
             fill = str(dataset.fillvalue) if unwritten else ""
         except BROKEN as error:
-            if source._lacked_memory(error):
+            if source.is_memory_error(error):
                 raise
             raise ValueError(
                 f"The bytes of an array must be whole; got {source.label(name)!r} truncated or "
@@ -177,7 +184,7 @@ class _HdfFile:
         self, missing: Sequence[np.generic], numbers: NDArray[np.generic], name: str
     ) -> NDArray[np.generic]:
         """The numbers in their working type, NaN where they are one of those that mean none."""
-        worked = _worked(numbers)
+        worked = as_working_dtype(numbers)
         for value in missing:
             here = numbers == value
             if count := int(np.count_nonzero(here)):
@@ -212,7 +219,7 @@ class _HdfFile:
         return ()
 
 
-def _is_dataset(member: _Member) -> bool:
+def is_dataset(member: _Member) -> bool:
     """Whether a member of a group is an array rather than a group."""
     import h5py
 
@@ -371,7 +378,7 @@ def _read_dataset(
     if array.nbytes and (offset is None or offset + array.nbytes > length):
         raise EOFError
     stream.seek(offset or 0)
-    return _read_into(stream, array), 0
+    return read_into(stream, array), 0
 
 
 def _from_chunks(
@@ -440,7 +447,7 @@ _NAMES = 4096
 _TEXT = 2**20  # bytes of names that are read
 
 
-class _HdfArrays:
+class HdfArrays:
     """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
 
     Where these make no table, and where the user has chosen arrays, it is those of the root and
@@ -454,7 +461,7 @@ class _HdfArrays:
         ValueError: for a file that is damaged, or whose groups leave it open what is meant.
     """
 
-    def __init__(self, file: _HdfFile, chosen: Mapping[str, str] | None = None) -> None:
+    def __init__(self, file: HdfFile, chosen: Mapping[str, str] | None = None) -> None:
         self._file, self._chosen = file, chosen or {}
         self._found = self._place()
         self.order: Order | None = None
@@ -473,40 +480,40 @@ class _HdfArrays:
         inside = {
             name: _datasets(self._file.members(group))
             for name, group in list(root.items())[:64]
-            if not _is_dataset(group)
+            if not is_dataset(group)
         }
-        fitting = [name for name, datasets in inside.items() if source._roles(datasets).found]
-        if source._roles(here).found or self._chosen:
+        fitting = [name for name, datasets in inside.items() if source.find_roles(datasets).found]
+        if source.find_roles(here).found or self._chosen:
             fitting = []
         if len(fitting) > 1:
             raise ValueError(
                 f"An HDF5 file must hold its arrays at the root or in one group; got them in "
-                f"{source._listed(fitting)}. Save one table in a file."
+                f"{source.names_text(fitting)}. Save one table in a file."
             )
         plain = inside.pop(fitting[0]) if fitting else here
         return plain if self._whole(plain) else {**plain, **_by_path(inside)}
 
     def _whole(self, datasets: Mapping[str, h5py.Dataset]) -> bool:
         """Whether these make a table or two samples, and hold every array that was chosen."""
-        return set(self._chosen.values()) <= set(datasets) and source._complete(
-            source._roles(datasets, self._chosen).found
+        return set(self._chosen.values()) <= set(datasets) and source.roles_complete(
+            source.find_roles(datasets, self._chosen).found
         )
 
-    def headers(self) -> Mapping[str, _Header]:
-        roles = source._roles(self._found, self._chosen).found
+    def headers(self) -> Mapping[str, ArrayHeader]:
+        roles = source.find_roles(self._found, self._chosen).found
         used = set(roles.values())
-        listed = not source._complete(roles)  # the user is asked which of them is what
-        declared: dict[str, _Header] = {}
+        listed = not source.roles_complete(roles)  # the user is asked which of them is what
+        declared: dict[str, ArrayHeader] = {}
         unread: list[str] = []
         for name, dataset in self._found.items():
             if name in used and self._is_text(dataset, roles, name):
                 self._texts[name] = dataset
-                declared[name] = _Header((dataset.size,), np.dtype("U40"))
+                declared[name] = ArrayHeader((dataset.size,), np.dtype("U40"))
             elif name in used:
                 declared[name] = self._file.header(dataset, name)
             elif not _is_scale(dataset):
                 unread.append(name)
-        self.notes = (f"{source._listed(unread)}: left unread, no test knows these.",) * bool(
+        self.notes = (f"{source.names_text(unread)}: left unread, no test knows these.",) * bool(
             unread
         )
         for name in unread if listed else ():
@@ -552,7 +559,7 @@ class _HdfArrays:
 
 
 def _datasets(members: Mapping[str, _Member]) -> dict[str, h5py.Dataset]:
-    return {name: member for name, member in members.items() if _is_dataset(member)}
+    return {name: member for name, member in members.items() if is_dataset(member)}
 
 
 def _by_path(groups: Mapping[str, Mapping[str, h5py.Dataset]]) -> dict[str, h5py.Dataset]:
@@ -611,7 +618,7 @@ class _Variable(NamedTuple):
             yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
 
 
-class _ArviZTree:
+class ArviZTree:
     """A table in the groups of an ArviZ file.
 
     Raises:
@@ -620,9 +627,9 @@ class _ArviZTree:
 
     order: Order | None = "NKD"
 
-    def __init__(self, file: _HdfFile, groups: Mapping[str, _Member]) -> None:
+    def __init__(self, file: HdfFile, groups: Mapping[str, _Member]) -> None:
         self._file = file
-        self._groups = {n: g for n, g in groups.items() if not _is_dataset(g)}
+        self._groups = {n: g for n, g in groups.items() if not is_dataset(g)}
         self.notes: tuple[str, ...] = ()
         posterior = [v for v in self._variables("posterior") if v.draws is not None]
         if not posterior or any(v.sims is None for v in posterior):
@@ -632,7 +639,7 @@ class _ArviZTree:
             raise ValueError(
                 f"An ArviZ file must hold posterior draws for many simulations; missing: a "
                 f"dimension of simulations in the group posterior{ranks}; got: "
-                f"{source._listed(self._groups)}. {_HOW}"
+                f"{source.names_text(self._groups)}. {_HOW}"
             )
         self._sizes = (posterior[0].sims or 0, posterior[0].draws or 0)
         self._check_sizes(posterior)
@@ -641,7 +648,7 @@ class _ArviZTree:
         self._drawn = [v for name, v in by_name.items() if name in self._truth]
         self._data = self._observations()
         unread = [name for name in by_name if name not in self._truth]
-        self.notes = ((f"{source._listed(unread)}: left unread, without true values."),) * bool(
+        self.notes = ((f"{source.names_text(unread)}: left unread, without true values."),) * bool(
             unread
         )
 
@@ -670,7 +677,7 @@ class _ArviZTree:
         if len(sizes) > 1:
             raise ValueError(
                 f"The variables of the group posterior must have equally many simulations and "
-                f"draws; got {source._listed(map(str, sizes))}. {_HOW}"
+                f"draws; got {source.names_text(map(str, sizes))}. {_HOW}"
             )
 
     def _truths(self, drawn: Sequence[_Variable]) -> dict[str, _Variable]:
@@ -687,8 +694,8 @@ class _ArviZTree:
                 return truths
         raise ValueError(
             "An ArviZ file must hold the true values that were simulated; missing: a group "
-            f"truth, true_parameters or prior with {source._listed(wanted)} for "
-            f"{self._sizes[0]:,} simulations; got: {source._listed(self._groups)}. {_HOW}"
+            f"truth, true_parameters or prior with {source.names_text(wanted)} for "
+            f"{self._sizes[0]:,} simulations; got: {source.names_text(self._groups)}. {_HOW}"
         )
 
     def _observations(self) -> list[_Variable]:
@@ -699,7 +706,7 @@ class _ArviZTree:
         raise ValueError(
             f"An ArviZ file must hold the data of each simulation; missing: variables over "
             f"{self._sizes[0]:,} simulations in observed_data, prior_predictive or constant_data; "
-            f"got: {source._listed(self._groups)}. {_HOW}"
+            f"got: {source.names_text(self._groups)}. {_HOW}"
         )
 
     def _at_each(self, variable: _Variable) -> bool:
@@ -709,16 +716,16 @@ class _ArviZTree:
             return variable.sims == n and variable.draws in (None, 1)
         return variable.draws == n
 
-    def headers(self) -> Mapping[str, _Header]:
+    def headers(self) -> Mapping[str, ArrayHeader]:
         n, k = self._sizes
         d, m = (sum(v.columns for v in many) for many in (self._drawn, self._data))
         truth = [self._truth[v.name] for v in self._drawn]
         return {
-            "theta": _Header((n, d), _declared_dtype(truth)),
-            "x": _Header((n, m), _declared_dtype(self._data)),
-            "theta_q": _Header((n, k, d), _declared_dtype(self._drawn)),
-            "theta_names": _Header((d,), np.dtype("U40")),
-            "x_names": _Header((m,), np.dtype("U40")),
+            "theta": ArrayHeader((n, d), _declared_dtype(truth)),
+            "x": ArrayHeader((n, m), _declared_dtype(self._data)),
+            "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
+            "theta_names": ArrayHeader((d,), np.dtype("U40")),
+            "x_names": ArrayHeader((m,), np.dtype("U40")),
         }
 
     def load(self, name: str) -> NDArray[np.generic]:
@@ -730,7 +737,9 @@ class _ArviZTree:
         rows = self._sizes if name == "theta_q" else self._sizes[:1]
         if len(variables) == 1:
             return self._load(variables[0]).reshape(*rows, -1)
-        array = np.empty((*rows, sum(v.columns for v in variables)), _working_dtype(variables))
+        array = np.empty(
+            (*rows, sum(v.columns for v in variables)), _common_working_dtype(variables)
+        )
         done = 0
         for variable in variables:
             numbers = self._load(variable)
@@ -747,7 +756,7 @@ class _ArviZTree:
 
 
 def _with_axes(
-    name: str, dataset: h5py.Dataset, header: _Header, dims: tuple[str, ...]
+    name: str, dataset: h5py.Dataset, header: ArrayHeader, dims: tuple[str, ...]
 ) -> _Variable:
     groups = (SIMULATIONS, _CHAINS, DRAWS)
     places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
@@ -768,8 +777,8 @@ def _with_axes(
     )
 
 
-def _working_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
-    return np.result_type(*(_working(v.dtype) for v in variables))
+def _common_working_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
+    return np.result_type(*(working_dtype(v.dtype) for v in variables))
 
 
 def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:

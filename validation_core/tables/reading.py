@@ -21,10 +21,10 @@ from validation_core.tables import archive, guarded, source, table
 from validation_core.tables.source import (
     LIMIT,
     AmbiguousOrder,
+    ArrayHeader,
+    ArraySource,
     Order,
     UnknownArrays,
-    _Header,
-    _Source,
 )
 from validation_core.tables.table import Upload
 
@@ -45,7 +45,7 @@ _REFUSED = {
     b"\xfe\xff": "text in UTF-16 (save it in UTF-8)",
 }
 _USER_BLOCKS = tuple(2**power for power in range(9, 24))  # where HDF5 may begin, beside 0
-_SILENCE = 20.0  # seconds that a pipe may send nothing
+PIPE_SILENCE_SECONDS = 20.0  # seconds that a pipe may send nothing
 _PIECE = 2**20
 
 
@@ -74,17 +74,17 @@ def read(
         ValueError: for everything else that cannot be diagnosed.
     """
     with _worded(), _opened(file, name, limit, arrays) as reader:
-        declared = source._accepted(reader.headers(), limit)
+        declared = source.check_headers(reader.headers(), limit)
         shapes = {array: header.shape for array, header in declared.items()}
-        source._check_chosen(arrays or {}, shapes)
-        known = source._roles(declared, arrays)
-        table._require(known.found, shapes)
+        source.check_chosen_roles(arrays or {}, shapes)
+        known = source.find_roles(declared, arrays)
+        table.require_roles(known.found, shapes)
         numbers = {role: reader.load(array) for role, array in known.found.items()}
         notes = known.notes + reader.notes
         types = {role: declared[array].dtype for role, array in known.found.items()}
         file_order = reader.order
     with _worded():
-        return table._assemble(numbers, notes, order or file_order, types, circular)
+        return table.assemble_upload(numbers, notes, order or file_order, types, circular)
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def _worded() -> Iterator[None]:
 @contextmanager
 def _opened(
     file: File, name: str = "", limit: int = LIMIT, chosen: Mapping[str, str] | None = None
-) -> Iterator[_Source]:
+) -> Iterator[ArraySource]:
     """The source that a file is; only what is opened here is closed.
 
     Raises:
@@ -124,7 +124,7 @@ def _opened(
     called = str(file) if isinstance(file, Path | str) else _called(file)
     with _stream(file, 2 * limit) as (stream, path):
         kind = _kind(stream)
-        reader = guarded._Guarded(stream, path, kind, _stem(name or called), limit, chosen)
+        reader = guarded.GuardedFile(stream, path, kind, _stem(name or called), limit, chosen)
         try:
             yield reader
         finally:
@@ -206,19 +206,19 @@ def _sent(raw: io.FileIO) -> Iterator[bytes]:
     Raises:
         ValueError: when it sends nothing for long.
     """
-    until = time.monotonic() + _SILENCE
+    until = time.monotonic() + PIPE_SILENCE_SECONDS
     while True:
         ready, _, _ = select.select([raw], [], [], max(0.0, until - time.monotonic()))
         piece = raw.read(_PIECE) if ready else None
         if piece == b"":
             return
         if piece:
-            until = time.monotonic() + _SILENCE
+            until = time.monotonic() + PIPE_SILENCE_SECONDS
             yield piece
         elif time.monotonic() > until:
             raise ValueError(
-                f"A pipe must send a file without long breaks; got nothing for {_SILENCE:.3g} s. "
-                f"Save it to a file and name that."
+                f"A pipe must send a file without long breaks; got nothing for "
+                f"{PIPE_SILENCE_SECONDS:.3g} s. Save it to a file and name that."
             )
 
 
@@ -236,8 +236,8 @@ def _copied(pieces: Iterator[bytes], most: int) -> Iterator[tuple[BinaryIO, Path
                 copy.write(piece)
                 if copy.tell() > most:
                     raise ValueError(
-                        f"A file from a pipe must have at most {source._size(most)}; got more. "
-                        f"Save it to a file and name that."
+                        f"A file from a pipe must have at most {source.size_text(most)}; got "
+                        f"more. Save it to a file and name that."
                     )
                 if not known and copy.tell() >= _FIRST:
                     known = bool(_kind(copy))
@@ -306,7 +306,7 @@ class _TablePart:
     """What a file holds, by the roles that its arrays play."""
 
     label: str
-    headers: Mapping[str, _Header]
+    headers: Mapping[str, ArrayHeader]
     """Of every array, by its name."""
     roles: Mapping[str, str]
     arrays: Mapping[str, NDArray[np.generic]]
@@ -316,7 +316,7 @@ class _TablePart:
     @property
     def whole(self) -> bool:
         """Whether it needs no other file."""
-        return source._complete(self.roles)
+        return source.roles_complete(self.roles)
 
 
 def read_files(
@@ -349,7 +349,7 @@ def read_files(
     for name, file in files:
         # One after the other: only so many are open at once, and each is loaded while it is.
         parts.append(_part(name, file, limit, arrays, [part.headers for part in parts]))
-    source._check_chosen(arrays or {}, _all_shapes(parts))
+    source.check_chosen_roles(arrays or {}, _all_shapes(parts))
     tables = [[part] for part in parts if part.whole]
     tables += _merged([part for part in parts if not part.whole], parts)
     # In the order in which the files came.
@@ -365,14 +365,14 @@ def _part(
     file: File,
     limit: int,
     chosen: Mapping[str, str] | None,
-    before: Sequence[Mapping[str, _Header]],
+    before: Sequence[Mapping[str, ArrayHeader]],
 ) -> _TablePart:
     label = source.label(_stem(name)) or "table"
     try:
         with _worded(), _opened(file, name, limit, chosen) as reader:
-            declared = source._accepted(reader.headers(), limit)
-            source._together([*before, declared], limit)
-            known = source._roles(declared, chosen)
+            declared = source.check_headers(reader.headers(), limit)
+            source.check_total_size([*before, declared], limit)
+            known = source.find_roles(declared, chosen)
             arrays = {role: reader.load(array) for role, array in known.found.items()}
             return _TablePart(
                 label, declared, known.found, arrays, reader.order, known.notes + reader.notes
@@ -391,7 +391,7 @@ def _merged(parts: Sequence[_TablePart], every: Sequence[_TablePart]) -> list[li
     for members in tables:
         roles = [role for part in members for role in part.roles]
         try:
-            table._require(roles, dict.fromkeys(roles, ()))
+            table.require_roles(roles, dict.fromkeys(roles, ()))
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
         if twice := sorted({r for r in roles if roles.count(r) > 1 and not r.endswith("_names")}):
@@ -411,13 +411,13 @@ def _all_shapes(parts: Sequence[_TablePart]) -> dict[str, tuple[int, ...]]:
 
 def _refusal(parts: Sequence[_TablePart], what: str) -> source.UnknownArrays:
     holds = "; ".join(
-        f"{part.label!r} holds {source._shaped(_all_shapes([part]))}" for part in parts[:9]
+        f"{part.label!r} holds {source.shapes_text(_all_shapes([part]))}" for part in parts[:9]
     )
     more = f"; and {len(parts) - 9} more" * (len(parts) > 9)
     return source.UnknownArrays(
         f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
         f"and q), each once; got {what}: {holds}{more}. Add what is missing, or read one table "
-        f"at a time. {table.SAY}",
+        f"at a time. {table.LAYOUTS}",
         _all_shapes(parts),
     )
 
@@ -430,7 +430,7 @@ def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
     }
-    return table._assemble(arrays, notes, order or file_order, types)
+    return table.assemble_upload(arrays, notes, order or file_order, types)
 
 
 def _different(labels: Sequence[str]) -> list[str]:
@@ -475,7 +475,7 @@ class _Preview:
     """Why it will be refused, where the headers show it already."""
 
 
-def _preview(file: File, *, limit: int = LIMIT, name: str = "") -> _Preview:
+def preview(file: File, *, limit: int = LIMIT, name: str = "") -> _Preview:
     """The sizes that a file declares.
 
     Args:
@@ -488,12 +488,12 @@ def _preview(file: File, *, limit: int = LIMIT, name: str = "") -> _Preview:
     """
     with _worded(), _opened(file, name, limit) as reader:
         declared = reader.headers()
-    known = source._roles(declared).found
+    known = source.find_roles(declared).found
     by_name = {array: role for role, array in known.items()}
     problem = None
     try:
-        source._accepted(declared, limit)
-        table._require(known, {array: header.shape for array, header in declared.items()})
+        source.check_headers(declared, limit)
+        table.require_roles(known, {array: header.shape for array, header in declared.items()})
     except ValueError as refusal:
         problem = str(refusal)
     return _Preview(
@@ -507,7 +507,7 @@ def _preview(file: File, *, limit: int = LIMIT, name: str = "") -> _Preview:
     )
 
 
-def _sizes(headers: Mapping[str, _Header]) -> dict[str, int | None]:
+def _sizes(headers: Mapping[str, ArrayHeader]) -> dict[str, int | None]:
     """N, K, D, M as the shapes of the arrays tell them."""
     shapes = {role: header.shape for role, header in headers.items() if header.shape}
     if "theta" not in shapes:

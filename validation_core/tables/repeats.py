@@ -29,7 +29,7 @@ _MOST = 0.5  # of rows
 _PRINTED = 200  # numbers looked at for how many digits they have
 
 
-def _on_a_grid(column: Array) -> bool:
+def is_on_grid(column: Array) -> bool:
     """Whole numbers, or numbers rounded to some step: they tie by right."""
     values = np.unique(column).astype(np.float64)
     steps = np.diff(values)
@@ -51,7 +51,7 @@ def _of_few_digits(values: Array) -> bool:
         return bool((printed.astype(np.float32) == some.astype(np.float32)).all())
 
 
-def _codes(rows: Array) -> NDArray[np.intp]:
+def row_codes(rows: Array) -> NDArray[np.intp]:
     """(N,): the same number for the same row."""
     flat = np.ascontiguousarray(rows)
     bytewise = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1])))[:, 0]
@@ -59,7 +59,7 @@ def _codes(rows: Array) -> NDArray[np.intp]:
     return inverse
 
 
-def _again(theta: Array, x: Array) -> NDArray[np.bool_]:
+def repeated_simulations(theta: Array, x: Array) -> NDArray[np.bool_]:
     """(N,): rows that hold the theta and x of an earlier row, which is the same simulation.
 
     A row that learns and its copy that is tested would make a right q look wrong. What lies on a
@@ -67,7 +67,7 @@ def _again(theta: Array, x: Array) -> NDArray[np.bool_]:
     """
     n = len(theta)
     repeated = np.zeros(n, dtype=bool)
-    known = _codes(theta)
+    known = row_codes(theta)
     earlier: set[tuple[int, bytes]] = set()
     for i in np.flatnonzero(np.bincount(known)[known] > 1):
         simulation = (int(known[i]), x[i].tobytes())
@@ -76,11 +76,11 @@ def _again(theta: Array, x: Array) -> NDArray[np.bool_]:
     if not repeated.any() or repeated.sum() == n - 1:
         return np.zeros(n, dtype=bool)
     columns = [*theta.T[:_PARAMETERS], *x.T[:_COLUMNS]]
-    grid = all(_on_a_grid(column) for column in columns)
+    grid = all(is_on_grid(column) for column in columns)
     return np.zeros(n, dtype=bool) if grid else repeated
 
 
-def _once(found: NDArray[np.bool_]) -> tuple[str, ...]:
+def dropped_repeat_warnings(found: NDArray[np.bool_]) -> tuple[str, ...]:
     """What is said of rows (N,) that were left out because they repeat another."""
     lost = int(found.sum())
     return (
@@ -102,7 +102,7 @@ def copies_of_theta(theta: Array) -> NDArray[np.bool_]:
     shared, _ = _sharing(theta)
     if shared.sum() < max(1, _MOST * n):
         return np.zeros(n, dtype=bool)
-    codes = _codes(theta)
+    codes = row_codes(theta)
     order = stream(0, "one row of each theta").permutation(n)
     kept = np.zeros(n, dtype=bool)
     kept[order[np.unique(codes[order], return_index=True)[1]]] = True
@@ -111,18 +111,18 @@ def copies_of_theta(theta: Array) -> NDArray[np.bool_]:
 
 def _sharing(theta: Array) -> tuple[NDArray[np.bool_], int]:
     """(N,): rows whose theta another row has, not by right; and how many such theta there are."""
-    codes = _codes(theta)
+    codes = row_codes(theta)
     several = np.bincount(codes)[codes] > 1
     if not several.any():
         return several, 0
-    fine = _smooth(theta)
+    fine = continuous_parameters(theta)
     within = ((theta > theta.min(axis=0)) & (theta < theta.max(axis=0)))[:, fine].any(axis=1)
     shared = several & within
-    count = len(np.unique(_codes(theta[shared][:, fine]))) if shared.any() else 0
+    count = len(np.unique(row_codes(theta[shared][:, fine]))) if shared.any() else 0
     return (shared, count) if count >= _FEW else (np.zeros(len(theta), dtype=bool), 0)
 
 
-def one_of_each(copies: NDArray[np.bool_]) -> tuple[str, ...]:
+def dropped_copy_warnings(copies: NDArray[np.bool_]) -> tuple[str, ...]:
     """The sentence on rows (N,) that were left out since another has their theta."""
     kept = int((~copies).sum())
     return (
@@ -132,10 +132,10 @@ def one_of_each(copies: NDArray[np.bool_]) -> tuple[str, ...]:
     ) * bool(copies.any())
 
 
-def _rows(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
+def repeated_row_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
     """The same simulation twice; what is on a grid repeats by right."""
     n, columns = len(data), data.x.shape[1]
-    known = _codes(data.theta)
+    known = row_codes(data.theta)
     twice = np.flatnonzero(np.bincount(known)[known] > 1)
     pairs = {(known[i], data.x[i].tobytes()) for i in twice}
     lost = len(twice) - len(pairs)
@@ -182,11 +182,11 @@ def _order(data: PosteriorTable, fine: NDArray[np.intp]) -> _DrawOrder | None:
         max(rising) > _MOST,
         min(distinct),
         max(lag) > least,
-        few and not _on_a_grid(data.q[rows, 0, at]),
+        few and not is_on_grid(data.q[rows, 0, at]),
     )
 
 
-def _draws(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
+def dependent_draw_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
     """Draws that are sorted, a chain, or repeated: ranks take them for independent."""
     pattern = _order(data, fine)
     if pattern is None:
@@ -208,10 +208,10 @@ def _draws(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
         )
 
 
-def _smooth(theta: Array) -> NDArray[np.intp]:
+def continuous_parameters(theta: Array) -> NDArray[np.intp]:
     """Parameters that vary and do not lie on a grid, of the first hundred that vary."""
     moving = np.flatnonzero(theta.max(axis=0) > theta.min(axis=0))[:_PARAMETERS]
-    return np.array([j for j in moving if not _on_a_grid(theta[:, j])], np.intp)
+    return np.array([j for j in moving if not is_on_grid(theta[:, j])], np.intp)
 
 
 def faults(data: PosteriorTable) -> tuple[Fault, ...]:
@@ -219,7 +219,7 @@ def faults(data: PosteriorTable) -> tuple[Fault, ...]:
 
     Sorted draws are none: their ranks are those of the same draws in any order.
     """
-    fine = _smooth(data.theta)
+    fine = continuous_parameters(data.theta)
     if len(data) < 2 or not len(fine):
         return ()
     pattern, (n, k) = _order(data, fine), data.q.shape[:2]
@@ -259,7 +259,7 @@ _GOLDEN, _MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _SALT = np.array([0xD1CE], np.uint64)
 
 
-def _shared(data: PosteriorTable) -> NDArray[np.int64] | None:
+def shared_draw_groups(data: PosteriorTable) -> NDArray[np.int64] | None:
     """The group (N,) of each row, numbered from 0; None where every row has draws of its own.
 
     Rows of one group hold the same K draws, in any order. Discrete parameters repeat sets by
@@ -321,11 +321,11 @@ def _sets(q: Array, rows: NDArray[np.int64]) -> Words:
         block = np.ascontiguousarray(q[rows[part]])
         bits = block.view(f"u{block.dtype.itemsize}").reshape(-1, d).astype(np.uint64, copy=False)
         # Of simple numbers only the highest bits are set, which a product would lose.
-        _draws = (bits ^ (bits >> np.uint64(32))) @ odd
-        _draws ^= _draws >> np.uint64(29)
-        _draws *= _MIXER
-        _draws ^= _draws >> np.uint64(32)
-        out[part] = _draws.reshape(-1, k).sum(axis=1, dtype=np.uint64)
+        totals = (bits ^ (bits >> np.uint64(32))) @ odd
+        totals ^= totals >> np.uint64(29)
+        totals *= _MIXER
+        totals ^= totals >> np.uint64(32)
+        out[part] = totals.reshape(-1, k).sum(axis=1, dtype=np.uint64)
     return out
 
 
@@ -365,7 +365,7 @@ _TYPES: dict[int, np.dtype[np.floating]] = {size: np.dtype(name) for size, name 
 Sizes = NDArray[np.int64]
 
 
-class _Alike(NamedTuple):
+class _MatchedArrays(NamedTuple):
     """Arrays brought to one type, and what a user is told of it."""
 
     arrays: dict[str, Array]
@@ -373,7 +373,9 @@ class _Alike(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def _alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[np.generic]]) -> _Alike:
+def match_precisions(
+    sides: Mapping[str, Array], declared: Mapping[str, np.dtype[np.generic]]
+) -> _MatchedArrays:
     """The sides (..., D) of one quantity, column by column in the narrowest type of any of them.
 
     A type is what a file declares. float64 that holds nothing but float32's numbers, as after a
@@ -389,24 +391,26 @@ def _alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[np.generi
     arrays = dict(sides)
     kinds = {name: declared.get(name, array.dtype) for name, array in arrays.items()}
     if len(set(kinds.values())) == 1 and next(iter(kinds.values())) in (_TYPES[2], _TYPES[4]):
-        return _Alike(arrays)
+        return _MatchedArrays(arrays)
     sizes = {name: _sizes(array, kinds[name]) for name, array in arrays.items()}
     target: Sizes = np.min(list(sizes.values()), axis=0)  # (D,)
-    _coarse = {
+    coarse = {
         name: np.flatnonzero((size > target) & (arrays[name].itemsize > target))
         for name, size in sizes.items()
     }
-    if beyond := [name for name, js in _coarse.items() if _overflow(arrays[name], js, target)]:
+    if beyond := [name for name, js in coarse.items() if _overflow(arrays[name], js, target)]:
         wide: dict[str, Array] = {
             name: array.astype(np.float64, copy=False) for name, array in arrays.items()
         }
-        return _Alike(wide, warnings=(_kept(beyond, kinds, target),))
+        return _MatchedArrays(wide, warnings=(_unrounded_sentence(beyond, kinds, target),))
     container = _container(arrays, target)
     rounded = {
-        name: _rounded(array, _coarse[name], target, container) for name, array in arrays.items()
+        name: _rounded(array, coarse[name], target, container) for name, array in arrays.items()
     }
-    changed = [name for name, js in _coarse.items() if len(js)]
-    return _Alike(rounded, notes=(_told(changed, kinds, target),) * bool(changed))
+    changed = [name for name, js in coarse.items() if len(js)]
+    return _MatchedArrays(
+        rounded, notes=(_rounded_sentence(changed, kinds, target),) * bool(changed)
+    )
 
 
 def _sizes(array: Array, kind: np.dtype[np.generic]) -> Sizes:
@@ -464,7 +468,9 @@ def _types(kinds: Mapping[str, np.dtype[np.generic]]) -> str:
     return ", ".join(f"{name} in {kind}" for name, kind in kinds.items())
 
 
-def _told(changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
+def _rounded_sentence(
+    changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes
+) -> str:
     return (
         f"True values and draws were saved in more than one float type ({_types(kinds)}): "
         f"{' and '.join(changed)} rounded to {_NAMES[int(target.min())]}, so that equal "
@@ -472,7 +478,9 @@ def _told(changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], tar
     )
 
 
-def _kept(beyond: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
+def _unrounded_sentence(
+    beyond: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes
+) -> str:
     return (
         f"True values and draws must be saved in one float type; got {_types(kinds)}, with "
         f"numbers in {' and '.join(beyond)} too large for {_NAMES[int(target.min())]}. Nothing "
@@ -506,7 +514,7 @@ class Range(NamedTuple):
         return f"{self.name} of size {self.largest:.3g} and range {self.width:.3g}"
 
 
-def _extreme(
+def overflowing_columns(
     data: PosteriorTable, names: Sequence[str], x_names: Sequence[str]
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
     """Columns of theta (with q's draws) and of x whose squares a double cannot hold."""
@@ -536,7 +544,7 @@ def _ends(rows: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _coarse(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
+def coarse_column_warnings(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
     """Columns whose float type has few numbers within their range: their digits are lost."""
     if len(rows) < 2:
         return

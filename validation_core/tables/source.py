@@ -82,7 +82,7 @@ used up is no damage: `child` tells it as the bound that it is."""
 _NO_MEMORY = ("alloc", "out of memory", "cannot contain more than")
 
 
-def _lacked_memory(error: Exception) -> bool:
+def is_memory_error(error: Exception) -> bool:
     """Whether an error of a library says that memory was what it lacked."""
     return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_MEMORY)
 
@@ -90,15 +90,15 @@ def _lacked_memory(error: Exception) -> bool:
 SMALLER = "Keep fewer draws at each x (50 to 200 are plenty), or save arrays with numpy.savez."
 
 
-def _memory_refusal(memory: int) -> str:
+def memory_refusal(memory: int) -> str:
     """What is said of a file that needs more memory than a reader has."""
     return (
-        f"A file must be read in at most {_size(memory)} of memory; got one that takes more. "
+        f"A file must be read in at most {size_text(memory)} of memory; got one that takes more. "
         f"{SMALLER}"
     )
 
 
-class _Header(NamedTuple):
+class ArrayHeader(NamedTuple):
     """What a file declares about one of its arrays."""
 
     shape: tuple[int, ...]
@@ -107,10 +107,10 @@ class _Header(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of the array as stored or as worked on, by Python's unbounded integers."""
-        return math.prod(self.shape) * max(self.dtype.itemsize, _working(self.dtype).itemsize)
+        return math.prod(self.shape) * max(self.dtype.itemsize, working_dtype(self.dtype).itemsize)
 
 
-class _Source(Protocol):
+class ArraySource(Protocol):
     """A file of some format, opened and found whole as far as its headers tell."""
 
     order: Order | None
@@ -118,7 +118,7 @@ class _Source(Protocol):
     notes: tuple[str, ...]
     """What a user should know about what was left unread."""
 
-    def headers(self) -> Mapping[str, _Header]:
+    def headers(self) -> Mapping[str, ArrayHeader]:
         """Each array by its name in the file, unread.
 
         Raises:
@@ -139,12 +139,12 @@ class _Source(Protocol):
         ...
 
 
-def _is_real(array: NDArray[np.generic]) -> TypeGuard[Array]:
+def is_real(array: NDArray[np.generic]) -> TypeGuard[Array]:
     """Whether an array in its working type holds real numbers."""
     return array.dtype.kind == "f"
 
 
-def _working(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+def working_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """The type an array is worked on in: small numbers become float32, large ones float64."""
     if dtype.kind not in "fiub":
         return dtype
@@ -152,13 +152,13 @@ def _working(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     return np.dtype(np.float64) if wide.itemsize > 8 else wide
 
 
-def _worked(array: NDArray[np.generic]) -> NDArray[np.generic]:
+def as_working_dtype(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """The array in its working type, copied only where that is another one."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(_working(array.dtype), copy=False)
+        return array.astype(working_dtype(array.dtype), copy=False)
 
 
-def _read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
+def read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
     """The array, filled with the next bytes of a stream without a second copy of them.
 
     Raises:
@@ -174,7 +174,7 @@ def _read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
     return array
 
 
-def _accepted(declared: Mapping[str, _Header], limit: float) -> Mapping[str, _Header]:
+def check_headers(declared: Mapping[str, ArrayHeader], limit: float) -> Mapping[str, ArrayHeader]:
     """The headers, if nothing in them is an object or more than memory is given for.
 
     Args:
@@ -188,7 +188,7 @@ def _accepted(declared: Mapping[str, _Header], limit: float) -> Mapping[str, _He
     if objects:
         raise ValueError(
             f"Arrays must hold plain numbers or text; got pickled Python objects in "
-            f"{_listed(objects)}, which are never loaded. Save them as numbers, names with "
+            f"{names_text(objects)}, which are never loaded. Save them as numbers, names with "
             f".astype(str), or leave them out."
         )
     if len(declared) > ARRAYS:
@@ -207,15 +207,15 @@ def _accepted(declared: Mapping[str, _Header], limit: float) -> Mapping[str, _He
     if total > limit:
         name, largest = max(declared.items(), key=lambda item: item[1].nbytes)
         raise ValueError(
-            f"The arrays of a file must take at most {_size(limit)}; got {_size(total)} declared "
-            f"by its headers, most of it {label(name)!r} of shape {largest.shape} in "
+            f"The arrays of a file must take at most {size_text(limit)}; got {size_text(total)} "
+            f"declared by its headers, most of it {label(name)!r} of shape {largest.shape} in "
             f"{largest.dtype}. Keep fewer draws at each x (50 to 200 are plenty) or save as "
             f"float32."
         )
     return declared
 
 
-def _together(several: Sequence[Mapping[str, _Header]], limit: int) -> None:
+def check_total_size(several: Sequence[Mapping[str, ArrayHeader]], limit: int) -> None:
     """Refuse files that are small enough alone but not together.
 
     Raises:
@@ -224,13 +224,13 @@ def _together(several: Sequence[Mapping[str, _Header]], limit: int) -> None:
     total = sum(header.nbytes for declared in several for header in declared.values())
     if total > limit:
         raise ValueError(
-            f"The arrays of files that are read together must take at most {_size(limit)}; got "
-            f"{_size(total)} in {len(several)} files. Keep fewer draws at each x, or compare "
-            f"fewer tables."
+            f"The arrays of files that are read together must take at most {size_text(limit)}; "
+            f"got {size_text(total)} in {len(several)} files. Keep fewer draws at each x, or "
+            f"compare fewer tables."
         )
 
 
-def _size(count: float) -> str:
+def size_text(count: float) -> str:
     """A number of bytes, in words."""
     if count >= 1e15:
         return "more than 1000 TB"
@@ -275,7 +275,7 @@ class _Roles(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _Roles:
+def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _Roles:
     """Which array plays which role; capitals do not matter, the first alias present wins.
 
     Args:
@@ -295,14 +295,14 @@ def _roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _R
     return _Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
 
 
-def _complete(roles: Collection[str]) -> bool:
+def roles_complete(roles: Collection[str]) -> bool:
     """Whether these roles make a table or, without draws at each x, two samples."""
     return {"theta", "x", "theta_q"} <= {*roles} or (
         {"p", "q"} <= {*roles} and "theta_q" not in roles
     )
 
 
-def _check_chosen(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse what a user says of arrays where it cannot be.
 
     Args:
@@ -314,25 +314,26 @@ def _check_chosen(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...
     """
     if unknown := [role for role in chosen if role not in ROLES]:
         raise ValueError(
-            f"An array is one of {', '.join(ROLES)}; got {_listed(unknown)}. Choose among those."
+            f"An array is one of {', '.join(ROLES)}; got {names_text(unknown)}. Choose among "
+            f"those."
         )
     if lost := [name for name in chosen.values() if name not in shapes]:
         raise ValueError(
-            f"Name arrays that the file holds; got {_listed(lost)}, and it holds "
-            f"{_shaped(shapes)}. Correct the name."
+            f"Name arrays that the file holds; got {names_text(lost)}, and it holds "
+            f"{shapes_text(shapes)}. Correct the name."
         )
     if len(set(chosen.values())) < len(chosen):
         pairs = ", ".join(f"{role} = {label(name)}" for role, name in chosen.items())
         raise ValueError(f"Each array is one thing; got {pairs}. Choose another array for one.")
 
 
-def guessed(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
     """Which array is probably theta, x and theta_q, by names that are known and by shapes.
 
     Draws have three axes, theta has as many columns as they and as many rows as one of their
     first two axes is long, x as many rows. What cannot be guessed is left out.
     """
-    roles = {r: a for r, a in _roles(shapes).found.items() if r in ("theta", "x", "theta_q")}
+    roles = {r: a for r, a in find_roles(shapes).found.items() if r in ("theta", "x", "theta_q")}
     free = {name: shape for name, shape in shapes.items() if name not in roles.values()}
 
     def choose(role: str, fits: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...] | None:
@@ -368,14 +369,14 @@ def _paired(draws: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     return (draws[0], draws[2]), (draws[1], draws[2])
 
 
-def _shaped(shapes: Mapping[str, tuple[int, ...]]) -> str:
+def shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
     """Arrays with their shapes, fit to be shown; at most twenty of them."""
-    texts = [f"{label(name) or '(no name)'} {_shape(shape)}" for name, shape in shapes.items()]
+    texts = [f"{label(name) or '(no name)'} {shape_text(shape)}" for name, shape in shapes.items()]
     more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
     return ", ".join(texts[:20]) + more or "nothing"
 
 
-def _shape(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
@@ -394,7 +395,7 @@ def label(text: str, longest: int = _LABEL_LENGTH) -> str:
     return printable if len(printable) <= longest else printable[: longest - 1] + "…"
 
 
-def _plain_names(names: Iterable[str]) -> dict[str, str]:
+def printable_names(names: Iterable[str]) -> dict[str, str]:
     """Each array's own name by one of printable characters, of bounded length and its own."""
     plain: dict[str, str] = {}
     for name in names:
@@ -409,14 +410,14 @@ def _plain_names(names: Iterable[str]) -> dict[str, str]:
     return plain
 
 
-def _listed(names: Iterable[str]) -> str:
+def names_text(names: Iterable[str]) -> str:
     """Names fit to be shown, in a row; at most twenty of them."""
     texts = [label(name) or "(no name)" for name in names]
     more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
     return ", ".join(texts[:20]) + more or "nothing"
 
 
-def _labels_or_numbers(
+def column_labels(
     given: NDArray[np.generic] | None, stem: str, count: int
 ) -> tuple[tuple[str, ...], str | None]:
     """`count` labels, and a warning when the given ones cannot be used."""
@@ -429,12 +430,12 @@ def _labels_or_numbers(
             f"{stem}_names should be {count} strings; got {label(str(given.dtype))} of shape "
             f"{given.shape}, so numbers are shown instead."
         )
-    texts: Sequence[bytes | str] = _short_text(flat).tolist()
+    texts: Sequence[bytes | str] = truncate_text(flat).tolist()
     decoded = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]
     return tuple(label(t) or n for t, n in zip(decoded, numbered, strict=True)), None
 
 
-def _short_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+def truncated_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """The type of text cut to the characters that are looked at; any other type as it is."""
     if dtype.kind not in "US" or dtype.itemsize == 0:
         return dtype
@@ -442,9 +443,9 @@ def _short_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     return np.dtype(f"{dtype.kind}{min(width, _READ_LENGTH)}")
 
 
-def _short_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
+def truncate_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """Text (n,) cut to the characters that are looked at; what is no character is replaced."""
-    short = _short_dtype(array.dtype)
+    short = truncated_dtype(array.dtype)
     if short.kind != "U" or not array.size or not short.itemsize:
         return array.astype(short, copy=False)
     order = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
@@ -461,12 +462,12 @@ def _short_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".h5", ".hdf5", ".nc", ".netcdf")
 
-_SHOWN = 200
+MOST_FILES_LISTED = 200
 _VISITED = 20_000
 _DEPTH = 6
 
 
-class _Listing(NamedTuple):
+class FileListing(NamedTuple):
     """Files that can be read, as texts that `within` takes, and what is said when some are not
     listed."""
 
@@ -474,7 +475,7 @@ class _Listing(NamedTuple):
     cut: str | None
 
 
-def folder() -> Path | None:
+def data_folder() -> Path | None:
     """The folder whose files may be read; None where the operator allows none.
 
     Raises:
@@ -483,7 +484,7 @@ def folder() -> Path | None:
     return FILES.value()
 
 
-def within(folder: Path, text: str) -> Path:
+def resolve_in_folder(folder: Path, text: str) -> Path:
     """The file that a user's text names, if it lies in the folder.
 
     Args:
@@ -508,17 +509,17 @@ def within(folder: Path, text: str) -> Path:
     return path
 
 
-def listing(folder: Path) -> _Listing:
+def list_files(folder: Path) -> FileListing:
     """The files below a folder that can be read, by name; links are left out."""
     files: list[str] = []
     cut = None
     for visited, path in enumerate(_walk(folder, _DEPTH)):
-        if visited >= _VISITED or len(files) >= _SHOWN:
+        if visited >= _VISITED or len(files) >= MOST_FILES_LISTED:
             cut = f"Only the first {len(files)} files are listed; name another by its path."
             break
         if path.suffix.lower() in ENDINGS:
             files.append(path.relative_to(folder).as_posix())
-    return _Listing(tuple(files), cut)
+    return FileListing(tuple(files), cut)
 
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:

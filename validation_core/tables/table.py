@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.tables import angles, checks, repeats, source
 from validation_core.tables.densities import (
-    _offset_sentences,
-    _read_densities,
-    _read_observed,
-    _unfinished_densities,
-    _unused_extras,
+    nonfinite_density_warnings,
+    normalisation_warnings,
+    read_densities,
+    read_observed,
+    unused_array_warnings,
 )
 from validation_core.tables.repeats import Range
 from validation_core.tables.source import AmbiguousOrder, Order
@@ -52,14 +52,18 @@ class Upload:
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float holds; two samples have no x."""
         if isinstance(self.data, PosteriorTable):
-            return repeats._extreme(self.data, self.names, self.x_names)
+            return repeats.overflowing_columns(self.data, self.names, self.x_names)
         both = PosteriorTable(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
-        return repeats._extreme(both, self.names, ())
+        return repeats.overflowing_columns(both, self.names, ())
 
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
         """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
-        return repeats._shared(self.data) if isinstance(self.data, PosteriorTable) else None
+        return (
+            repeats.shared_draw_groups(self.data)
+            if isinstance(self.data, PosteriorTable)
+            else None
+        )
 
     @property
     def n(self) -> int:
@@ -102,23 +106,23 @@ class Upload:
         Raises:
             ValueError: as `read` does.
         """
-        known = source._roles(arrays)
+        known = source.find_roles(arrays)
         numbers = {
-            role: arrays[name].astype(source._working(arrays[name].dtype), copy=False)
+            role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
         }
-        _require(known.found, {name: array.shape for name, array in arrays.items()})
+        require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return _assemble(numbers, known.notes, order, declared, circular)
+        return assemble_upload(numbers, known.notes, order, declared, circular)
 
 
-SAY = (
+LAYOUTS = (
     "Where an array has another name, say so: --map theta=NAME on the command line, "
     "arrays={'theta': 'NAME'} in Python."
 )
 
 
-def _require(found: Collection[str], present: Mapping[str, tuple[int, ...]]) -> None:
+def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse arrays that make neither a table nor two samples.
 
     Args:
@@ -133,22 +137,23 @@ def _require(found: Collection[str], present: Mapping[str, tuple[int, ...]]) -> 
     wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing:
-        listed = source._shaped(present)
+        listed = source.shapes_text(present)
         if missing == ["theta_q"]:
             raise source.UnknownArrays(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
                 f"got: {listed}. Pairs of theta and x alone say nothing of q: draw from it at "
-                f"each x and save the draws beside them. {SAY}",
+                f"each x and save the draws beside them. {LAYOUTS}",
                 present,
             )
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
-            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing. {SAY}",
+            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing. "
+            f"{LAYOUTS}",
             present,
         )
 
 
-def _assemble(
+def assemble_upload(
     arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
     order: Order | None,
@@ -179,18 +184,18 @@ def _table(
     x = _as_data(_real_numbers("x", arrays["x"]), len(theta))
     n, d = theta.shape
     q, saved_order = _as_draws(_real_numbers("theta_q", arrays["theta_q"]), n, d, order)
-    densities, density_warnings = _read_densities(arrays, (n, q.shape[1]), saved_order)
-    keep, dropped = checks._finite({"theta": theta, "x": x, "theta_q": q})
+    densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
+    keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
     if not keep.all():
         theta, x, q = theta[keep], x[keep], q[keep]
         densities = {name: array[keep] for name, array in densities.items()}
-    observed, told_observed = _read_observed(arrays, x.shape[1], d)
+    observed, told_observed = read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
-    same = repeats._alike({"theta": theta, "theta_q": q, **observed_draws}, declared)
+    same = repeats.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
-    again = repeats._again(theta, x)
+    again = repeats.repeated_simulations(theta, x)
     if again.any():
         theta, x, q = theta[~again], x[~again], q[~again]
         densities = {name: array[~again] for name, array in densities.items()}
@@ -200,7 +205,7 @@ def _table(
         theta, x, q = theta[~copies], x[~copies], q[~copies]
         densities = {name: array[~copies] for name, array in densities.items()}
         dropped |= {"theta of another row": int(copies.sum())}
-    names = source._labels_or_numbers(arrays.get("theta_names"), "theta", d)[0]
+    names = source.column_labels(arrays.get("theta_names"), "theta", d)[0]
     turned = angles.unwrapped(
         PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
     )
@@ -209,10 +214,10 @@ def _table(
     warnings = (
         *angles.warnings(turned, names),
         *same.warnings,
-        *repeats._once(again),
+        *repeats.dropped_repeat_warnings(again),
         *density_warnings,
-        *_unfinished_densities(densities),
-        *_offset_sentences(q, densities.get("log_q_draws")),
+        *nonfinite_density_warnings(densities),
+        *normalisation_warnings(q, densities.get("log_q_draws")),
         *told_observed,
     )
     numbers = {"0": theta, "1": x, "2": q, **densities}
@@ -227,7 +232,7 @@ def _table(
             *notes,
             *same.notes,
             *told_log,
-            *repeats.one_of_each(copies),
+            *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
         ),
         densities=densities,
@@ -258,7 +263,7 @@ def _periods(
     if len(periods) != len(names) or not (np.isfinite(periods) & (periods >= 0)).all():
         raise ValueError(
             f"periods must hold one number for each of the {len(names)} parameters, 0 for those "
-            f"that are not circular; got {source._shape(arrays['periods'].shape)} with "
+            f"that are not circular; got {source.shape_text(arrays['periods'].shape)} with "
             f"{periods.min():.4g} to {periods.max():.4g}. Save 0 or the period of each."
         )
     return periods
@@ -288,7 +293,9 @@ def _one_log_q(
     if len(both) < 2:
         return densities, ()
     # Columns are what `floats` rounds: log q is one, whatever the shape.
-    same = repeats._alike({name: array[..., None] for name, array in both.items()}, declared)
+    same = repeats.match_precisions(
+        {name: array[..., None] for name, array in both.items()}, declared
+    )
     return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
 
 
@@ -303,16 +310,19 @@ def _samples(
             f"p (n, d) and q (n', d) must have the same columns; got {p.shape} and {q.shape}. "
             f"Save the same quantities in both."
         )
-    (keep_p, dropped_p), (keep_q, dropped_q) = checks._finite({"p": p}), checks._finite({"q": q})
+    (keep_p, dropped_p), (keep_q, dropped_q) = (
+        checks.find_finite_rows({"p": p}),
+        checks.find_finite_rows({"q": q}),
+    )
     p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
-    same = repeats._alike({"p": p, "q": q}, declared)
+    same = repeats.match_precisions({"p": p, "q": q}, declared)
     p, q = same.arrays["p"], same.arrays["q"]
     whole = Upload(
         data=TwoSamples(_unconditional(p), _unconditional(q)),
         names=(),
         digest=keys.digest(**{"0": p, "1": q}),
         dropped=dropped_p | dropped_q,
-        warnings=(*same.warnings, *_unused_extras(arrays)),
+        warnings=(*same.warnings, *unused_array_warnings(arrays)),
         notes=(*notes, *same.notes),
     )
     return _labelled(whole, arrays)
@@ -321,9 +331,12 @@ def _samples(
 def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Upload:
     """The same draws with their labels, and with what a user should know about them."""
     d, m = whole.dims
-    theta_names, theta_warning = source._labels_or_numbers(arrays.get("theta_names"), "theta", d)
-    x_names, told_x = source._labels_or_numbers(arrays.get("x_names"), "x", m)
-    warnings = (*filter(None, (theta_warning, told_x)), *checks._warnings(whole.data, theta_names))
+    theta_names, theta_warning = source.column_labels(arrays.get("theta_names"), "theta", d)
+    x_names, told_x = source.column_labels(arrays.get("x_names"), "x", m)
+    warnings = (
+        *filter(None, (theta_warning, told_x)),
+        *checks.data_warnings(whole.data, theta_names),
+    )
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
     )
@@ -342,7 +355,7 @@ def _real_numbers(name: str, array: NDArray[np.generic]) -> Array:
     Raises:
         ValueError: for text, complex numbers, records, or nothing at all.
     """
-    if not source._is_real(array):
+    if not source.is_real(array):
         raise ValueError(
             f"{name} must hold real numbers; got {array.dtype}. Save it as float32 or float64."
         )

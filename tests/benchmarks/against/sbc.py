@@ -59,7 +59,7 @@ def _ranks(drawn: PosteriorTable) -> None:
 
 
 def _complete(drawn: PosteriorTable) -> None:
-    uniformity._band.cache_clear()
+    uniformity.ecdf_band_on_grid.cache_clear()
     histogram_band.cache_clear()
     found = SBC().test(scores.apply(SBC().score(), drawn), stream(0, "ties")).arrays
     statistics.ecdf_difference(found["u"])

@@ -38,7 +38,7 @@ _HIGH, _LOW, _RHO = 80.0, 0.002, 7.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Diffusion(Recipe, spec="diffusion"):
+class Diffusion(Recipe, spec="diffusion"):
     """An EDM model of theta given x: Karras, Aittala, Aila, Laine (2022); with a seed, a network.
 
     Chen, Bansal, Scott, CoLT, Appendix C.3, train one on the spiral; width, depth and batch are
@@ -107,29 +107,32 @@ class _Diffusion(Recipe, spec="diffusion"):
 
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
-    ) -> list[_TrainedDiffusion]:
+    ) -> list[TrainedDiffusion]:
         """One model for each set of pairs and seed, in turn."""
 
-        return [_learn(joint, self, seed, report) for joint, seed in zip(data, seeds, strict=True)]
+        return [
+            train_diffusion(joint, self, seed, report)
+            for joint, seed in zip(data, seeds, strict=True)
+        ]
 
-    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedDiffusion:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedDiffusion:
         """What `TrainedDiffusion.arrays` gave."""
 
-        return _TrainedDiffusion.read(arrays, seconds=seconds, device=device)
+        return TrainedDiffusion.read(arrays, seconds=seconds, device=device)
 
     @classmethod
-    def preset(cls, name: Preset) -> _Diffusion:
+    def preset(cls, name: Preset) -> Diffusion:
         """`paper`: 50,000 epochs at 1e-4 (over an hour). `interactive`: a minute or two."""
         return PRESETS[name]
 
 
-PRESETS: dict[Preset, _Diffusion] = {
-    "interactive": _Diffusion(),
-    "paper": _Diffusion(epochs=50_000, lr=1e-4),
+PRESETS: dict[Preset, Diffusion] = {
+    "interactive": Diffusion(),
+    "paper": Diffusion(epochs=50_000, lr=1e-4),
 }
 
 
-def _levels(n: int = STEPS) -> NDArray[np.float64]:
+def noise_levels(n: int = STEPS) -> NDArray[np.float64]:
     """Noise sd t_0 > ... > t_n before the first step and after each of n: (n + 1,), from 80 to
     0.002, then 0.
 
@@ -153,7 +156,7 @@ class _Scalings(NamedTuple):
     code: Array
 
 
-def _scalings(sigma: Array | float) -> _Scalings:
+def edm_scalings(sigma: Array | float) -> _Scalings:
     """The scalings at noise sd `sigma`, each of its shape."""
     total = np.sqrt(np.square(sigma) + SIGMA_DATA**2)
     return _Scalings(
@@ -164,7 +167,7 @@ def _scalings(sigma: Array | float) -> _Scalings:
     )
 
 
-def _trajectory(
+def sampling_trajectory(
     denoise: Callable[[_State, float], _State], latents: _State, total: int = STEPS
 ) -> Iterator[_State]:
     """The states before the first and after each of `total` steps, made as they are asked for.
@@ -174,7 +177,7 @@ def _trajectory(
         latents: standard normal (n, D); everything follows from them.
         total: steps of the whole way.
     """
-    schedule = [float(level) for level in _levels(total)]
+    schedule = [float(level) for level in noise_levels(total)]
     state = latents * schedule[0]
     yield state
     for now, after in itertools.pairwise(schedule):
@@ -192,7 +195,7 @@ _CPU_ROWS, _GPU_ROWS = 1024, 1 << 17  # rows per pass: what stays in a core's ca
 
 
 @dataclass(frozen=True, eq=False)
-class _TrainedDiffusion(StoredNetwork):
+class TrainedDiffusion(StoredNetwork):
     """A network and the affine maps between the data's units and its own."""
 
     network: Mapping[str, NDArray[np.float32]]
@@ -215,7 +218,7 @@ class _TrainedDiffusion(StoredNetwork):
 
         Row k belongs to the state after step k; row 0 to the latents.
         """
-        return _levels(total)[:, None] * self.theta_scale
+        return noise_levels(total)[:, None] * self.theta_scale
 
     def sample(
         self, x: Array, steps: Sequence[int], latents: Array, total: int = STEPS
@@ -276,29 +279,29 @@ def _states(
 
     from validation_core.benchmarks.diffusion import network
 
-    about_x = network._embed_x(parameters, x)
+    about_x = network.embed_x(parameters, x)
 
     def denoise(state: Tensor, sigma: float) -> Tensor:
-        skip, out, into, code = (float(scale) for scale in _scalings(sigma))
-        level = network._embed_level(parameters, torch.full((1, 1), code, device=state.device))
-        prediction = network._forward(parameters, state * into, about_x, level)
+        skip, out, into, code = (float(scale) for scale in edm_scalings(sigma))
+        level = network.embed_level(parameters, torch.full((1, 1), code, device=state.device))
+        prediction = network.forward_pass(parameters, state * into, about_x, level)
         return state * skip + prediction * out
 
-    return list(itertools.islice(_trajectory(denoise, latents, total), last + 1))
+    return list(itertools.islice(sampling_trajectory(denoise, latents, total), last + 1))
 
 
-def _learn(
+def train_diffusion(
     data: Joint,
-    recipe: _Diffusion,
+    recipe: Diffusion,
     seed: int,
     report: Report | None = None,
     device: str | None = None,
-) -> _TrainedDiffusion:
+) -> TrainedDiffusion:
     """Train a model of theta given x on all of `data`, of which a recipe asks `pairs` rows.
 
     The seed fixes the start, the order of rows and the noise.
     """
-    from validation_core.benchmarks.diffusion.network import _fit, _NetworkShape
+    from validation_core.benchmarks.diffusion.network import NetworkShape, fit_network
     from validation_core.learn import training
 
     where = training.pick_device(device)
@@ -307,7 +310,7 @@ def _learn(
         theta_sd = np.full_like(theta_sd, np.sqrt(np.mean(theta_sd**2)))
     x_shift, x_scale = (part.astype(np.float32) for part in moments(data.x))
     theta_scale = theta_sd / np.float32(SIGMA_DATA)
-    shape = _NetworkShape(
+    shape = NetworkShape(
         theta=len(theta_shift), x=len(x_shift), hidden=recipe.hidden, layers=recipe.layers
     )
     theta = ((data.theta - theta_shift) / theta_scale).astype(np.float32)
@@ -315,9 +318,9 @@ def _learn(
     start = shape.initial(stream(seed, "initial"))
     rng = stream(seed, "noise and order")
     fitted, seconds = training.timed(
-        lambda: _fit(theta, x, start, recipe, rng, report=report, device=where)
+        lambda: fit_network(theta, x, start, recipe, rng, report=report, device=where)
     )
-    return _TrainedDiffusion(
+    return TrainedDiffusion(
         fitted.parameters,
         theta_shift,
         theta_scale,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from validation_core.benchmarks.diffusion import _Diffusion, _scalings
+from validation_core.benchmarks.diffusion import Diffusion, edm_scalings
 from validation_core.learn import training
 from validation_core.learn.training import Adam, Parameters, Report, Tensors, descend, slices
 from validation_core.types import Array
@@ -23,7 +23,7 @@ _P_MEAN, _P_SD = -1.2, 1.2  # of ln sigma in training
 
 
 @dataclass(frozen=True, kw_only=True)
-class _NetworkShape:
+class NetworkShape:
     """`layers` hidden layers of `hidden` units on theta (D), x (M) and the noise's level.
 
     The first hidden layer is a sum of three parts: linear in theta, a perceptron of x, a
@@ -56,14 +56,14 @@ class _NetworkShape:
         return parameters
 
 
-def _embed_x(parameters: Tensors, x: Tensor) -> Tensor:
+def embed_x(parameters: Tensors, x: Tensor) -> Tensor:
     """What x (n, M) adds to the first hidden layer: (n, hidden)."""
     h = functional.silu(_affine(parameters, "x0", x))
     h = h + functional.silu(_affine(parameters, "x1", h))
     return _affine(parameters, "x2", h)
 
 
-def _embed_level(parameters: Tensors, code: Tensor) -> Tensor:
+def embed_level(parameters: Tensors, code: Tensor) -> Tensor:
     """What the level, as ln(sigma) / 4 (n, 1), adds to the first hidden layer: (n, hidden)."""
     powers = torch.linspace(0, math.log(_FASTEST), _FREQUENCIES, device=code.device)
     angles = code * powers.exp()  # (n, frequencies)
@@ -71,7 +71,9 @@ def _embed_level(parameters: Tensors, code: Tensor) -> Tensor:
     return _affine(parameters, "level1", functional.silu(_affine(parameters, "level0", waves)))
 
 
-def _forward(parameters: Tensors, into: Tensor, about_x: Tensor, about_level: Tensor) -> Tensor:
+def forward_pass(
+    parameters: Tensors, into: Tensor, about_x: Tensor, about_level: Tensor
+) -> Tensor:
     """F (n, D) of scaled noisy theta (n, D) and both embeddings, (n, hidden) or (1, hidden)."""
     h = functional.silu(_affine(parameters, "theta", into) + about_x + about_level)
     layer = 1
@@ -93,11 +95,11 @@ class _Examples(NamedTuple):
     target: NDArray[np.float32]
 
 
-def _examples(theta: Array, rng: np.random.Generator) -> _Examples:
+def draw_noisy_examples(theta: Array, rng: np.random.Generator) -> _Examples:
     """Noise every row of theta (n, D) once, at a lognormal level; unit weight is EDM's."""
     sigma = np.exp(_P_MEAN + _P_SD * rng.standard_normal((len(theta), 1)))
     noisy = theta + sigma * rng.standard_normal(theta.shape)
-    scale = _scalings(sigma)
+    scale = edm_scalings(sigma)
     arrays = scale.into * noisy, scale.code, (theta - scale.skip * noisy) / scale.out
     return _Examples(*(array.astype(np.float32) for array in arrays))
 
@@ -109,11 +111,11 @@ class _DiffusionFit(NamedTuple):
     history: dict[str, NDArray[np.float32]]
 
 
-def _fit(
+def fit_network(
     theta: NDArray[np.float32],
     x: NDArray[np.float32],
     start: Parameters,
-    recipe: _Diffusion,
+    recipe: Diffusion,
     rng: np.random.Generator,
     *,
     report: Report | None = None,
@@ -137,7 +139,9 @@ def _fit(
 
     def loss(batch: tuple[Tensor, ...]) -> Tensor:
         into, about, code, target = batch
-        prediction = _forward(tensors, into, _embed_x(tensors, about), _embed_level(tensors, code))
+        prediction = forward_pass(
+            tensors, into, embed_x(tensors, about), embed_level(tensors, code)
+        )
         return (prediction - target).square().mean()
 
     interval = max(1, recipe.epochs // checks)
@@ -166,7 +170,7 @@ def _batches(
 ) -> list[tuple[Tensor, ...]]:
     """One epoch: scaled noisy theta, x, level's code and target, in a new order."""
     order = rng.permutation(len(theta))
-    noisy = _examples(theta[order], rng)
+    noisy = draw_noisy_examples(theta[order], rng)
     arrays = noisy.into, x[order], noisy.code, noisy.target
     tensors = [torch.from_numpy(array).to(device) for array in arrays]
     parts = slices(len(theta), max(1, round(len(theta) / batch)))

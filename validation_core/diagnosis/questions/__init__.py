@@ -23,13 +23,13 @@ from validation_core.diagnosis.questions.base import (
     Rows,
     TableStudy,
 )
-from validation_core.diagnosis.questions.calibration import _HowWrong
-from validation_core.diagnosis.questions.cause import _Cause
-from validation_core.diagnosis.questions.in_theta import _InTheta
-from validation_core.diagnosis.questions.observation import Observation
-from validation_core.diagnosis.questions.over_x import _OverX
-from validation_core.diagnosis.questions.sensitivity import _WhatWouldBeCaught
-from validation_core.diagnosis.questions.type1_error import _CheckTheChecker
+from validation_core.diagnosis.questions.calibration import CalibrationQuestion
+from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.in_theta import InThetaQuestion
+from validation_core.diagnosis.questions.observation import ObservationQuestion
+from validation_core.diagnosis.questions.over_x import OverXQuestion
+from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
+from validation_core.diagnosis.questions.type1_error import TypeIErrorQuestion
 from validation_core.methods.base import Method
 from validation_core.tables import Upload
 
@@ -56,13 +56,13 @@ __all__ = [
 ]
 
 QUESTIONS: tuple[AnyQuestion, ...] = (
-    _HowWrong(),
-    _OverX(),
-    _InTheta(),
-    Observation(),
-    _Cause(),
-    _WhatWouldBeCaught(),
-    _CheckTheChecker(),
+    CalibrationQuestion(),
+    OverXQuestion(),
+    InThetaQuestion(),
+    ObservationQuestion(),
+    CauseQuestion(),
+    SensitivityQuestion(),
+    TypeIErrorQuestion(),
 )
 
 

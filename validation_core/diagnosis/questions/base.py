@@ -134,7 +134,7 @@ for row in answer.rows():
 """
 
 
-def _capital(text: str) -> str:
+def capitalise(text: str) -> str:
     """A sentence's first letter; `q` stays small, as the density is written."""
     return text if text.startswith(("q ", "q's ")) else text[:1].upper() + text[1:]
 
@@ -215,7 +215,7 @@ class TableStudy(Study[R]):
         return f"{self.about}, an uploaded table"
 
     def compute(self, store: Store, report: Report) -> R:
-        return self.answer(tasks.table(store, self.digest), store, report)
+        return self.answer(tasks.load_upload(store, self.digest), store, report)
 
     def answer(self, upload: Upload, store: Store, report: Report) -> R:
         """The result for this table; `report(fraction, {})` may be called on the way."""
@@ -375,7 +375,7 @@ ALIASES: Mapping[str, str] = {
 }
 """Words of the field for questions that files and addresses call shorter."""
 
-Open = Literal["impossible", "running", "not asked", "not ended"]
+UnansweredReason = Literal["impossible", "running", "not asked", "not ended"]
 """Why a question has no answer."""
 
 
@@ -395,7 +395,7 @@ class Asked:
         """That nothing else was asked than what these answer."""
         return cls(frozenset(answers))
 
-    def state(self, question: AnyQuestion, upload: Upload) -> Open:
+    def state(self, question: AnyQuestion, upload: Upload) -> UnansweredReason:
         """Why a question has no answer."""
         if question.obstacle(upload) is not None:
             return "impossible"
@@ -406,7 +406,7 @@ class Asked:
 
     def why(self, question: AnyQuestion, upload: Upload) -> str:
         """The same in a sentence."""
-        words: dict[Open, str] = {
+        words: dict[UnansweredReason, str] = {
             "impossible": question.obstacle(upload) or "",
             "running": "Being worked out.",
             "not asked": f"Not asked ({self.how.replace('NAME', _asked_as(question.name))}).",

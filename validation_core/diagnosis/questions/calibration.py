@@ -16,8 +16,8 @@ from scipy.special import ndtri
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis.claims import Claims, _called
-from validation_core.diagnosis.learning import _held_back, _unusable
+from validation_core.diagnosis.claims import Claims, parameter_name
+from validation_core.diagnosis.learning import held_out_table, upload_obstacle
 from validation_core.diagnosis.learning import obstacle as hinders
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -31,7 +31,7 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
     short_name,
 )
-from validation_core.diagnosis.records import SMALLEST, _distances, equals
+from validation_core.diagnosis.records import SMALLEST, distance_sentences, equals
 from validation_core.figures import style
 from validation_core.figures.marks import (
     Anchor,
@@ -70,7 +70,7 @@ SCORED = 100
 """Draws at each x whose logits the classifier's divergence reads: bounds its time."""
 
 
-class _HowWrong(Question["_CalibrationErrors"]):
+class CalibrationQuestion(Question["CalibrationErrors"]):
     """Which parameters are off and by how much, and q as a whole."""
 
     name = "size"
@@ -95,11 +95,11 @@ class _HowWrong(Question["_CalibrationErrors"]):
                 f"Sizes of errors need at least {LEAST_ROWS} simulations; got {upload.n}. Bring "
                 "more."
             )
-        return _unusable(upload)
+        return upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
-    ) -> tuple[TableStudy[_CalibrationErrors], ...]:
+    ) -> tuple[TableStudy[CalibrationErrors], ...]:
         """What ranks and densities say; then a classifier's divergence.
 
         The classifier is the one that the first of these methods reads which has one; without
@@ -107,22 +107,22 @@ class _HowWrong(Question["_CalibrationErrors"]):
         """
         if self.obstacle(upload) is not None:
             return ()
-        first = _RowErrorStudy(digest=upload.digest, seed=seed, densities=_fingerprint(upload))
+        first = RowErrorStudy(digest=upload.digest, seed=seed, densities=_fingerprint(upload))
         for method in methods:
             if method.reads_classifier and not hinders(method, upload):
-                network = diagnoses._training(upload, method, seed)
+                network = diagnoses.method_training(upload, method, seed)
                 assert network is not None
-                second = _LearnedDivergenceStudy(
+                second = LearnedDivergenceStudy(
                     digest=upload.digest, seed=seed, trainings=(network,)
                 )
                 return first, second
         return (first,)
 
-    def gather(self, results: Sequence[_CalibrationErrors]) -> _CalibrationErrors:
+    def gather(self, results: Sequence[CalibrationErrors]) -> CalibrationErrors:
         """What is known so far; a classifier's divergence stands beside that of densities."""
         first, *others = results
         for other in others:
-            assert isinstance(other.divergence, _LearnedDivergence)
+            assert isinstance(other.divergence, LearnedDivergence)
             if first.divergence is None:
                 first = replace(first, divergence=other.divergence)
             else:
@@ -130,7 +130,7 @@ class _HowWrong(Question["_CalibrationErrors"]):
         return first
 
     def describe(
-        self, result: _CalibrationErrors, names: Names, claims: Claims | None = None
+        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """What is worst and by how much; then what else is off, and the whole of q."""
         parameters = result.parameters
@@ -157,15 +157,15 @@ class _HowWrong(Question["_CalibrationErrors"]):
             ]
         return tuple(sentences)
 
-    def rows(self, result: _CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each parameter, the worst first: every number and its interval."""
         return [
-            _row(errors, _called(names.theta, errors.index), _pvalue(errors, claims))
+            _row(errors, parameter_name(names.theta, errors.index), _pvalue(errors, claims))
             for errors in result.parameters
         ]
 
     def figures(
-        self, result: _CalibrationErrors, names: Names, claims: Claims | None = None
+        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """At most the six worst parameters, then the whole."""
         del claims
@@ -173,7 +173,7 @@ class _HowWrong(Question["_CalibrationErrors"]):
         pictures: list[Drawn] = []
         if worst:
             labels = [
-                short_name(_called(names.theta, errors.index), _LONG, ends=True)
+                short_name(parameter_name(names.theta, errors.index), _LONG, ends=True)
                 for errors in worst
             ]
             hidden = len(result.parameters) - len(worst)
@@ -185,14 +185,14 @@ class _HowWrong(Question["_CalibrationErrors"]):
             pictures += _whole(result.divergence, result.estimate)
         return tuple(pictures)
 
-    def finds(self, result: _CalibrationErrors, claims: Claims | None = None) -> bool:
+    def finds(self, result: CalibrationErrors, claims: Claims | None = None) -> bool:
         level = LEVEL if claims is None else claims.alpha
         return any(_pvalue(errors, claims) <= level for errors in result.parameters)
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
-        return tuple(_distances(diagnosis.records))
+        return tuple(distance_sentences(diagnosis.records))
 
-    def to_json(self, result: _CalibrationErrors) -> Json:
+    def to_json(self, result: CalibrationErrors) -> Json:
         """Only what has been worked out."""
         numbers = as_numbers(result)
         usual = {field.name: field.default for field in fields(result)}
@@ -204,7 +204,7 @@ def _fingerprint(upload: Upload) -> str:
     return keys.digest(**densities) if densities else ""
 
 
-TOLD = 0.01
+SHAPE_LEVEL = 0.01
 """p-value up to which skew or tails of a parameter that is off are named."""
 
 _BLOCK = 500  # parameters worked out at a time: bounds what thousands of them take
@@ -238,7 +238,7 @@ class _ShapeErrors:
 
 
 @dataclass(frozen=True)
-class _ParameterErrors:
+class ParameterErrors:
     """How wrong q is in one parameter; intervals and means are NaN where they cannot be told."""
 
     pvalue: float
@@ -278,7 +278,7 @@ class _ParameterErrors:
     @property
     def skewed(self) -> bool:
         """Whether the skew is told from that of a right q."""
-        return self.shape.skew_pvalue <= TOLD and not self.open
+        return self.shape.skew_pvalue <= SHAPE_LEVEL and not self.open
 
     @property
     def misfit(self) -> Literal["narrow", "wide", ""]:
@@ -301,7 +301,7 @@ class _ParameterErrors:
 
     @property
     def _tails(self) -> Literal["light", "heavy", ""]:
-        if self.open or not self.shape.tails_pvalue <= TOLD:
+        if self.open or not self.shape.tails_pvalue <= SHAPE_LEVEL:
             return ""
         return "light" if self.shape.tails > 0 else "heavy"
 
@@ -392,7 +392,7 @@ class _DensityDivergence:
 
 
 @dataclass(frozen=True, eq=False)
-class _LearnedDivergence:
+class LearnedDivergence:
     """The symmetric divergence as far as a classifier sees it, in nats."""
 
     estimate: float
@@ -420,22 +420,22 @@ class _LearnedDivergence:
 
 
 @dataclass(frozen=True, eq=False)
-class _CalibrationErrors:
+class CalibrationErrors:
     """How wrong q is, as far as it has been worked out."""
 
     n: int = 0
     k: int = 0
-    parameters: tuple[_ParameterErrors, ...] = ()
+    parameters: tuple[ParameterErrors, ...] = ()
     """The worst first."""
     regions: _DensityRegions | None = None
-    divergence: _DensityDivergence | _LearnedDivergence | None = None
+    divergence: _DensityDivergence | LearnedDivergence | None = None
     """By densities where they are there, else as far as the classifier sees."""
-    estimate: _LearnedDivergence | None = None
+    estimate: LearnedDivergence | None = None
     """The classifier's, beside that of the densities."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
+class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
     """What ranks, moments and densities say; nothing is learnt."""
 
     about: ClassVar[str] = "Sizes of errors"
@@ -444,13 +444,13 @@ class _RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
     densities: str = ""
     """Fingerprint of the log densities, which the table's own does not cover."""
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _CalibrationErrors:
+    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
         del store
         data = upload.data
         assert isinstance(data, PosteriorTable)
-        parameters = _marginals(data, self.seed)
+        parameters = marginal_errors(data, self.seed)
         report(0.8, {})
-        return _CalibrationErrors(
+        return CalibrationErrors(
             n=upload.n,
             k=upload.k,
             parameters=parameters,
@@ -460,14 +460,14 @@ class _RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _LearnedDivergenceStudy(TableStudy[_CalibrationErrors], spec="size_learned"):
+class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned"):
     """The symmetric divergence as far as a classifier sees it, on rows it did not learn from."""
 
     about: ClassVar[str] = "Divergence by a classifier"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _CalibrationErrors:
+    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
         (network,) = self.networks(store, report)
-        few = _held_back(upload, self.seed, SCORED)
+        few = held_out_table(upload, self.seed, SCORED)
         logits = scores.apply(network.at(), few)
         calibrated = nats.from_logits(
             logits.truth[0], logits.draws[0], stream(self.seed, "size", "halves")
@@ -479,10 +479,10 @@ class _LearnedDivergenceStudy(TableStudy[_CalibrationErrors], spec="size_learned
             auc=float(network.auc),
             draws=few.q.shape[1],
         )
-        return _CalibrationErrors(divergence=estimate)
+        return CalibrationErrors(divergence=estimate)
 
 
-def _marginals(table: PosteriorTable, seed: int) -> tuple[_ParameterErrors, ...]:
+def marginal_errors(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
     """Errors of each parameter, the worst first.
 
     Worst is what is off after Holm's correction, then by `severity`: the largest distance of a
@@ -498,7 +498,7 @@ def _marginals(table: PosteriorTable, seed: int) -> tuple[_ParameterErrors, ...]
     moments = effects.moments(table.q)
     z = effects.zscores(moments, table.theta).T
     contracted = effects.contraction(moments, table.theta)
-    errors: list[_ParameterErrors] = []
+    errors: list[ParameterErrors] = []
     for start in range(0, len(u), _BLOCK):
         part = slice(start, start + _BLOCK)
         errors += _block(u[part], z[part], outside[part], k, start)
@@ -517,7 +517,7 @@ def _marginals(table: PosteriorTable, seed: int) -> tuple[_ParameterErrors, ...]
     )
 
 
-def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[_ParameterErrors]:
+def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[ParameterErrors]:
     """Errors of some parameters from ranks and z-scores (P, N)."""
     cover, half = effects.covered(u), effects.lower_half(u)
     pvalue = effects.off_pvalue(u)
@@ -528,7 +528,7 @@ def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[_Para
     errors = []
     for i in range(len(u)):
         errors.append(
-            _ParameterErrors(
+            ParameterErrors(
                 pvalue=max(float(pvalue[i]), SMALLEST),
                 severity=float(over[i].max()),
                 coverage=tuple(
@@ -653,7 +653,7 @@ def _weighted(truth: Array, draws: Array) -> tuple[_WeightedDivergence, ...]:
 
 def _by_classifier(
     d: Array, seed: int, *, slope: float, auc: float, draws: int
-) -> _LearnedDivergence:
+) -> LearnedDivergence:
     """The divergence from its terms d (n,), calibrated logits of a classifier with that AUC."""
     divergence = nats.divergence(d, stream(seed, "size", "divergence"))
     bars, beyond = _bars(d[np.isfinite(d)])
@@ -662,7 +662,7 @@ def _by_classifier(
         "low": float(divergence.low),
         "high": float(divergence.high),
     }
-    return _LearnedDivergence(
+    return LearnedDivergence(
         **{**numbers, "tail": divergence.tail if np.isfinite(divergence.tail) else None},
         heavy=divergence.heavy,
         rows=int(d.size),
@@ -697,12 +697,12 @@ _NAMED = 5
 _LEARNT = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
 
 
-def _pvalue(errors: _ParameterErrors, claims: Claims | None) -> float:
+def _pvalue(errors: ParameterErrors, claims: Claims | None) -> float:
     """That a parameter is off: in the verdict's family, or corrected over parameters."""
     return errors.pvalue_adjusted if claims is None else claims.parameter(errors.index)
 
 
-def _row(errors: _ParameterErrors, name: str, pvalue: float) -> Row:
+def _row(errors: ParameterErrors, name: str, pvalue: float) -> Row:
     row: Row = {"parameter": name}
     for rate in errors.coverage:
         row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)
@@ -720,7 +720,7 @@ def _row(errors: _ParameterErrors, name: str, pvalue: float) -> Row:
     }
 
 
-def _ended(errors: _ParameterErrors) -> Interval:
+def _ended(errors: ParameterErrors) -> Interval:
     """A bias with infinite ends for open ones."""
     bias = errors.bias
     if not (errors.open and bias.known):
@@ -755,8 +755,8 @@ def _rounded(value: float, digits: int) -> float | str:
     return "" if math.isnan(value) else round(value, digits)
 
 
-def _worst(errors: _ParameterErrors, names: Sequence[str], k: int) -> str:
-    name = _called(names, errors.index)
+def _worst(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
+    name = parameter_name(names, errors.index)
     clauses = errors_in_words(errors) or ["no bias, width, skew or tails by themselves say how"]
     sentence = f"{name} is the worst: {_covers(errors)}; {_joined(clauses)}."
     if errors.open:
@@ -769,7 +769,7 @@ def _worst(errors: _ParameterErrors, names: Sequence[str], k: int) -> str:
     return sentence
 
 
-def _outside(errors: _ParameterErrors, k: int) -> str:
+def _outside(errors: ParameterErrors, k: int) -> str:
     return f"{100 * errors.outside:.0f}% of the true values lie outside all {k} draws of q"
 
 
@@ -779,7 +779,7 @@ def _joined(clauses: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def errors_in_words(errors: _ParameterErrors) -> list[str]:
+def errors_in_words(errors: ParameterErrors) -> list[str]:
     """How a parameter is off: bias, width, skew, tails, each only where its own null is rejected.
 
     They do not contradict each other: beside tails that are too light q is not called too wide.
@@ -790,7 +790,7 @@ def errors_in_words(errors: _ParameterErrors) -> list[str]:
     return [*clauses, *shape_in_words(errors)]
 
 
-def shape_in_words(errors: _ParameterErrors) -> list[str]:
+def shape_in_words(errors: ParameterErrors) -> list[str]:
     """Skew and tails, where they are told from those of a right q."""
     shape, clauses = errors.shape, []
     if errors.skewed:
@@ -804,7 +804,7 @@ def shape_in_words(errors: _ParameterErrors) -> list[str]:
     return clauses
 
 
-def _covers(errors: _ParameterErrors) -> str:
+def _covers(errors: ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
@@ -815,12 +815,12 @@ def _covers(errors: _ParameterErrors) -> str:
     return f"{100 * rate.level:g}% intervals hold {held} of true values"
 
 
-def _middle(errors: _ParameterErrors) -> _CoverageRate:
+def _middle(errors: ParameterErrors) -> _CoverageRate:
     """The rate of the 80% interval."""
     return next(rate for rate in errors.coverage if rate.level == 0.8)
 
 
-def _bias(errors: _ParameterErrors) -> str:
+def _bias(errors: ParameterErrors) -> str:
     bias, low, high = errors.bias
     side = "high" if bias >= 0 else "low"
     if errors.open:
@@ -837,7 +837,7 @@ def at_least(bias: Interval) -> str:
     return f"at least {math.floor(10 * bound) / 10:.1f} posterior sd{more}"
 
 
-def _width(errors: _ParameterErrors) -> str:
+def _width(errors: ParameterErrors) -> str:
     ratio, low, high = errors.ratio
     side = "over-confident" if errors.misfit == "narrow" else "under-confident"
     if ratio >= 0.99 * WIDEST:
@@ -851,8 +851,8 @@ def _width(errors: _ParameterErrors) -> str:
 
 
 def _others(
-    off: Sequence[_ParameterErrors],
-    parameters: Sequence[_ParameterErrors],
+    off: Sequence[ParameterErrors],
+    parameters: Sequence[ParameterErrors],
     names: Sequence[str],
     claims: Claims | None,
 ) -> list[str]:
@@ -867,27 +867,27 @@ def _others(
     ]
 
 
-def _listed(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> str:
+def _listed(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> str:
     more = f" and {len(parameters) - _NAMED} more" if len(parameters) > _NAMED else ""
-    return ", ".join(_called(names, errors.index) for errors in parameters[:_NAMED]) + more
+    return ", ".join(parameter_name(names, errors.index) for errors in parameters[:_NAMED]) + more
 
 
 def _together(
-    parameters: Sequence[_ParameterErrors], claims: Claims | None, names: Names
+    parameters: Sequence[ParameterErrors], claims: Claims | None, names: Names
 ) -> list[str]:
     """How q is wrong where no parameter by itself is; nothing where nothing is claimed."""
     if claims is None or not claims.found:
         return []
     pair = claims.clearest_of("pairs")
     if pair is not None and len(pair.which) == 2:
-        first, second = (_called(names.theta, which) for which in pair.which)
+        first, second = (parameter_name(names.theta, which) for which in pair.which)
         return [f"Each parameter alone looks right; {first} and {second} together do not."]
-    which = "Each parameter alone" if len(parameters) > 1 else _called(names.theta, 0)
+    which = "Each parameter alone" if len(parameters) > 1 else parameter_name(names.theta, 0)
     clearest = claims.clearest(names.theta, names.x)
     return [f"{which} looks right over all x. Clearest error: {clearest}."]
 
 
-def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
+def _bounded(parameters: Sequence[ParameterErrors]) -> list[str]:
     """What errors are left open where none was found."""
     middle = [_middle(errors).covers for errors in parameters]
     low, high = 100 * min(rate.low for rate in middle), 100 * max(rate.high for rate in middle)
@@ -913,13 +913,13 @@ def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
     ]
 
 
-def widest_bias(parameters: Sequence[_ParameterErrors]) -> float:
+def widest_bias(parameters: Sequence[ParameterErrors]) -> float:
     """The largest bias that any parameter's interval holds; infinite where an end is open."""
     ends = np.array([(-errors.bias.low, errors.bias.high) for errors in parameters])
     return float(np.where(np.isnan(ends), np.inf, ends).max())
 
 
-def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list[str]:
+def _wider(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
     wider = [errors for errors in parameters if errors.contraction.high < 0]
     if not wider:
         return []
@@ -927,12 +927,12 @@ def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list
     others = len(wider) - 1
     more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
     return [
-        f"q is wider than the prior for {_called(names, widest.index)} (contraction "
+        f"q is wider than the prior for {parameter_name(names, widest.index)} (contraction "
         f"{interval_text(widest.contraction, '+.2f')}){more}."
     ]
 
 
-def _blind(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list[str]:
+def _blind(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
     """Parameters of which q seems to have learnt nothing: calibrated or not, it is the prior."""
     unlearnt = [errors for errors in parameters if (errors.contraction.high or 1) < _LEARNT]
     if not unlearnt:
@@ -966,8 +966,8 @@ def _mass(mass: _DensityRegions, claims: Claims | None) -> str:
     )
 
 
-def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
-    if isinstance(nats, _LearnedDivergence):
+def _nats(nats: _DensityDivergence | LearnedDivergence) -> list[str]:
+    if isinstance(nats, LearnedDivergence):
         return [_learned(nats)]
     fields = as_numbers(nats)
     ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
@@ -989,7 +989,7 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
     return sentences
 
 
-def _learned(nats: _LearnedDivergence) -> str:
+def _learned(nats: LearnedDivergence) -> str:
     interval = f"{interval_text((nats.estimate, nats.boot_low, nats.boot_high), '.3f')} nats"
     if nats.slope <= 0:
         return (
@@ -1009,13 +1009,12 @@ SHOWN = 6
 """Parameters that are drawn; the table has them all."""
 
 _ROW = 40  # pixels high
-_LONG = (
-    14  # letters of a name that fit beside a row on a narrow screen; sigma_1, sigma_2 end apart
-)
+# letters of a name that fit beside a row on a narrow screen; sigma_1, sigma_2 end apart
+_LONG = 14
 _MARKS = ("diamond", "circle", "square")
 
 
-def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: int) -> Drawn:
+def _coverage(worst: Sequence[ParameterErrors], labels: Sequence[str], hidden: int) -> Drawn:
     rates = [errors.coverage for errors in worst]
     levels = [rate.level for rate in rates[0]]
     lowest = min(rate.covers.low for each in rates for rate in each)
@@ -1040,7 +1039,7 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
     )
 
 
-def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
+def _misfit(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> Drawn:
     places = np.arange(float(len(worst)))
     biases = np.array([_ended(errors) for errors in worst])
     told = np.abs(biases[np.isfinite(biases)])
@@ -1072,7 +1071,7 @@ def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
     )
 
 
-def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
+def _contraction(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
     contracted = [
         (errors, name)
         for errors, name in zip(worst, labels, strict=True)
@@ -1151,7 +1150,7 @@ def _regions(curve: Array) -> Drawn:
 
 
 def _whole(
-    nats: _DensityDivergence | _LearnedDivergence, estimate: _LearnedDivergence | None
+    nats: _DensityDivergence | LearnedDivergence, estimate: LearnedDivergence | None
 ) -> list[Drawn]:
     """The symmetric divergence: by log densities where they are there, or by a classifier."""
     more = (
@@ -1160,7 +1159,7 @@ def _whole(
         else ""
     )
     title = "Symmetric divergence, simulation by simulation"
-    if isinstance(nats, _LearnedDivergence):
+    if isinstance(nats, LearnedDivergence):
         terms = skl.terms(*nats.bars, nats.estimate, nats.boot_low, nats.boot_high)
         return [Drawn(title, terms, skl.LEARNT + more)]
     terms = skl.terms(*nats.bars, nats.estimate, nats.low, nats.high)

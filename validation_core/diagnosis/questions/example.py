@@ -43,7 +43,8 @@ _POPULATION, _ASKED = 1_000_000, 1_000
 _MEDIANS, _SPREADS = np.log([0.4, 0.125]), np.array([0.5, 0.2])  # of the log-normal prior
 _STEPS = 4  # of the solver, a day
 _ROWS, _DRAWS = 500, 100  # of a table
-_BITS = 14  # of a draw's mantissa: 1 part in 30,000 packs well; true values stay, so that none tie
+# of a draw's mantissa: 1 part in 30,000 packs well; true values stay, so that none tie
+MANTISSA_BITS = 14
 _BATCH, _RATE, _PATIENCE, _MOST = 50, 1e-3, 20, 1000  # rows, -, epochs, epochs
 _HIDDEN, _TRANSFORMS = 64, 3
 
@@ -62,7 +63,7 @@ class _EpidemicDraws(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _EpidemicStudy(Study[_EpidemicDraws], spec="epidemic_draws"):
+class EpidemicStudy(Study[_EpidemicDraws], spec="epidemic_draws"):
     """Draws of a flow trained on so many simulations, at simulations that all sizes share."""
 
     simulations: int
@@ -76,22 +77,22 @@ class _EpidemicStudy(Study[_EpidemicDraws], spec="epidemic_draws"):
 
     def compute(self, store: Store, report: Report) -> _EpidemicDraws:
         del store
-        theta, x = _simulated(_ROWS, stream(self.seed, "epidemic", "table"))
-        learnt = _simulated(self.simulations, stream(self.seed, "epidemic", "training"))
+        theta, x = simulate_epidemics(_ROWS, stream(self.seed, "epidemic", "table"))
+        learnt = simulate_epidemics(self.simulations, stream(self.seed, "epidemic", "training"))
         q, held_out = _posterior_draws(*learnt, x, self.seed, report)
         return _EpidemicDraws(
-            theta.astype(np.float32), x.astype(np.float32), _rounded(q), held_out
+            theta.astype(np.float32), x.astype(np.float32), round_mantissa(q), held_out
         )
 
 
-def _simulated(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def simulate_epidemics(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Rates (n, 2) of the prior, and counts (n, 10)."""
     theta = np.exp(_MEDIANS + _SPREADS * rng.standard_normal((n, 2)))
-    share = np.clip(_infected(theta), 0, 1)
+    share = np.clip(infected_share(theta), 0, 1)
     return theta, rng.binomial(_ASKED, share).astype(np.float64)
 
 
-def _infected(theta: Array) -> Array:
+def infected_share(theta: Array) -> Array:
     """Share of the population that is infected on each day (n, 10), by Runge and Kutta's fourth
     order, from one infected person.
     """
@@ -118,10 +119,12 @@ def _infected(theta: Array) -> Array:
     return np.stack(shares, axis=1)
 
 
-def _rounded(numbers: Array) -> Array:
+def round_mantissa(numbers: Array) -> Array:
     """To so many bits, as float32."""
     mantissa, exponent = np.frexp(numbers)
-    return np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS).astype(np.float32)
+    return np.ldexp(np.rint(mantissa * 2.0**MANTISSA_BITS), exponent - MANTISSA_BITS).astype(
+        np.float32
+    )
 
 
 def _posterior_draws(
@@ -156,7 +159,7 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     from validation_core.learn.training import Adam
 
     flow = NSF(2, len(DAYS), transforms=_TRANSFORMS, hidden_features=(_HIDDEN, _HIDDEN))
-    training.restart(flow, stream(seed, "epidemic", "initial"))
+    training.reinitialise(flow, stream(seed, "epidemic", "initial"))
     rng = stream(seed, "epidemic", "order")
     order, tenth = rng.permutation(len(theta)), len(theta) // 10
     held, learnt = order[:tenth], order[tenth:]
@@ -232,9 +235,9 @@ def tables() -> tuple[Upload, ...]:
     return exact(), *(upload for _, upload in flows())
 
 
-def draws() -> tuple[_EpidemicStudy, ...]:
+def draws() -> tuple[EpidemicStudy, ...]:
     """What the flows' tables are read from."""
-    return tuple(_EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
+    return tuple(EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
 
 
 def studies() -> tuple[Study[Any], ...]:
@@ -250,7 +253,7 @@ def trainings() -> tuple[TrainTask, ...]:
 @cache
 def _drawn(simulations: int) -> Upload:
     """The table of a flow; where it is not shipped it is trained first, which takes minutes."""
-    store, study = Store.usual(), _EpidemicStudy(simulations=simulations)
+    store, study = Store.usual(), EpidemicStudy(simulations=simulations)
     if not study.done(store):
         study.run(store, lambda fraction, live: None)
     result = study.load(store)

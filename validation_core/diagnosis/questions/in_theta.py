@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.claims import Claims, _called
+from validation_core.diagnosis.claims import Claims, parameter_name
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -24,7 +24,7 @@ from validation_core.diagnosis.questions.base import (
     short_name,
 )
 from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.tasks import _slot_training, _training
+from validation_core.diagnosis.tasks import method_training, slot_score_training
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.figures.outcome import Drawn
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-class _InTheta(Question["_MassInTheta"]):
+class InThetaQuestion(Question["_MassInTheta"]):
     """Which parts of parameter space q gives too much or too little mass."""
 
     name = "in_theta"
@@ -64,7 +64,7 @@ class _InTheta(Question["_MassInTheta"]):
                 "A map over theta compares true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
             )
-        return learning.obstacle(WithinX(), upload) or learning._unusable(upload)
+        return learning.obstacle(WithinX(), upload) or learning.upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -74,11 +74,11 @@ class _InTheta(Question["_MassInTheta"]):
         """
         if self.obstacle(upload) is not None:
             return ()
-        network = _training(upload, WithinX(), seed)
+        network = method_training(upload, WithinX(), seed)
         assert network is not None
         both = [network]
-        if learning._within(upload) is None:
-            both.append(_slot_training(upload, seed))
+        if learning.slots_obstacle(upload) is None:
+            both.append(slot_score_training(upload, seed))
         return (_InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 
     def gather(self, results: Sequence[_MassInTheta]) -> _MassInTheta:
@@ -188,7 +188,7 @@ class _RatioMap:
 
 
 @dataclass(frozen=True)
-class _HeldNats:
+class HeldOutNats:
     """By how much each score tells the truth among its row's draws, on rows held out."""
 
     within: float
@@ -218,7 +218,7 @@ class _MassInTheta:
     maps: tuple[_RatioMap, ...]
     score: Literal["", "within", "classifier"] = ""
     """Which score was read."""
-    held: _HeldNats | None = None
+    held: HeldOutNats | None = None
 
     @property
     def finds(self) -> bool:
@@ -267,26 +267,26 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
         few, read = (
             self._within(upload, within[0]) if sees_rows else self._classified(upload, classifier)
         )
-        result = _in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
+        result = mass_in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
         return replace(result, score="within" if sees_rows else "classifier", held=nats)
 
     def _within(self, upload: Upload, network: TrainedSlots) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, seen among all of them."""
         assert isinstance(upload.data, PosteriorTable)
-        rows = learning._kept(upload, self.seed)
+        rows = learning.held_out_rows(upload, self.seed)
         read = scores.apply(network.at(), sampling.lent(upload.data, rows))
         most = min(read.draws.shape[-1], max(1, SCORED // len(rows)))
         return sampling.take(upload.data, rows, most), replace(read, draws=read.draws[..., :most])
 
     def _classified(self, upload: Upload, network: Any) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, and their logits."""
-        n = len(learning._kept(upload, self.seed))
+        n = len(learning.held_out_rows(upload, self.seed))
         most = min(upload.k, max(1, SCORED // n), max(1, _NUMBERS // sum(upload.dims)))
-        few = learning._held_back(upload, self.seed, most)
+        few = learning.held_out_table(upload, self.seed, most)
         return few, scores.apply(network.at(), few)
 
 
-def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> _HeldNats:
+def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> HeldOutNats:
     """Nats by which each score tells the truth among its row's draws, on the same rows.
 
     They are rows of the learning half that the classifier was watched on, and that the folds of
@@ -294,33 +294,33 @@ def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> _
     """
     assert isinstance(upload.data, PosteriorTable)
     m = learning.slot_recipe(upload).m
-    watched = learning._watched(upload, seed)
+    watched = learning.validation_rows(upload, seed)
     watched = watched[watched < len(within.rows)]
-    rows = learning._places(upload, seed)[0][watched]
+    rows = learning.training_and_held_out_rows(upload, seed)[0][watched]
     read = scores.apply(classifier.at(), sampling.take(upload.data, rows, m))
     both = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     nats = slots.contributions(both, "multiclass")[:, 0]
-    return _HeldNats(float(within.rows[watched].mean()), float(nats.mean()))
+    return HeldOutNats(float(within.rows[watched].mean()), float(nats.mean()))
 
 
-def _in_theta(
+def mass_in_theta(
     table: PosteriorTable, truth: Array, draws: Array, k: int, seed: int
 ) -> _MassInTheta:
     """Shares and maps of a table by the log ratio of its truths (n,) and draws (n, K')."""
     n, scored, d = table.q.shape
     u = statistics.conformal_ranks(truth, draws, stream(seed, "in theta", "ranks"))
-    tenths = _deciles(truth, draws, k, stream(seed, "in theta", "ties"))
+    tenths = decile_shares(truth, draws, k, stream(seed, "in theta", "ties"))
     much = float(np.log(FACTOR))
     ratio = draws.ravel().astype(np.float64)
     own, theirs = _standardised(table)
     standard = scored >= _FEWEST_DRAWS
-    chosen = _strongest(
+    chosen = strongest_parameters(
         theirs.reshape(-1, d) if standard else table.q.reshape(-1, d), ratio, _PARAMETERS
     )
     strips: tuple[_ThetaStrip, ...] = ()
     maps: list[_RatioMap] = []
     if standard:
-        strips = _strip_shares(own[:, chosen], theirs[:, :, chosen], k, chosen)
+        strips = strip_shares(own[:, chosen], theirs[:, :, chosen], k, chosen)
         maps = _maps(theirs.reshape(-1, d), own, ratio, chosen, "sd", _MAPS)
     most = _OWN if maps else _MAPS
     maps += _maps(table.q.reshape(-1, d), table.theta, ratio, chosen, "own", most)
@@ -361,13 +361,13 @@ def _maps(
     some = np.linspace(0, len(truth) - 1, min(_TRUTHS, len(truth))).astype(int)
     if len(chosen) == 1:
         which = int(chosen[0])
-        side = _cell_edges(draws[:, which], frame == "sd")
+        side = cell_edges(draws[:, which], frame == "sd")
         line = _ratio_line(draws[:, which], ratio, side)
         return [_ratio_map((which,), frame, line, side, truth[some, which])]
     maps = []
     for a, b in _strongest_pairs(draws, ratio, chosen)[:most]:
-        sides = (_cell_edges(draws[:, a], frame == "sd"), _cell_edges(draws[:, b], frame == "sd"))
-        plane = _ratio_plane(draws[:, a], draws[:, b], ratio, sides)
+        sides = (cell_edges(draws[:, a], frame == "sd"), cell_edges(draws[:, b], frame == "sd"))
+        plane = ratio_plane(draws[:, a], draws[:, b], ratio, sides)
         maps.append(_ratio_map((a, b), frame, plane, np.stack(sides), truth[some][:, [a, b]]))
     return maps
 
@@ -460,7 +460,9 @@ class _ThetaStrip:
     share: _Share
 
 
-def _deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[_Tenth, ...]:
+def decile_shares(
+    truth: Array, draws: Array, k: int, rng: np.random.Generator
+) -> tuple[_Tenth, ...]:
     """The truth's share in each tenth of q's draws by score, lowest first.
 
     Args:
@@ -487,7 +489,7 @@ def _region_share(
     return _Share.of(int(inside.sum()), len(inside), k, float(q_inside.mean()), tests)
 
 
-def _strip_shares(
+def strip_shares(
     truth: Array, draws: Array, k: int, parameters: NDArray[np.int64]
 ) -> tuple[_ThetaStrip, ...]:
     """The truth's share in each strip of some parameters, in q's sds around its mean.
@@ -516,7 +518,7 @@ def _mean_ratio(logits: Array) -> float:
     return float(np.exp(np.minimum(logits, 50.0)).mean())
 
 
-def _strongest(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
+def strongest_parameters(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
     """Up to `most` parameters, those over whose strips the mean log ratio varies most first.
 
     Args:
@@ -528,8 +530,8 @@ def _strongest(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
     strength = np.zeros(z.shape[1])
     for first in range(0, z.shape[1], _AT_ONCE):
         part = z[:, first : first + _AT_ONCE]
-        _cell_edges = np.quantile(part, np.arange(1, _STRIPS) / _STRIPS, axis=0)
-        cell = (part[None] >= _cell_edges[:, None]).sum(0)
+        edges = np.quantile(part, np.arange(1, _STRIPS) / _STRIPS, axis=0)
+        cell = (part[None] >= edges[:, None]).sum(0)
         for at in range(part.shape[1]):
             strength[first + at] = _between(cell[:, at], clipped)
     return np.argsort(-strength, kind="stable")[:most]
@@ -540,22 +542,18 @@ def _strongest_pairs(
 ) -> list[tuple[int, int]]:
     """Pairs of some parameters, that over whose cells the mean log ratio varies most first."""
     clipped = np.clip(ratio, -_CLIP, _CLIP)
-    _strip_shares = {}
+    strips = {}
     for parameter in parameters:
-        _cell_edges = np.quantile(z[:, parameter], np.arange(1, _STRIPS) / _STRIPS)
-        _strip_shares[int(parameter)] = np.searchsorted(_cell_edges, z[:, parameter], side="right")
-    combinations = [
-        (a, b) for i, a in enumerate(_strip_shares) for b in list(_strip_shares)[i + 1 :]
-    ]
-    strength = [
-        _between(_STRIPS * _strip_shares[a] + _strip_shares[b], clipped) for a, b in combinations
-    ]
+        edges = np.quantile(z[:, parameter], np.arange(1, _STRIPS) / _STRIPS)
+        strips[int(parameter)] = np.searchsorted(edges, z[:, parameter], side="right")
+    combinations = [(a, b) for i, a in enumerate(strips) for b in list(strips)[i + 1 :]]
+    strength = [_between(_STRIPS * strips[a] + strips[b], clipped) for a, b in combinations]
     return [
         combinations[i] for i in np.argsort([-variance for variance in strength], kind="stable")
     ]
 
 
-def _cell_edges(values: Array, standardised: bool) -> Array:
+def cell_edges(values: Array, standardised: bool) -> Array:
     """Edges (C + 1,) of cells over draws (P,): within 3 sds, or where nearly all lie."""
     if standardised:
         return np.linspace(-_REACH, _REACH, _CELLS + 1)
@@ -565,7 +563,7 @@ def _cell_edges(values: Array, standardised: bool) -> Array:
     return np.linspace(low, high, _CELLS + 1)
 
 
-def _ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Array]) -> Array:
+def ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Array]) -> Array:
     """Log of the mean ratio (C, C), rows up; nan where fewer than FEWEST draws lie.
 
     The mean of p/q over q's draws in a cell is p's mass there over q's; a mean of logarithms
@@ -620,23 +618,24 @@ def _mass(result: _MassInTheta) -> str:
     if missing.differs and missing.ratio is not None:
         return (
             f"About {missing.truth:.0%} of true values fall in regions where q puts "
-            f"{_small(missing.q)} of its draws: about {missing.ratio:.1f} times too little"
+            f"{share_text(missing.q)} of its draws: about {missing.ratio:.1f} times too little"
         )
     if excess.differs and excess.ratio is not None:
         return (
-            f"About {_small(excess.q)} of q's draws lie in regions where {_small(excess.truth)} "
-            f"of true values fall: about {1 / max(excess.ratio, 1e-3):.1f} times too much"
+            f"About {share_text(excess.q)} of q's draws lie in regions where "
+            f"{share_text(excess.truth)} of true values fall: about "
+            f"{1 / max(excess.ratio, 1e-3):.1f} times too much"
         )
     return "q's mass is wrong in theta, but no region of the learned ratio stands out"
 
 
-def _small(share: float) -> str:
+def share_text(share: float) -> str:
     return f"{share:.0%}" if share >= 0.095 else f"{share:.1%}"
 
 
 def _strip_text(strip: _ThetaStrip, names: Sequence[str]) -> str:
     """A strip of a parameter, to read."""
-    at, name = strip.strip, _called(names, strip.parameter)
+    at, name = strip.strip, parameter_name(names, strip.parameter)
     if at == 0:
         return f"{name} is more than {-STRIPS[0]:g} sd below q's mean"
     if at == len(STRIPS):
@@ -772,7 +771,7 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
 
 def _map(ratio_map: _RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     frame = _FRAMES[ratio_map.frame]
-    labels = [_called(names, which) for which in ratio_map.of]
+    labels = [parameter_name(names, which) for which in ratio_map.of]
     where = "in q's sds around its mean" if ratio_map.frame == "sd" else "on their own axes"
     if len(labels) == 1:
         figure = _line_figure(ratio_map, f"{short_name(labels[0], _LONG)}, {frame}")

@@ -20,7 +20,7 @@ from validation_core import keys
 from validation_core.rng import stream
 from validation_core.types import Array
 
-Which = NDArray[np.intp]
+DrawIndices = NDArray[np.intp]
 
 _LOOKED = 20_000  # draws of q whose quantiles tell where a share of its mass ends
 _TRIES = 40  # at most .4 of the mass is refused, and .4^40 is nothing
@@ -31,7 +31,7 @@ _FAR = 6.0  # sd between q's mode and the one it misses
 
 
 @dataclass(frozen=True, eq=False)
-class _DrawPool:
+class DrawPool:
     """q's draws (n, K, D) and x (n, M), with each row's mean, widths and shape worked out once."""
 
     q: Array
@@ -40,7 +40,9 @@ class _DrawPool:
     """Seed of the one direction that all trials share, which a network can learn; None gives each
     trial a direction of its own."""
 
-    def ways(self, which: Which, rng: np.random.Generator) -> tuple[int, np.random.Generator]:
+    def ways(
+        self, which: DrawIndices, rng: np.random.Generator
+    ) -> tuple[int, np.random.Generator]:
         """How many directions the trials take, and what draws them."""
         return (len(which), rng) if self.way is None else (1, stream(self.way, "way"))
 
@@ -110,7 +112,7 @@ class _DrawPool:
         left, size, _ = np.linalg.svd(x, full_matrices=False)
         return left[:, :10][:, size[:10] > 1e-6 * size[0]] * np.sqrt(len(x))
 
-    def take(self, which: Which) -> Array:
+    def take(self, which: DrawIndices) -> Array:
         """The draws that play the truth: (T, n, D) of their places (T, n)."""
         return np.asarray(self.q[np.arange(len(self.q)), which], dtype=np.float64)
 
@@ -120,11 +122,11 @@ class _DrawPool:
 
     def white(self, theta: Array) -> Array:
         """Rows' whitened coordinates: (T, n, D) of theta (T, n, D)."""
-        return _by_row(self.inverse, self.standard(theta))
+        return transform_rows(self.inverse, self.standard(theta))
 
     def coloured(self, white: Array) -> Array:
         """theta (T, n, D) from whitened coordinates (T, n, D)."""
-        return self.mean + self.sd * _by_row(self.chol, white)
+        return self.mean + self.sd * transform_rows(self.chol, white)
 
 
 def _widths_within(q: Array) -> Array:
@@ -148,19 +150,21 @@ def _widths_within(q: Array) -> Array:
     return widths
 
 
-def _by_row(matrices: Array, vectors: Array) -> Array:
+def transform_rows(matrices: Array, vectors: Array) -> Array:
     """Each row's matrix (n, D, D) times its vectors (T, n, D)."""
     turned = np.swapaxes(vectors, 0, 1) @ np.swapaxes(matrices, 1, 2)
     return np.swapaxes(turned, 0, 1)
 
 
-Apply = Callable[[_DrawPool, Which, float, np.random.Generator], Array]
-Pick = Callable[[_DrawPool, Which, float, np.random.Generator], Which]
-Nats = Callable[[_DrawPool, float], float | None]
+Apply = Callable[[DrawPool, DrawIndices, float, np.random.Generator], Array]
+Pick = Callable[[DrawPool, DrawIndices, float, np.random.Generator], DrawIndices]
+Nats = Callable[[DrawPool, float], float | None]
 Spread = Literal["one", "two", "all", ""]
 
 
-def _by_tables(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _by_tables(
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+) -> Array:
     del pool, which, strength, rng
     raise ValueError(
         "A truth that is chosen leaves other draws beside it, and is not moved; got a call for "
@@ -169,7 +173,7 @@ def _by_tables(pool: _DrawPool, which: Which, strength: float, rng: np.random.Ge
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Injection:
+class Injection:
     """One defect at a size: `tables` makes the truths of T trials.
 
     It moves the draws that play the truth (`apply`), or has others play it (`pick`): one of both.
@@ -198,8 +202,8 @@ class _Injection:
     """Parameters that it needs."""
 
     def tables(
-        self, pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
-    ) -> tuple[Which, Array | None]:
+        self, pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+    ) -> tuple[DrawIndices, Array | None]:
         """Which draws play the truth (T, n), and where they were moved (T, n, D): None for not.
 
         Args:
@@ -213,12 +217,12 @@ class _Injection:
         return which, self.apply(pool, which, strength, rng)
 
 
-def _signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def random_signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Plus and minus one, evenly."""
     return rng.choice([-1.0, 1.0], shape)
 
 
-def _unit_directions(pool: _DrawPool, which: Which, rng: np.random.Generator) -> Array:
+def unit_directions(pool: DrawPool, which: DrawIndices, rng: np.random.Generator) -> Array:
     """Unit vectors, one for each trial or one for all: (T, 1, D) or (1, 1, D)."""
     count, own = pool.ways(which, rng)
     vectors = own.standard_normal((count, 1, pool.q.shape[2]))
@@ -228,7 +232,9 @@ def _unit_directions(pool: _DrawPool, which: Which, rng: np.random.Generator) ->
 def _one_parameter(apply: Apply) -> Apply:
     """The injection in one parameter: drawn anew in each trial, or the one of all trials."""
 
-    def alone(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    def alone(
+        pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+    ) -> Array:
         count, own = pool.ways(which, rng)
         d = pool.q.shape[2]
         mark = np.eye(d, dtype=bool)[own.integers(d, size=count)][:, None]  # (T or 1, 1, D)
@@ -237,57 +243,65 @@ def _one_parameter(apply: Apply) -> Apply:
     return alone
 
 
-def _bias_all(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _bias_all(
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+) -> Array:
     """Every parameter's mean is off by so many posterior sd, up or down."""
     count, own = pool.ways(which, rng)
-    way = _signs((count, 1, pool.q.shape[2]), own)
+    way = random_signs((count, 1, pool.q.shape[2]), own)
     return pool.take(which) - strength * way * pool.width
 
 
-def _too_wide(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _too_wide(
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+) -> Array:
     del rng
     return pool.mean + (pool.take(which) - pool.mean) / strength
 
 
-def _too_narrow(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _too_narrow(
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+) -> Array:
     return _too_wide(pool, which, 1 / strength, rng)
 
 
 def _correlation(
-    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
     """So many times too wide along a direction, and widened elsewhere until the marginals fit."""
-    along = _unit_directions(pool, which, rng)
+    along = unit_directions(pool, which, rng)
     return _with_marginals(pool, which, along, strength)
 
 
-def _with_marginals(pool: _DrawPool, which: Which, along: Array, strength: float) -> Array:
+def _with_marginals(pool: DrawPool, which: DrawIndices, along: Array, strength: float) -> Array:
     """Narrowed along whitened directions (T, 1, D) or (T, n, D), marginal variances kept."""
     z = pool.white(pool.take(which))
-    u = _by_row(pool.chol, z - (1 - 1 / strength) * (z * along).sum(2, keepdims=True) * along)
-    pulled = _by_row(pool.chol, np.broadcast_to(along, z.shape))  # C b; (T, n, D)
+    u = transform_rows(
+        pool.chol, z - (1 - 1 / strength) * (z * along).sum(2, keepdims=True) * along
+    )
+    pulled = transform_rows(pool.chol, np.broadcast_to(along, z.shape))  # C b; (T, n, D)
     left = 1 - (1 - strength**-2) * np.square(pulled)
     return pool.mean + pool.sd * u / np.sqrt(np.maximum(left, 1e-6))
 
 
 def _heavy_tails(
-    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
     """As a normal truth looks to a q that is Student's t about the same scale matrix."""
     del rng
-    return _radial(pool, which, strength, heavy=True)
+    return map_radii(pool, which, strength, heavy=True)
 
 
 def _light_tails(
-    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
     """As a truth that is Student's t looks to a normal q about the same scale matrix."""
     del rng
-    return _radial(pool, which, strength, heavy=False)
+    return map_radii(pool, which, strength, heavy=False)
 
 
-def _radial(
-    pool: _DrawPool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0
+def map_radii(
+    pool: DrawPool, which: DrawIndices, strength: float, *, heavy: bool, wider: float = 1.0
 ) -> Array:
     """Whitened radii mapped from t's law with 1 / strength degrees of freedom to the normal's.
 
@@ -310,45 +324,47 @@ def _radial(
     return pool.coloured(z * factor * (wider if heavy else 1 / wider))
 
 
-def _with_median(d: int, nu: float) -> float:
+def median_matching_scale(d: int, nu: float) -> float:
     """How many times wider a normal in d dimensions has the median radius of t."""
     return float(np.sqrt(d * fdtri(d, nu, 0.5) / chdtri(d, 0.5)))
 
 
-def _with_variance(nu: float) -> float:
+def variance_matching_scale(nu: float) -> float:
     """How many times wider a normal has the variance of t: nu above 2."""
     return float(np.sqrt(nu / (nu - 2)))
 
 
 def _missing_mode(
-    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
     """A share of truths lies 6 posterior sd off, always on the same side."""
     theta = pool.take(which)
-    away = _FAR * _unit_directions(pool, which, rng)
+    away = _FAR * unit_directions(pool, which, rng)
     moved = pool.coloured(pool.white(theta) + away)
     return np.where(rng.random(which.shape)[..., None] < strength, moved, theta)
 
 
 def _spurious_mode(
-    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
     """The share of q's mass that lies farthest in a direction never holds the truth."""
-    along = _unit_directions(pool, which, rng)
+    along = unit_directions(pool, which, rng)
     white = pool.white(pool.take(_looked(pool, rng))).reshape(-1, along.shape[2])
     edge = np.quantile(white @ along[:, 0].T, 1 - strength, axis=0)[:, None]
-    return _redrawn(pool, which, lambda theta: (pool.white(theta) * along).sum(2) <= edge, rng)
+    return redraw_allowed(
+        pool, which, lambda theta: (pool.white(theta) * along).sum(2) <= edge, rng
+    )
 
 
-def _looked(pool: _DrawPool, rng: np.random.Generator) -> Which:
+def _looked(pool: DrawPool, rng: np.random.Generator) -> DrawIndices:
     """Places (t, n) of about 20,000 draws."""
     n, k = pool.q.shape[:2]
     return rng.integers(k, size=(max(1, min(k, _LOOKED // n)), n))
 
 
-def _redrawn(
-    pool: _DrawPool,
-    which: Which,
+def redraw_allowed(
+    pool: DrawPool,
+    which: DrawIndices,
     allowed: Callable[[Array], NDArray[np.bool_]],
     rng: np.random.Generator,
 ) -> Array:
@@ -367,7 +383,9 @@ def _redrawn(
     return theta
 
 
-def _ignores_x(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _ignores_x(
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+) -> Array:
     """The truth's whitened residuals follow linear functions of x, with this correlation.
 
     Residuals are handed on between rows, so that each coordinate's law over all rows is kept.
@@ -390,17 +408,17 @@ def _ignores_x(pool: _DrawPool, which: Which, strength: float, rng: np.random.Ge
 
 
 def _support_leak(
-    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
     """The outermost share of q's mass, over all rows, lies where the truth never is."""
     draws = pool.take(_looked(pool, rng)).reshape(-1, pool.q.shape[2])
     each = strength / (2 * draws.shape[1])
     low, high = np.quantile(draws, [each, 1 - each], axis=0)
-    inside = _redrawn(pool, which, lambda t: ((t >= low) & (t <= high)).all(2), rng)
+    inside = redraw_allowed(pool, which, lambda t: ((t >= low) & (t <= high)).all(2), rng)
     return np.clip(inside, low, high)
 
 
-def _precision(pool: _DrawPool) -> Array | None:
+def mean_precision(pool: DrawPool) -> Array | None:
     """Diagonal (D,) of the inverse of the rows' correlation matrices, mean over rows.
 
     What a bias of one sd in one parameter costs beside the others, times two. None where K draws
@@ -414,22 +432,22 @@ def _precision(pool: _DrawPool) -> Array | None:
     return np.asarray(np.maximum(inverse * (k - d - 2) / (k - 1), 1.0))
 
 
-def _in_one(pool: _DrawPool) -> float | None:
+def _in_one(pool: DrawPool) -> float | None:
     """The precision in the parameter that holds the defect, or the mean over all."""
-    precisions = _precision(pool)
+    precisions = mean_precision(pool)
     if precisions is None:
         return None
     return float(precisions.mean() if pool.parameter is None else precisions[pool.parameter])
 
 
-def _bias_one_nats(pool: _DrawPool, strength: float) -> float | None:
+def _bias_one_nats(pool: DrawPool, strength: float) -> float | None:
     weight = _in_one(pool)
     return None if weight is None else strength**2 / 2 * weight
 
 
-def _bias_all_nats(pool: _DrawPool, strength: float) -> float | None:
+def _bias_all_nats(pool: DrawPool, strength: float) -> float | None:
     """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
-    precisions = _precision(pool)
+    precisions = mean_precision(pool)
     return None if precisions is None else strength**2 / 2 * float(precisions.sum())
 
 
@@ -440,7 +458,7 @@ def _scaled_nats(factor: float, weight: float = 1.0) -> float:
 
 
 def _width_nats(*, single: bool, wide: bool) -> Nats:
-    def nats(pool: _DrawPool, strength: float) -> float | None:
+    def nats(pool: DrawPool, strength: float) -> float | None:
         factor = 1 / strength if wide else strength
         if not single:
             return pool.q.shape[2] * _scaled_nats(factor)
@@ -450,7 +468,7 @@ def _width_nats(*, single: bool, wide: bool) -> Nats:
     return nats
 
 
-def _missing_nats(pool: _DrawPool, strength: float) -> float:
+def _missing_nats(pool: DrawPool, strength: float) -> float:
     """KL of (1 - s) N(0, 1) + s N(6, 1) from N(0, 1), by quadrature."""
     del pool
     z, step = np.linspace(-10.0, _FAR + 10.0, 4001, retstep=True)
@@ -461,13 +479,13 @@ def _missing_nats(pool: _DrawPool, strength: float) -> float:
     return float(step * (normal * np.exp(log_ratio) * log_ratio).sum())
 
 
-def _spurious_nats(pool: _DrawPool, strength: float) -> float:
+def _spurious_nats(pool: DrawPool, strength: float) -> float:
     """Of q without a share of its mass, from q."""
     del pool
     return float(-np.log1p(-strength))
 
 
-def _follows_nats(pool: _DrawPool, strength: float) -> float:
+def _follows_nats(pool: DrawPool, strength: float) -> float:
     """Of residuals that follow x with this correlation, in as many coordinates as x has."""
     used = min(pool.q.shape[2], pool.followed.shape[1])
     return float(-used / 2 * np.log1p(-(strength**2)))
@@ -479,10 +497,10 @@ _TIMES = (1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0)
 _DEGREES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
 
-def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[_Injection, _Injection]:
+def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[Injection, Injection]:
     """A width that is wrong by a factor, in one parameter and in all."""
     title = cause.replace("_", " ")
-    every = _Injection(
+    every = Injection(
         name=cause,
         cause=cause,
         title=f"{title} in all parameters",
@@ -504,8 +522,8 @@ def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[_Injection, _Injec
     return one, every
 
 
-INJECTIONS: Mapping[str, _Injection] = keys.by_name(
-    _Injection(
+INJECTIONS: Mapping[str, Injection] = keys.by_name(
+    Injection(
         name="bias",
         cause="bias",
         title="biased in one parameter",
@@ -515,7 +533,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
         spread="one",
         nats=_bias_one_nats,
     ),
-    _Injection(
+    Injection(
         name="bias_all",
         cause="bias",
         title="biased in all parameters",
@@ -528,7 +546,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
     ),
     *_widths("too_wide", _too_wide, wide=True),
     *_widths("too_narrow", _too_narrow, wide=False),
-    _Injection(
+    Injection(
         name="wrong_correlation",
         cause="wrong_correlation",
         title="wrongly correlated",
@@ -537,7 +555,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
         least_dims=2,
         strengths=(1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0),
     ),
-    _Injection(
+    Injection(
         name="heavy_tails",
         cause="heavy_tails",
         title="too heavy in its tails",
@@ -546,7 +564,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
         strengths=_DEGREES,
         spread="all",
     ),
-    _Injection(
+    Injection(
         name="light_tails",
         cause="light_tails",
         title="too light in its tails",
@@ -555,7 +573,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
         strengths=_DEGREES,
         spread="all",
     ),
-    _Injection(
+    Injection(
         name="missing_mode",
         cause="missing_mode",
         title="missing a mode",
@@ -564,7 +582,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
         apply=_missing_mode,
         nats=_missing_nats,
     ),
-    _Injection(
+    Injection(
         name="spurious_mode",
         cause="spurious_mode",
         title="putting mass where the truth never is",
@@ -573,7 +591,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
         apply=_spurious_mode,
         nats=_spurious_nats,
     ),
-    _Injection(
+    Injection(
         name="ignores_x",
         cause="ignores_x",
         title="blind to x",
@@ -582,7 +600,7 @@ INJECTIONS: Mapping[str, _Injection] = keys.by_name(
         strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9),
         nats=_follows_nats,
     ),
-    _Injection(
+    Injection(
         name="support_leak",
         cause="support_leak",
         title="leaking out of the truth's support",
@@ -606,7 +624,7 @@ Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class _Direction:
+class TiltDirection:
     """One g: a product of standardised parameters, its sign and the parameters (one or two).
 
     Which draw of a row plays the truth is chosen with chance proportional to exp(tau g(theta)), g
@@ -643,7 +661,7 @@ def _divergence(chance: Array) -> Array:
         return np.asarray(np.where(chance > 0, chance * np.log(k * chance), 0.0).sum(1))
 
 
-def _blocks(pool: _DrawPool, direction: _Direction) -> Iterator[tuple[slice, Array]]:
+def _blocks(pool: DrawPool, direction: TiltDirection) -> Iterator[tuple[slice, Array]]:
     """g of some rows at a time, in float64."""
     for start in range(0, len(pool.q), _ROWS):
         rows = slice(start, start + _ROWS)
@@ -651,7 +669,9 @@ def _blocks(pool: _DrawPool, direction: _Direction) -> Iterator[tuple[slice, Arr
         yield rows, direction.of(z)
 
 
-def _chosen(pool: _DrawPool, direction: _Direction, tau: float, uniform: Array) -> Which:
+def choose_tilted_draws(
+    pool: DrawPool, direction: TiltDirection, tau: float, uniform: Array
+) -> DrawIndices:
     """Places (T, n) of draws chosen by one uniform number (T, n) each, along growing g.
 
     A stronger tilt moves every choice to a draw with the same or a larger g, so that the same
@@ -671,7 +691,7 @@ def _chosen(pool: _DrawPool, direction: _Direction, tau: float, uniform: Array) 
     return which
 
 
-def _tilt_nats(pool: _DrawPool, direction: _Direction, tau: float) -> float:
+def tilt_nats(pool: DrawPool, direction: TiltDirection, tau: float) -> float:
     """KL in nats, mean over rows."""
     return float(
         np.concatenate([_divergence(_chances(g, tau)) for _, g in _blocks(pool, direction)]).mean()
@@ -682,74 +702,79 @@ def _drawn(d: int, rng: np.random.Generator) -> int:
     return int(rng.integers(d, size=1)[0])  # as `Pool.parameter` draws it
 
 
-def _one(d: int, rng: np.random.Generator) -> _Direction:
+def one_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     """A parameter, up or down."""
-    return _Direction((_drawn(d, rng),), float(rng.choice([-1.0, 1.0])))
+    return TiltDirection((_drawn(d, rng),), float(rng.choice([-1.0, 1.0])))
 
 
-def _out(d: int, rng: np.random.Generator) -> _Direction:
+def outward_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     """The square of a parameter: truths too far out, so that q is too narrow."""
     j = _drawn(d, rng)
-    return _Direction((j, j))
+    return TiltDirection((j, j))
 
 
-def _in(d: int, rng: np.random.Generator) -> _Direction:
+def inward_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     """Truths too far in, so that q is too wide."""
     j = _drawn(d, rng)
-    return _Direction((j, j), -1.0)
+    return TiltDirection((j, j), -1.0)
 
 
-def _two(d: int, rng: np.random.Generator) -> _Direction:
+def two_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     """The product of two parameters, up or down."""
     i = _drawn(d, rng)
     j = (i + 1 + int(rng.integers(d - 1))) % d
-    return _Direction((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
+    return TiltDirection((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
 
 
-Draw = Callable[[int, np.random.Generator], _Direction]
+Draw = Callable[[int, np.random.Generator], TiltDirection]
 
 
 def _pick(draw: Draw) -> Pick:
     """Trials that share a direction are chosen together."""
 
-    def pick(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Which:
+    def pick(
+        pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+    ) -> DrawIndices:
         count, own = pool.ways(which, rng)
         directions = [draw(pool.q.shape[2], own) for _ in range(count)] * (len(which) // count)
         uniform, indices = rng.random(which.shape), np.empty(which.shape, np.intp)
         for direction in dict.fromkeys(directions):
             trials = [t for t, other in enumerate(directions) if other == direction]
-            indices[trials] = _chosen(pool, direction, strength, uniform[trials])
+            indices[trials] = choose_tilted_draws(pool, direction, strength, uniform[trials])
         return indices
 
     return pick
 
 
-def _nats(draw: Draw, directions_of: Callable[[int], list[_Direction]]) -> Nats:
+def _nats(draw: Draw, directions_of: Callable[[int], list[TiltDirection]]) -> Nats:
     """Of the direction that all trials share, or the mean over all that they may have."""
 
-    def size(pool: _DrawPool, strength: float) -> float:
+    def size(pool: DrawPool, strength: float) -> float:
         d = pool.q.shape[2]
         if pool.way is None:
             return float(
-                np.mean([_tilt_nats(pool, direction, strength) for direction in directions_of(d)])
+                np.mean([tilt_nats(pool, direction, strength) for direction in directions_of(d)])
             )
         _, own = pool.ways(np.empty((1, len(pool.q)), np.intp), np.random.default_rng(0))
-        return _tilt_nats(pool, draw(d, own), strength)
+        return tilt_nats(pool, draw(d, own), strength)
 
     return size
 
 
-def _each(d: int) -> list[_Direction]:
-    return [_Direction((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
+def _each(d: int) -> list[TiltDirection]:
+    return [TiltDirection((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
 
 
-def _squares(sign: float) -> Callable[[int], list[_Direction]]:
-    return lambda d: [_Direction((j, j), sign) for j in range(d)]
+def _squares(sign: float) -> Callable[[int], list[TiltDirection]]:
+    return lambda d: [TiltDirection((j, j), sign) for j in range(d)]
 
 
-def _pairs(d: int) -> list[_Direction]:
+def _pairs(d: int) -> list[TiltDirection]:
     return [
-        _Direction((i, j), sign) for i in range(d) for j in range(i + 1, d) for sign in (-1.0, 1.0)
+        TiltDirection((i, j), sign)
+        for i in range(d)
+        for j in range(i + 1, d)
+        for sign in (-1.0, 1.0)
     ]
 
 
@@ -758,11 +783,11 @@ def _tilt(
     cause: str,
     title: str,
     draw: Draw,
-    directions_of: Callable[[int], list[_Direction]],
+    directions_of: Callable[[int], list[TiltDirection]],
     *,
     dims: int = 1,
-) -> _Injection:
-    return _Injection(
+) -> Injection:
+    return Injection(
         name=name,
         cause=cause,
         title=title,
@@ -776,20 +801,32 @@ def _tilt(
     )
 
 
-TILTS: Mapping[str, _Injection] = keys.by_name(
-    _tilt("tilt_bias", "bias", "tilted along one parameter", _one, _each),
-    _tilt("tilt_narrow", "too_narrow", "tilted inwards in one parameter", _out, _squares(1.0)),
-    _tilt("tilt_wide", "too_wide", "tilted outwards in one parameter", _in, _squares(-1.0)),
+TILTS: Mapping[str, Injection] = keys.by_name(
+    _tilt("tilt_bias", "bias", "tilted along one parameter", one_parameter_direction, _each),
+    _tilt(
+        "tilt_narrow",
+        "too_narrow",
+        "tilted inwards in one parameter",
+        outward_direction,
+        _squares(1.0),
+    ),
+    _tilt(
+        "tilt_wide",
+        "too_wide",
+        "tilted outwards in one parameter",
+        inward_direction,
+        _squares(-1.0),
+    ),
     _tilt(
         "tilt_correlation",
         "wrong_correlation",
         "tilted along two parameters' product",
-        _two,
+        two_parameter_direction,
         _pairs,
         dims=2,
     ),
 )
 """Defects that choose the truth, each of exactly known nats."""
 
-DEFECTS: Mapping[str, _Injection] = {**INJECTIONS, **TILTS}
+DEFECTS: Mapping[str, Injection] = {**INJECTIONS, **TILTS}
 """All that can be put into a table."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from validation_core import scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.learning import _unusable, obstacle
+from validation_core.diagnosis.learning import obstacle, upload_obstacle
 from validation_core.methods.base import Method
 from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
@@ -46,16 +46,15 @@ TRIALS = 200
 _FEWEST_TRIALS = 40  # trials of the widest tables
 _RANKED = 100_000  # ranks of one trial that allow all trials; larger tables get fewer
 _NUMBERS_AT_ONCE = 1 << 21  # of truths made at a time: bounds the memory
-_LARGE = (
-    10_000  # truths of a table from which on fewer are made at a time: its draws are there too
-)
+# truths of a table from which on fewer are made at a time: its draws are there too
+_LARGE = 10_000
 _SEARCHED = 16  # trials from which on a search in ordered scores is quicker than counting
 
 Places = NDArray[np.int64]
 Counts = NDArray[np.int32]
 
 
-def _trials_of(n: int, d: int, ranked: int = _RANKED) -> int:
+def trial_count(n: int, d: int, ranked: int = _RANKED) -> int:
     """How many self-made tables of n rows with d parameters are looked at: 200, or fewer.
 
     Args:
@@ -66,19 +65,19 @@ def _trials_of(n: int, d: int, ranked: int = _RANKED) -> int:
     return min(TRIALS, max(_FEWEST_TRIALS, TRIALS * ranked // max(1, n * d)))
 
 
-def _at_once(n: int, d: int) -> int:
+def tables_at_once(n: int, d: int) -> int:
     """How many tables of n rows with d parameters are made at a time."""
     numbers = max(1, n * d)
     return max(1, (_NUMBERS_AT_ONCE if numbers <= _LARGE else _NUMBERS_AT_ONCE // 8) // numbers)
 
 
-def _picked(n: int, k: int, trials: int, rng: np.random.Generator) -> Places:
+def draw_truth_indices(n: int, k: int, trials: int, rng: np.random.Generator) -> Places:
     """Which draw is the truth: (trials, n), each of the k equally often."""
     return rng.integers(k, size=(trials, n))
 
 
 @dataclass(frozen=True, eq=False)
-class _SelfMadeTables:
+class SelfMadeTables:
     """T tables made of one table's draws."""
 
     rows: PosteriorTable
@@ -91,16 +90,16 @@ class _SelfMadeTables:
     def __len__(self) -> int:
         return len(self.which)
 
-    def at(self, places: Places) -> _SelfMadeTables:
+    def at(self, places: Places) -> SelfMadeTables:
         """The same tables, some of their rows."""
         rows = PosteriorTable(self.rows.theta[places], self.rows.x[places], self.rows.q[places])
         truths = None if self.truths is None else self.truths[:, places]
-        return _SelfMadeTables(rows, self.which[:, places], truths)
+        return SelfMadeTables(rows, self.which[:, places], truths)
 
-    def pieces(self) -> Iterator[_SelfMadeTables]:
+    def pieces(self) -> Iterator[SelfMadeTables]:
         """Some tables at a time, so that what is made of them fits."""
         n, _, d = self.rows.q.shape
-        step = _at_once(n, d)
+        step = tables_at_once(n, d)
         for first in range(0, len(self), step):
             part = slice(first, first + step)
             truths = None if self.truths is None else self.truths[part]
@@ -116,7 +115,7 @@ class _SelfMadeTables:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pooled:
+class PooledScores:
     """All draws of a table under one score, and each row's in ascending order."""
 
     score: Score
@@ -128,19 +127,19 @@ class _Pooled:
     """Which rows (S, n) have equal scores."""
 
     @classmethod
-    def of(cls, score: Score, rows: PosteriorTable) -> _Pooled:
+    def of(cls, score: Score, rows: PosteriorTable) -> PooledScores:
         """Score every draw of a table."""
         return cls.ranked(score, _scored(score, rows, rows.q))
 
     @classmethod
-    def ranked(cls, score: Score, draws: Array) -> _Pooled:
+    def ranked(cls, score: Score, draws: Array) -> PooledScores:
         """The scores (S, n, K) that a score has given."""
         values = require_numbers(draws)
         ordered = np.array(values, order="C")
         ordered.sort(axis=-1)
         return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
 
-    def on(self, trials: _SelfMadeTables) -> _ScoredTables:
+    def on(self, trials: SelfMadeTables) -> _ScoredTables:
         """The scores of these tables' truths: rows as here."""
         own = np.take_along_axis(self.draws, trials.which.T[None], axis=-1)
         if trials.truths is None:
@@ -157,7 +156,7 @@ class _Pooled:
 class _ScoredTables:
     """T tables under one score."""
 
-    pooled: _Pooled
+    pooled: PooledScores
     which: Places
     """(T, n)."""
     truth: Array
@@ -229,7 +228,7 @@ class _ScoredTables:
             yield TableScores(self.truth[..., trial], draws)
 
 
-def _pvalues(method: Method, scored: _ScoredTables, rng: np.random.Generator) -> Float:
+def method_pvalues(method: Method, scored: _ScoredTables, rng: np.random.Generator) -> Float:
     """The p-value (T,) that a method gives each table.
 
     Args:
@@ -255,14 +254,13 @@ def _scored(score: Score, rows: PosteriorTable, theta: Array) -> Array:
     return scores.apply(score, PosteriorTable(theta[:, 0], rows.x, theta)).draws
 
 
-_NUMBERS_SCORED = (
-    3_000_000  # of q's draws that are scored: 5000 rows of 10 parameters keep 60 draws
-)
+# of q's draws that are scored: 5000 rows of 10 parameters keep 60 draws
+NUMBERS_SCORED = 3_000_000
 _FEWEST_DRAWS = 20  # draws at each x that are kept whatever the size
 LABELLINGS = 999
 
 
-def _needs_draws(upload: Upload) -> str | None:
+def self_made_obstacle(upload: Upload) -> str | None:
     """Why no table can be made of an upload's own draws; None where it can."""
     if not isinstance(upload.data, PosteriorTable):
         return (
@@ -274,10 +272,10 @@ def _needs_draws(upload: Upload) -> str | None:
             "A draw of q takes the true value's place, so each row needs at least 2; got "
             f"{upload.k}. Upload more draws at each x."
         )
-    return obstacle(SBC(), upload) or _unusable(upload)
+    return obstacle(SBC(), upload) or upload_obstacle(upload)
 
 
-def _thinned(upload: Upload) -> Upload:
+def thin_draws(upload: Upload) -> Upload:
     """The upload, of large tables with fewer draws at each x, evenly spaced in their order.
 
     A test's level does not depend on how many draws there are, and its power hardly beyond 60:
@@ -286,7 +284,7 @@ def _thinned(upload: Upload) -> Upload:
     data = upload.data
     assert isinstance(data, PosteriorTable)
     n, k, d = data.q.shape
-    most = min(k, max(_FEWEST_DRAWS, _NUMBERS_SCORED // (n * d)))
+    most = min(k, max(_FEWEST_DRAWS, NUMBERS_SCORED // (n * d)))
     if most == k:
         return upload
     places = np.arange(most) * k // most
@@ -294,7 +292,7 @@ def _thinned(upload: Upload) -> Upload:
 
 
 @dataclass(frozen=True)
-class _LeftOut:
+class ExcludedMethod:
     """A method that is not asked about self-made tables."""
 
     label: str
@@ -304,9 +302,9 @@ class _LeftOut:
         return f"{self.label} was left out: {self.reason}."
 
 
-def _parted(
+def partition_methods(
     upload: Upload, methods: Sequence[Method]
-) -> tuple[list[Method], tuple[_LeftOut, ...]]:
+) -> tuple[list[Method], tuple[ExcludedMethod, ...]]:
     """The methods that are asked, and why others that the diagnosis runs are not.
 
     Methods that cannot run on the upload at all are in neither.
@@ -320,14 +318,14 @@ def _parted(
                 eligible.append(method)
             else:
                 left[method.label] = reason
-    return eligible, tuple(_LeftOut(label, reason) for label, reason in left.items())
+    return eligible, tuple(ExcludedMethod(label, reason) for label, reason in left.items())
 
 
 @dataclass(frozen=True, eq=False)
 class _LearnedPools:
     """Learned scores of all draws at the rows that they did not learn from."""
 
-    pools: Mapping[str, _Pooled]
+    pools: Mapping[str, PooledScores]
     """By the name that the verdict has for each."""
     rows: Places
     """(n,) of the table."""
@@ -362,7 +360,7 @@ class _NullPart:
 
 
 @dataclass(frozen=True, eq=False)
-class _NullVerdict:
+class NullVerdict:
     """What is looked at, its pools being q's draws alone, and how large the largest of it gets."""
 
     setup: TableStatistics
@@ -371,16 +369,16 @@ class _NullVerdict:
     """(B, N)."""
     z: NDArray[np.float32]
     """(B, C) of the labellings, without learned scores."""
-    theta: _Pooled
+    theta: PooledScores
     """Every parameter of all rows."""
-    norm: _Pooled | None
+    norm: PooledScores | None
     """Of all rows; None for one parameter."""
     learned: _LearnedPools | None = None
     others: Battery | None = None
     """The statistics of learned scores."""
 
     @classmethod
-    def of(cls, upload: Upload, seed: int) -> _NullVerdict:
+    def of(cls, upload: Upload, seed: int) -> NullVerdict:
         """What the verdict looks at on this table without learned scores."""
         data = upload.data
         assert isinstance(data, PosteriorTable)
@@ -390,11 +388,11 @@ class _NullVerdict:
         )
         norm = None
         if len(setup.parameters) > 1:
-            norm = _Pooled.ranked(WholeTable(), norms(data.q[..., setup.parameters])[None])
+            norm = PooledScores.ranked(WholeTable(), norms(data.q[..., setup.parameters])[None])
         z = setup.battery.labelled(labellings)
-        return cls(setup, labellings, z, _Pooled.of(WholeTable(), data), norm)
+        return cls(setup, labellings, z, PooledScores.of(WholeTable(), data), norm)
 
-    def beside(self, learned: _LearnedPools) -> _NullVerdict:
+    def beside(self, learned: _LearnedPools) -> NullVerdict:
         """With these learned scores too: only theirs are worked out for every labelling."""
         scores = [
             LearnedScore(name, learned.rows, pool.draws[0], name in RATIOS)
@@ -413,13 +411,13 @@ class _NullVerdict:
             _NullPart.of(self.others, learned, 1 - UNLEARNED),
         )
 
-    def pvalues(self, trials: _SelfMadeTables) -> Float:
+    def pvalues(self, trials: SelfMadeTables) -> Float:
         """The verdict's p (T,) of tables, over its parts and their shares of the level."""
         scores = self._scores(trials)
         each = [part.pvalues(scores) / part.share for part in self._parts]
         return np.minimum(1.0, np.minimum.reduce(each))
 
-    def _scores(self, trials: _SelfMadeTables) -> list[SlotRanks]:
+    def _scores(self, trials: SelfMadeTables) -> list[SlotRanks]:
         """Ranks of the true values among the other draws, by every score that is looked at."""
         theta = self.theta.on(trials)
         u = theta.mid_ranks()
@@ -447,7 +445,7 @@ class _NullVerdict:
             scores.append(SlotRanks(name, -1, scored.mid_ranks()[0], raw))
         return scores
 
-    def _norms(self, trials: _SelfMadeTables) -> NDArray[np.float32]:
+    def _norms(self, trials: SelfMadeTables) -> NDArray[np.float32]:
         """Mid-ranks u (T, N) of the true values' norms among the other draws."""
         assert self.norm is not None
         own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
@@ -459,15 +457,15 @@ class _NullVerdict:
 
 
 @dataclass(frozen=True, eq=False)
-class _TestBattery:
+class MethodBattery:
     """Methods, the rows that each looks at and all draws there under the score that it reads."""
 
     methods: tuple[Method, ...]
-    pools: tuple[_Pooled | None, ...]
+    pools: tuple[PooledScores | None, ...]
     """One for each method; methods that read one network share one, relabelling has its own."""
     places: tuple[Places | None, ...]
     """The rows that each looks at; None for all."""
-    relabelled: _NullVerdict | None = None
+    relabelled: NullVerdict | None = None
     """What relabelling looks at, where it is among the methods."""
 
     @classmethod
@@ -477,9 +475,9 @@ class _TestBattery:
         methods: Sequence[Method],
         seed: int,
         network: Callable[[Method], Any],
-        known: Mapping[object, _Pooled] | None = None,
-        unlearned: Callable[[], _NullVerdict] | None = None,
-    ) -> _TestBattery:
+        known: Mapping[object, PooledScores] | None = None,
+        unlearned: Callable[[], NullVerdict] | None = None,
+    ) -> MethodBattery:
         """What these methods read.
 
         Args:
@@ -491,11 +489,11 @@ class _TestBattery:
             unlearned: relabelling without learned scores, where it has been worked out before.
         """
         assert isinstance(upload.data, PosteriorTable)
-        data, places = upload.data, learning._kept(upload, seed)
+        data, places = upload.data, learning.held_out_rows(upload, seed)
         test = PosteriorTable(data.theta[places], data.x[places], data.q[places])
-        by_score: dict[object, _Pooled] = dict(known or {})
-        pools: list[_Pooled | None] = []
-        learned: dict[str, _Pooled] = {}
+        by_score: dict[object, PooledScores] = dict(known or {})
+        pools: list[PooledScores | None] = []
+        learned: dict[str, PooledScores] = {}
         for method in methods:
             if method.decides:
                 pools.append(None)
@@ -504,19 +502,19 @@ class _TestBattery:
             if read not in by_score:
                 everywhere = method.is_fixed
                 rows = PosteriorTable(data.theta, data.x[:, :0], data.q) if everywhere else test
-                by_score[read] = _Pooled.of(read if everywhere else read.at(), rows)
+                by_score[read] = PooledScores.of(read if everywhere else read.at(), rows)
             pools.append(by_score[read])
             if method.verdict_score:
                 learned[method.verdict_score] = by_score[read]
         at = tuple(None if method.is_fixed else places for method in methods)
         relabelled = None
         if any(method.decides for method in methods):
-            relabelled = unlearned() if unlearned else _NullVerdict.of(upload, seed)
+            relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
             if learned:
                 relabelled = relabelled.beside(_LearnedPools(learned, places))
         return cls(tuple(methods), tuple(pools), at, relabelled)
 
-    def pvalues(self, trials: _SelfMadeTables, seed: int, *names: str | int) -> Float:
+    def pvalues(self, trials: SelfMadeTables, seed: int, *names: str | int) -> Float:
         """The p-values (methods, T); each method has a stream of its own."""
         each = []
         for method, scored in zip(self.methods, self._scored(trials), strict=True):
@@ -524,10 +522,10 @@ class _TestBattery:
                 assert self.relabelled is not None
                 each.append(self.relabelled.pvalues(trials))
             else:
-                each.append(_pvalues(method, scored, stream(seed, *names, method.label)))
+                each.append(method_pvalues(method, scored, stream(seed, *names, method.label)))
         return np.stack(each) if each else np.empty((0, len(trials)))
 
-    def ranks(self, trials: _SelfMadeTables, seed: int, *names: str | int) -> list[Float]:
+    def ranks(self, trials: SelfMadeTables, seed: int, *names: str | int) -> list[Float]:
         """Randomised ranks (T, S, n) of each method's rows."""
         return [
             scored.ranks(stream(seed, *names, method.label))
@@ -535,7 +533,7 @@ class _TestBattery:
             if scored is not None
         ]
 
-    def _scored(self, trials: _SelfMadeTables) -> list[_ScoredTables | None]:
+    def _scored(self, trials: SelfMadeTables) -> list[_ScoredTables | None]:
         by_pool: dict[int, _ScoredTables] = {}
         for pool, places in zip(self.pools, self.places, strict=True):
             if pool is not None and id(pool) not in by_pool:  # methods share a network's scores
@@ -543,7 +541,7 @@ class _TestBattery:
         return [None if pool is None else by_pool[id(pool)] for pool in self.pools]
 
 
-def _together(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
+def verdict_pvalues(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
     """The verdict's p-value (T,) of p-values (methods, T).
 
     Relabelling's own where it is among the methods; else the smallest, adjusted by Holm over so

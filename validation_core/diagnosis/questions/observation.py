@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from validation_core import keys, sampling
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.claims import Claims, _called, _column
+from validation_core.diagnosis.claims import Claims, parameter_name, x_column_name
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -31,7 +31,7 @@ from validation_core.diagnosis.questions.base import (
 from validation_core.diagnosis.questions.calibration import at_least
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.tasks import _training
+from validation_core.diagnosis.tasks import method_training
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
@@ -100,7 +100,7 @@ def _unlike(standing: smoothing.Standing | None) -> str | None:
     )
 
 
-class Observation(Question["AtObservation"]):
+class ObservationQuestion(Question["AtObservation"]):
     """Whether q can be trusted at one x."""
 
     name = "observation"
@@ -130,7 +130,7 @@ class Observation(Question["AtObservation"]):
                 f"A local test learns on half of the rows and needs at least {FEWEST} rows; got "
                 f"{upload.n}. Upload more rows."
             )
-        return learning._unusable(upload)
+        return learning.upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int, where: Where = None
@@ -142,15 +142,15 @@ class Observation(Question["AtObservation"]):
         """
         if self.obstacle(upload) is not None:
             return ()
-        at = _At.of(upload, where)
+        at = _ObservationPoint.of(upload, where)
         # A row is looked at by networks that learnt from the other half.
-        second = not at.observed and at.row not in learning._kept(upload, seed)
+        second = not at.observed and at.row not in learning.held_out_rows(upload, seed)
         source = _LC2STFold(digest=upload.digest, second=bool(second))
-        network = Training(source=source, recipe=_LC2STEnsemble(), seed=seed)
+        network = Training(source=source, recipe=LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
             if method.localizes and learning.obstacle(method, upload) is None:
-                localizer = _training(upload, method, seed)
+                localizer = method_training(upload, method, seed)
                 assert localizer is not None
                 studies.append(at.study(upload, seed, localizer, "ball"))
                 break
@@ -192,7 +192,7 @@ class Observation(Question["AtObservation"]):
         """A row for each parameter at the rows nearby, the worst first."""
         return [
             {
-                "parameter": _called(names.theta, ranks.parameter),
+                "parameter": parameter_name(names.theta, ranks.parameter),
                 "bias nearby, posterior sd (+ is too high)": _told(ranks.shift, "+.2f"),
                 "width / needed width": _told(ranks.width, ".2f"),
                 "p, adjusted": ranks.pvalue,
@@ -225,7 +225,7 @@ class Observation(Question["AtObservation"]):
 
 
 @dataclass(frozen=True)
-class _At:
+class _ObservationPoint:
     """What a study is told of where it looks."""
 
     row: int = 0
@@ -233,7 +233,7 @@ class _At:
     observed: str = ""
 
     @classmethod
-    def of(cls, upload: Upload, where: Where) -> _At:
+    def of(cls, upload: Upload, where: Where) -> _ObservationPoint:
         table = upload.data
         assert isinstance(table, PosteriorTable)
         n, m = table.x.shape
@@ -242,7 +242,7 @@ class _At:
                 x, theta = upload.observed
                 return cls(observed=keys.digest(x=x, theta=theta))
             if upload not in _middles:
-                _middles[upload] = smoothing.middle(table.x)
+                _middles[upload] = smoothing.central_row(table.x)
             return cls(row=_middles[upload])
         if isinstance(where, int | np.integer):
             if not 0 <= where < n:
@@ -342,7 +342,7 @@ class _LocalTest:
 
 
 @dataclass(frozen=True)
-class _NearbyRanks:
+class NearbyRanks:
     """How the truth's ranks in one parameter are off at the rows near an observation."""
 
     parameter: int
@@ -374,7 +374,7 @@ def _width(interval: Interval) -> float:
 
 
 @dataclass(frozen=True)
-class _Nearby:
+class NearbyRankTest:
     """The truth's ranks at the rows nearest to an observation."""
 
     rows: int
@@ -387,10 +387,10 @@ class _Nearby:
     nulls: int
     all: int
     """Parameters in all."""
-    parameters: tuple[_NearbyRanks, ...]
+    parameters: tuple[NearbyRanks, ...]
 
     @property
-    def worst(self) -> tuple[_NearbyRanks, ...]:
+    def worst(self) -> tuple[NearbyRanks, ...]:
         """Parameters, those whose shift or width is farthest from a right q's first."""
         return tuple(
             sorted(self.parameters, key=lambda ranks: -max(ranks.shifted, ranks.stretched))
@@ -403,7 +403,7 @@ class _LocalAnswer:
 
     site: _Site
     test: _LocalTest
-    nearby: _Nearby
+    nearby: NearbyRankTest
 
 
 @dataclass(frozen=True, eq=False)
@@ -515,16 +515,16 @@ class _ObservationStudy(TableStudy[AtObservation], spec="observation"):
 
 def _local(
     network: _TrainedLC2ST, table: PosteriorTable, seed: int, x: Array, draws: Array
-) -> tuple[_LocalTest, _Nearby]:
+) -> tuple[_LocalTest, NearbyRankTest]:
     """L-C2ST at x with q's draws there, and the ranks of the true values nearby."""
     logits = network.logits(draws, x)
     statistic = distance_of_logits(logits)  # (H + 1,)
     tested = local(statistic[:1], statistic[None, 1:])
     chance = expit(logits[0].astype(np.float64))
     count = min(_SHOWN, len(draws))
-    mapped = np.sort(in_theta._strongest(draws.astype(np.float64), chance, _MAPPED))
-    strongest = in_theta._strongest(draws.astype(np.float64), chance, _PARAMETERS)
-    nearby = _nearby(table, np.sort(strongest), x, seed)
+    mapped = np.sort(in_theta.strongest_parameters(draws.astype(np.float64), chance, _MAPPED))
+    strongest = in_theta.strongest_parameters(draws.astype(np.float64), chance, _PARAMETERS)
+    nearby = nearby_rank_test(table, np.sort(strongest), x, seed)
     off = {ranks.parameter for ranks in nearby.parameters if ranks.pvalue <= LEVEL}
     parameter = next((int(which) for which in strongest if int(which) in off), None)
     much = little = (math.nan, math.nan)
@@ -568,7 +568,9 @@ def _quarters(values: Array, chance: Array) -> tuple[tuple[float, float], tuple[
     )
 
 
-def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int) -> _Nearby:
+def nearby_rank_test(
+    table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
+) -> NearbyRankTest:
     """Shift and width of the truth's ranks at the rows near x, with an exact p of them all.
 
     The p-value: in every row another of the truth and q's draws plays the truth, which changes
@@ -581,7 +583,7 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
         table.x[rows, :0],
         table.q[np.ix_(rows, np.arange(table.q.shape[1]), which)],
     )
-    feature_set = scan._of_parameters(few, seed)
+    feature_set = scan.parameter_features(few, seed)
     own = weight[0, rows]
     norm = float(np.sqrt(np.square(own).sum()))
     f, j, n = feature_set.scores.shape
@@ -598,12 +600,12 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
     for index, parameter in enumerate(which):
         raw = feature_set.truth[index]
         shift, width = (
-            Interval.of(*scan._smoothed(kind, raw, own[None], table.q.shape[1])[:3, 0])
+            Interval.of(*scan.smooth_feature(kind, raw, own[None], table.q.shape[1])[:3, 0])
             for kind in _SIZES
         )
         p = float(adjusted[index])
-        parameters.append(_NearbyRanks(int(parameter), shift, width, p))
-    return _Nearby(
+        parameters.append(NearbyRanks(int(parameter), shift, width, p))
+    return NearbyRankTest(
         rows=n,
         worth=float(smoothing.totals(weight)[1][0]),
         of=len(table),
@@ -618,7 +620,7 @@ def _ball_at(
     localizer: Any, upload: Upload, seed: int, x: Array, draws: Array, truth: Array
 ) -> _LocalBall:
     """The ball of CoLT's localizer at x: q's mass in it, and the truth's at the rows nearby."""
-    table, rows = upload.data, learning._kept(upload, seed)
+    table, rows = upload.data, learning.held_out_rows(upload, seed)
     assert isinstance(table, PosteriorTable)
     distance = localizer.at()
     # The halves of the map's scene, whose draws are not copied.
@@ -634,7 +636,7 @@ def _ball_at(
     count = min(_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.
-    mapped = np.sort(in_theta._strongest(draws[:count].astype(np.float64), inside, 2))
+    mapped = np.sort(in_theta.strongest_parameters(draws[:count].astype(np.float64), inside, 2))
     return _LocalBall(
         u_star=u_star,
         rate=float(rate[0]),
@@ -686,17 +688,19 @@ class _LC2STFold(Specification, spec="lc2st_fold"):
         self, second: bool, seed: int, store: Store, most: int | None = None
     ) -> PosteriorTable:
         """The rows that the other networks learn from, or the second half, and a few draws."""
-        upload = tasks.table(store, self.digest)
+        upload = tasks.load_upload(store, self.digest)
         if not isinstance(upload.data, PosteriorTable):
             raise ValueError(
                 "A local test learns from draws of q at each x; got two samples p and q, which "
                 "have none. Upload a table of theta, x and theta_q."
             )
-        return sampling.take(upload.data, learning._places(upload, seed)[second], most)
+        return sampling.take(
+            upload.data, learning.training_and_held_out_rows(upload, seed)[second], most
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
+class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
     """How a table's local classifiers are trained: as `LC2STClassifier`, with x in few numbers.
 
     Linhart, Gramfort, Rodrigues (2023), L-C2ST: the null classifiers serve every observation.
@@ -808,7 +812,7 @@ def middle_in_words(x: Array) -> str:
 
 
 def _answer(local: _LocalAnswer, names: Sequence[str]) -> list[str]:
-    test, nearby = local.test, _nearby_text(local.nearby, names)
+    test, nearby = local.test, nearby_text(local.nearby, names)
     p = f"p {equals(test.pvalue)}"
     if test.pvalue > LEVEL:
         return [f"L-C2ST finds nothing against q at this observation ({p}).", nearby]
@@ -818,8 +822,8 @@ def _answer(local: _LocalAnswer, names: Sequence[str]) -> list[str]:
     where = ""
     if test.parameter is not None:
         where = (
-            f": too much mass for {_called(names, test.parameter)} between {_ends(test.much)}, "
-            f"too little between {_ends(test.little)}"
+            f": too much mass for {parameter_name(names, test.parameter)} between "
+            f"{ends_text(test.much)}, too little between {ends_text(test.little)}"
         )
     return [
         f"Near this observation q looks wrong (L-C2ST, {p}){where}.",
@@ -845,11 +849,11 @@ def _unclaimed(local: _LocalAnswer, claims: Claims, *, own: bool) -> list[str]:
     ]
 
 
-def _ends(ends: Sequence[float]) -> str:
+def ends_text(ends: Sequence[float]) -> str:
     return " and ".join(number_text(end) for end in ends)
 
 
-def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
+def nearby_text(nearby: NearbyRankTest, names: Sequence[str]) -> str:
     """What the ranks nearby say: the parameters that are off, each by what its interval shows."""
     rows, p = f"At the {nearby.rows} rows nearest in x", f"p {equals(nearby.pvalue)}"
     if nearby.pvalue > LEVEL:
@@ -861,13 +865,13 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
     sized = [clause for ranks in off for clause in _sizes_nearby(ranks, names)]
     if sized:
         return f"{rows} ({p}), {'; '.join(sized[:_CLAUSES])}."
-    listed = ", ".join(_called(names, ranks.parameter) for ranks in off[:_CLAUSES])
+    listed = ", ".join(parameter_name(names, ranks.parameter) for ranks in off[:_CLAUSES])
     return f"{rows} the true values' ranks in {listed} are not those of a correct q ({p})."
 
 
-def _sizes_nearby(ranks: _NearbyRanks, names: Sequence[str]) -> list[str]:
+def _sizes_nearby(ranks: NearbyRanks, names: Sequence[str]) -> list[str]:
     """Bias and width of a parameter, each where its own interval excludes that of a right q."""
-    name, clauses = _called(names, ranks.parameter), []
+    name, clauses = parameter_name(names, ranks.parameter), []
     shift, width = ranks.shift, ranks.width
     side = "high" if shift.estimate >= 0 else "low"
     if ranks.open:
@@ -886,7 +890,8 @@ def _sizes_nearby(ranks: _NearbyRanks, names: Sequence[str]) -> list[str]:
 
 def _where(site: _Site, x_names: Sequence[str]) -> list[str]:
     values = ", ".join(
-        f"{_column(at, x_names)} = {number_text(value, 4)}" for at, value in enumerate(site.x)
+        f"{x_column_name(at, x_names)} = {number_text(value, 4)}"
+        for at, value in enumerate(site.x)
     )
     parenthesis = f" ({values})" if values else f" ({site.columns:,} columns)"
     standing = site.standing
@@ -907,7 +912,7 @@ def _where(site: _Site, x_names: Sequence[str]) -> list[str]:
             f"row lies {far}."
         ]
     if standing.outside_count:
-        listed = ", ".join(_column(index, x_names) for index in standing.outside[:_NAMED])
+        listed = ", ".join(x_column_name(index, x_names) for index in standing.outside[:_NAMED])
         more = standing.outside_count - min(_NAMED, len(standing.outside))
         sentences.append(
             f"This observation lies outside the range of all rows in {listed}"
@@ -922,7 +927,7 @@ def _where(site: _Site, x_names: Sequence[str]) -> list[str]:
     return sentences
 
 
-def _basis(test: _LocalTest, nearby: _Nearby) -> str:
+def _basis(test: _LocalTest, nearby: NearbyRankTest) -> str:
     few = (
         f" Of {nearby.all:,} parameters, those {len(nearby.parameters)} over which the learned "
         "chance varies most are shown."
@@ -962,7 +967,7 @@ _LONG = 32  # letters of a name on an axis
 
 
 def _local_figures(test: _LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
-    labels = [short_name(_called(names, index), _LONG) for index in test.mapped]
+    labels = [short_name(parameter_name(names, index), _LONG) for index in test.mapped]
     d, theta, null_d, t_null = (
         np.asarray(array, np.float64) for array in (test.d, test.theta, test.null_d, test.t_null)
     )
@@ -991,7 +996,7 @@ def _local_figures(test: _LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
 
 
 def _ball_drawn(ball: _LocalBall, names: Sequence[str]) -> Drawn:
-    labels = [short_name(_called(names, index), _LONG) for index in ball.mapped]
+    labels = [short_name(parameter_name(names, index), _LONG) for index in ball.mapped]
     theta = np.asarray(ball.theta, np.float64)
     return Drawn(
         "CoLT's ball at this observation",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 _BOOTSTRAPS = 1000
-_CELLS = 2_000_000  # numbers of draws read at a time
+NUMBERS_AT_ONCE = 2_000_000  # numbers of draws read at a time
 
 _FROM_UNIFORM = "distance from uniform (Kolmogorov) of"
 RANKED: Mapping[str, tuple[str, str]] = {
@@ -61,10 +61,10 @@ class _RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
     def answer(self, upload: Upload, store: Store, report: Report) -> RowScores:
         del store
         assert isinstance(upload.data, PosteriorTable)
-        return _row_scores(upload.data)
+        return row_scores(upload.data)
 
 
-def _row_scores(draws: PosteriorTable) -> RowScores:
+def row_scores(draws: PosteriorTable) -> RowScores:
     """Energy score and continuous ranked probability score of each row.
 
     Parameters are measured in standard deviations of the truths. Both are unbiased at any K: the
@@ -82,7 +82,7 @@ def _row_scores(draws: PosteriorTable) -> RowScores:
     scale = np.asarray(draws.theta.std(0), dtype=np.float64)
     scale = np.where(scale > 0, scale, 1.0)
     energy, crps = np.empty(n), np.empty((n, d))
-    step = max(1, _CELLS // (k * d))
+    step = max(1, NUMBERS_AT_ONCE // (k * d))
     weight = (2 * np.arange(1, k + 1) - k - 1) / (k * (k - 1))  # of sorted draws: half the spread
     for start in range(0, n, step):
         part = slice(start, start + step)

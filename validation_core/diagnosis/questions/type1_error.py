@@ -20,15 +20,15 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
 )
 from validation_core.diagnosis.questions.null_tables import (
-    _LeftOut,
-    _needs_draws,
-    _parted,
-    _picked,
-    _SelfMadeTables,
-    _TestBattery,
-    _thinned,
-    _together,
-    _trials_of,
+    ExcludedMethod,
+    MethodBattery,
+    SelfMadeTables,
+    draw_truth_indices,
+    partition_methods,
+    self_made_obstacle,
+    thin_draws,
+    trial_count,
+    verdict_pvalues,
 )
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Mark, Panel, Points, VLine
@@ -83,7 +83,7 @@ class _TypeIError:
     """Whether draws were left out to save time."""
     verdict: _Rejections
     tests: tuple[_MethodLevel, ...]
-    left_out: tuple[_LeftOut, ...]
+    left_out: tuple[ExcludedMethod, ...]
     pvalues: Array
     """Of each test (M, T)."""
     adjusted: Array
@@ -105,27 +105,27 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
 
     def answer(self, upload: Upload, store: Store, report: Report) -> _TypeIError:
         """Test every self-made table."""
-        few = _thinned(upload)
+        few = thin_draws(upload)
         data = few.data
         assert isinstance(data, PosteriorTable)
-        eligible, left = _parted(few, self.methods)
+        eligible, left = partition_methods(few, self.methods)
         networks = dict(zip(self.trainings, self.networks(store, report), strict=True))
 
         def network(method: Method) -> Any:
-            training = diagnosing._training(upload, method, self.seed)
+            training = diagnosing.method_training(upload, method, self.seed)
             assert training is not None
             return networks[training]
 
-        battery = _TestBattery.of(few, eligible, self.seed, network)
-        count = _trials_of(upload.n, upload.dims[0])
+        battery = MethodBattery.of(few, eligible, self.seed, network)
+        count = trial_count(upload.n, upload.dims[0])
         rng = stream(self.seed, "checker", "draws")
-        trials = _SelfMadeTables(data, _picked(few.n, few.k, count, rng))
+        trials = SelfMadeTables(data, draw_truth_indices(few.n, few.k, count, rng))
         pieces: list[Float] = []
         for i, piece in enumerate(trials.pieces()):
             pieces.append(battery.pvalues(piece, self.seed, "checker", i))
             report(sum(part.shape[1] for part in pieces) / count, {})
         pvalues = np.concatenate(pieces, axis=1)
-        adjusted = _together(pvalues, eligible, len(eligible))
+        adjusted = verdict_pvalues(pvalues, eligible, len(eligible))
         *rates, verdict = (_rate(p, self.alpha, len(eligible) + 1) for p in (*pvalues, adjusted))
         return _TypeIError(
             trials=count,
@@ -155,7 +155,7 @@ def _rate(pvalue: Float, alpha: float, rates: int) -> _Rejections:
     return _Rejections(count, count / n, float(low), float(high), outside)
 
 
-class _CheckTheChecker(Question["_TypeIError"]):
+class TypeIErrorQuestion(Question["_TypeIError"]):
     """Whether the tests keep their level on tables of this shape."""
 
     name = "checker"
@@ -169,17 +169,19 @@ class _CheckTheChecker(Question["_TypeIError"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        return _needs_draws(upload)
+        return self_made_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
     ) -> tuple[_TypeIErrorStudy, ...]:
         """One, with the networks that the diagnosis trains; none where no method can be asked."""
-        eligible = [] if self.obstacle(upload) else _parted(_thinned(upload), methods)[0]
+        eligible = (
+            [] if self.obstacle(upload) else partition_methods(thin_draws(upload), methods)[0]
+        )
         if not eligible:
             return ()
         networks = [
-            diagnosing._training(upload, method, seed)
+            diagnosing.method_training(upload, method, seed)
             for method in eligible
             if not method.is_fixed
         ]

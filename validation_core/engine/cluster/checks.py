@@ -30,7 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys, models
-from validation_core.engine.job import Report, Task, _as_json, _readable, _Stopped, perform
+from validation_core.engine.job import (
+    Report,
+    Task,
+    TaskStopped,
+    describe_error,
+    numpy_as_json,
+    perform,
+)
 from validation_core.engine.pool import WorkerPool
 from validation_core.keys import JSON, Arrays, Specification
 from validation_core.settings import RECHECK
@@ -65,7 +72,7 @@ class _EntryFields(TypedDict):
     """Of all of it, made where it was made."""
 
 
-class _Message(TypedDict, total=False):
+class ClusterMessage(TypedDict, total=False):
     """What a program sends: what it computes with, and a task unless it asks who is there."""
 
     versions: Mapping[str, str]
@@ -79,7 +86,7 @@ class _Message(TypedDict, total=False):
     absent: Sequence[Name]
 
 
-class _Answer(TypedDict, total=False):
+class ClusterAnswer(TypedDict, total=False):
     """What a worker says: who it is and, where it was sent a task, how that ended."""
 
     worker: str
@@ -93,7 +100,7 @@ class _Answer(TypedDict, total=False):
     notices: Sequence[str]
 
 
-class _SentEntry(NamedTuple):
+class SentEntry(NamedTuple):
     """An entry of a store, on its way to another."""
 
     name: Name
@@ -118,27 +125,27 @@ class _SentEntry(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
-    def of(cls, fields: _EntryFields) -> _SentEntry:
+    def of(cls, fields: _EntryFields) -> SentEntry:
         """The way back."""
         kind, key = fields["name"]
         return cls((kind, key), Stored(fields["arrays"], fields["meta"], fields["spec"]))
 
 
-def _find_entries(store: Store, names: Iterable[Name]) -> list[_SentEntry]:
+def load_entries(store: Store, names: Iterable[Name]) -> list[SentEntry]:
     """Those of these entries that a store has."""
     loaded = ((name, store.load(*name)) for name in names)
-    return [_SentEntry(name, stored) for name, stored in loaded if stored is not None]
+    return [SentEntry(name, stored) for name, stored in loaded if stored is not None]
 
 
-def _put_entries(store: Store, entries: Iterable[_SentEntry]) -> None:
+def save_entries(store: Store, entries: Iterable[SentEntry]) -> None:
     """Save those that a store lacks."""
     for name, (arrays, meta, spec) in entries:
         if not store.has(*name):
             store.save(*name, arrays, spec=spec, meta=meta)
 
 
-def _by_value() -> Callable[..., _Answer]:
-    def call(message: _Message, dask_worker: Any = None) -> _Answer:
+def _by_value() -> Callable[..., ClusterAnswer]:
+    def call(message: ClusterMessage, dask_worker: Any = None) -> ClusterAnswer:
         import importlib  # its module does not travel with it
 
         worker = dask_worker or importlib.import_module("distributed").get_worker()
@@ -146,7 +153,7 @@ def _by_value() -> Callable[..., _Answer]:
             remote = importlib.import_module("validation_core.engine.cluster.checks")
         except ImportError as error:
             return {"worker": str(worker.address), "refused": f"it cannot import that ({error})"}
-        answered: _Answer = remote._answer(message, worker)
+        answered: ClusterAnswer = remote._answer(message, worker)
         return answered
 
     return call
@@ -161,14 +168,14 @@ it passes on, needs nothing of this program. Beside tasks Dask says who the work
 """
 
 
-def _answer(message: _Message, worker: Any) -> _Answer:
+def _answer(message: ClusterMessage, worker: Any) -> ClusterAnswer:
     """Run the task of a message, or say who this worker is where it holds none.
 
     Returns:
         `refused`, `lacks`, `error` or `stopped` with their reasons, none of them when the task is
         done; `entries` that the program lacks, `notices` of the store and the worker's address.
     """
-    identity: _Answer = {"worker": str(worker.address), "sources": _sources()}
+    identity: ClusterAnswer = {"worker": str(worker.address), "sources": code_fingerprint()}
     if differ := _differences(message["versions"]):
         return {**identity, "refused": differ}
     device = _ready()
@@ -176,7 +183,7 @@ def _answer(message: _Message, worker: Any) -> _Answer:
         return {**identity, "device": device}
     store = _ProxyStore(Path(worker.local_directory) / "nptlab", message)
     ending = _run(message, store, _reporter(worker, message["topic"], message["id"]))
-    entries = [entry.plain() for entry in _find_entries(store.own, store.made)]
+    entries = [entry.plain() for entry in load_entries(store.own, store.made)]
     notices = [*store.notices, *store.own.notices]
     return {**identity, **ending, "entries": entries, "notices": notices}
 
@@ -198,17 +205,17 @@ class _ProxyStore(Store):
             when it sent the task, and names that are `absent` there too.
     """
 
-    def __init__(self, root: Path, message: _Message) -> None:
+    def __init__(self, root: Path, message: ClusterMessage) -> None:
         super().__init__(root)
         self.own = Store(root)
         """The same folder, without asking anybody."""
-        entries = [_SentEntry.of(fields) for fields in message["given"]]
+        entries = [SentEntry.of(fields) for fields in message["given"]]
         for entry, sent in zip(entries, message["given"], strict=True):
             if entry.checksum != sent["checksum"]:
                 raise ValueError(
                     f"What was sent must arrive; got another {entry.name}. Try again."
                 )
-        _put_entries(self.own, entries)
+        save_entries(self.own, entries)
         # as tuples again: what travels may have become lists
         self._held = {(kind, key) for kind, key in message["held"]}
         self._held |= {entry.name for entry in entries}
@@ -263,17 +270,17 @@ class _ProxyStore(Store):
             raise _MissingEntries([name])
 
 
-def _run(message: _Message, store: _ProxyStore, report: Report) -> _Answer:
+def _run(message: ClusterMessage, store: _ProxyStore, report: Report) -> ClusterAnswer:
     try:
         store.want()
         perform(keys.decode(message["task"]), store, report)
     except _MissingEntries as lacking:
         return {"lacks": lacking.names}
-    except _Stopped:
+    except TaskStopped:
         return {"stopped": True}
     except Exception as error:
         traceback.print_exc()
-        return {"error": _readable(error)}
+        return {"error": describe_error(error)}
     return {}
 
 
@@ -290,16 +297,18 @@ def _reporter(worker: Any, topic: str, name: str) -> Report:
         nonlocal last
         known = worker.state.tasks.get(key)
         if known is None or known.state == "cancelled":
-            raise _Stopped
+            raise TaskStopped
         now = time.monotonic()
         if now - last >= _EVERY or fraction >= 1:
             last = now
-            worker.log_event(topic, json.dumps([name, float(fraction), live], default=_as_json))
+            worker.log_event(
+                topic, json.dumps([name, float(fraction), live], default=numpy_as_json)
+            )
 
     return report
 
 
-def _versions() -> dict[str, str]:
+def numerical_versions() -> dict[str, str]:
     """What the bits of a result follow from, beside this program: libraries, and one thread."""
     threads = os.environ.get("OMP_NUM_THREADS", "not set")
     libraries = {name: _version(name) for name in _LIBRARIES}
@@ -312,13 +321,13 @@ def _version(library: str) -> str:
 
 
 def _differences(wanted: Mapping[str, str]) -> str:
-    own = _versions()
+    own = numerical_versions()
     differ = [f"{n} {own[n]} instead of {wanted[n]}" for n in wanted if own[n] != wanted[n]]
     return f"it has {', '.join(differ)}" if differ else ""
 
 
 @functools.cache
-def _sources() -> str:
+def code_fingerprint() -> str:
     """A fingerprint of this program's code."""
     package = Path(__file__).parents[2]
     texts = (path.read_text("utf-8") for path in sorted(package.rglob("*.py")))
@@ -347,14 +356,14 @@ _WAITING = 3  # answers that may wait for that
 _OF_A_MACHINE = ("seconds", "cost", "time")  # in names of arrays that differ between machines
 
 
-class _Garbage(ValueError):
+class InvalidAnswer(ValueError):
     """Why an answer is not believed."""
 
 
-class _Together:
+class _OverlayStore:
     """A store and entries that it does not have yet."""
 
-    def __init__(self, store: Store, entries: Sequence[_SentEntry]) -> None:
+    def __init__(self, store: Store, entries: Sequence[SentEntry]) -> None:
         self.store = store
         self.entries = {entry.name: entry.stored for entry in entries}
 
@@ -365,14 +374,14 @@ class _Together:
         return self.entries.get((kind, key)) or self.store.load(kind, key)
 
 
-def _answer_of(sent: object) -> _Answer:
+def parse_answer(sent: object) -> ClusterAnswer:
     """What a worker sent, where it is an answer.
 
     Raises:
         Garbage: where it is none.
     """
     if not isinstance(sent, dict) or not isinstance(sent.get("worker"), str):
-        raise _Garbage(f"it sent no answer but {type(sent).__name__}")
+        raise InvalidAnswer(f"it sent no answer but {type(sent).__name__}")
     kinds: Mapping[str, type] = {
         "sources": str,
         "device": str,
@@ -385,34 +394,34 @@ def _answer_of(sent: object) -> _Answer:
     }
     for name, value in sent.items():
         if name != "worker" and not isinstance(value, kinds.get(name, ())):
-            raise _Garbage(f"its answer holds {str(name)!r} of type {type(value).__name__}")
+            raise InvalidAnswer(f"its answer holds {str(name)!r} of type {type(value).__name__}")
     if not ("refused" in sent or "sources" in sent):
-        raise _Garbage("its answer does not say with which code it was made")
+        raise InvalidAnswer("its answer does not say with which code it was made")
     if not all(isinstance(notice, str) for notice in sent.get("notices", ())):
-        raise _Garbage("its notices are not text")
+        raise InvalidAnswer("its notices are not text")
     for name in sent.get("lacks", ()):
         _name(name)
-    return cast("_Answer", sent)
+    return cast("ClusterAnswer", sent)
 
 
-def _entries_of(answer: _Answer, task: Task, store: Store) -> list[_SentEntry]:
+def parse_entries(answer: ClusterAnswer, task: Task, store: Store) -> list[SentEntry]:
     """The entries of an answer, each sound and of this task, which they complete.
 
     Raises:
         Garbage: where one is not, or the task is said to be done and is not.
     """
     sent = [_entry(each) for each in answer.get("entries", ())]
-    together = _Together(store, sent)
+    together = _OverlayStore(store, sent)
     known = set(_within(task))
     for entry in sent:
         _belongs(entry, known, cast("Store", together))
     ended = any(ending in answer for ending in ("refused", "lacks", "error", "stopped"))
     if not (ended or task.done(cast("Store", together))):
-        raise _Garbage("it said that the task was done and sent no result")
+        raise InvalidAnswer("it said that the task was done and sent no result")
     return sent
 
 
-def _progress_of(text: str) -> tuple[str, float, Mapping[str, Any]] | None:
+def parse_progress(text: str) -> tuple[str, float, Mapping[str, Any]] | None:
     """Which task is how far, and what it shows; None for what is no such report."""
     with suppress(ValueError, TypeError):
         name, fraction, live = json.loads(text)
@@ -427,49 +436,49 @@ def _name(name: object) -> Name:
         with suppress(ValueError):
             if kind in (*_KINDS, "tables") and isinstance(key, str) and Store.is_key(key):
                 return kind, key
-    raise _Garbage(f"it names an entry {str(name)[:80]!r}")
+    raise InvalidAnswer(f"it names an entry {str(name)[:80]!r}")
 
 
-def _entry(plain: object) -> _SentEntry:
+def _entry(plain: object) -> SentEntry:
     if not isinstance(plain, dict) or set(plain) != set(_EntryFields.__annotations__):
-        raise _Garbage("it sent an entry without its parts")
+        raise InvalidAnswer("it sent an entry without its parts")
     kind, key = _name(plain["name"])
     arrays, meta, spec = plain["arrays"], plain["meta"], plain["spec"]
     if not (isinstance(arrays, dict) and isinstance(meta, dict) and isinstance(spec, str)):
-        raise _Garbage(f"the parts of {kind}/{key} are of other types")
+        raise InvalidAnswer(f"the parts of {kind}/{key} are of other types")
     for name, array in arrays.items():
         plain_array = isinstance(array, np.ndarray) and not array.dtype.hasobject
         if not (isinstance(name, str) and plain_array):
-            raise _Garbage(f"{kind}/{key} holds {str(name)!r}, which is no array of numbers")
-    entry = _SentEntry.of(cast("_EntryFields", plain))
+            raise InvalidAnswer(f"{kind}/{key} holds {str(name)!r}, which is no array of numbers")
+    entry = SentEntry.of(cast("_EntryFields", plain))
     try:
         sound = entry.checksum == plain["checksum"]
     except (TypeError, ValueError) as error:
-        raise _Garbage(f"the facts about {kind}/{key} are not plain values") from error
+        raise InvalidAnswer(f"the facts about {kind}/{key} are not plain values") from error
     if not sound:
-        raise _Garbage(f"the checksum of {kind}/{key} does not match its content")
+        raise InvalidAnswer(f"the checksum of {kind}/{key} does not match its content")
     return entry
 
 
-def _belongs(entry: _SentEntry, known: set[str], store: Store) -> None:
+def _belongs(entry: SentEntry, known: set[str], store: Store) -> None:
     """Hold an entry against its specification, and that against those of the task."""
     (kind, key), stored = entry.name, entry.stored
     if kind not in _KINDS:
-        raise _Garbage(f"no task makes {kind}")
+        raise InvalidAnswer(f"no task makes {kind}")
     try:
         value = keys.read(stored.spec)
         right = isinstance(value, Specification) and value.key == key
     except Exception as error:  # of a text that is none of ours
-        raise _Garbage(f"{kind}/{key} does not say what it is") from error
+        raise InvalidAnswer(f"{kind}/{key} does not say what it is") from error
     if not right:
-        raise _Garbage(f"{kind}/{key} is kept under another name than its own")
+        raise InvalidAnswer(f"{kind}/{key} is kept under another name than its own")
     parts = {part for child in _children(value) for part in (child.key, *_within(child))}
     if not (key in known or parts <= known or parts & known):
-        raise _Garbage(f"{kind}/{key} is not of this task")
+        raise InvalidAnswer(f"{kind}/{key} is not of this task")
     if kind == "models":
         numbers = [array for array in stored.arrays.values() if array.dtype.kind in "fc"]
         if not numbers or not all(np.isfinite(array).all() for array in numbers):
-            raise _Garbage(f"the network {key} holds no finite numbers")
+            raise InvalidAnswer(f"the network {key} holds no finite numbers")
     elif hasattr(value, "load"):
         _require_readable(value, key, store)
 
@@ -481,9 +490,11 @@ def _require_readable(study: Any, key: str, store: Store) -> None:
         values = [getattr(result, name, None) for name in ("pvalue", "pvalues")]
         numbers = [np.asarray(value, dtype=float) for value in values if value is not None]
     except Exception as error:  # whatever reading garbage raises
-        raise _Garbage(f"results/{key} is not of its kind ({type(error).__name__})") from error
+        raise InvalidAnswer(
+            f"results/{key} is not of its kind ({type(error).__name__})"
+        ) from error
     if not all(((array >= 0) & (array <= 1)).all() for array in numbers):
-        raise _Garbage(f"results/{key} holds p-values that are none")
+        raise InvalidAnswer(f"results/{key} holds p-values that are none")
 
 
 def _children(value: Specification) -> Iterator[Specification]:
@@ -506,7 +517,7 @@ def _within(value: Any) -> Iterator[str]:
         yield from getattr(value, name, ())
 
 
-class _Sample:
+class RecheckSample:
     """Tasks that are done once more in a worker process of this machine, and compared.
 
     Args:
@@ -545,7 +556,7 @@ class _Sample:
             self._waiting += 1
             return True
 
-    def differs(self, task: Task, store: Store, entries: Sequence[_SentEntry]) -> str:
+    def differs(self, task: Task, store: Store, entries: Sequence[SentEntry]) -> str:
         """What of these entries is not what this machine makes of the task; empty if all is.
 
         Empty as well where it cannot be made here: that says nothing about a worker.

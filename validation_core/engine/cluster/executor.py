@@ -26,13 +26,19 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from validation_core import keys, settings
 from validation_core.engine.cluster import checks
-from validation_core.engine.cluster.checks import Name, _Answer, _Garbage, _Message, _SentEntry
-from validation_core.engine.job import Report, Task, _Stopped, _TaskError, perform
+from validation_core.engine.cluster.checks import (
+    ClusterAnswer,
+    ClusterMessage,
+    InvalidAnswer,
+    Name,
+    SentEntry,
+)
+from validation_core.engine.job import Report, Task, TaskError, TaskStopped, perform
 from validation_core.store import Store
 
-_PATIENCE = 3.0  # seconds until somebody listens at a scheduler's address
+CONNECT_SECONDS = 3.0  # seconds until somebody listens at a scheduler's address
 _ANSWER = 30.0  # seconds that one who listens may take to answer: the machine may be busy
-_REMEMBER = 30.0  # seconds that one that did not answer is not asked again
+RETRY_SECONDS = 30.0  # seconds that one that did not answer is not asked again
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 _INSTEAD = (
     "run on this machine: unset NPTLAB_SCHEDULER or set NPTLAB_FALLBACK=local; on the command "
@@ -40,11 +46,11 @@ _INSTEAD = (
 )
 
 
-class _Unreachable(ValueError):
+class ClusterUnreachable(ValueError):
     """Why there is no cluster, and what can be done."""
 
 
-class _ClusterState(NamedTuple):
+class ClusterState(NamedTuple):
     """What a scheduler says of its workers."""
 
     threads: Mapping[str, int]
@@ -53,7 +59,7 @@ class _ClusterState(NamedTuple):
     """How many each declares as its resource GPU."""
 
 
-class _SchedulerLink:
+class SchedulerLink:
     """A scheduler's address and, while there is one, the connection to it.
 
     Args:
@@ -68,7 +74,7 @@ class _SchedulerLink:
         self._heard = heard
         self._client: Any = None
         self._scheduler = ""
-        self._failed: tuple[float, _Unreachable] | None = None
+        self._failed: tuple[float, ClusterUnreachable] | None = None
         self._lock = threading.RLock()
 
     def client(self) -> Any:
@@ -80,12 +86,12 @@ class _SchedulerLink:
         with self._lock:
             if self.lives:
                 return self._client
-            if self._failed and time.monotonic() - self._failed[0] < _REMEMBER:
+            if self._failed and time.monotonic() - self._failed[0] < RETRY_SECONDS:
                 raise self._failed[1]
             self.close()
             try:
                 self._client, self._failed = self._connect(), None
-            except _Unreachable as error:
+            except ClusterUnreachable as error:
                 self._failed = time.monotonic(), error
                 raise
             return self._client
@@ -95,7 +101,7 @@ class _SchedulerLink:
         """Whether there is a connection."""
         return self._client is not None and self._client.status == "running"
 
-    def cluster(self) -> _ClusterState:
+    def cluster(self) -> ClusterState:
         """The workers that the scheduler has now.
 
         Raises:
@@ -110,14 +116,14 @@ class _SchedulerLink:
             scheduler_info = self.client().scheduler_info(n_workers=-1)
         self._scheduler, workers = scheduler_info["id"], scheduler_info["workers"]
         resources = {name: worker.get("resources") or {} for name, worker in workers.items()}
-        return _ClusterState(
+        return ClusterState(
             {name: int(worker["nthreads"]) for name, worker in workers.items()},
             {name: float(amounts.get("GPU", 0)) for name, amounts in resources.items()},
         )
 
     def ask(self, workers: Iterable[str]) -> dict[str, object]:
         """Who these workers are: what each answers, by address; those that are gone do not."""
-        message: _Message = {"versions": _wanted()}
+        message: ClusterMessage = {"versions": required_versions()}
         options = {"workers": sorted(workers), "on_error": "ignore"}
         answers: dict[str, object] = self.client().run(checks.call, message, **options)
         return answers
@@ -133,7 +139,7 @@ class _SchedulerLink:
         try:
             distributed = importlib.import_module("distributed")
         except ImportError as error:
-            raise _Unreachable(
+            raise ClusterUnreachable(
                 f"Work on a cluster needs the package distributed; got: {error}. Run `pip install "
                 f"'.[dask]'` in the folder of this program, or {_INSTEAD}"
             ) from error
@@ -145,7 +151,7 @@ class _SchedulerLink:
             )
         except Exception as error:  # of sockets, names, addresses and protocols
             port = self.address.rpartition(":")[2]
-            raise _Unreachable(
+            raise ClusterUnreachable(
                 f"A Dask scheduler must answer at {self.address}; got: {_cause(error)}. Start "
                 f"one with `dask scheduler --port {port}` and workers with `dask worker "
                 f"{self.address} --nthreads 1`, or {_INSTEAD}"
@@ -162,10 +168,10 @@ def _knock(address: str) -> None:
     """
     place, _, port = address.rpartition(":")
     host = place.rpartition("/")[2].strip("[]")
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
-            socket.create_connection((host, int(port)), _PATIENCE).close()
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
             return
         except OSError:
             if time.monotonic() > until:
@@ -173,9 +179,9 @@ def _knock(address: str) -> None:
             time.sleep(0.1)
 
 
-def _wanted() -> dict[str, str]:
+def required_versions() -> dict[str, str]:
     """Versions that a worker must have: those here, and one thread."""
-    return {**checks._versions(), "OMP_NUM_THREADS": "1"}
+    return {**checks.numerical_versions(), "OMP_NUM_THREADS": "1"}
 
 
 def _cause(error: Exception) -> str:
@@ -188,10 +194,10 @@ _ASKED = 3  # times that a worker is asked who it is
 class _Members:
     """The workers of a scheduler, as they were seen last."""
 
-    def __init__(self, link: _SchedulerLink) -> None:
+    def __init__(self, link: SchedulerLink) -> None:
         self.device = ""
         self._link = link
-        self._cluster = _ClusterState({}, {})
+        self._cluster = ClusterState({}, {})
         self._met: set[str] = set()
         self._unfit: set[str] = set()
         self._silent: dict[str, int] = {}
@@ -244,9 +250,9 @@ class _Members:
                 self.refuse(worker, "it does not say who it is")
         for worker, sent in answers.items():
             try:
-                answer = checks._answer_of(sent)
+                answer = checks.parse_answer(sent)
                 device = "" if "refused" in answer else answer["device"]
-            except (_Garbage, KeyError) as error:
+            except (InvalidAnswer, KeyError) as error:
                 self.refuse(worker, f"asked who it is, {error}")
                 continue
             if "refused" in answer:
@@ -295,10 +301,10 @@ def _unfit(worker: str, reason: str) -> str:
     )
 
 
-class _RemoteFuture(Future[None]):
+class RemoteFuture(Future[None]):
     """A task's future; cancelling it stops the task at its next report."""
 
-    def __init__(self, executor: _DaskExecutor, task: Task, store: Store, report: Report) -> None:
+    def __init__(self, executor: DaskExecutor, task: Task, store: Store, report: Report) -> None:
         super().__init__()
         self.id = uuid.uuid4().hex
         self.plain_task = task
@@ -328,9 +334,9 @@ class _RemoteFuture(Future[None]):
             else:
                 self.set_exception(error)
 
-    def message(self) -> _Message:
+    def message(self) -> ClusterMessage:
         """The task, what the store has of what it names, and what a worker has asked for."""
-        entries = checks._find_entries(self.store, sorted(self.asked))
+        entries = checks.load_entries(self.store, sorted(self.asked))
         absent = self.asked - {entry.name for entry in entries}
         rest = self._named - self.asked
         present = {name for name in rest if self.store.has(*name)}
@@ -350,7 +356,7 @@ _DISTRUSTED = 5  # answers to one task that are not believed before it fails
 _log = logging.getLogger(__name__)
 
 
-class _DaskExecutor(Executor):
+class DaskExecutor(Executor):
     """An executor of tasks on the workers of a Dask scheduler.
 
     The connection is made in the background, and again when it was lost; until there is one,
@@ -370,11 +376,11 @@ class _DaskExecutor(Executor):
         # way. The connection's own thread must not wait for anything.
         self._sender = ThreadPoolExecutor(1, "nptlab-send")
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
-        self._link = _SchedulerLink(address, self._topic, self._hear)
+        self._link = SchedulerLink(address, self._topic, self._hear)
         self._members = _Members(self._link)
-        self._sample = checks._Sample()
+        self._sample = checks.RecheckSample()
         self._checker = ThreadPoolExecutor(1, "nptlab-check")
-        self._sent: dict[str, _RemoteFuture] = {}
+        self._sent: dict[str, RemoteFuture] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._changed: Callable[[], None] = lambda: None
@@ -414,7 +420,7 @@ class _DaskExecutor(Executor):
                 f"Workers run engine.tasks.perform(task, store, report) only; got {fn!r}. "
                 "Make it a task."
             )
-        sent = _RemoteFuture(self, *args)
+        sent = RemoteFuture(self, *args)
         with self._lock:
             if self._closed.is_set():
                 raise RuntimeError("A cluster that was let go takes no tasks. Start another.")
@@ -423,7 +429,7 @@ class _DaskExecutor(Executor):
         sent.add_done_callback(lambda ended: self._sent.pop(sent.id, None))
         return cast("Future[T]", sent)
 
-    def stop(self, sent: _RemoteFuture) -> bool:
+    def stop(self, sent: RemoteFuture) -> bool:
         """Tell the cluster that nobody waits for a task any more."""
         if sent.done():
             return False
@@ -444,18 +450,22 @@ class _DaskExecutor(Executor):
             threads.shutdown(wait=wait)
         self._link.close()
 
-    def _begin(self, sent: _RemoteFuture) -> None:
+    def _begin(self, sent: RemoteFuture) -> None:
         if sent.set_running_or_notify_cancel():
             self._send(sent)
 
-    def _send(self, sent: _RemoteFuture, worker: str = "") -> None:
+    def _send(self, sent: RemoteFuture, worker: str = "") -> None:
         """Send a task; to a worker that has begun it, where there is one."""
         if sent.done():
             return
         try:
             client = self._link.client()
             self._members.flush_notices(sent.store)
-            message: _Message = {**sent.message(), "topic": self._topic, "versions": _wanted()}
+            message: ClusterMessage = {
+                **sent.message(),
+                "topic": self._topic,
+                "versions": required_versions(),
+            }
             options = {"key": f"nptlab-{uuid.uuid4().hex}", "pure": False}
             sent.remote = client.submit(
                 checks.call, message, **options, **self._where(sent, worker)
@@ -464,7 +474,7 @@ class _DaskExecutor(Executor):
         except Exception as error:
             sent.settle(error)
 
-    def _where(self, sent: _RemoteFuture, worker: str) -> dict[str, object]:
+    def _where(self, sent: RemoteFuture, worker: str) -> dict[str, object]:
         """Where Dask may run a task; it goes elsewhere when those workers have gone."""
         where: dict[str, object] = {}
         if worker or self._members.mixed:
@@ -474,31 +484,31 @@ class _DaskExecutor(Executor):
             where["resources"] = {"GPU": 1}
         return where
 
-    def _back(self, sent: _RemoteFuture, ended: Any) -> None:
+    def _back(self, sent: RemoteFuture, ended: Any) -> None:
         """Something came of a task (called from Dask's thread for that)."""
         try:
             answer = ended.result()
             try:
-                self._take(sent, checks._answer_of(answer))
-            except _Garbage as error:
+                self._take(sent, checks.parse_answer(answer))
+            except InvalidAnswer as error:
                 self._distrust(sent, self._who(ended, answer), str(error))
             ended.release()
         except CancelledError:
             lost = f"The Dask scheduler at {self._link.address} was lost while this ran. "
-            sent.settle(_TaskError(lost + "Start it again, then this; what was done is kept."))
+            sent.settle(TaskError(lost + "Start it again, then this; what was done is kept."))
         except Exception as error:
             sent.settle(_readable(error))
 
-    def _take(self, sent: _RemoteFuture, answer: _Answer) -> None:
+    def _take(self, sent: RemoteFuture, answer: ClusterAnswer) -> None:
         worker = answer["worker"]
         if "refused" in answer:
             self._refused(sent, worker, answer["refused"])
             return
         if self._members.is_refused(worker):
-            raise _Garbage("what it sent before was not right")
-        if answer["sources"] != checks._sources():
+            raise InvalidAnswer("what it sent before was not right")
+        if answer["sources"] != checks.code_fingerprint():
             self._members.mark_suspect(worker)
-        entries = checks._entries_of(answer, sent.plain_task, sent.store)
+        entries = checks.parse_entries(answer, sent.plain_task, sent.store)
         for notice in answer.get("notices", ()):
             sent.store.note(notice)
         if entries and self._sample.wanted(worker, sent.plain_task, self._members.device):
@@ -506,7 +516,7 @@ class _DaskExecutor(Executor):
         else:
             self._keep(sent, answer, entries)
 
-    def _check(self, sent: _RemoteFuture, answer: _Answer, entries: list[_SentEntry]) -> None:
+    def _check(self, sent: RemoteFuture, answer: ClusterAnswer, entries: list[SentEntry]) -> None:
         """Do the task here as well before its results are kept."""
         try:
             if problem := self._sample.differs(sent.plain_task, sent.store, entries):
@@ -516,12 +526,12 @@ class _DaskExecutor(Executor):
         except Exception as error:
             sent.settle(_readable(error))
 
-    def _keep(self, sent: _RemoteFuture, answer: _Answer, entries: list[_SentEntry]) -> None:
-        checks._put_entries(sent.store, entries)
+    def _keep(self, sent: RemoteFuture, answer: ClusterAnswer, entries: list[SentEntry]) -> None:
+        checks.save_entries(sent.store, entries)
         if "lacks" in answer:
             self._lend(sent, {(kind, key) for kind, key in answer["lacks"]}, answer["worker"])
         elif "error" in answer:
-            sent.settle(_TaskError(answer["error"]))
+            sent.settle(TaskError(answer["error"]))
         else:
             sent.settle(CancelledError() if "stopped" in answer else None)
 
@@ -532,30 +542,30 @@ class _DaskExecutor(Executor):
             return str(next(iter(next(iter(holders.values())))))
         return str(answer.get("worker", "")) if isinstance(answer, dict) else ""
 
-    def _distrust(self, sent: _RemoteFuture, worker: str, problem: str) -> None:
+    def _distrust(self, sent: RemoteFuture, worker: str, problem: str) -> None:
         """Let a worker have no more tasks, and another one do this."""
         self._members.refuse(worker, problem)
         sent.distrusted += 1
         if sent.distrusted >= _DISTRUSTED or not self._members.fit:
-            raise _TaskError(_unfit(worker, problem))
+            raise TaskError(_unfit(worker, problem))
         self._sender.submit(self._send, sent)
 
-    def _refused(self, sent: _RemoteFuture, worker: str, reason: str) -> None:
+    def _refused(self, sent: RemoteFuture, worker: str, reason: str) -> None:
         self._members.refuse(worker, reason)
         if not self._members.fit:
-            raise _TaskError(_unfit(worker, reason))
+            raise TaskError(_unfit(worker, reason))
         self._sender.submit(self._send, sent)
 
-    def _lend(self, sent: _RemoteFuture, names: set[Name], worker: str) -> None:
+    def _lend(self, sent: RemoteFuture, names: set[Name], worker: str) -> None:
         if names <= sent.asked:
-            raise _TaskError(
+            raise TaskError(
                 f"The worker {worker} must keep what it is sent; it lacks {sorted(names)} again. "
                 "Make room on its disk."
             )
         sent.asked |= names
         self._sender.submit(self._send, sent, worker)
 
-    def _recall(self, sent: _RemoteFuture) -> None:
+    def _recall(self, sent: RemoteFuture) -> None:
         if sent.remote is not None and self._link.lives:
             with suppress(Exception):  # a cluster that is gone runs nothing
                 sent.remote.cancel()
@@ -565,13 +575,13 @@ class _DaskExecutor(Executor):
             self._listener.submit(self._report, text)
 
     def _report(self, text: str) -> None:
-        report = checks._progress_of(text)
+        report = checks.parse_progress(text)
         if report is None:
             return
         name, fraction, live = report
         sent = self._sent.get(name)
         if sent is not None and not sent.done():
-            with suppress(_Stopped):  # it has been cancelled
+            with suppress(TaskStopped):  # it has been cancelled
                 sent.report(fraction, live)
 
     def _watch(self) -> None:
@@ -589,7 +599,7 @@ class _DaskExecutor(Executor):
 
 def _readable(error: Exception) -> Exception:
     if type(error).__name__ == "KilledWorker":
-        return _TaskError(
+        return TaskError(
             "The processes of several workers ended while they ran this, most often for want of "
             "memory. Choose smaller sizes, or give workers more (`dask worker --memory-limit`)."
         )

@@ -13,7 +13,7 @@ from scipy.stats import kstwo
 from validation_core import statistics
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import Sight, _gamma_slider, _pictures
+from validation_core.figures.colt.theta import ThetaAxes, gamma_slider, theta_panels
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -27,11 +27,11 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     VLine,
-    _standing,
     along,
+    freeze_sliders,
     over,
 )
-from validation_core.figures.power import _PowerCurve, curves
+from validation_core.figures.power import PowerCurve, curves
 from validation_core.localization import Maps
 from validation_core.statistics import interval_text
 from validation_core.statistics.curves import histogram_band
@@ -90,7 +90,7 @@ def power(
         "were correct, every curve would lie at the dashed level.",
     )
     return live.payload(
-        sliders=_gamma_slider(gammas, start),
+        sliders=gamma_slider(gammas, start),
         panels=[panel],
         columns=1,
         headline=along("gamma", [_answer(cells, gamma) for gamma in gammas]),
@@ -104,17 +104,17 @@ def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
     return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables." if here else ""
 
 
-def _look(curve: _PowerCurve) -> tuple[str, str, str]:
+def curve_style(curve: PowerCurve) -> tuple[str, str, str]:
     """Colour, dash and symbol of a curve."""
     if curve.label == UNTRAINED:
         return style.NULL, "2 3", "cross"
     if curve.method == "colt":
         return _EMBEDDINGS[curve.label.split()[1]]
-    return live.look(style.method_style(curve.method))
+    return live.browser_style(style.method_style(curve.method))
 
 
-def _marks(curve: _PowerCurve) -> list[Mark]:
-    color, dash, symbol = _look(curve)
+def _marks(curve: PowerCurve) -> list[Mark]:
+    color, dash, symbol = curve_style(curve)
     low, high = curve.interval
     label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
     return [
@@ -162,7 +162,7 @@ def ranks(
     """
     several = len(gammas) > 1
     return live.payload(
-        sliders=_gamma_slider(gammas, start),
+        sliders=gamma_slider(gammas, start),
         headline=along("gamma", [_uniform(each, alpha) for each in maps]),
         panels=[
             along("gamma", [_histogram(each) for each in maps]),
@@ -338,11 +338,11 @@ def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
 def _leaf(alpha: float, tree: Maps) -> Panel:
     """One tree, at an x that shows the upper one, with its ball."""
     at = int(np.argmax(tree.x_at[:, 0] >= 0))
-    (panel,) = _pictures([tree], Sight())
+    (panel,) = theta_panels([tree], ThetaAxes())
     cloud = np.concatenate([tree.q[at], tree.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(tree.truth_inside[at].mean())
-    still = _standing(panel, {"x": at})
+    still = freeze_sliders(panel, {"x": at})
     return replace(
         still,
         marks=[

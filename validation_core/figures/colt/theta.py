@@ -24,7 +24,15 @@ from validation_core.figures.marks import (
     along,
     over,
 )
-from validation_core.localization import Maps, areas, bend, intervals, outlines, places_of, project
+from validation_core.localization import (
+    Maps,
+    areas,
+    intervals,
+    outlines,
+    places_of,
+    project,
+    truth_curve,
+)
 from validation_core.types import Array, Benchmark
 
 COLT = style.method_style("colt").color
@@ -38,7 +46,7 @@ _AROUND = 4.5
 Limits = tuple[float, float]
 
 
-class Sight(NamedTuple):
+class ThetaAxes(NamedTuple):
     """Which two directions of theta are shown where it has more, and about which origin."""
 
     onto: tuple[int, int] | Literal["pca"] = "pca"
@@ -57,7 +65,7 @@ class _Plane(NamedTuple):
     labels: tuple[str, str]
 
 
-def _plane(maps: Maps, sight: Sight, draws: Array | None = None) -> _Plane:
+def project_theta(maps: Maps, sight: ThetaAxes, draws: Array | None = None) -> _Plane:
     """Theta itself where it has two dimensions, chosen directions of it where it has more.
 
     Principal components are those of the draws (..., D), by default of the map's q.
@@ -105,20 +113,20 @@ def _frame(q: Array) -> tuple[Array, Array]:
     return q.mean(1), np.maximum(q.std(1), 1e-9)
 
 
-def _labels(sight: Sight) -> tuple[str, str]:
+def _labels(sight: ThetaAxes) -> tuple[str, str]:
     unit = ", in sd of q from its mean at this x" * sight.around
     if sight.onto == "pca":
         return "first principal component of θ" + unit, "second component" + unit
-    across, up = (f"θ{_subscript(i + 1)}{unit}" for i in sight.onto)
+    across, up = (f"θ{subscript(i + 1)}{unit}" for i in sight.onto)
     return across, up
 
 
-def _subscript(number: int) -> str:
+def subscript(number: int) -> str:
     """Digits below the line."""
     return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(number))
 
 
-def _edges(grid: Array) -> Array:
+def cell_edges(grid: Array) -> Array:
     """Edges (G + 1,) of cells about evenly spaced points (G,)."""
     half = (grid[1] - grid[0]) / 2
     return np.linspace(grid[0] - half, grid[-1] + half, len(grid) + 1)
@@ -133,25 +141,25 @@ def _padded(lines: Sequence[Array]) -> tuple[Array, Array]:
     return out[..., 0], out[..., 1]
 
 
-def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
+def split_by_ball(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
     """Points (..., S, 2) as (x, y) of those inside and of those outside, nan for the others."""
     where = inside[..., None] > 0
     at = np.broadcast_to(points, (*inside.shape, 2))
     parts = np.where(where, at, np.nan), np.where(where, np.nan, at)
-    return tuple(_pair(part, *sliders) for part in parts)
+    return tuple(coordinates_over(part, *sliders) for part in parts)
 
 
-def _pair(points: Array, *sliders: str) -> list[Over]:
+def coordinates_over(points: Array, *sliders: str) -> list[Over]:
     """Points (..., S, 2) as x and y over sliders."""
     return [over(points[..., i], *sliders) for i in (0, 1)]
 
 
-def _pictures(maps: Sequence[Maps], sight: Sight) -> list[Panel]:
+def theta_panels(maps: Sequence[Maps], sight: ThetaAxes) -> list[Panel]:
     """The picture at each gamma, in one plane and in one order of marks."""
     if maps[0].q.shape[2] == 1:
         return [_line_picture(each) for each in maps]
     draws = np.stack([each.q for each in maps])
-    planes = [_plane(each, sight, draws) for each in maps]
+    planes = [project_theta(each, sight, draws) for each in maps]
     # Where the truth is nearly a point, the centre would hide it.
     above = all(
         plane.truth[:, :TRUTH_SHOWN].std(1).max() < 0.1 * plane.q.std(1).max() for plane in planes
@@ -159,26 +167,28 @@ def _pictures(maps: Sequence[Maps], sight: Sight) -> list[Panel]:
     return [_picture(each, sight, plane, above) for each, plane in zip(maps, planes, strict=True)]
 
 
-def _picture(maps: Maps, sight: Sight, projection: _Plane, above: bool) -> Panel:
+def _picture(maps: Maps, sight: ThetaAxes, projection: _Plane, above: bool) -> Panel:
     """One panel in a plane of theta that follows the slider x; the truth may lie above all."""
-    within, without = _split(projection.q[:, :Q_SHOWN], maps.q_inside[:, :Q_SHOWN], "x")
+    within, without = split_by_ball(projection.q[:, :Q_SHOWN], maps.q_inside[:, :Q_SHOWN], "x")
     # Over many x in a row the centres draw a line; over a few they would be stray points.
     trail = maps.x_at.shape[1] == 1 and len(maps.x_at) > 2 and not sight.around
     truths = projection.truth[:, :TRUTH_SHOWN]
-    crosses = Points(*_pair(truths, "x"), color=style.P, size=5, symbol="cross")
+    crosses = Points(*coordinates_over(truths, "x"), color=style.P, size=5, symbol="cross")
     marks: list[Mark] = [
         *([] if sight.around else [*_background(maps), *_spine(maps)]),
         *_outline(maps, sight, projection.limits),
-        *_draws(within, without),
+        *q_draw_marks(within, without),
         *([] if above else [crosses]),
-        *(_path(projection.centre, 1) if trail else []),
-        _centre(_pair(projection.centre[:, None], "x")),
+        *(centre_path_marks(projection.centre, 1) if trail else []),
+        centre_marker(coordinates_over(projection.centre[:, None], "x")),
         *([crosses] if above else []),
     ]
-    return _panel(projection, marks, "At this x, in θ", truth=True, ball=bool(maps.grid_y.size))
+    return theta_panel(
+        projection, marks, "At this x, in θ", truth=True, ball=bool(maps.grid_y.size)
+    )
 
 
-def _panel(
+def theta_panel(
     plane: _Plane, marks: list[Mark], title: str, *, truth: bool, ball: bool, trail: bool = False
 ) -> Panel:
     """A square picture in theta with its symbols explained."""
@@ -200,7 +210,7 @@ def _panel(
     )
 
 
-def _draws(within: list[Over], without: list[Over]) -> list[Mark]:
+def q_draw_marks(within: list[Over], without: list[Over]) -> list[Mark]:
     """q's draws, filled in the ball."""
     return [
         Points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
@@ -208,14 +218,14 @@ def _draws(within: list[Over], without: list[Over]) -> list[Mark]:
     ]
 
 
-def _centre(at: list[Over]) -> Points:
+def centre_marker(at: list[Over]) -> Points:
     """The learnt centre."""
     return Points(*at, color=COLT, size=11, symbol="diamond")
 
 
-def _path(centres: Array, coordinates: int, *sliders: str) -> list[Mark]:
+def centre_path_marks(centres: Array, coordinates: int, *sliders: str) -> list[Mark]:
     """Where the centre lies at every x (..., V, 2): a line where x is a number."""
-    at = _pair(centres, *sliders) if sliders else [centres[..., 0], centres[..., 1]]
+    at = coordinates_over(centres, *sliders) if sliders else [centres[..., 0], centres[..., 1]]
     if coordinates == 1:
         return [Line(*at, color=COLT, width=1.2, opacity=0.55)]
     return [Points(*at, color=COLT, size=4, opacity=0.55)]
@@ -231,8 +241,8 @@ def _background(maps: Maps) -> list[Mark]:
     across, up = maps.axes_of(values)
     return [
         Heat(
-            _edges(across),
-            _edges(up),
+            cell_edges(across),
+            cell_edges(up),
             Shades(over(relative, "x"), limit=1, label="density p − q, scaled"),
         )
     ]
@@ -240,22 +250,24 @@ def _background(maps: Maps) -> list[Mark]:
 
 def _spine(maps: Maps) -> list[Mark]:
     """The curve along which p lies, over all x."""
-    curve = bend(maps)
+    curve = truth_curve(maps)
     if curve is None:
         return []
     return [Line(*curve.points.T, color=style.NULL, dash="2 4", width=1.4, opacity=0.9)]
 
 
-def _outline(maps: Maps, sight: Sight, limits: tuple[Limits, Limits]) -> list[Mark]:
+def _outline(maps: Maps, sight: ThetaAxes, limits: tuple[Limits, Limits]) -> list[Mark]:
     if not maps.grid_y.size:
         return []
     lines = outlines(maps)
     if sight.around:
-        lines = _about(lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60)
-    return [_region(lines, limits, "x")]
+        lines = standardise_outlines(
+            lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60
+        )
+    return [filled_region(lines, limits, "x")]
 
 
-def _region(
+def filled_region(
     rims: Sequence[Array], limits: tuple[Limits, Limits], *sliders: str, shape: Sequence[int] = ()
 ) -> Line:
     """What the rims (L, 2) at the places of the sliders enclose, each filled.
@@ -270,7 +282,7 @@ def _region(
     return Line(x, y, color=COLT, width=1.8, fill=_FILL)
 
 
-def _about(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
+def standardise_outlines(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
     """Outlines in q's own frame; none where the grid is too coarse for q's draws."""
     mean, sd = _frame(q)
     return [
@@ -324,7 +336,7 @@ def _line_picture(maps: Maps) -> Panel:
     )
 
 
-def _line_frame(maps: Maps, places: Array) -> Panel:
+def training_strip_panel(maps: Maps, places: Array) -> Panel:
     """A strip of q's draws and the ball, at each frame of the film and at some places."""
     frames, few = len(maps.film_step), slice(Q_SHOWN)
     inside = maps.film_inside[:, places, few] > 0
@@ -359,7 +371,7 @@ def _line_frame(maps: Maps, places: Array) -> Panel:
     )
 
 
-def _line_path(maps: Maps, places: Array) -> Panel:
+def centre_path_panel(maps: Maps, places: Array) -> Panel:
     """Where the centre goes as x moves, at this step; q's mean beside it."""
     centre, mean = maps.film_centre[..., 0], maps.q[..., 0].mean(1)
     number = maps.x_at.shape[1] == 1
@@ -401,7 +413,7 @@ _BEFORE = 15
 """Places x at which draws are shown while a localizer learns."""
 
 
-def _gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
+def gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
     """The strength, as all views of CoLT have it; none for one gamma."""
     if len(gammas) == 1:
         return []
@@ -417,7 +429,7 @@ def _gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
     return [slider]
 
 
-def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.Payload:
+def draws_payload(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.Payload:
     """Draws of p and q under gamma and x: what needs no learning.
 
     Args:
@@ -434,7 +446,7 @@ def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.
     sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
     return live.payload(
-        sliders=[*_gamma_slider(gammas, start), slider],
+        sliders=[*gamma_slider(gammas, start), slider],
         panels=[along("gamma", [draw(q, truth) for q, truth in sides])],
     )
 
@@ -444,8 +456,8 @@ def _draws_in_plane(q: Array, truth: Array) -> Panel:
     limits = _most(q[..., :2], truth[..., :2])
     return Panel(
         [
-            Points(*_pair(q[..., :2], "x"), color=style.Q, size=5, opacity=0.75),
-            Points(*_pair(truth[..., :2], "x"), color=style.P, size=5, symbol="cross"),
+            Points(*coordinates_over(q[..., :2], "x"), color=style.Q, size=5, opacity=0.75),
+            Points(*coordinates_over(truth[..., :2], "x"), color=style.P, size=5, symbol="cross"),
         ],
         title="Draws at this x",
         square=True,
@@ -501,7 +513,7 @@ class BallAxes(NamedTuple):
     around: bool
 
 
-def narrow(maps: Maps, pair: tuple[int, int]) -> bool:
+def is_narrow(maps: Maps, pair: tuple[int, int]) -> bool:
     """Whether q's draws of two parameters at an observation would be a dot among those at all."""
     q = maps.q[..., list(pair)]
     here, pooled = _ball_frame(q)[1], _ball_frame(q.reshape(1, -1, 2))[1]
@@ -584,10 +596,10 @@ def _ball_panel(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
         labels = [f"{label}, in sd of q from its median" for label in labels]
         ends = [(-_REACH, _REACH)] * 2
     few = slice(_SHOWN)
-    (in_x, in_y), (out_x, out_y) = _split(q[:, few], maps.q_inside[:, few], "x")
+    (in_x, in_y), (out_x, out_y) = split_by_ball(q[:, few], maps.q_inside[:, few], "x")
     outlined = any(map(len, rims))
     marks: list[Mark] = [
-        *([_region(rims, (ends[0], ends[1]), "x")] if outlined else []),
+        *([filled_region(rims, (ends[0], ends[1]), "x")] if outlined else []),
         Points(out_x, out_y, color=style.Q, size=5, symbol="ring", opacity=0.7),
         Points(in_x, in_y, color=style.Q, size=5, opacity=0.85),
         Points(*_over(centre), color=COLT, size=11, symbol="diamond"),

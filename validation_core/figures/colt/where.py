@@ -16,20 +16,20 @@ from validation_core.figures.colt.theta import (
     COLT,
     Q_SHOWN,
     Limits,
-    Sight,
-    _about,
-    _centre,
-    _draws,
-    _edges,
-    _gamma_slider,
-    _pair,
-    _path,
-    _plane,
-    _region,
-    _split,
-    _subscript,
+    ThetaAxes,
+    cell_edges,
+    centre_marker,
+    centre_path_marks,
+    coordinates_over,
+    filled_region,
+    gamma_slider,
+    project_theta,
+    q_draw_marks,
+    split_by_ball,
+    standardise_outlines,
+    subscript,
 )
-from validation_core.figures.colt.theta import _panel as theta_panel
+from validation_core.figures.colt.theta import theta_panel as theta_panel
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -48,11 +48,18 @@ from validation_core.figures.marks import (
     over,
     sentence,
 )
-from validation_core.localization import LocalRate, Maps, RateCurve, bend, contours, local_rate
+from validation_core.localization import (
+    LocalRate,
+    Maps,
+    RateCurve,
+    contours,
+    local_rate,
+    truth_curve,
+)
 from validation_core.statistics import interval_text
 from validation_core.types import Array
 
-_PERMUTATIONS = 1999
+PERMUTATIONS = 1999
 
 _RANKED = 3
 """Coordinates of x whose curves are drawn."""
@@ -61,7 +68,7 @@ _RANKED = 3
 def rates(maps: Maps) -> LocalRate:
     """The local rate over x; its permutations cost a moment."""
     coordinates = maps.x_quote.shape[1]
-    count = max(_PERMUTATIONS, 50 * coordinates - 1)
+    count = max(PERMUTATIONS, 50 * coordinates - 1)
     return local_rate(
         maps.x_quote, maps.u_quote, float(maps.u_star), permutations=count, shown=_RANKED
     )
@@ -148,7 +155,7 @@ def _along(
                 symbol="ring",
             ),
         ]
-        label, places = f"x{_subscript(which + 1)}", np.stack([at, rate], axis=1)
+        label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
         most = ", on which it depends most" * (height > 230 and p <= 0.05)
         title = f"Over {label}{most}: click to choose one"
     span = 0.03 * (curve.at[-1] - curve.at[0])
@@ -179,8 +186,8 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
     return Panel(
         [
             Heat(
-                _edges(heat.grid_x),
-                _edges(heat.grid_y),
+                cell_edges(heat.grid_x),
+                cell_edges(heat.grid_y),
                 Shades(heat.rate, limit=limit, label="p − q share in the ball"),
             ),
             Points(at[:, 0], at[:, 1], color="currentColor", size=4, opacity=0.55),
@@ -202,7 +209,7 @@ _EVIDENCE = 0.05
 def payload(
     maps: Sequence[Maps],
     rates: Sequence[LocalRate],
-    sight: Sight,
+    sight: ThetaAxes,
     alpha: float,
     gammas: Sequence[float],
     start: float,
@@ -220,18 +227,18 @@ def payload(
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
     beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
     return live.payload(
-        sliders=[*_gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
+        sliders=[*gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
         panels=[
-            along("gamma", theta._pictures(maps, sight)),
+            along("gamma", theta.theta_panels(maps, sight)),
             *(along("gamma", panels) for panels in beside),
         ],
-        headline=along("gamma", [_headline(each, alpha) for each in maps]),
+        headline=along("gamma", [headline(each, alpha) for each in maps]),
     )
 
 
-def bend_text(maps: Maps, sight: Sight) -> str:
+def bend_text(maps: Maps, sight: ThetaAxes) -> str:
     """How curved the truth is, where its principal curve is drawn."""
-    curve = None if sight.around else bend(maps)
+    curve = None if sight.around else truth_curve(maps)
     if curve is None:
         return ""
     return (
@@ -242,7 +249,7 @@ def bend_text(maps: Maps, sight: Sight) -> str:
 
 def _slider(maps: Maps) -> Slider:
     """Over x itself where it is a number, over places elsewhere."""
-    x, places, first = maps.x_at, len(maps.x_at), _telling(maps)
+    x, places, first = maps.x_at, len(maps.x_at), choose_initial_place(maps)
     if x.shape[1] == 1:
         start = float(x[first, 0])
         return Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
@@ -250,7 +257,7 @@ def _slider(maps: Maps) -> Slider:
     return Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
 
 
-def _telling(maps: Maps) -> int:
+def choose_initial_place(maps: Maps) -> int:
     """Where to begin: where q is most wrong, among usual x at which its spread is not small.
 
     Without evidence against q the place farthest off would be so by chance: the most usual x.
@@ -275,7 +282,7 @@ def _place_labels(x: Array) -> list[str]:
     return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
 
 
-def _headline(maps: Maps, alpha: float) -> Text:
+def headline(maps: Maps, alpha: float) -> Text:
     """The answer in one sentence: the ball over all x, and at the slider's x."""
     u, here = float(maps.u_star), _shares(maps)
     p = f"KS p-value {equals(float(maps.pvalue))}"
@@ -310,7 +317,7 @@ def _says(u: float, low: float, high: float) -> str:
     return ": q puts too much mass into the ball." if high < u else "."
 
 
-def how_to_read(maps: Maps, sight: Sight) -> str:
+def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
     """What both maps show, and what they would look like were q correct."""
     d, m = maps.q.shape[2], maps.x_at.shape[1]
     u, truths = f"{float(maps.u_star):.0%}", maps.truth.shape[1]
@@ -354,7 +361,7 @@ _PLACES = 9
 TRAIN, HELD = style.NULL, style.P
 
 
-def course(history: Mapping[str, Sequence[float]]) -> live.Payload:
+def training_curves(history: Mapping[str, Sequence[float]]) -> live.Payload:
     """Both curves of a training that is under way: `step`, `train` and `held`."""
     curves = {name: np.array(values, dtype=float) for name, values in history.items()}
     marks, top = _curves(curves["step"], curves["train"], curves["held"])
@@ -377,9 +384,9 @@ def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
     ], top
 
 
-def film(maps: Maps, sight: Sight, watched: int) -> live.Payload:
+def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
     """The film at a few places, beside `watched` held-out anchors."""
-    begin = _telling(maps)
+    begin = choose_initial_place(maps)
     evenly = np.linspace(0, len(maps.x_at) - 1, _PLACES).round()
     places = np.unique([*evenly, begin]).astype(int)
     step = maps.film_step
@@ -400,13 +407,15 @@ def film(maps: Maps, sight: Sight, watched: int) -> live.Payload:
             Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
         ],
         panels=[
-            theta._line_frame(maps, places) if univariate else _picture(maps, sight, places),
+            theta.training_strip_panel(maps, places)
+            if univariate
+            else _picture(maps, sight, places),
             _course(maps, watched, theta.LINE_HEIGHT if univariate else 460),
-            *([theta._line_path(maps, places)] if univariate else []),
+            *([theta.centre_path_panel(maps, places)] if univariate else []),
         ],
         headline=sentence(
-            f"{_kept(maps, kept_frame)} At step {{step}} the ranks are {{train}} from uniform on "
-            "the training anchors, {held} on held-out ones.",
+            f"{describe_kept_step(maps, kept_frame)} At step {{step}} the ranks are {{train}} "
+            "from uniform on the training anchors, {held} on held-out ones.",
             step=over([f"{s:.0f}" for s in step], "frame"),
             train=over([f"{v:.3f}" for v in maps.film_train], "frame"),
             held=over([f"{v:.3f}" for v in maps.film_held], "frame"),
@@ -421,7 +430,7 @@ _STARTS = (
 )
 
 
-def _kept(maps: Maps, kept: int) -> str:
+def describe_kept_step(maps: Maps, kept: int) -> str:
     # A second stage begins at the step where the first has ended.
     if kept > 0 and maps.film_step[kept] > maps.film_step[kept - 1]:
         return f"Step {maps.film_step[kept]:.0f} was kept."
@@ -464,16 +473,20 @@ def _course(maps: Maps, watched: int, height: int) -> Panel:
     )
 
 
-def _picture(maps: Maps, sight: Sight, places: Array) -> Panel:
+def _picture(maps: Maps, sight: ThetaAxes, places: Array) -> Panel:
     """The ball of the frame at the place, and the path of its centre over all x."""
-    projection, few = _plane(maps, sight), slice(Q_SHOWN)
+    projection, few = project_theta(maps, sight), slice(Q_SHOWN)
     inside = maps.film_inside[:, places, few]  # (F, P, S)
-    within, without = _split(projection.q[places][None, :, few], inside, "frame", "x")
+    within, without = split_by_ball(projection.q[places][None, :, few], inside, "frame", "x")
     marks: list[Mark] = [
         *_outlines(maps, sight, places, projection.limits),
-        *_draws(within, without),
-        *([] if sight.around else _path(projection.film_centre, maps.x_at.shape[1], "frame")),
-        _centre(_pair(projection.film_centre[:, places, None], "frame", "x")),
+        *q_draw_marks(within, without),
+        *(
+            []
+            if sight.around
+            else centre_path_marks(projection.film_centre, maps.x_at.shape[1], "frame")
+        ),
+        centre_marker(coordinates_over(projection.film_centre[:, places, None], "frame", "x")),
     ]
     ball = bool(maps.grid_y.size)
     trail = maps.x_at.shape[1] > 1 and not sight.around
@@ -483,7 +496,7 @@ def _picture(maps: Maps, sight: Sight, places: Array) -> Panel:
 
 
 def _outlines(
-    maps: Maps, sight: Sight, places: Array, limits: tuple[Limits, Limits]
+    maps: Maps, sight: ThetaAxes, places: Array, limits: tuple[Limits, Limits]
 ) -> list[Mark]:
     if not maps.grid_y.size:
         return []
@@ -493,7 +506,7 @@ def _outlines(
     lines = contours(*axes, field, maps.film_radius[:, places].ravel())
     if sight.around:
         q = np.broadcast_to(maps.q[places], (frames, *maps.q[places].shape))
-        lines = _about(
+        lines = standardise_outlines(
             lines, q.reshape(-1, *q.shape[2:]), float(max(map(np.ptp, axes))) / len(axes[0])
         )
-    return [_region(lines, limits, "frame", "x", shape=(frames, len(places)))]
+    return [filled_region(lines, limits, "frame", "x", shape=(frames, len(places)))]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.claims import Claims, _called
-from validation_core.diagnosis.learning import _unusable
+from validation_core.diagnosis.claims import Claims, parameter_name
+from validation_core.diagnosis.learning import upload_obstacle
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -24,27 +24,27 @@ from validation_core.diagnosis.questions.base import (
     Row,
     Rows,
     TableStudy,
-    _capital,
     as_numbers,
+    capitalise,
 )
 from validation_core.diagnosis.questions.cause import findings, own_nulls
 from validation_core.diagnosis.questions.cause.findings import (
     PARAMETERS,
+    Departure,
+    Finding,
     PreparedTable,
-    _Departure,
-    _Finding,
-    _subsample,
+    subsample,
 )
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
+    CauseSimilarity,
     ReferenceSets,
     Variant,
-    _classify,
-    _Likeness,
-    _null_pvalue,
-    _reference_sets,
-    _refined,
+    build_reference_sets,
+    classify_cause,
     far_group,
+    null_pvalue,
+    refine_reference_sets,
 )
 from validation_core.diagnosis.records import equals
 from validation_core.figures import style
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 _LEAST_ROWS, _LEAST_DRAWS = 100, 20
 
 
-class _Cause(Question["LikelyCause"]):
+class CauseQuestion(Question["LikelyCause"]):
     """Which injected defect a table looks like."""
 
     name = "cause"
@@ -89,7 +89,7 @@ class _Cause(Question["LikelyCause"]):
                 f"A cause needs at least {_LEAST_ROWS} simulations with {_LEAST_DRAWS} draws of q "
                 f"at each; got {upload.n} with {upload.k}. Bring more."
             )
-        return _unusable(upload)
+        return upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -122,7 +122,7 @@ class _Cause(Question["LikelyCause"]):
         if result.cause == "unclear":
             return (
                 first_said,
-                f"{_capital(_why(result))}. {_capital(_stands(result))}.",
+                f"{capitalise(_why(result))}. {capitalise(_stands(result))}.",
                 _seen(result, names.theta, claims),
                 *NEXT_STEPS["unclear"],
             )
@@ -130,8 +130,8 @@ class _Cause(Question["LikelyCause"]):
         if _by_itself(result):
             return (
                 first_said,
-                f"{_capital(_stands(result))}.",
-                *(_finding_text(finding, names.theta) for finding in first.evidence[1:]),
+                f"{capitalise(_stands(result))}.",
+                *(finding_text(finding, names.theta) for finding in first.evidence[1:]),
                 f"Next: {result.next_steps[0]}",
             )
         # What ranks measure stands in the evidence: a second number would be of another shape.
@@ -142,7 +142,7 @@ class _Cause(Question["LikelyCause"]):
                 f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
                 f"tables most like it, {first.share:.0%} have this defect."
             )
-        sentences += [_finding_text(finding, names.theta) for finding in first.evidence]
+        sentences += [finding_text(finding, names.theta) for finding in first.evidence]
         return (*sentences, f"Next: {result.next_steps[0]}")
 
     def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
@@ -223,7 +223,7 @@ def headline(result: LikelyCause, names: Names, claims: Claims | None = None) ->
         return f"The cause cannot be told: the draws themselves are faulty ({faults})."
     if _by_itself(result):
         finding = result.causes[0].evidence[0]
-        return _SAID[result.cause](finding, _called(names.theta, finding.at[0]))
+        return _SAID[result.cause](finding, parameter_name(names.theta, finding.at[0]))
     if result.cause not in ("none", "unclear"):
         return f"{_begun(_title(result.causes[0]))}."
     n = f"{result.full[0]:,} simulations"
@@ -279,7 +279,7 @@ class _Candidate:
     share: float
     """Of the injected tables nearest to this one."""
     strength: _Strength
-    evidence: tuple[_Finding, ...]
+    evidence: tuple[Finding, ...]
     """Of the likeliest causes only."""
 
     def to_json(self) -> Json:
@@ -302,7 +302,7 @@ class LikelyCause:
     """The likeliest first."""
     faults: tuple[repeats.Fault, ...]
     """What is wrong with the draws themselves."""
-    seen: tuple[_Departure, ...]
+    seen: tuple[Departure, ...]
     """Departures of the table, whatever the cause."""
     shapes: tuple[str, ...]
     """Skew and tails that are seen beside any bias and width."""
@@ -368,10 +368,10 @@ class _CauseStudy(TableStudy[LikelyCause], spec="cause"):
         """The likely cause of what is off in this table."""
         del store
         assert isinstance(upload.data, PosteriorTable)
-        return _cause_of(upload.data, self.seed, report)
+        return find_likely_cause(upload.data, self.seed, report)
 
 
-def _cause_of(
+def find_likely_cause(
     table: PosteriorTable, seed: int, report: Report = lambda fraction, live: None
 ) -> LikelyCause:
     """The likely cause of what is off in a table, or that none or no single one is."""
@@ -379,22 +379,26 @@ def _cause_of(
     many = table.q.shape[2]
     screened = own_nulls.screening(table, seed) if many > PARAMETERS else None
     chosen = None if screened is None else np.sort(screened.order[:PARAMETERS])
-    few, columns = _subsample(table, seed, chosen)
+    few, columns = subsample(table, seed, chosen)
     ready = PreparedTable.of(few, seed)
-    coarse, injector = _reference_sets(ready, report=lambda done: report(0.05 + 0.65 * done, {}))
+    coarse, injector = build_reference_sets(
+        ready, report=lambda done: report(0.05 + 0.65 * done, {})
+    )
     contraction = float(_contractions(ready.ranked.points).min())
-    near = _classify(coarse, contraction).close
-    sets = _refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
-    likeness = _classify(sets, contraction)
+    near = classify_cause(coarse, contraction).close
+    sets = refine_reference_sets(
+        coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {})
+    )
+    likeness = classify_cause(sets, contraction)
     # Parameters that were chosen by how they stand out are no longer exchangeable with null ones.
-    p = _null_pvalue(sets.null) if screened is None else screened.pvalue
+    p = null_pvalue(sets.null) if screened is None else screened.pvalue
     faults = tuple(repeats.faults(table))
     direct = _told_directly(ready, sets) if p <= STRONG and not faults else None
     name, why = _verdict(likeness, p, faults, direct, ready)
     tails = own_nulls.clearly_tailed(ready) if _only_a_width(name, sets, likeness) else None
     if tails is not None:
         # A width and tails are alike to ranks; what no width decides goes first.
-        pieces = findings._evidence(tails, ready)
+        pieces = findings.cause_findings(tails, ready)
         name, direct = tails, _Direct(tails, _of_finding(pieces[0], "reach"), pieces)
     order = sorted(likeness.weights, key=lambda cause: cause != name)
     causes = tuple(
@@ -409,7 +413,7 @@ def _cause_of(
         faults=faults,
         seen=tuple(
             replace(departure, finding=_renamed(departure.finding, columns))
-            for departure in findings._departures(ready, many)
+            for departure in findings.find_departures(ready, many)
         ),
         shapes=own_nulls.shapes(ready),
         nulls=len(sets.null) - 1 if screened is None else own_nulls.LABELLINGS,
@@ -432,7 +436,7 @@ class _Direct(NamedTuple):
 
     cause: str
     strength: _Strength
-    evidence: tuple[_Finding, ...]
+    evidence: tuple[Finding, ...]
 
 
 def _told_directly(table: PreparedTable, sets: ReferenceSets) -> _Direct | None:
@@ -445,7 +449,7 @@ def _told_directly(table: PreparedTable, sets: ReferenceSets) -> _Direct | None:
         finding, over_x = apart
         if not over_x:
             return _Direct("missing_mode", _of_finding(finding, "share of the truth"), (finding,))
-        pieces = findings._evidence("bias", table)
+        pieces = findings.cause_findings("bias", table)
         value, low, high = (
             abs(pieces[0].value),
             *sorted((abs(pieces[0].low), abs(pieces[0].high))),
@@ -454,22 +458,24 @@ def _told_directly(table: PreparedTable, sets: ReferenceSets) -> _Direct | None:
     if (group := own_nulls.spurious_group(table)) is not None:
         finding = findings.in_minor(*group)
         theirs = replace(finding, value=group.share, low=group.share, high=group.share)
-        others = (one for one in findings._evidence("spurious_mode", table) if one.what != "minor")
+        others = (
+            one for one in findings.cause_findings("spurious_mode", table) if one.what != "minor"
+        )
         return _Direct("spurious_mode", _of_finding(theirs, "share of q"), (finding, *others))
     if own_nulls.from_proposal(table, sets.pvalue("spread_min", low=True)):
-        pieces = findings._evidence("proposal", table)
+        pieces = findings.cause_findings("proposal", table)
         return _Direct("proposal", _of_finding(pieces[0], "share of the prior"), pieces)
     return None
 
 
-def _of_finding(finding: _Finding, unit: str) -> _Strength:
+def _of_finding(finding: Finding, unit: str) -> _Strength:
     return _Strength(finding.value, finding.low, finding.high, unit, APART)
 
 
 def _candidate(
     cause: str,
     sets: ReferenceSets,
-    likeness: _Likeness,
+    likeness: CauseSimilarity,
     direct: _Direct | None,
     table: PreparedTable,
     columns: NDArray[np.intp] | None,
@@ -477,9 +483,9 @@ def _candidate(
     """A cause beside the table; its evidence where the parameters' own places are given."""
     own = direct if direct is not None and direct.cause == cause else None
     shape = sets.variants[likeness.variant[cause]]
-    evidence: tuple[_Finding, ...] = ()
+    evidence: tuple[Finding, ...] = ()
     if columns is not None:
-        pieces = own.evidence if own else findings._evidence(cause, table)
+        pieces = own.evidence if own else findings.cause_findings(cause, table)
         evidence = tuple(_renamed(finding, columns) for finding in pieces)
     return _Candidate(
         cause=cause,
@@ -499,7 +505,7 @@ def _candidate(
     )
 
 
-def _only_a_width(cause: str, sets: ReferenceSets, likeness: _Likeness) -> bool:
+def _only_a_width(cause: str, sets: ReferenceSets, likeness: CauseSimilarity) -> bool:
     """Whether a cause is one width for all x."""
     shapes = sets.variants[likeness.variant[cause]].name if cause in _WIDTHS else ""
     return shapes in ("all", "one")
@@ -516,7 +522,7 @@ def _seen_shape(shape: Variant, table: PreparedTable) -> str:
 
 
 def _verdict(
-    likeness: _Likeness,
+    likeness: CauseSimilarity,
     p: float,
     faults: Sequence[repeats.Fault],
     direct: _Direct | None,
@@ -537,7 +543,7 @@ def _verdict(
         return "unclear", "several"
     if likeness.apart[first] > _FARTHEST:
         return "unclear", "far"
-    if not own_nulls.shown(first, table):
+    if not own_nulls.supports_cause(first, table):
         return "unclear", "unseen"
     return first, ""
 
@@ -546,7 +552,9 @@ def _ruled_out(cause: str, table: PreparedTable) -> bool:
     """Whether a cause has statistics of its own that do not see it, however like it a table is."""
     if cause in ("support_leak", "proposal"):
         return True  # they would have told it before
-    return cause in ("missing_mode", "spurious_mode") and not own_nulls.shown(cause, table)
+    return cause in ("missing_mode", "spurious_mode") and not own_nulls.supports_cause(
+        cause, table
+    )
 
 
 def _contractions(points: Array) -> Array:
@@ -559,7 +567,7 @@ def _contractions(points: Array) -> Array:
     return np.asarray(between / np.maximum(between + within, 1e-300))
 
 
-def _renamed(finding: _Finding, columns: NDArray[np.intp]) -> _Finding:
+def _renamed(finding: Finding, columns: NDArray[np.intp]) -> Finding:
     """With its place among all parameters instead of those looked at."""
     return replace(finding, at=tuple(int(columns[i]) for i in finding.at))
 
@@ -715,9 +723,9 @@ def _strength(candidate: _Candidate) -> str:
     return STRENGTHS[strength.unit](interval_text((value, low, high), ".2g"))
 
 
-def _finding_text(finding: _Finding, names: Sequence[str]) -> str:
+def finding_text(finding: Finding, names: Sequence[str]) -> str:
     """One finding as a sentence."""
-    return _FINDINGS[finding.what](finding, [_called(names, i) for i in finding.at])
+    return _FINDINGS[finding.what](finding, [parameter_name(names, i) for i in finding.at])
 
 
 FAULTS: Mapping[Fault, str] = {
@@ -730,27 +738,27 @@ FAULTS: Mapping[Fault, str] = {
 """What is wrong with the draws themselves."""
 
 
-def _departure_text(departure: _Departure, names: Sequence[str]) -> str:
+def departure_text(departure: Departure, names: Sequence[str]) -> str:
     """A departure, to stand in a list."""
-    text = _finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
+    text = finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
     text = text.replace("How far", "how far", 1)  # it stands within a sentence
     return f"{text} (adjusted p {equals(departure.pvalue)})"
 
 
-def _numbers(finding: _Finding) -> str:
+def _numbers(finding: Finding) -> str:
     return interval_text((finding.value, finding.low, finding.high))
 
 
-def _percent(finding: _Finding) -> str:
-    return f"{_rate(finding.value)} [{_rate(finding.low)}, {_rate(finding.high)}]"
+def _percent(finding: Finding) -> str:
+    return f"{rate_text(finding.value)} [{rate_text(finding.low)}, {rate_text(finding.high)}]"
 
 
-def _rate(share: float | None) -> str:
+def rate_text(share: float | None) -> str:
     assert share is not None, "findings of such a kind have it"
     return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
 
 
-_FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
+_FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
     "bias": lambda e, n: (
         f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were correct."
     ),
@@ -802,17 +810,17 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
     ),
     "beyond_all": lambda e, n: (
         f"{_percent(e)} of true values lie farther out than all draws; "
-        f"{_rate(e.right)} if q were correct."
+        f"{rate_text(e.right)} if q were correct."
     ),
     "how_far": lambda e, n: f"They lie {_numbers(e)} times as far out as 95% of q's draws do.",
     "minor": lambda e, n: (
-        f"In the {_rate(e.rows)} of simulations where q has two modes, the "
-        f"smaller holds {_rate(e.right)} of its draws and {_percent(e)} of true values."
+        f"In the {rate_text(e.rows)} of simulations where q has two modes, the "
+        f"smaller holds {rate_text(e.right)} of its draws and {_percent(e)} of true values."
     ),
     "apart": lambda e, n: (
         f"{_percent(e)} of true values of {n[0]} lie apart from q's draws, with a gap between, "
         f"about {abs(e.level or 0):.2g} posterior sd {'above' if (e.level or 0) > 0 else 'below'} "
-        f"q's centre; q puts {_rate(e.right)} of its draws there."
+        f"q's centre; q puts {rate_text(e.right)} of its draws there."
     ),
     "outer_tenth": lambda e, n: (
         f"{_percent(e)} of true values lie in the outermost 10% of q on the "
@@ -827,7 +835,7 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
     ),
     "leak": lambda e, n: (
         f"{_percent(e)} of q's draws of {n[0]} lie where no true value does; about "
-        f"{_rate(e.right)} if q were correct."
+        f"{rate_text(e.right)} if q were correct."
     ),
     "edge": lambda e, n: (
         f"{_percent(e)} of true values of {n[0]} lie within the outermost {e.room:.0%} of "
@@ -878,10 +886,10 @@ def _stands(result: LikelyCause) -> str:
 
 def _begun(text: str) -> str:
     """As a sentence begins; q stays small, as the density is written."""
-    return text if text.startswith("q") else _capital(text)
+    return text if text.startswith("q") else capitalise(text)
 
 
-def _sized(result: LikelyCause, claims: Claims | None) -> _Departure | None:
+def _sized(result: LikelyCause, claims: Claims | None) -> Departure | None:
     """The clearest place or width that is off, its interval without what it would be."""
     for departure in result.seen:
         finding = departure.finding
@@ -893,9 +901,9 @@ def _sized(result: LikelyCause, claims: Claims | None) -> _Departure | None:
     return None
 
 
-def _size_text(finding: _Finding, names: Sequence[str]) -> str:
+def _size_text(finding: Finding, names: Sequence[str]) -> str:
     """`q is too wide in mass: 1.23 [1.1, 1.4] times the width it needs`."""
-    name = _called(names, finding.at[0])
+    name = parameter_name(names, finding.at[0])
     if finding.what == "width":
         side = "wide" if finding.value > 1 else "narrow"
         return f"q is too {side} in {name}: {_numbers(finding)} times the width it needs"
@@ -910,10 +918,10 @@ def _by_itself(result: LikelyCause) -> bool:
     return result.cause in _SAID and result.causes[0].strength.shape == APART
 
 
-_SAID: Mapping[str, Callable[[_Finding, str], str]] = {
+_SAID: Mapping[str, Callable[[Finding, str], str]] = {
     "support_leak": lambda e, name: (
-        f"{_rate(e.value)} of {name}'s draws lie where no true value does "
-        f"({_rate(e.low)} to {_rate(e.high)}): outside the prior."
+        f"{rate_text(e.value)} of {name}'s draws lie where no true value does "
+        f"({rate_text(e.low)} to {rate_text(e.high)}): outside the prior."
     ),
     "proposal": lambda e, name: (
         f"True values spread less than q's draws ({name}: {e.value:.2f} times, {e.low:.2f} to "
@@ -938,7 +946,7 @@ def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> s
         judged = [replace(departure, pvalue=_adjusted(departure, claims)) for departure in clear]
         clear = [departure for departure in judged if departure.pvalue <= claims.alpha]
     if clear:
-        texts = [_departure_text(departure, names) for departure in clear[:_MOST]]
+        texts = [departure_text(departure, names) for departure in clear[:_MOST]]
         return f"What was seen: {'; '.join(texts)}."
     if claims is not None:
         return f"What was seen most clearly: {claims.clearest(names)}."
@@ -949,7 +957,7 @@ def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> s
     )
 
 
-def _adjusted(departure: _Departure, claims: Claims) -> float:
+def _adjusted(departure: Departure, claims: Claims) -> float:
     """Its p in the verdict's family."""
     what, at = departure.finding.what, departure.finding.at
     if what in ("follows_x", "spread_x"):
@@ -970,12 +978,12 @@ def _candidate_cells(candidate: _Candidate) -> Row:
     }
 
 
-def _finding_cells(finding: _Finding | None, names: Sequence[str]) -> Row:
+def _finding_cells(finding: Finding | None, names: Sequence[str]) -> Row:
     if finding is None:
         return {}
     return {
         "evidence": KINDS[finding.what],
-        "of": ", ".join(_called(names, i) for i in finding.at),
+        "of": ", ".join(parameter_name(names, i) for i in finding.at),
         "value": round(finding.value, 4),
         "95% interval": f"{finding.low:.4g} to {finding.high:.4g}",
         "if q were correct": "" if finding.right is None else round(finding.right, 4),
@@ -1008,7 +1016,7 @@ def _logs(result: LikelyCause, names: Names) -> tuple[str, ...]:
     """Which parameters were looked at in their logarithm."""
     if not result.logs:
         return ()
-    listed = ", ".join(_called(names.theta, j) for j in result.logs[:8])
+    listed = ", ".join(parameter_name(names.theta, j) for j in result.logs[:8])
     more = ", …" * (len(result.logs) > 8)
     return (f"Looked at in the logarithm, where rows are less skewed: {listed}{more}.",)
 

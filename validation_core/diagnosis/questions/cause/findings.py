@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, chdtri, fdtrc, ndtr, ndtri
 
 from validation_core.diagnosis.questions.base import Json, as_numbers
-from validation_core.diagnosis.questions.injections import _DrawPool
+from validation_core.diagnosis.questions.injections import DrawPool
 from validation_core.rng import stream
 from validation_core.statistics import wilson
 from validation_core.types import Array, PosteriorTable
@@ -62,7 +62,7 @@ class _RowWhitening(NamedTuple):
     """Its axes as columns, from the narrowest to the widest: (n, D, D)."""
 
 
-class _Placed(NamedTuple):
+class _PlacedTruths(NamedTuple):
     """Coordinates (T, n, C) of truths, how many of `others` lie below, and their extremes."""
 
     at: Array
@@ -73,7 +73,7 @@ class _Placed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _RankedRows:
+class RankedRows:
     """Rows of a table made ready to rank truths in them."""
 
     points: Array
@@ -82,7 +82,7 @@ class _RankedRows:
     """Parameters that are looked at in their logarithm."""
 
     @classmethod
-    def of(cls, table: PosteriorTable, rng: np.random.Generator) -> _RankedRows:
+    def of(cls, table: PosteriorTable, rng: np.random.Generator) -> RankedRows:
         """Ready rows of a table; tied values are parted by noise below their smallest gap.
 
         Positive parameters that are less skewed in their logarithm are taken in it: on a linear
@@ -190,7 +190,7 @@ class _RankedRows:
         rank = np.swapaxes(self.ranks, 1, 2)[row, which]
         highest = np.where(rank == last, self.ordered[..., last - 1], self.ordered[..., last])
         lowest = np.where(rank == 0, self.ordered[..., 1], self.ordered[..., 0])
-        placed = _Placed(at, rank, last, highest, lowest)
+        placed = _PlacedTruths(at, rank, last, highest, lowest)
         return self._scores(self.points[row, which], placed, rng)
 
     def moved(self, theta: Array, which: NDArray[np.intp], rng: np.random.Generator) -> _Scores:
@@ -208,14 +208,14 @@ class _RankedRows:
         origin = np.swapaxes(self.ranks, 1, 2)[np.arange(n), which + 1]
         truth = np.broadcast_to(self.ranks[..., 0], origin.shape)
         rank = (below - (origin < below) - (truth < below)).astype(np.int32)
-        high = size - 1 - _taken(size - 1 - origin, size - 1 - truth)
+        high = size - 1 - _outermost_taken(size - 1 - origin, size - 1 - truth)
         highest, lowest = (
             np.take_along_axis(self.ordered[None], place[..., None], axis=3)[..., 0]
-            for place in (high, _taken(origin, truth))
+            for place in (high, _outermost_taken(origin, truth))
         )
-        return self._scores(theta, _Placed(at, rank, size - 2, highest, lowest), rng)
+        return self._scores(theta, _PlacedTruths(at, rank, size - 2, highest, lowest), rng)
 
-    def _scores(self, theta: Array, placed: _Placed, rng: np.random.Generator) -> _Scores:
+    def _scores(self, theta: Array, placed: _PlacedTruths, rng: np.random.Generator) -> _Scores:
         at, rank, others, highest, lowest = placed
         score = ndtri((rank + rng.random(rank.shape)) / (others + 1))
         below, above = self.units
@@ -269,7 +269,7 @@ def _outside(by: Array, unit: Array) -> Array:
     return np.minimum(np.maximum(by, 0) / unit, _MOST)
 
 
-def _taken(first: NDArray[np.integer], then: NDArray[np.integer]) -> NDArray[np.intp]:
+def _outermost_taken(first: NDArray[np.integer], then: NDArray[np.integer]) -> NDArray[np.intp]:
     """How many of the outermost places, counted from 0, two points take together: 0, 1 or 2."""
     outermost = (first == 0) | (then == 0)
     both = outermost & ((first == 1) | (then == 1))
@@ -277,12 +277,12 @@ def _taken(first: NDArray[np.integer], then: NDArray[np.integer]) -> NDArray[np.
 
 
 @dataclass(frozen=True, eq=False)
-class _Central(_DrawPool):
+class _StandardisedDraws(DrawPool):
     """A pool whose injections are sized by the middle of the rows, so that a few draws far off
     do not make a shift of a tenth of an sd one of many widths.
     """
 
-    ranked: _RankedRows = field(kw_only=True)
+    ranked: RankedRows = field(kw_only=True)
 
     @cached_property
     def mean(self) -> Array:
@@ -372,14 +372,14 @@ _CROWD = 0.02  # of the true values' range: where they stand close if it ends sh
 class _CauseFeatures:
     """The features of truths in one table: what depends on no truth is worked out once."""
 
-    ranked: _RankedRows
+    ranked: RankedRows
     x: Array
 
     @cached_property
     def directions(self) -> tuple[Array, Array]:
         """Uncorrelated directions of x (n, r) and of the rows' means (n, s)."""
         means = self.ranked.points.mean(1)
-        return tuple(_DrawPool(self.ranked.points, a).followed for a in (self.x, means))  # type: ignore[return-value]
+        return tuple(DrawPool(self.ranked.points, a).followed for a in (self.x, means))  # type: ignore[return-value]
 
     @cached_property
     def linear(self) -> Array:
@@ -582,7 +582,7 @@ def _columns(a: Array) -> Array:
     return np.asarray(left[:, size > 1e-3 * max(size[0], 1e-12)])
 
 
-def _subsample(
+def subsample(
     table: PosteriorTable, seed: int, columns: NDArray[np.intp] | None = None
 ) -> tuple[PosteriorTable, NDArray[np.intp]]:
     """What is looked at of a table, and the parameters that are; all of it where it is small.
@@ -606,16 +606,16 @@ def _subsample(
 class PreparedTable:
     """A table made ready: its points without ties, q's draws among them, its features."""
 
-    ranked: _RankedRows
-    pool: _DrawPool
+    ranked: RankedRows
+    pool: DrawPool
     features: _CauseFeatures
     seed: int
 
     @classmethod
     def of(cls, table: PosteriorTable, seed: int) -> PreparedTable:
         """Prepare a table."""
-        ranked = _RankedRows.of(table, stream(seed, "cause", "ties"))
-        pool = _Central(ranked.points[:, 1:], table.x, ranked=ranked)
+        ranked = RankedRows.of(table, stream(seed, "cause", "ties"))
+        pool = _StandardisedDraws(ranked.points[:, 1:], table.x, ranked=ranked)
         return cls(ranked, pool, _CauseFeatures(ranked, table.x), seed)
 
     @cached_property
@@ -658,7 +658,7 @@ _Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class _Finding:
+class Finding:
     """One number with its 95% interval that speaks for or against a defect."""
 
     what: str
@@ -687,10 +687,10 @@ class _Finding:
 
 
 @dataclass(frozen=True)
-class _Departure:
+class Departure:
     """A finding that is read whatever the cause."""
 
-    finding: _Finding
+    finding: Finding
     pvalue: float
     """Adjusted for all that was looked at."""
 
@@ -699,12 +699,12 @@ class _Departure:
         return {**self.finding.to_json(), "pvalue": self.pvalue}
 
 
-def _evidence(cause: str, table: PreparedTable) -> tuple[_Finding, ...]:
+def cause_findings(cause: str, table: PreparedTable) -> tuple[Finding, ...]:
     """Two to four findings for a cause."""
-    return tuple(_EVIDENCE[cause](table))
+    return tuple(_CAUSE_FINDINGS[cause](table))
 
 
-def _departures(table: PreparedTable, chosen_of: int | None = None) -> tuple[_Departure, ...]:
+def find_departures(table: PreparedTable, chosen_of: int | None = None) -> tuple[Departure, ...]:
     """What a table shows whatever its cause: shift, width, tails, dependence, change over x.
 
     Everything is read off the truth's ranks among its row's draws, which are uniform if q is
@@ -718,9 +718,9 @@ def _departures(table: PreparedTable, chosen_of: int | None = None) -> tuple[_De
     d = table.errors.shape[1]
     charge = max(1.0, (chosen_of or d) / d)
     adjusted = [
-        _Departure(worst.finding, min(1.0, worst.pvalue * worst.places * charge**2 * _KINDS))
+        Departure(worst.finding, min(1.0, worst.pvalue * worst.places * charge**2 * _KINDS))
         if worst.finding.what == "pair"
-        else _Departure(worst.finding, min(1.0, worst.pvalue * worst.places * charge * _KINDS))
+        else Departure(worst.finding, min(1.0, worst.pvalue * worst.places * charge * _KINDS))
         for worst in _worst(table)
     ]
     return tuple(sorted(adjusted, key=lambda departure: departure.pvalue))
@@ -749,7 +749,7 @@ def _correlated(a: Array, b: Array) -> tuple[float, float, float]:
     return r, float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach))
 
 
-def _follows(table: PreparedTable, score: Array | None = None) -> _Finding:
+def _follows(table: PreparedTable, score: Array | None = None) -> Finding:
     """How well errors of some rows are forecast from x and q's mean by the others.
 
     Args:
@@ -769,30 +769,30 @@ def _follows(table: PreparedTable, score: Array | None = None) -> _Finding:
         forecast[out] = basis[out] @ np.linalg.solve(gram, basis[~out].T @ score[~out])
     correlations = [_correlated(forecast[:, j], score[:, j]) for j in range(score.shape[1])]
     j = int(np.argmax([correlation[0] for correlation in correlations]))
-    return _Finding("follows_x", *correlations[j], 0.0, (j,))
+    return Finding("follows_x", *correlations[j], 0.0, (j,))
 
 
-def _bias(table: PreparedTable) -> list[_Finding]:
+def _bias(table: PreparedTable) -> list[Finding]:
     mean, se = table.errors.mean(0), table.errors.std(0) / np.sqrt(len(table.errors))
     j = int(np.argmax(np.abs(mean) / np.maximum(se, 1e-12)))
     numbers = (float(mean[j]), float(mean[j] - _Z * se[j]), float(mean[j] + _Z * se[j]))
     follows = _follows(table)
     sure = np.arctanh(follows.value) * np.sqrt(len(table.errors)) > _CLEAR_FORECAST
-    return [_Finding("bias", *numbers, 0.0, (j,)), *((follows,) if sure else ())]
+    return [Finding("bias", *numbers, 0.0, (j,)), *((follows,) if sure else ())]
 
 
-def _width(table: PreparedTable, way: int) -> list[_Finding]:
+def _width(table: PreparedTable, way: int) -> list[Finding]:
     j = int(np.argmax(way * table.widths))
     u = table.ranks[:, j]
     inside = np.abs(u - 0.5) < 0.4
     return [
-        _Finding("width", *_sd_ratio(table, table.errors[:, j]), 1.0, (j,)),
-        _Finding("covered", *_share(inside), 0.8, (j,), level=0.8),
-        _Finding("inner_half", *_share(table.radius < 0.5), 0.5),
+        Finding("width", *_sd_ratio(table, table.errors[:, j]), 1.0, (j,)),
+        Finding("covered", *_share(inside), 0.8, (j,), level=0.8),
+        Finding("inner_half", *_share(table.radius < 0.5), 0.5),
     ]
 
 
-def _correlation(table: PreparedTable) -> list[_Finding]:
+def _correlation(table: PreparedTable) -> list[Finding]:
     choose, quote = table.halves
     d = table.errors.shape[1]
     if d < 2:
@@ -809,8 +809,8 @@ def _correlation(table: PreparedTable) -> list[_Finding]:
     values, vectors = np.linalg.eigh(np.cov(np.clip(white[choose], -10, 10).T))
     worst = vectors[:, int(np.argmax(np.abs(np.log(np.maximum(values, 1e-6)))))]
     return [
-        _Finding("pair", *correlation, float(own[k]), pair),
-        _Finding("along", *_sd_ratio(table, white[quote] @ worst), 1.0),
+        Finding("pair", *correlation, float(own[k]), pair),
+        Finding("along", *_sd_ratio(table, white[quote] @ worst), 1.0),
     ]
 
 
@@ -842,21 +842,21 @@ def _reach(off: Array) -> Array:
     return np.append(ratio, ratio.mean())
 
 
-def reaching(table: PreparedTable) -> _Finding:
+def reaching(table: PreparedTable) -> Finding:
     """The parameter whose tails are clearest off."""
     apart, error = (a[:-1] for a in reach_beside(table))
     j = int(np.argmax(np.abs(apart) / error))
     value, low, high = np.exp(apart[j] + np.array([0.0, -_Z, _Z]) * error[j]).tolist()
-    return _Finding("reach", value, low, high, 1.0, (j,))
+    return Finding("reach", value, low, high, 1.0, (j,))
 
 
-def _tails(table: PreparedTable) -> list[_Finding]:
+def _tails(table: PreparedTable) -> list[Finding]:
     u = table.radius
     return [
         reaching(table),
-        _Finding("tail", *_share(u > 1 - _TAIL), _TAIL, share=_TAIL),
-        _Finding("tail", *_share(u > 1 - _OUTER), _OUTER, share=_OUTER),
-        _Finding("inner_half", *_share(u < 0.5), 0.5),
+        Finding("tail", *_share(u > 1 - _TAIL), _TAIL, share=_TAIL),
+        Finding("tail", *_share(u > 1 - _OUTER), _OUTER, share=_OUTER),
+        Finding("inner_half", *_share(u < 0.5), 0.5),
     ]
 
 
@@ -879,16 +879,16 @@ def _moment(table: PreparedTable, power: int, right: float) -> tuple[int, float,
     return j, float(moments[:, j].mean()), float(low), float(high)
 
 
-def _skew(table: PreparedTable) -> list[_Finding]:
+def _skew(table: PreparedTable) -> list[Finding]:
     j, value, low, high = _moment(table, 3, 0.0)
     below = table.ranks[:, j] < 0.5
     return [
-        _Finding("skew", value, low, high, 0.0, (j,)),
-        _Finding("below", *_share(below), 0.5, (j,)),
+        Finding("skew", value, low, high, 0.0, (j,)),
+        Finding("below", *_share(below), 0.5, (j,)),
     ]
 
 
-def _spread(table: PreparedTable) -> list[_Finding]:
+def _spread(table: PreparedTable) -> list[Finding]:
     theta, q = table.ranked.points[:, 0], table.pool.q
     ratio = theta.std(0) / np.maximum(q.reshape(-1, q.shape[2]).std(0), 1e-300)
     j = int(np.argmin(ratio))
@@ -897,33 +897,33 @@ def _spread(table: PreparedTable) -> list[_Finding]:
     own, square = q[..., j].mean(1), np.square(q[..., j]).mean(1)
     wide = np.sqrt(np.maximum(square[rows].mean(1) - np.square(own[rows].mean(1)), 1e-300))
     low, high = np.quantile(theta[rows, j].std(1) / wide, [0.025, 0.975])
-    return [_Finding("spread", float(ratio[j]), float(low), float(high), 1.0, (j,))]
+    return [Finding("spread", float(ratio[j]), float(low), float(high), 1.0, (j,))]
 
 
-def _missing(table: PreparedTable) -> list[_Finding]:
+def _missing(table: PreparedTable) -> list[Finding]:
     size = table.ranked.ranks.shape[2]
     beyond = table.ranked.ranks[:, -1, 0] == size - 1
-    pieces = [_Finding("beyond_all", *_share(beyond), 1 / size)]
+    pieces = [Finding("beyond_all", *_share(beyond), 1 / size)]
     if beyond.sum() >= 5:
         edge = np.quantile(table.ranked.coordinates[:, -1, 1:], 0.95, axis=1)
         times = np.sort(np.exp(np.minimum(table.ranked.coordinates[:, -1, 0] - edge, 20))[beyond])
         m, reach = len(times), _Z * np.sqrt(len(times)) / 2
         ends = (max(int(m / 2 - reach), 0), min(int(np.ceil(m / 2 + reach)), m - 1))
         median = (float(np.median(times)), float(times[ends[0]]), float(times[ends[1]]))
-        pieces.append(_Finding("how_far", *median, None))
+        pieces.append(Finding("how_far", *median, None))
     if not beyond.all():
-        pieces.append(_Finding("inner_half", *_share(table.radius[~beyond] < 0.5), 0.5))
+        pieces.append(Finding("inner_half", *_share(table.radius[~beyond] < 0.5), 0.5))
     return pieces
 
 
-def _spurious(table: PreparedTable) -> list[_Finding]:
+def _spurious(table: PreparedTable) -> list[Finding]:
     groups = table.ranked.groups
     rows = groups.clear
     pieces = []
     if rows.mean() > 0.02:
         minor = table.ranked.minor(table.ranked.points[None, :, 0])[0]
         pieces.append(
-            _Finding(
+            Finding(
                 "minor",
                 *_share(minor[rows]),
                 float(groups.share[rows].mean()),
@@ -936,8 +936,8 @@ def _spurious(table: PreparedTable) -> list[_Finding]:
     way = way / max(float(np.linalg.norm(way)), 1e-12)
     at = np.einsum("nkd,d->nk", _white_rows(table, quote), way)
     beyond = truth[quote] @ way > np.quantile(at, 0.9, axis=1)
-    pieces.append(_Finding("outer_tenth", *_share(beyond), 0.1))
-    pieces.append(_Finding("inner_half", *_share(table.radius < 0.5), 0.5))
+    pieces.append(Finding("outer_tenth", *_share(beyond), 0.1))
+    pieces.append(Finding("inner_half", *_share(table.radius < 0.5), 0.5))
     # A gap that q fills leaves more truths elsewhere: what lies above speaks for something else.
     own = [piece for piece in pieces if piece.right is None or piece.value <= piece.right]
     return own or pieces
@@ -948,7 +948,7 @@ def _white_rows(table: PreparedTable, rows: _Places) -> Array:
     return np.asarray(u @ np.swapaxes(table.pool.inverse[rows], 1, 2))
 
 
-def _blind(table: PreparedTable) -> list[_Finding]:
+def _blind(table: PreparedTable) -> list[Finding]:
     n = len(table.errors)
     rng = stream(table.seed, "cause", "contraction")
     k = table.pool.q.shape[1]
@@ -965,19 +965,19 @@ def _blind(table: PreparedTable) -> list[_Finding]:
     low, high = np.quantile(again, [0.025, 0.975])
     agrees = _correlated(table.ranked.points[:, 0, j], mean[:, j])
     return [
-        _Finding("contraction", float(own[j]), float(low), float(high), None, (j,)),
-        _Finding("agrees", *agrees, float(np.sqrt(own[j])), (j,)),
+        Finding("contraction", float(own[j]), float(low), float(high), None, (j,)),
+        Finding("agrees", *agrees, float(np.sqrt(own[j])), (j,)),
         _follows(table),
     ]
 
 
-def _leak(table: PreparedTable) -> list[_Finding]:
+def _leak(table: PreparedTable) -> list[Finding]:
     theta, q = table.ranked.points[:, 0], table.pool.q
     outside = ((q < theta.min(0)) | (q > theta.max(0))).mean((0, 1))
     return list(leaking(table, int(np.argmax(outside))))
 
 
-def leaking(table: PreparedTable, j: int) -> tuple[_Finding, ...]:
+def leaking(table: PreparedTable, j: int) -> tuple[Finding, ...]:
     """Draws of a parameter beyond the range of its true values, which may crowd at its ends."""
     theta, q = table.ranked.points[:, 0, j], table.pool.q[..., j]
     low, high = theta.min(), theta.max()
@@ -989,17 +989,17 @@ def leaking(table: PreparedTable, j: int) -> tuple[_Finding, ...]:
     crowd = (theta < low + room) | (theta > high - room)
     numbers = (float(outside.mean()), float(ends[0]), float(ends[1]))
     return (
-        _Finding("leak", *numbers, 2 / (n + 1), (j,)),
-        _Finding("edge", *_share(crowd), None, (j,), room=_EDGE),
+        Finding("leak", *numbers, 2 / (n + 1), (j,)),
+        Finding("edge", *_share(crowd), None, (j,), room=_EDGE),
     )
 
 
-def in_minor(j: int, rows: float, there: NDArray[np.bool_], share: float) -> _Finding:
+def in_minor(j: int, rows: float, there: NDArray[np.bool_], share: float) -> Finding:
     """True values in the smaller of two modes that q has in a parameter, at a share of rows."""
-    return _Finding("minor", *_share(there), share, (j,), rows=rows)
+    return Finding("minor", *_share(there), share, (j,), rows=rows)
 
 
-_EVIDENCE: Mapping[str, Callable[[PreparedTable], list[_Finding]]] = {
+_CAUSE_FINDINGS: Mapping[str, Callable[[PreparedTable], list[Finding]]] = {
     "bias": _bias,
     "too_wide": lambda table: _width(table, 1),
     "too_narrow": lambda table: _width(table, -1),
@@ -1018,7 +1018,7 @@ _EVIDENCE: Mapping[str, Callable[[PreparedTable], list[_Finding]]] = {
 class _Worst(NamedTuple):
     """One kind at its worst place: a finding, its p-value there, places looked at."""
 
-    finding: _Finding
+    finding: Finding
     pvalue: float
     places: int = 1
 
@@ -1047,7 +1047,7 @@ def _shift_departure(score: Array) -> _Worst:
     error = np.maximum(score.std(0), 1.0) / np.sqrt(len(score))
     j = int(np.abs(mean / error).argmax())
     numbers = (float(mean[j]), float(mean[j] - _Z * error[j]), float(mean[j] + _Z * error[j]))
-    finding = _Finding("bias", *numbers, 0.0, (j,))
+    finding = Finding("bias", *numbers, 0.0, (j,))
     return _Worst(finding, _two_sided(float(mean[j] / error[j])), score.shape[1])
 
 
@@ -1060,7 +1060,7 @@ def _width_departure(score: Array) -> _Worst:
     reach = _Z * float(square[:, j].std()) / np.sqrt(n) / float(var[j]) / 2  # of the log sd
     value = float(var[j]) ** -0.5
     numbers = (value, value * float(np.exp(-reach)), value * float(np.exp(reach)))
-    finding = _Finding("width", *numbers, 1.0, (j,))
+    finding = Finding("width", *numbers, 1.0, (j,))
     return _Worst(finding, _two_sided(float(z[j])), score.shape[1])
 
 
@@ -1068,13 +1068,13 @@ def _tails_departure(table: PreparedTable) -> _Worst:
     """Truths among the outermost draws, or in the inner half of them: the least likely count."""
     candidates = [
         (
-            _Finding("tail", *_share(table.radius > 1 - part), part, share=part),
+            Finding("tail", *_share(table.radius > 1 - part), part, share=part),
             binomial_pvalue(table.radius > 1 - part, part),
         )
         for part in (_TAIL, _OUTER)
     ]
     inner = table.radius < 0.5
-    candidates.append((_Finding("inner_half", *_share(inner), 0.5), binomial_pvalue(inner, 0.5)))
+    candidates.append((Finding("inner_half", *_share(inner), 0.5), binomial_pvalue(inner, 0.5)))
     finding, pvalue = min(candidates, key=lambda pair: pair[1])
     return _Worst(finding, pvalue, len(candidates))
 
@@ -1095,7 +1095,7 @@ def _pair_departure(table: PreparedTable, score: Array) -> _Worst:
     worst = int(np.abs(apart).argmax())
     pair = (int(i[worst]), int(j[worst]))
     numbers = _correlated(score[:, pair[0]], score[:, pair[1]])
-    finding = _Finding("pair", *numbers, float(own[worst]), pair)
+    finding = Finding("pair", *numbers, float(own[worst]), pair)
     z = float(apart[worst]) * np.sqrt(max(len(score) - 3, 1))
     return _Worst(finding, _two_sided(z), len(i))
 

@@ -38,7 +38,7 @@ _CLIPPED = 4.0
 _TOLERATED = 6.0  # of twice the log likelihood, that one more freedom may gain by chance
 
 
-def shown(cause: str, table: PreparedTable) -> bool:
+def supports_cause(cause: str, table: PreparedTable) -> bool:
     """Whether what a cause says is seen under its own null."""
     return _SHOWN[cause](table)
 
@@ -146,7 +146,9 @@ def clearly_tailed(table: PreparedTable) -> str | None:
 def shapes(table: PreparedTable) -> tuple[str, ...]:
     """Skew and tails that are seen beside any bias and width."""
     return tuple(
-        name for name in ("wrong_skew", "light_tails", "heavy_tails") if shown(name, table)
+        name
+        for name in ("wrong_skew", "light_tails", "heavy_tails")
+        if supports_cause(name, table)
     )
 
 

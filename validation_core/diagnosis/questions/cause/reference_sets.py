@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from validation_core.diagnosis.questions.cause.findings import PreparedTable, _Finding, _RankedRows
+from validation_core.diagnosis.questions.cause.findings import Finding, PreparedTable, RankedRows
 from validation_core.diagnosis.questions.cause.own_nulls import apart_over_x
 from validation_core.diagnosis.questions.injections import (
     INJECTIONS,
     Apply,
-    Which,
-    _by_row,
-    _DrawPool,
-    _radial,
-    _redrawn,
-    _signs,
-    _unit_directions,
-    _with_median,
-    _with_variance,
+    DrawIndices,
+    DrawPool,
+    map_radii,
+    median_matching_scale,
+    random_signs,
+    redraw_allowed,
+    transform_rows,
+    unit_directions,
+    variance_matching_scale,
 )
 from validation_core.rng import stream
 from validation_core.statistics import clopper_pearson
@@ -72,7 +72,7 @@ class Variant:
         return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
 
 
-def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[Variant, ...]:
+def injectable_variants(ranked: RankedRows, pool: DrawPool) -> tuple[Variant, ...]:
     """All that can be injected into this table."""
     groups = ranked.groups
     likely = 1 / (1 + np.exp(-(groups.apart - 1.5) / 0.15))  # that two groups are two modes
@@ -81,9 +81,9 @@ def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[Variant, ...]:
         return np.asarray(ranked.minor(theta) & (chance < likely))
 
     shapes = (
-        *_always(),
+        *_unconditional_variants(),
         *_in_groups(second, groups.clear),
-        _v("too_wide", "blurred", 0.1, 1.0, _sharpened(pool), "share of the spread"),
+        _variant("too_wide", "blurred", 0.1, 1.0, _sharpened(pool), "share of the spread"),
     )
     d, followed = pool.q.shape[2], pool.followed.shape[1] > 0
     return tuple(v for v in shapes if v.least_dims <= d and (followed or not v.needs_x))
@@ -95,10 +95,10 @@ def _in_groups(
     if clear.mean() <= 0.02:
         return ()
     apply = _without(second)
-    return (_v("spurious_mode", "group", 0.2, 1.0, apply, "share of the mode"),)
+    return (_variant("spurious_mode", "group", 0.2, 1.0, apply, "share of the mode"),)
 
 
-def _v(
+def _variant(
     cause: str,
     name: str,
     low: float,
@@ -124,58 +124,64 @@ def _v(
     )
 
 
-def _always() -> tuple[Variant, ...]:
+def _unconditional_variants() -> tuple[Variant, ...]:
     own = {name: injection.apply for name, injection in INJECTIONS.items()}
     bias, corr = "bias", "wrong_correlation"
     sd, along, part = "sd", "along", "correlation"
     return (
-        _v(bias, "all", 0.05, 2, own["bias_all"], sd),
-        _v(bias, "one", 0.1, 2, own["bias"], sd, least=2),
-        _v(bias, "white", 0.05, 3, _biased_white, sd, least=2),
-        _v(bias, "mean", 0.05, 2, _proportional, sd),
-        _v(bias, "x", 0.05, 2, _following, sd, x=True),
-        _v(bias, "smooth", 0.05, 2, _smoothly, sd, x=True),
-        _v("ignores_x", "shuffled", 0.6, 1.0, _elsewhere, "share of rows"),
-        _v("ignores_x", "unread", 0.1, 0.99, _unread, "follows", x=True),
-        _v(bias, "misread", 0.05, 2, _misread, sd, x=True),
-        _v(bias, "part", 0.2, 5, _in_part(_shifted_by), sd, x=True),
-        _v("too_wide", "all", 1.03, 3, own["too_wide"], "times"),
-        _v("too_wide", "one", 1.05, 3, own["too_wide_one"], "times", least=2),
-        _v("too_wide", "uneven", 1.05, 2, _uneven, "times", x=True),
-        _v("too_wide", "wide_part", 1.1, 3, _in_part(own["too_wide"]), "times", x=True),
-        _v("too_narrow", "all", 1.03, 3, own["too_narrow"], "times"),
-        _v("too_narrow", "one", 1.05, 3, own["too_narrow_one"], "times", least=2),
-        _v("too_narrow", "uneven", 1.05, 2, _inverse(_uneven), "times", x=True),
-        _v("too_narrow", "narrow_part", 1.1, 3, _in_part(own["too_narrow"]), "times", x=True),
-        _v(corr, "marginals", 1.1, 5, own[corr], along, least=2),
-        _v(corr, "white", 1.1, 5, _wide_white, along, least=2),
-        _v(corr, "turning", 1.1, 8, _turning, along, least=2, x=True),
-        _v(corr, "own", 1.1, 8, _own_axis, along, least=2),
-        _v(corr, "fixed", 1.1, 8, _fixed, along, least=2),
-        _v(corr, "narrow", 1.1, 3, _inverse(_wide_white), "across", least=2),
-        _v(corr, "sign", 0.05, 1, _flipped, part, least=2),
-        _v(corr, "independent", 0.05, 0.95, _independent, part, least=2),
-        _v("heavy_tails", "radius", 0.03, 1, _tails(heavy=True), "degrees"),
-        _v("light_tails", "radius", 0.03, 0.7, _tails(heavy=False), "degrees"),
-        _v("heavy_tails", "heavy_even", 0.03, 0.42, _even_tails(heavy=True), "degrees"),
-        _v("light_tails", "light_even", 0.03, 0.42, _even_tails(heavy=False), "degrees"),
-        _v("heavy_tails", "one", 0.03, 0.42, _one_tail(heavy=True), "degrees"),
-        _v("light_tails", "one", 0.03, 0.42, _one_tail(heavy=False), "degrees"),
-        _v("wrong_skew", "all", 0.05, 1, _skewed, "skew"),
-        _v("wrong_skew", "one", 0.05, 1, _in_one(_skewed), "skew", least=2),
-        _v("proposal", "tilted", 0.2, 0.9, _from_proposal, "share of the prior"),
-        _v("missing_mode", "offset", 0.01, 0.6, _offset, "share of the truth"),
-        _v("missing_mode", "mirrored", 0.01, 0.6, _mirrored, "share of the truth"),
-        _v("missing_mode", "elsewhere", 0.01, 0.6, _elsewhere, "share of the truth"),
-        _v("spurious_mode", "halfspace", 0.01, 0.4, own["spurious_mode"], "share of q"),
-        _v("spurious_mode", "bridge", 0.05, 0.5, _bridge, "share of q"),
-        _v("support_leak", "box", 0.003, 0.3, _box, "share of q"),
-        _v("support_leak", "side", 0.01, 0.3, _one_sided, "share of q"),
-        _v("ignores_x", "follows", 0.1, 0.99, own["ignores_x"], "follows", x=True, blind=True),
+        _variant(bias, "all", 0.05, 2, own["bias_all"], sd),
+        _variant(bias, "one", 0.1, 2, own["bias"], sd, least=2),
+        _variant(bias, "white", 0.05, 3, _biased_white, sd, least=2),
+        _variant(bias, "mean", 0.05, 2, _proportional, sd),
+        _variant(bias, "x", 0.05, 2, _following, sd, x=True),
+        _variant(bias, "smooth", 0.05, 2, _smoothly, sd, x=True),
+        _variant("ignores_x", "shuffled", 0.6, 1.0, _elsewhere, "share of rows"),
+        _variant("ignores_x", "unread", 0.1, 0.99, _unread, "follows", x=True),
+        _variant(bias, "misread", 0.05, 2, _misread, sd, x=True),
+        _variant(bias, "part", 0.2, 5, _in_part(_shifted_by), sd, x=True),
+        _variant("too_wide", "all", 1.03, 3, own["too_wide"], "times"),
+        _variant("too_wide", "one", 1.05, 3, own["too_wide_one"], "times", least=2),
+        _variant("too_wide", "uneven", 1.05, 2, _uneven, "times", x=True),
+        _variant("too_wide", "wide_part", 1.1, 3, _in_part(own["too_wide"]), "times", x=True),
+        _variant("too_narrow", "all", 1.03, 3, own["too_narrow"], "times"),
+        _variant("too_narrow", "one", 1.05, 3, own["too_narrow_one"], "times", least=2),
+        _variant("too_narrow", "uneven", 1.05, 2, _inverse(_uneven), "times", x=True),
+        _variant(
+            "too_narrow", "narrow_part", 1.1, 3, _in_part(own["too_narrow"]), "times", x=True
+        ),
+        _variant(corr, "marginals", 1.1, 5, own[corr], along, least=2),
+        _variant(corr, "white", 1.1, 5, _wide_white, along, least=2),
+        _variant(corr, "turning", 1.1, 8, _turning, along, least=2, x=True),
+        _variant(corr, "own", 1.1, 8, _own_axis, along, least=2),
+        _variant(corr, "fixed", 1.1, 8, _fixed, along, least=2),
+        _variant(corr, "narrow", 1.1, 3, _inverse(_wide_white), "across", least=2),
+        _variant(corr, "sign", 0.05, 1, _flipped, part, least=2),
+        _variant(corr, "independent", 0.05, 0.95, _independent, part, least=2),
+        _variant("heavy_tails", "radius", 0.03, 1, _tails(heavy=True), "degrees"),
+        _variant("light_tails", "radius", 0.03, 0.7, _tails(heavy=False), "degrees"),
+        _variant("heavy_tails", "heavy_even", 0.03, 0.42, _even_tails(heavy=True), "degrees"),
+        _variant("light_tails", "light_even", 0.03, 0.42, _even_tails(heavy=False), "degrees"),
+        _variant("heavy_tails", "one", 0.03, 0.42, _one_tail(heavy=True), "degrees"),
+        _variant("light_tails", "one", 0.03, 0.42, _one_tail(heavy=False), "degrees"),
+        _variant("wrong_skew", "all", 0.05, 1, _skewed, "skew"),
+        _variant("wrong_skew", "one", 0.05, 1, _in_one(_skewed), "skew", least=2),
+        _variant("proposal", "tilted", 0.2, 0.9, _from_proposal, "share of the prior"),
+        _variant("missing_mode", "offset", 0.01, 0.6, _offset, "share of the truth"),
+        _variant("missing_mode", "mirrored", 0.01, 0.6, _mirrored, "share of the truth"),
+        _variant("missing_mode", "elsewhere", 0.01, 0.6, _elsewhere, "share of the truth"),
+        _variant("spurious_mode", "halfspace", 0.01, 0.4, own["spurious_mode"], "share of q"),
+        _variant("spurious_mode", "bridge", 0.05, 0.5, _bridge, "share of q"),
+        _variant("support_leak", "box", 0.003, 0.3, _box, "share of q"),
+        _variant("support_leak", "side", 0.01, 0.3, _one_sided, "share of q"),
+        _variant(
+            "ignores_x", "follows", 0.1, 0.99, own["ignores_x"], "follows", x=True, blind=True
+        ),
     )
 
 
-def _disturbed(pool: _DrawPool, which: Which, theta: Array, rng: np.random.Generator) -> Array:
+def _disturbed(
+    pool: DrawPool, which: DrawIndices, theta: Array, rng: np.random.Generator
+) -> Array:
     """Truths with a small bias besides: real defects seldom come alone.
 
     In every other trial a bias, in part constant, in part following x, of up to a third of the
@@ -195,13 +201,13 @@ def _disturbed(pool: _DrawPool, which: Which, theta: Array, rng: np.random.Gener
 def _inverse(apply: Apply) -> Apply:
     """Too wide by s is too narrow by 1 / s."""
 
-    def back(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def back(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
         return apply(pool, which, 1 / s, rng)
 
     return back
 
 
-def _uneven(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _uneven(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Too wide by a factor that varies with x about s."""
     theta, x = pool.take(which), pool.followed
     a = rng.standard_normal((len(which), x.shape[1], 1)) / np.sqrt(max(x.shape[1], 1))
@@ -212,9 +218,9 @@ def _uneven(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -
 def _tails(*, heavy: bool) -> Apply:
     """Anything between keeping the scale matrix and keeping the median radius."""
 
-    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
-        wider = _with_median(pool.q.shape[2], 1 / s) ** rng.random()
-        return _radial(pool, which, s, heavy=heavy, wider=wider)
+    def apply(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
+        wider = median_matching_scale(pool.q.shape[2], 1 / s) ** rng.random()
+        return map_radii(pool, which, s, heavy=heavy, wider=wider)
 
     return apply
 
@@ -222,9 +228,9 @@ def _tails(*, heavy: bool) -> Apply:
 def _even_tails(*, heavy: bool) -> Apply:
     """At the right variance: a t that is too heavy is too narrow in its middle as well."""
 
-    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def apply(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
         del rng
-        return _radial(pool, which, s, heavy=heavy, wider=_with_variance(1 / s))
+        return map_radii(pool, which, s, heavy=heavy, wider=variance_matching_scale(1 / s))
 
     return apply
 
@@ -232,7 +238,7 @@ def _even_tails(*, heavy: bool) -> Apply:
 def _in_one(apply: Apply) -> Apply:
     """In one parameter of each trial."""
 
-    def one(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def one(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
         mark = np.eye(pool.q.shape[2], dtype=bool)[rng.integers(pool.q.shape[2], size=len(which))]
         return np.where(mark[:, None], apply(pool, which, s, rng), pool.take(which))
 
@@ -242,7 +248,7 @@ def _in_one(apply: Apply) -> Apply:
 def _in_part(apply: Apply) -> Apply:
     """At the rows beyond a quantile of a direction of x alone: a tenth to six tenths of them."""
 
-    def part(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def part(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
         x, theta = pool.followed, pool.take(which)
         moved = apply(pool, which, s, rng)
         for t in range(len(which)):
@@ -258,16 +264,16 @@ def _in_part(apply: Apply) -> Apply:
     return part
 
 
-def _shifted_by(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _shifted_by(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """By s sd in one parameter, or along one whitened direction."""
     every = INJECTIONS["bias_all"].apply
     return (_in_one(every) if rng.random() < 0.5 else _biased_white)(pool, which, s, rng)
 
 
-def _skewed(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _skewed(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Each parameter's errors as of a log-normal of log sd s, of their own mean and variance."""
     u = pool.standard(pool.take(which))
-    way = _signs((len(which), 1, u.shape[2]), rng)
+    way = random_signs((len(which), 1, u.shape[2]), rng)
     grown, square = np.exp(s * np.clip(way * u, -6, 6)), np.exp(s * s)
     return pool.mean + pool.sd * way * (grown - np.sqrt(square)) / np.sqrt((square - 1) * square)
 
@@ -275,9 +281,9 @@ def _skewed(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -
 def _one_tail(*, heavy: bool) -> Apply:
     """One parameter's errors as a normal's beside Student's t, or the reverse."""
 
-    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def apply(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
         u, nu = pool.standard(pool.take(which)), 1 / s
-        wider = _with_variance(nu) ** rng.uniform(0.3, 1)
+        wider = variance_matching_scale(nu) ** rng.uniform(0.3, 1)
         if heavy:
             new = ndtri(np.clip(stdtr(nu, u), 1e-12, 1 - 1e-12)) * wider
         else:
@@ -287,7 +293,9 @@ def _one_tail(*, heavy: bool) -> Apply:
     return _in_one(apply)
 
 
-def _from_proposal(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _from_proposal(
+    pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator
+) -> Array:
     """True values of a proposal that is s times as wide as all draws: q's draws chosen by it."""
     n, k, d = pool.q.shape
     draws = pool.q.reshape(-1, d)
@@ -301,36 +309,36 @@ def _from_proposal(pool: _DrawPool, which: Which, s: float, rng: np.random.Gener
     return theta
 
 
-def _biased_white(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _biased_white(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """By s along one whitened direction."""
     z = pool.white(pool.take(which))
-    return pool.coloured(z - s * _unit_directions(pool, which, rng))
+    return pool.coloured(z - s * unit_directions(pool, which, rng))
 
 
-def _proportional(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _proportional(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """In proportion to q's mean, about a point near its overall mean; s sd on average."""
     spread = pool.mean.std(0)
     off = rng.standard_normal((len(which), 1, pool.q.shape[2])) * spread
     shift = pool.mean - pool.mean.mean(0) + off
     size = np.sqrt(np.mean(np.square(shift / pool.sd), axis=(1, 2), keepdims=True))
-    way = _signs((len(which), 1, 1), rng)
+    way = random_signs((len(which), 1, 1), rng)
     return pool.take(which) - way * s / np.maximum(size, 1e-9) * shift
 
 
-def _following(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _following(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Along whitened directions, by linear functions of x; s sd on average."""
     z, x = pool.white(pool.take(which)), pool.followed
     a = rng.standard_normal((len(which), x.shape[1], z.shape[2])) / np.sqrt(max(x.shape[1], 1))
     return pool.coloured(z - s * (x @ a))
 
 
-def _smoothly(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _smoothly(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Along whitened directions, by smooth functions of x; s sd on average."""
     z = pool.white(pool.take(which))
     return pool.coloured(z - s * np.stack([_functions(pool, z.shape[2], rng) for _ in which]))
 
 
-def _unread(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _unread(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """q reads x only in part: residuals follow functions of x with correlation s.
 
     Linear functions mixed with smooth ones; the residuals' total variance is kept.
@@ -345,7 +353,7 @@ def _unread(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -
     return pool.coloured(z)
 
 
-def _functions(pool: _DrawPool, many: int, rng: np.random.Generator) -> Array:
+def _functions(pool: DrawPool, many: int, rng: np.random.Generator) -> Array:
     """Smooth functions of x, uncorrelated where x has room for that many: (n, many)."""
     x = pool.followed
     slow = rng.standard_normal((x.shape[1], 3 * many)) / np.sqrt(max(x.shape[1], 1))
@@ -357,7 +365,7 @@ def _functions(pool: _DrawPool, many: int, rng: np.random.Generator) -> Array:
     return np.asarray(even / np.maximum(even.std(0), 1e-9))
 
 
-def _misread(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _misread(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """As if q had read an x that is stretched or moved; s sd on average.
 
     q's mean elsewhere is read off a smooth function of x that was fitted to its means.
@@ -366,7 +374,7 @@ def _misread(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) 
     here = np.sin(x @ turn + phase)
     shifts = np.empty((len(which), *pool.mean.shape))
     for t in range(len(which)):
-        way = rng.random() * rng.standard_normal(x.shape[1]) + _signs((1,), rng) * x
+        way = rng.random() * rng.standard_normal(x.shape[1]) + random_signs((1,), rng) * x
         step = s
         for _ in range(2):  # the step whose shift has this size, by two secants
             shifts[t] = (np.sin((x + step * way) @ turn + phase) - here) @ weights
@@ -375,7 +383,7 @@ def _misread(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) 
     return pool.take(which) - shifts
 
 
-def _smooth(pool: _DrawPool) -> tuple[Array, Array, Array]:
+def _smooth(pool: DrawPool) -> tuple[Array, Array, Array]:
     """q's mean about its average as sin(x turn + phase) weights, by ridge regression."""
     x, own = pool.followed, stream(0, "cause", "smooth")
     turn = own.standard_normal((x.shape[1], _WAVES)) / np.sqrt(max(x.shape[1], 1))
@@ -385,13 +393,13 @@ def _smooth(pool: _DrawPool) -> tuple[Array, Array, Array]:
     return turn, phase, np.linalg.solve(gram, basis.T @ (pool.mean - pool.mean.mean(0)))
 
 
-def _wide_white(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _wide_white(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """s times too wide along one whitened direction of all rows."""
     z = pool.white(pool.take(which))
-    return pool.coloured(_narrowed(z, _unit_directions(pool, which, rng), 1 / s))
+    return pool.coloured(_narrowed(z, unit_directions(pool, which, rng), 1 / s))
 
 
-def _turning(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _turning(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Along a whitened direction that turns with x."""
     z, x = pool.white(pool.take(which)), pool.followed
     t, _, d = z.shape
@@ -400,15 +408,15 @@ def _turning(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) 
     return pool.coloured(_narrowed(z, along, 1 / s))
 
 
-def _own_axis(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _own_axis(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Along one of each row's own axes, from the narrowest to the widest."""
     z = pool.white(pool.take(which))
     axes = np.linalg.eigh(_correlations(pool))[1]  # (n, D, D)
     along = np.moveaxis(axes[..., rng.integers(z.shape[2], size=len(which))], 2, 0)
-    return pool.coloured(_narrowed(z, _by_row(pool.inverse, along), 1 / s))
+    return pool.coloured(_narrowed(z, transform_rows(pool.inverse, along), 1 / s))
 
 
-def _fixed(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _fixed(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Noise added along one direction v of theta: q's covariance is the truth's + g v v'.
 
     In most trials v is an axis of the average correlation; s is how many times too wide q is
@@ -418,35 +426,35 @@ def _fixed(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) ->
     axes = np.linalg.eigh(_correlations(pool).mean(0))[1].T  # rows
     axis = axes[rng.integers(d, size=len(which))]
     own = rng.random((len(which), 1)) < 0.7
-    v = np.where(own, axis, _unit_directions(pool, which, rng)[:, 0]) * np.median(pool.sd, axis=0)
-    along = _by_row(pool.inverse, v[:, None] / pool.sd)
+    v = np.where(own, axis, unit_directions(pool, which, rng)[:, 0]) * np.median(pool.sd, axis=0)
+    along = transform_rows(pool.inverse, v[:, None] / pool.sd)
     length = np.square(along).sum(2, keepdims=True)
     share = (1 - s**-2) * length / np.median(length, axis=1, keepdims=True)
     return pool.coloured(_narrowed(z, along, np.sqrt(1 - np.minimum(share, 0.995))))
 
 
-def _flipped(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _flipped(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Correlations between two sets of parameters run from q's own (0) to their opposite (1)."""
     d, r = pool.q.shape[2], _correlations(pool)
     z = pool.white(pool.take(which))
     for t in range(len(which)):
         side = np.where(rng.permutation(d) < rng.integers(1, d), 1.0, -1.0)
         across = np.where(side[:, None] * side > 0, 1.0, 1 - 2 * s)
-        z[t] = _by_row(_factor(r * across), z[t : t + 1])[0]
+        z[t] = transform_rows(_factor(r * across), z[t : t + 1])[0]
     return pool.mean + pool.sd * z
 
 
-def _independent(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _independent(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """Correlations run by a share s from q's own to none, or to one between all parameters."""
     d, r = pool.q.shape[2], _correlations(pool)
     z = pool.white(pool.take(which))
-    side = np.ones(d) if rng.random() < 0.5 else _signs((d,), rng)
+    side = np.ones(d) if rng.random() < 0.5 else random_signs((d,), rng)
     much = rng.uniform(0.3, 0.97) * (rng.random() < 0.6)
     other = (1 - much) * np.eye(d) + much * np.outer(side, side)
-    return pool.mean + pool.sd * _by_row(_factor((1 - s) * r + s * other), z)
+    return pool.mean + pool.sd * transform_rows(_factor((1 - s) * r + s * other), z)
 
 
-def _correlations(pool: _DrawPool) -> Array:
+def _correlations(pool: DrawPool) -> Array:
     """q's own: (n, D, D)."""
     return np.asarray(pool.chol @ np.swapaxes(pool.chol, 1, 2))
 
@@ -462,22 +470,22 @@ def _narrowed(z: Array, along: Array, factor: float | Array) -> Array:
     return z - (1 - factor) * (z * unit).sum(2, keepdims=True) * unit
 
 
-def _offset(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _offset(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """A share s of truths lies some posterior sd off, always on the same side."""
     far = np.exp(rng.uniform(np.log(_NEAR), np.log(_FAR), (len(which), 1, 1)))
     theta = pool.take(which)
-    away = pool.white(theta) + far * _unit_directions(pool, which, rng)
+    away = pool.white(theta) + far * unit_directions(pool, which, rng)
     return _some(theta, pool.coloured(away), s, rng)
 
 
-def _mirrored(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _mirrored(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """A share s lies as far on the other side of a point near q's overall mean."""
     theta, spread = pool.take(which), pool.mean.std(0)
     centre = pool.mean.mean(0) + rng.normal(0, 0.5, (len(which), 1, theta.shape[2])) * spread
     return _some(theta, theta - 2 * (pool.mean - centre), s, rng)
 
 
-def _elsewhere(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _elsewhere(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """A share s lies where q has its draws at another x."""
     theta = pool.take(which)
     return _some(theta, theta[:, rng.permutation(theta.shape[1])], s, rng)
@@ -486,36 +494,36 @@ def _elsewhere(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator
 def _without(second: Callable[[Array, Array], NDArray[np.bool_]]) -> Apply:
     """A share s of the mass that q has in the smaller of two modes never holds the truth."""
 
-    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def apply(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
         chance, spared = rng.random(which.shape), rng.random(which.shape) > s
 
         def allowed(theta: Array) -> NDArray[np.bool_]:
             return np.asarray(np.logical_not(second(theta, chance)) | spared, dtype=np.bool_)
 
-        return _redrawn(pool, which, allowed, rng)
+        return redraw_allowed(pool, which, allowed, rng)
 
     return apply
 
 
-def _bridge(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _bridge(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """A share s of q's mass joins two modes: in the middle along an axis the truth never is.
 
     The axis is each row's widest, or one whitened direction of all rows.
     """
     widest = np.linalg.eigh(pool.chol @ np.swapaxes(pool.chol, 1, 2))[1][..., -1]  # (n, D)
-    own = _by_row(pool.inverse, widest[None])
+    own = transform_rows(pool.inverse, widest[None])
     own = own / np.linalg.norm(own, axis=2, keepdims=True)
-    along = np.where(rng.random((len(which), 1, 1)) < 0.6, own, _unit_directions(pool, which, rng))
+    along = np.where(rng.random((len(which), 1, 1)) < 0.6, own, unit_directions(pool, which, rng))
     off = np.abs((pool.white(pool.take(which)) * along).sum(2))
     edge = np.quantile(off, s, axis=1)[:, None]
 
     def allowed(theta: Array) -> NDArray[np.bool_]:
         return np.asarray(np.abs((pool.white(theta) * along).sum(2)) >= edge)
 
-    return _redrawn(pool, which, allowed, rng)
+    return redraw_allowed(pool, which, allowed, rng)
 
 
-def _sharpened(pool: _DrawPool) -> Apply:
+def _sharpened(pool: DrawPool) -> Apply:
     """q blurs what is fine: truths lie nearer by a share s to the mean of the draws about them."""
     n, k, d = pool.q.shape
     many = max(4, round(_CLOSE * k))
@@ -536,7 +544,7 @@ def _sharpened(pool: _DrawPool) -> Apply:
 
     filled = False
 
-    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def apply(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
         nonlocal filled
         del rng
         if not filled:
@@ -548,12 +556,12 @@ def _sharpened(pool: _DrawPool) -> Apply:
     return apply
 
 
-def _box(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _box(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """The outermost share s of every parameter, half on either side, never holds the truth."""
     return INJECTIONS["support_leak"].apply(pool, which, s * pool.q.shape[2], rng)
 
 
-def _one_sided(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _one_sided(pool: DrawPool, which: DrawIndices, s: float, rng: np.random.Generator) -> Array:
     """The outermost share s of one parameter, on one side, lies where the truth never is."""
     d = pool.q.shape[2]
     draws = pool.q[:, :: max(1, pool.q.shape[1] // 50)].reshape(-1, d)
@@ -567,7 +575,7 @@ def _one_sided(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator
     def allowed(theta: Array) -> NDArray[np.bool_]:
         return np.asarray(((theta >= low) & (theta <= high)).all(2))
 
-    inside = _redrawn(pool, which, allowed, rng)
+    inside = redraw_allowed(pool, which, allowed, rng)
     return np.clip(inside, low, high)
 
 
@@ -576,7 +584,7 @@ def _some(theta: Array, other: Array, share: float, rng: np.random.Generator) ->
 
 
 _NULLS = 299  # tables in which a point of each row's pool plays the truth
-_EACH = 20  # injected tables of every shape of every cause
+TABLES_OF_EACH = 20  # injected tables of every shape of every cause
 
 _AROUND_SHARE = 0.15  # of a variant's range of strengths, on either side
 _AT_ONCE = 1_000_000  # numbers of injected truths held at a time
@@ -616,7 +624,7 @@ def _step(numbers: int) -> int:
     return max(1, (_AT_ONCE if numbers <= _LARGE else _AT_ONCE // 8) // numbers)
 
 
-def _null_features(
+def null_features(
     table: PreparedTable,
     *,
     count: int = _NULLS,
@@ -670,22 +678,24 @@ class _Injector:
         return np.concatenate(blocks)
 
 
-def _reference_sets(
+def build_reference_sets(
     table: PreparedTable, *, report: Callable[[float], None] = lambda done: None
 ) -> tuple[ReferenceSets, _Injector]:
     """Null tables and injected ones at strengths of all sizes; `report` hears the share done."""
-    names, null = _null_features(table, report=lambda f: report(0.25 * f))
-    shapes = _variants(table.ranked, table.pool)
+    names, null = null_features(table, report=lambda f: report(0.25 * f))
+    shapes = injectable_variants(table.ranked, table.pool)
     injector = _Injector(table, names, shapes)
     rng = stream(table.seed, "cause", "injected")
-    of = np.repeat(np.arange(len(shapes)), _EACH)
-    places = (rng.random((len(shapes), _EACH)) + np.arange(_EACH)) / _EACH  # evenly, as in strata
+    of = np.repeat(np.arange(len(shapes)), TABLES_OF_EACH)
+    places = (
+        rng.random((len(shapes), TABLES_OF_EACH)) + np.arange(TABLES_OF_EACH)
+    ) / TABLES_OF_EACH  # evenly, as in strata
     strengths = np.concatenate([v.strengths(at) for v, at in zip(shapes, places, strict=True)])
     points = injector.injected(of, strengths, rng, lambda f: report(0.25 + 0.75 * f))
     return ReferenceSets(names, null, points, of, strengths, shapes), injector
 
 
-def _refined(
+def refine_reference_sets(
     sets: ReferenceSets,
     injector: _Injector,
     at: Mapping[int, float],
@@ -693,8 +703,8 @@ def _refined(
 ) -> ReferenceSets:
     """With more injected tables of these variants, at strengths about these."""
     rng = stream(injector.table.seed, "cause", "closer")
-    of = np.repeat(np.array(list(at), dtype=np.intp), _EACH)
-    around = rng.uniform(-_AROUND_SHARE, _AROUND_SHARE, (len(at), _EACH))
+    of = np.repeat(np.array(list(at), dtype=np.intp), TABLES_OF_EACH)
+    around = rng.uniform(-_AROUND_SHARE, _AROUND_SHARE, (len(at), TABLES_OF_EACH))
     strengths = np.concatenate(
         [
             sets.variants[v].strengths(np.maximum(sets.variants[v].place(np.array(s)) + off, -0.5))
@@ -732,7 +742,7 @@ _PLACED = 4  # causes that the plane is chosen for
 
 
 @dataclass(frozen=True, eq=False)
-class _Likeness:
+class CauseSimilarity:
     """How like each cause's injected tables a table is."""
 
     weights: Mapping[str, float]
@@ -753,7 +763,7 @@ class _Likeness:
     """Of null tables: (B, 2)."""
 
 
-def _null_pvalue(null: Array) -> float:
+def null_pvalue(null: Array) -> float:
     """Whether the first of exchangeable rows (1 + B, F) stands out: exact, never 0.
 
     By the largest feature and by the sum of squares, whichever is rarer: both and their
@@ -767,7 +777,7 @@ def _null_pvalue(null: Array) -> float:
     return float((rank <= rank[0]).mean())
 
 
-def _classify(sets: ReferenceSets, contraction: float) -> _Likeness:
+def classify_cause(sets: ReferenceSets, contraction: float) -> CauseSimilarity:
     """Weights of the causes for this table.
 
     Args:
@@ -814,7 +824,7 @@ def _by_cause(
     own: Array,
     null: Array,
     typical: Mapping[int, float],
-) -> _Likeness:
+) -> CauseSimilarity:
     cause = [v.cause for v in sets.variants]
     best: dict[str, int] = {}
     for v in sorted(far, key=far.__getitem__):
@@ -827,7 +837,7 @@ def _by_cause(
     near = sorted(far, key=far.__getitem__)[:_LOOKED]
     close = dict.fromkeys([*(best[name] for name in order[:_PLACED]), *near])
     plane = _plane(sets, points, own, [best[name] for name in order[:_PLACED]])
-    return _Likeness(
+    return CauseSimilarity(
         weights={name: like[name] / total for name in order},
         variant={name: best[name] for name in order},
         apart={name: distance[name] / typical[best[name]] for name in order},
@@ -914,7 +924,7 @@ class _Modality(NamedTuple):
     """Where the estimate is lowest between its two highest modes, at half that bandwidth."""
 
 
-def _modality(values: Array, rng: np.random.Generator, samples: int = 199) -> _Modality:
+def unimodality_test(values: Array, rng: np.random.Generator, samples: int = 199) -> _Modality:
     """Test whether a sample (n,) stems from a density with one mode.
 
     Raises:
@@ -990,10 +1000,10 @@ _SAMPLES = 999
 _MOST = 8  # parameters: those in which most true values lie far out
 
 
-def far_group(table: PreparedTable) -> tuple[_Finding, bool] | None:
+def far_group(table: PreparedTable) -> tuple[Finding, bool] | None:
     """True values that lie apart from q's draws, and whether x tells which they are: then q's
     centre is off at those x, and no mode is missed."""
-    finding = _missed_mode(table)
+    finding = find_missed_mode(table)
     if finding is None:
         return None
     (i,), middle, scale = finding.at, *table.ranked.scale
@@ -1005,7 +1015,7 @@ def far_group(table: PreparedTable) -> tuple[_Finding, bool] | None:
     )
 
 
-def _missed_mode(table: PreparedTable) -> _Finding | None:
+def find_missed_mode(table: PreparedTable) -> Finding | None:
     """The parameter in which most true values lie beyond a gap that q's draws do not cross.
 
     Its number is the share of true values there with its exact interval; `right` is q's share,
@@ -1019,13 +1029,13 @@ def _missed_mode(table: PreparedTable) -> _Finding | None:
     truth, draws = z[:, 0], z[:, 1:]
     far = (np.abs(truth) > 2 * _FROM).mean(0)
     chosen = [int(i) for i in np.argsort(-far)[:_MOST] if far[i] >= _LEAST]
-    best: _Finding | None = None
+    best: Finding | None = None
     for i in chosen:
         off = np.abs(truth[:, i])
         near = truth[off <= np.quantile(off, 1 - _LEAST), i]
         if not np.ptp(near) > 0:
             continue
-        seen = _modality(near, stream(table.seed, "cause", "modes", i), _SAMPLES)
+        seen = unimodality_test(near, stream(table.seed, "cause", "modes", i), _SAMPLES)
         if seen.pvalue > LEVEL / len(chosen) or not abs(seen.valley) >= _FROM:
             continue
         side = 1.0 if seen.valley > 0 else -1.0
@@ -1036,7 +1046,7 @@ def _missed_mode(table: PreparedTable) -> _Finding | None:
         if share < _LEAST or low < _TIMES * theirs or (best and best.value >= share):
             continue
         place = float(np.median(truth[beyond, i]))
-        best = _Finding(
+        best = Finding(
             "apart", share, float(low), float(high), theirs, at=(i,), level=round(place, 2)
         )
     return best

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from validation_core import scores as scoring
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.claims import Claims, _called, _column
+from validation_core.diagnosis.claims import Claims, parameter_name, x_column_name
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -29,14 +29,9 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.calibration import at_least
 from validation_core.diagnosis.questions.over_x import scan
-from validation_core.diagnosis.questions.over_x.scan import (
-    Kind,
-    _Disc,
-    _FeatureSize,
-    _OverXFeatures,
-)
+from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
 from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.tasks import _training
+from validation_core.diagnosis.tasks import method_training
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.figures.outcome import Drawn
@@ -48,8 +43,8 @@ from validation_core.omnibus.places import (
     COLUMNS,
     COMPONENTS,
     XCoordinates,
-    aside,
     coordinates,
+    draws_set_aside,
     moments,
 )
 from validation_core.rng import stream
@@ -67,7 +62,7 @@ FEWEST = 40
 """Rows below which no stretch of x has enough of them."""
 
 
-class _OverX(Question["_ErrorsOverX"]):
+class OverXQuestion(Question["ErrorsOverX"]):
     """Which observations q fails for."""
 
     name = "over_x"
@@ -91,7 +86,7 @@ class _OverX(Question["_ErrorsOverX"]):
                 f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
                 f"rows; got {upload.n}. Upload more rows."
             )
-        return learning._unusable(upload)
+        return learning.upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -102,7 +97,7 @@ class _OverX(Question["_ErrorsOverX"]):
         network = None
         for method in methods:
             if method.reads_classifier and learning.obstacle(WithinX(), upload) is None:
-                network = _training(upload, method, seed)
+                network = method_training(upload, method, seed)
                 break
         if network is None:
             return (_OverXStudy(digest=upload.digest, seed=seed),)
@@ -113,12 +108,12 @@ class _OverX(Question["_ErrorsOverX"]):
             ),
         )
 
-    def gather(self, results: Sequence[_ErrorsOverX]) -> _ErrorsOverX:
+    def gather(self, results: Sequence[ErrorsOverX]) -> ErrorsOverX:
         """The parts that are done as one; each one's p is already adjusted for all."""
-        return _ErrorsOverX(tuple(part for result in results for part in result.parts))
+        return ErrorsOverX(tuple(part for result in results for part in result.parts))
 
     def describe(
-        self, result: _ErrorsOverX, names: Names, claims: Claims | None = None
+        self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """The answer first; then the next worst place, what p is of, and what was done."""
         theta, x_names = names
@@ -138,11 +133,11 @@ class _OverX(Question["_ErrorsOverX"]):
             sentences = [_silent(result)]
         return tuple(sentences)
 
-    def notes(self, result: _ErrorsOverX, names: Names) -> tuple[str, ...]:
+    def notes(self, result: ErrorsOverX, names: Names) -> tuple[str, ...]:
         del names
         return (_basis(result), *_notes(result))
 
-    def rows(self, result: _ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each place, the smallest p first."""
         return [
             {
@@ -150,7 +145,7 @@ class _OverX(Question["_ErrorsOverX"]):
                 "along": _coordinate_text(place, *names),
                 "p, changes over x": place.p_varies,
                 "p, right q": place.p_right,
-                "worst where": _region_text(place, *names),
+                "worst where": region_text(place, *names),
                 "share of rows": place.share,
                 "size there": _size_text(place.kind, place.inside),
                 "size elsewhere": _size_text(place.kind, place.outside),
@@ -159,7 +154,7 @@ class _OverX(Question["_ErrorsOverX"]):
         ]
 
     def figures(
-        self, result: _ErrorsOverX, names: Names, claims: Claims | None = None
+        self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """The worst places whose sizes are told, at most six: a curve along a coordinate, a heat
         map over two."""
@@ -167,13 +162,13 @@ class _OverX(Question["_ErrorsOverX"]):
         places = [place for place in result.judged(claims).worst if _drawn(place)]
         return tuple(_figure(place, theta, x_names) for place in places[:_MOST])
 
-    def finds(self, result: _ErrorsOverX, claims: Claims | None = None) -> bool:
+    def finds(self, result: ErrorsOverX, claims: Claims | None = None) -> bool:
         return result.finds if claims is None else bool(result.changing(claims))
 
-    def to_json(self, result: _ErrorsOverX) -> Json:
+    def to_json(self, result: ErrorsOverX) -> Json:
         return result.to_json()
 
-    def complete(self, document: Json, result: _ErrorsOverX, diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, result: ErrorsOverX, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -202,7 +197,7 @@ class _Overall:
     kind: Kind
     parameter: int
     """-1 for the learned score."""
-    size: _FeatureSize
+    size: FeatureSize
     beyond: _Beyond | None = None
     """For a shift."""
 
@@ -235,7 +230,7 @@ class _OverXHeat:
 
 
 @dataclass(frozen=True, eq=False)
-class _OverXPlace:
+class OverXPlace:
     """A feature along a coordinate: whether it changes there, and where it is worst."""
 
     kind: Kind
@@ -254,9 +249,9 @@ class _OverXPlace:
     row: int
     """A row of the upload in the middle of the region, from 0."""
     region: scan.Region
-    inside: _FeatureSize
+    inside: FeatureSize
     """By rows that did not choose the region."""
-    outside: _FeatureSize
+    outside: FeatureSize
     beyond: _Beyond | None = None
     """In the region; None for the learned score."""
     clarity: float = 0.0
@@ -315,7 +310,7 @@ class _FeatureScan:
     sees: float | None
     """The local mean over a fifth of x, in normal scores, that is found in 80 of 100 tables."""
     overall: tuple[_Overall, ...]
-    pairs: tuple[_OverXPlace, ...]
+    pairs: tuple[OverXPlace, ...]
     """The smallest p first."""
 
     def to_json(self) -> Json:
@@ -329,7 +324,7 @@ class _FeatureScan:
 
 
 @dataclass(frozen=True, eq=False)
-class _ErrorsOverX:
+class ErrorsOverX:
     """Where over x q fails: the scans that are done."""
 
     parts: tuple[_FeatureScan, ...]
@@ -354,7 +349,7 @@ class _ErrorsOverX:
         return min(self.p_varies, self.p_right) <= LEVEL
 
     @cached_property
-    def worst(self) -> tuple[_OverXPlace, ...]:
+    def worst(self) -> tuple[OverXPlace, ...]:
         """Places of all scans, the smallest p first.
 
         Null tables give many the same p: then a parameter comes before the classifier's score,
@@ -364,7 +359,7 @@ class _ErrorsOverX:
         """
         places = [place for part in self.parts for place in part.pairs]
 
-        def order(place: _OverXPlace) -> tuple[float, bool, float, float]:
+        def order(place: OverXPlace) -> tuple[float, bool, float, float]:
             clarity = place.clarity * _SIMPLER.get(place.along, 1.0)
             return place.p_varies, place.kind == "learned", -clarity, -_contrast(place)
 
@@ -384,7 +379,7 @@ class _ErrorsOverX:
         """
         return self.p_varies if claims is None else max(self.p_varies, claims.over_x())
 
-    def changing(self, claims: Claims | None) -> list[_OverXPlace]:
+    def changing(self, claims: Claims | None) -> list[OverXPlace]:
         """Places where a change may be claimed, those with a size that can be told first, then
         the clearest."""
         level = LEVEL if claims is None else claims.alpha
@@ -393,21 +388,21 @@ class _ErrorsOverX:
         places = [place for place in self.judged(claims).worst if place.p_varies <= level]
         return sorted(places, key=lambda place: not (place.told or place.kind == "learned"))
 
-    def judged(self, claims: Claims | None) -> _ErrorsOverX:
+    def judged(self, claims: Claims | None) -> ErrorsOverX:
         """With p-values of the verdict's family, where there is one."""
         if claims is None:
             return self
 
-        def judged(place: _OverXPlace) -> _OverXPlace:
+        def judged(place: OverXPlace) -> OverXPlace:
             p = claims.place(place.kind, place.parameter, place.along, place.which)
             return replace(place, p_varies=max(p, place.p_varies), p_right=claims.pvalue)
 
-        return _ErrorsOverX(
+        return ErrorsOverX(
             tuple(replace(part, pairs=tuple(map(judged, part.pairs))) for part in self.parts)
         )
 
 
-def _contrast(place: _OverXPlace) -> float:
+def _contrast(place: OverXPlace) -> float:
     inside, outside = place.inside.value, place.outside.value
     return 0.0 if inside is None or outside is None else abs(inside - outside)
 
@@ -417,7 +412,7 @@ class _OverXInputs(NamedTuple):
 
     name: str
     """ranks or learned."""
-    features: _OverXFeatures
+    features: OverXFeatures
     at: XCoordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
@@ -426,7 +421,7 @@ class _OverXInputs(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
+class _OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
     version: ClassVar[int] = 5
@@ -444,38 +439,38 @@ class _OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
         by = "by a classifier" if self.learned else "by ranks"
         return f"{self.about} {by}, an uploaded table"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _ErrorsOverX:
+    def answer(self, upload: Upload, store: Store, report: Report) -> ErrorsOverX:
         """Both tests, the worst places, and smoothed sizes of the first."""
         if not self.learned:
-            return _over_x(upload, self.seed, self.nulls, self.families, report=report)
+            return find_errors_over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
-        table, rows = upload.data, learning._kept(upload, self.seed)
+        table, rows = upload.data, learning.held_out_rows(upload, self.seed)
         assert isinstance(table, PosteriorTable)
-        kept_back = aside(upload.k, table.x.shape[1])
+        kept_back = draws_set_aside(upload.k, table.x.shape[1])
         count = max(1, min(_CLASSIFIED // sum(upload.dims), _SCORED // len(rows)))
         # Of a large table only what is scored is copied.
         most = slice(kept_back, kept_back + count)
         few = PosteriorTable(table.theta[rows], table.x[rows], table.q[rows, most])
         read = scoring.apply(network.at(), few)
-        feature_set = scan._of_scores(read.truth[0], read.draws[0], self.seed)
+        feature_set = scan.learned_score_features(read.truth[0], read.draws[0], self.seed)
         at = coordinates(table.x, *moments(table.q[:, :kept_back]))
         at = at._replace(values=at.values[rows])
         inputs = _OverXInputs("learned", feature_set, at, _plane(few.x), rows)
         return _scanned(inputs, upload, self.seed, self.nulls, self.families, report)
 
 
-def _over_x(
+def find_errors_over_x(
     upload: Upload,
     seed: int = 0,
     nulls: int = 999,
     families: int = 1,
     report: Report = lambda done, live: None,
-) -> _ErrorsOverX:
+) -> ErrorsOverX:
     """Where over x the ranks of a table's parameters are off, without any network."""
     assert isinstance(upload.data, PosteriorTable)
     table = upload.data
-    chosen, rows = scan._selection(table, seed)
-    kept_back = aside(table.q.shape[1], table.x.shape[1])
+    chosen, rows = scan.select_parameters_and_rows(table, seed)
+    kept_back = draws_set_aside(table.q.shape[1], table.x.shape[1])
     few = table
     if len(chosen) < table.theta.shape[1]:
         few = PosteriorTable(
@@ -483,7 +478,9 @@ def _over_x(
             table.x[rows],
             table.q[np.ix_(rows, np.arange(table.q.shape[1]), chosen)],
         )
-    feature_set = scan._of_parameters(PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed)
+    feature_set = scan.parameter_features(
+        PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed
+    )
     feature_set = feature_set._replace(
         parameters=tuple(int(chosen[parameter]) for parameter in feature_set.parameters)
     )
@@ -504,21 +501,21 @@ def _plane(x: Array) -> Array | None:
 
 def _scanned(
     inputs: _OverXInputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
-) -> _ErrorsOverX:
+) -> ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
-    over = scan._windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
+    over = scan.build_scan_windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
     f, _, n = inputs.features.scores.shape
     work = 2 * f * n * (over.blocks.shape[1] + over.discs.shape[1])
     count = int(min(nulls, max(_LEAST_NULLS, _WORK / work)))
     rng = stream(seed, "over x", inputs.name, "tests")
-    varies = scan._varies(
+    varies = scan.scan_variation(
         inputs.features.truth, over, count, rng, lambda done: report(0.5 * done, {})
     )
-    right = scan._right(
+    right = scan.scan_correctness(
         inputs.features.scores, over, count, rng, lambda done: report(0.5 + 0.5 * done, {})
     )
     m = upload.dims[1]
-    kept_back = aside(upload.k, m)
+    kept_back = draws_set_aside(upload.k, m)
     part = _FeatureScan(
         name=inputs.name,
         families=families,
@@ -539,7 +536,7 @@ def _scanned(
         overall=_overall(inputs, _ZScores.of(inputs, upload)),
         pairs=_places(inputs, over, (varies, right), families, seed, _ZScores.of(inputs, upload)),
     )
-    return _ErrorsOverX((part,))
+    return ErrorsOverX((part,))
 
 
 def _sees(null: Array, n: int, families: int) -> float | None:
@@ -563,7 +560,7 @@ class _ZScores:
         """Those of an upload's rows."""
         table = upload.data
         assert isinstance(table, PosteriorTable)
-        return cls(table, inputs.rows, aside(upload.k, upload.dims[1]), {})
+        return cls(table, inputs.rows, draws_set_aside(upload.k, upload.dims[1]), {})
 
     @property
     def k(self) -> int:
@@ -587,7 +584,7 @@ def _overall(inputs: _OverXInputs, scores: _ZScores) -> tuple[_Overall, ...]:
     features, sizes = inputs.features, []
     for i, (kind, which) in enumerate(zip(features.kinds, features.parameters, strict=True)):
         raw = features.raw(i)
-        size = scan._estimate(kind, raw, scores.k, scores.at(which))
+        size = scan.estimate_size(kind, raw, scores.k, scores.at(which))
         sizes.append(_Overall(kind, which, size, _beyond(kind, raw, scores.k)))
     return tuple(sizes)
 
@@ -602,12 +599,12 @@ def _beyond(kind: Kind, raw: Array, k: int) -> _Beyond | None:
 
 def _places(
     inputs: _OverXInputs,
-    over: scan._Windows,
-    tests: tuple[scan._ScanTest, scan._ScanTest],
+    over: scan.ScanWindows,
+    tests: tuple[scan.ScanTest, scan.ScanTest],
     families: int,
     seed: int,
     scores: _ZScores,
-) -> tuple[_OverXPlace, ...]:
+) -> tuple[OverXPlace, ...]:
     """The worst pairs of a feature and a coordinate: numbers and, of the first, pictures."""
     n, (varies, right) = len(over.blocks), tests
     choose = np.zeros(n, dtype=bool)
@@ -617,15 +614,15 @@ def _places(
     for at, flat in enumerate(ranked):
         f, c = divmod(int(flat), varies.statistic.shape[1])
         kind, raw = inputs.features.kinds[f], inputs.features.raw(f)
-        region, inside = scan._worst_region(over, inputs.features.truth[f], c, choose)
+        region, inside = scan.worst_region(over, inputs.features.truth[f], c, choose)
         along, which = _along(inputs.at, c)
         z = scores.at(inputs.features.parameters[f])
         there, elsewhere = (
-            scan._estimate(kind, raw[rows], scores.k, None if z is None else z[rows])
+            scan.estimate_size(kind, raw[rows], scores.k, None if z is None else z[rows])
             for rows in (inside & ~choose, ~inside & ~choose)
         )
         places.append(
-            _OverXPlace(
+            OverXPlace(
                 kind=kind,
                 parameter=inputs.features.parameters[f],
                 along=along,
@@ -667,11 +664,11 @@ def _picture(
         values = inputs.at.values[:, c]
         at, weights = smoothing.line(values)
         dots = np.quantile(values, np.linspace(0, 1, min(_DOTS, len(values))))
-        sizes = np.stack([at, *scan._smoothed(kind, raw, weights, k)])
+        sizes = np.stack([at, *scan.smooth_feature(kind, raw, weights, k)])
         return _OverXCurve(narrow(sizes), narrow(dots))
     assert inputs.plane is not None
     across, up, weights = smoothing.plane(inputs.plane)
-    sizes = scan._smoothed(kind, raw, weights, k)
+    sizes = scan.smooth_feature(kind, raw, weights, k)
     sizes[:, smoothing.totals(weights)[1] < smoothing.FEWEST] = np.nan
     some = np.linspace(0, len(inputs.plane) - 1, min(_DOTS, len(inputs.plane))).astype(int)
     return _OverXHeat(
@@ -682,7 +679,7 @@ def _picture(
 
 
 def _claimed(
-    result: _ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
+    result: ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
 ) -> list[str]:
     """What may be said under the verdict's error rate."""
     places = result.changing(claims)
@@ -700,35 +697,35 @@ def _claimed(
     ]
 
 
-def _coordinate_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def _coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """What a pair is looked at along, to read."""
     along, which = place.along, place.which
     if along == "component":
         return f"principal component {which + 1} of x"
     if along == "mean":
-        return f"q's mean of {_called(names, which)}"
+        return f"q's mean of {parameter_name(names, which)}"
     if along == "plane":
-        return f"({_column(0, x_names)}, {_column(1, x_names)})"
-    return _column(which, x_names)
+        return f"({x_column_name(0, x_names)}, {x_column_name(1, x_names)})"
+    return x_column_name(which, x_names)
 
 
-def _feature_text(place: _OverXPlace, names: Sequence[str]) -> str:
+def _feature_text(place: OverXPlace, names: Sequence[str]) -> str:
     """What is off, to read."""
     if place.kind == "learned":
         return "score of the true values"
     kind = "bias" if place.kind == "shift" else place.kind
-    return f"{kind} of {_called(names, place.parameter)}"
+    return f"{kind} of {parameter_name(names, place.parameter)}"
 
 
-def _region_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """The stretch of x, to read."""
     what, where = _coordinate_text(place, names, x_names), place.region
-    if isinstance(where, _Disc):
-        return _disc_text(where, [_column(i, x_names) for i in range(2)])
+    if isinstance(where, Disc):
+        return _disc_text(where, [x_column_name(i, x_names) for i in range(2)])
     return _stretch_text(what, where.low, where.high, outside=where.outside_of) or "x is anything"
 
 
-def _disc_text(disc: _Disc, columns: Sequence[str]) -> str:
+def _disc_text(disc: Disc, columns: Sequence[str]) -> str:
     """An ellipse in the plane by its axes, those left out that exclude nothing."""
     binding = [i for i, ends in enumerate(disc.ends) if ends != (None, None)]
     if len(binding) == 1:
@@ -755,12 +752,12 @@ def _stretch_text(what: str, low: float | None, high: float | None, *, outside: 
     return f"{what} is from {number_text(low)} to {number_text(high)}"
 
 
-def _rows_in(upload: Upload, place: _OverXPlace) -> NDArray[np.intp]:
+def rows_in_region(upload: Upload, place: OverXPlace) -> NDArray[np.intp]:
     """Rows of the table that lie in a place's region, in their order."""
     table = upload.data
     assert isinstance(table, PosteriorTable)
     region = place.region
-    if isinstance(region, _Disc):
+    if isinstance(region, Disc):
         off = (table.x - np.asarray(region.centre)) / np.asarray(region.radius)
         inside = np.square(off).sum(1) <= 1
     else:
@@ -771,11 +768,11 @@ def _rows_in(upload: Upload, place: _OverXPlace) -> NDArray[np.intp]:
     return np.flatnonzero(inside != region.outside_of)
 
 
-def _values_along(table: PosteriorTable, place: _OverXPlace) -> Array:
+def _values_along(table: PosteriorTable, place: OverXPlace) -> Array:
     """What a place is along, at every row (n,)."""
     if place.along == "x":
         return np.asarray(table.x[:, place.which], np.float64)
-    kept_back = aside(table.q.shape[1], table.x.shape[1])
+    kept_back = draws_set_aside(table.q.shape[1], table.x.shape[1])
     if place.along == "mean":  # by the draws that the scan kept from the ranks
         return np.asarray(table.q[:, :kept_back, place.which].mean(1), np.float64)
     at = coordinates(table.x, *moments(table.q[:, :kept_back]))
@@ -783,7 +780,7 @@ def _values_along(table: PosteriorTable, place: _OverXPlace) -> Array:
     return at.values[:, list(named).index((place.along, place.which))]
 
 
-def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
+def _size_text(kind: Kind, estimate: FeatureSize) -> str:
     """A number with its interval, signed as it is."""
     if estimate.open:
         return "unknown (beyond all draws)" if estimate.value is None else _bound(estimate)
@@ -797,7 +794,7 @@ def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
     return interval_text((estimate.value, estimate.low, estimate.high), "+.2f")
 
 
-def _bound(estimate: _FeatureSize) -> str:
+def _bound(estimate: FeatureSize) -> str:
     """A shift whose other end is open, signed."""
     low, high = estimate.low, estimate.high
     if low is not None:
@@ -805,8 +802,8 @@ def _bound(estimate: _FeatureSize) -> str:
     return f"at most {number_text(high or 0.0, 2)}"
 
 
-def _place(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
-    where = f"Where {_region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
+def _place(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
+    where = f"Where {region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
     inside = _off(place, place.inside, names)
     beyond = beyond_text(place)
     return f"{where}, {inside}{f': {beyond}' if beyond else ''}; {_elsewhere(place, names)}."
@@ -821,7 +818,7 @@ _NOTHING_SEEN: Mapping[Kind, str] = {
 }
 
 
-def _elsewhere(place: _OverXPlace, names: Sequence[str]) -> str:
+def _elsewhere(place: OverXPlace, names: Sequence[str]) -> str:
     """What q is like outside a place: no number where its interval holds that of a right q."""
     outside, null = place.outside, 1.0 if place.kind == "width" else 0.0
     if outside.value is not None and not outside.excludes(null):
@@ -829,7 +826,7 @@ def _elsewhere(place: _OverXPlace, names: Sequence[str]) -> str:
     return f"elsewhere, {_off(place, outside, names)}"
 
 
-def beyond_text(place: _OverXPlace) -> str:
+def beyond_text(place: OverXPlace) -> str:
     """How many true values of a place lie beyond all draws, where that makes a size a bound."""
     if place.beyond is None or not place.inside.open:
         return ""
@@ -838,9 +835,9 @@ def beyond_text(place: _OverXPlace) -> str:
     return f"{share:.0%} of the true values there lie beyond all of q's draws{right}"
 
 
-def _off(what: _OverXPlace, estimate: _FeatureSize, names: Sequence[str]) -> str:
+def _off(what: OverXPlace, estimate: FeatureSize, names: Sequence[str]) -> str:
     """How q is off in a region, by numbers that are not those of its choice."""
-    whose = f"q's {_called(names, what.parameter)}"
+    whose = f"q's {parameter_name(names, what.parameter)}"
     if what.kind == "width" and estimate.open:
         return f"the width of {whose} cannot be told"
     if estimate.value is None:
@@ -856,7 +853,7 @@ def _off(what: _OverXPlace, estimate: _FeatureSize, names: Sequence[str]) -> str
     return f"{whose} is {_size_text('width', estimate)} times as wide as it should be{off}"
 
 
-def _unsigned(estimate: _FeatureSize) -> str:
+def _unsigned(estimate: FeatureSize) -> str:
     value, low, high = estimate.value, estimate.low, estimate.high
     assert value is not None
     side = "high" if value >= 0 else "low"
@@ -869,9 +866,7 @@ def _unsigned(estimate: _FeatureSize) -> str:
     return f"{interval_text((abs(value), low, high))} posterior sd too {side}"
 
 
-def _next(
-    places: Sequence[_OverXPlace], names: Sequence[str], x_names: Sequence[str]
-) -> list[str]:
+def _next(places: Sequence[OverXPlace], names: Sequence[str], x_names: Sequence[str]) -> list[str]:
     """The worst place of another parameter or kind, and how many more there are."""
     some = [place for place in places if place.told or place.kind == "learned"]
     places = some if places[0] in some else [places[0], *some]
@@ -884,7 +879,7 @@ def _next(
     return [f"{_place(second, names, x_names)}{more}"]
 
 
-def _alike(result: _ErrorsOverX) -> str:
+def _alike(result: ErrorsOverX) -> str:
     """Wrong, but nowhere more than elsewhere."""
     rows = max(part.rows for part in result.parts)
     return (
@@ -893,7 +888,7 @@ def _alike(result: _ErrorsOverX) -> str:
     )
 
 
-def _caught(result: _ErrorsOverX) -> str:
+def _caught(result: ErrorsOverX) -> str:
     anywhere = () if result.parts[0].constant else result.parts
     sees = [part.sees for part in anywhere if part.sees is not None]
     if not sees:
@@ -904,14 +899,14 @@ def _caught(result: _ErrorsOverX) -> str:
     )
 
 
-def _silent(result: _ErrorsOverX) -> str:
+def _silent(result: ErrorsOverX) -> str:
     return (
         f"No sign of an error at any place of x: p {equals(result.p_right)} for any error, p "
         f"{equals(result.p_varies)} for a change over x.{_caught(result)}"
     )
 
 
-def _basis(result: _ErrorsOverX) -> str:
+def _basis(result: ErrorsOverX) -> str:
     pairs = sum(part.pairs_looked_at for part in result.parts)
     nulls = " and ".join(f"{part.nulls:,}" for part in result.parts)
     sources = {
@@ -928,7 +923,7 @@ def _basis(result: _ErrorsOverX) -> str:
     )
 
 
-def _notes(result: _ErrorsOverX) -> list[str]:
+def _notes(result: ErrorsOverX) -> list[str]:
     first = result.parts[0]
     notes = []
     which, means = (
@@ -972,7 +967,7 @@ _MEANING = {
 }
 
 
-def _drawn(place: _OverXPlace) -> bool:
+def _drawn(place: OverXPlace) -> bool:
     """Whether a place has a size to draw: beyond the reach of the draws no width has."""
     if place.picture is None:
         return False
@@ -980,7 +975,7 @@ def _drawn(place: _OverXPlace) -> bool:
     return bool(np.isfinite(values).any())
 
 
-def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
+def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
     short = (
         [style.short(name, _TITLED) for name in names],
         [style.short(name, _TITLED) for name in x_names],
@@ -1007,7 +1002,7 @@ def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) ->
 
 
 def _columns(x_names: Sequence[str]) -> tuple[str, str]:
-    first, second = (short_name(_column(i, x_names), _LONG) for i in range(2))
+    first, second = (short_name(x_column_name(i, x_names), _LONG) for i in range(2))
     return first, second
 
 

@@ -43,7 +43,7 @@ _COPIED = 500_000  # of them copied at a time: stay in the cache
 Kind = Literal["shift", "width", "learned"]
 
 
-class _OverXFeatures(NamedTuple):
+class OverXFeatures(NamedTuple):
     """Scores of the truth, and of the draws that may stand in for it.
 
     u is the randomised rank of the truth among q's K draws and itself, uniform at every x if q is
@@ -73,7 +73,7 @@ class _OverXFeatures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _FeatureSize:
+class FeatureSize:
     """The size of a feature among n rows with its 95% interval; None where they are too few."""
 
     n: int
@@ -93,7 +93,9 @@ class _FeatureSize:
         return above or (self.high is not None and self.high < null)
 
 
-def _selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def select_parameters_and_rows(
+    table: PosteriorTable, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which parameters and which rows are looked at: all of them, up to MOST parameters.
 
     Of more, one half of the rows chooses those whose ranks are farthest from uniform and the
@@ -107,7 +109,7 @@ def _selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDA
     choose, rest = order[: n // 2], np.sort(order[n // 2 :])
     u = np.concatenate(
         [
-            _ranks(
+            stand_in_ranks(
                 PosteriorTable(
                     table.theta[choose, a : a + MOST],
                     table.x[choose, :0],
@@ -123,9 +125,9 @@ def _selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDA
     return np.sort(np.argsort(-off, kind="stable")[:MOST]), rest
 
 
-def _of_parameters(table: PosteriorTable, seed: int) -> _OverXFeatures:
+def parameter_features(table: PosteriorTable, seed: int) -> OverXFeatures:
     """Shift and width of every parameter of a table (n, D): F = 2 D."""
-    u = _ranks(table, STAND_INS, stream(seed, "over x", "ranks"))
+    u = stand_in_ranks(table, STAND_INS, stream(seed, "over x", "ranks"))
     d = len(u)
     scores = np.empty((2 * d, *u.shape[1:]), np.float32)
     for parameter in range(d):
@@ -133,17 +135,17 @@ def _of_parameters(table: PosteriorTable, seed: int) -> _OverXFeatures:
         scores[d + parameter] = ndtri(np.clip(np.abs(2 * u[parameter] - 1), _EDGE, 1 - _EDGE))
     kinds: list[Kind] = ["shift"] * d
     kinds += ["width"] * d
-    return _OverXFeatures(scores, tuple(kinds), (*range(d), *range(d)))
+    return OverXFeatures(scores, tuple(kinds), (*range(d), *range(d)))
 
 
-def _of_scores(truth: Array, draws: Array, seed: int) -> _OverXFeatures:
+def learned_score_features(truth: Array, draws: Array, seed: int) -> OverXFeatures:
     """The learned score of a table: truth (n,), draws (n, K)."""
     table = PosteriorTable(truth[:, None], np.zeros((len(truth), 0)), draws[:, :, None])
-    u = _ranks(table, STAND_INS, stream(seed, "over x", "learned"))
-    return _OverXFeatures(ndtri(u).astype(np.float32), ("learned",), (-1,))
+    u = stand_in_ranks(table, STAND_INS, stream(seed, "over x", "learned"))
+    return OverXFeatures(ndtri(u).astype(np.float32), ("learned",), (-1,))
 
 
-def _ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> Array:
+def stand_in_ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> Array:
     """Randomised ranks of the truth and of `stand_ins` draws among all K + 1: (D, J + 1, n).
 
     Which draws stand in is drawn for each row and shared by its parameters, so that what ties
@@ -166,7 +168,7 @@ def _ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> A
     return np.clip(u, _EDGE, 1 - _EDGE, out=u)
 
 
-def _estimate(kind: Kind, w: Array, k: int, z: Array | None = None) -> _FeatureSize:
+def estimate_size(kind: Kind, w: Array, k: int, z: Array | None = None) -> FeatureSize:
     """Size of a feature among rows with the truth's normal scores w (m,).
 
     shift and width: q's bias and its width by the width it needs, as `effects.sizes` has them;
@@ -180,11 +182,11 @@ def _estimate(kind: Kind, w: Array, k: int, z: Array | None = None) -> _FeatureS
     """
     m = len(w)
     if m < FEWEST:
-        return _FeatureSize(m)
+        return FeatureSize(m)
     if kind == "learned":
         reach = float(stdtrit(m - 1, (1 + _LEVEL) / 2))
         size, half = float(w.mean()), reach * float(w.std(ddof=1)) / m**0.5
-        return _FeatureSize(m, size, size - half, size + half)
+        return FeatureSize(m, size, size - half, size + half)
     sizes = effects.sizes(ndtr(w), np.full(m, np.nan) if z is None else z, k)
     opened = bool(sizes.open)
     interval = sizes.bias if kind == "shift" else sizes.ratio
@@ -192,14 +194,14 @@ def _estimate(kind: Kind, w: Array, k: int, z: Array | None = None) -> _FeatureS
     if kind == "width" and high is not None and high > WIDEST * (1 - 1e-9):
         value, low, high = min(value or WIDEST, WIDEST), low, None
     if value is None:
-        return _FeatureSize(m, open=opened)
-    return _FeatureSize(m, value, low, high, opened)
+        return FeatureSize(m, open=opened)
+    return FeatureSize(m, value, low, high, opened)
 
 
-def _smoothed(kind: Kind, w: Array, weights: Array, k: int = 0) -> Array:
+def smooth_feature(kind: Kind, w: Array, weights: Array, k: int = 0) -> Array:
     """Smoothed size of a feature (4, G): value, low, high, and half the room of a correct q.
 
-    Signs and ratios are those of `_estimate`: above 0 q sits too high, above 1 it is too wide.
+    Signs and ratios are those of `estimate_size`: above 0 q sits too high, above 1 it is too wide.
     Where truths pile up beyond all k draws at one end, a shift is open at that end (infinite),
     and a width is NaN.
 
@@ -261,7 +263,7 @@ _PER_BLOCK = 5
 _NUMBERS = 2_000_000  # of all stretches at a time
 
 
-class _Windows(NamedTuple):
+class ScanWindows(NamedTuple):
     """W stretches of each of C coordinates, as sums of blocks; and V discs, one coordinate more.
 
     The last stretch of every coordinate is all of x.
@@ -309,7 +311,9 @@ class _Windows(NamedTuple):
         return [*sizes, self.discs.sum(0)[None]] if self.discs.shape[1] else sizes
 
 
-def _windows(values: Array, rng: np.random.Generator, plane: Array | None = None) -> _Windows:
+def build_scan_windows(
+    values: Array, rng: np.random.Generator, plane: Array | None = None
+) -> ScanWindows:
     """The stretches along coordinates (n, C), and discs over a plane (n, 2).
 
     Equal values stay together: a coordinate of few values has fewer blocks with rows in them.
@@ -331,7 +335,7 @@ def _windows(values: Array, rng: np.random.Generator, plane: Array | None = None
     first, last = np.append(first[~whole], 0), np.append(last[~whole], g)
     below = np.zeros((c, g + 1))
     below[:, 1:] = blocks.sum(0, dtype=np.float64).cumsum(1)
-    return _Windows(
+    return ScanWindows(
         blocks.reshape(n, c * g),
         edges,
         first,
@@ -359,7 +363,7 @@ def _discs(
     return inside.astype(np.float32), around, reach, scale, ends
 
 
-class _ScanTest(NamedTuple):
+class ScanTest(NamedTuple):
     """Of F features over C coordinates (the discs as one more)."""
 
     statistic: Array
@@ -375,13 +379,13 @@ class _ScanTest(NamedTuple):
         return float(self.adjusted.min())
 
 
-def _varies(
+def scan_variation(
     truth: NDArray[np.float32],
-    over: _Windows,
+    over: ScanWindows,
     count: int,
     rng: np.random.Generator,
     progress: Callable[[float], None] = lambda done: None,
-) -> _ScanTest:
+) -> ScanTest:
     """Whether the features (F, n) of the truth change over x."""
     n = truth.shape[1]
     mean = truth.mean(axis=1, dtype=np.float64)
@@ -396,13 +400,13 @@ def _varies(
     return _against(observed, centred, shuffled, over, factors, count, progress)
 
 
-def _right(
+def scan_correctness(
     scores: NDArray[np.float32],
-    over: _Windows,
+    over: ScanWindows,
     count: int,
     rng: np.random.Generator,
     progress: Callable[[float], None] = lambda done: None,
-) -> _ScanTest:
+) -> ScanTest:
     """Whether the features are those of a right q; scores (F, J + 1, n), the truth first."""
     f, j, n = scores.shape
     factors = [_alone(size, over.least) for size in over.sizes()]
@@ -414,7 +418,7 @@ def _right(
     return _against(observed, scores.reshape(f, j * n), swapped, over, factors, count, progress)
 
 
-def _z(values: NDArray[np.float32], over: _Windows) -> list[Array]:
+def _z(values: NDArray[np.float32], over: ScanWindows) -> list[Array]:
     """Signed z (F, C, W), (F, 1, V) of standardised features (F, n) in every stretch."""
     factors = [_within(size, values.shape[1], over.least) for size in over.sizes()]
     return [sums * factor for sums, factor in zip(over.sums(values), factors, strict=True)]
@@ -433,7 +437,7 @@ def _alone(size: Array, least: float) -> NDArray[np.float32]:
 
 
 def _largest(
-    values: NDArray[np.float32], over: _Windows, factors: list[NDArray[np.float32]]
+    values: NDArray[np.float32], over: ScanWindows, factors: list[NDArray[np.float32]]
 ) -> Array:
     """The largest |z| of values (F, B, n) over each coordinate's stretches: (F, B, C)."""
     f, b, n = values.shape
@@ -449,11 +453,11 @@ def _against(
     observed: Array,
     source: NDArray[np.float32],
     draw: Callable[[int], NDArray[np.int64]],
-    over: _Windows,
+    over: ScanWindows,
     factors: list[NDArray[np.float32]],
     count: int,
     progress: Callable[[float], None],
-) -> _ScanTest:
+) -> ScanTest:
     """The observed (F, C) against null tables whose rows `draw` picks from source (F, S)."""
     nulls = np.empty((len(observed), count, observed.shape[1]), np.float32)
     for part in _null_parts(count, len(observed), over):
@@ -462,10 +466,10 @@ def _against(
         progress(part.stop / count)
     flat = nulls.transpose(1, 0, 2).reshape(count, -1)
     adjusted = step_down(observed.ravel(), flat).reshape(observed.shape)
-    return _ScanTest(np.asarray(observed, np.float64), adjusted, flat.max(1).astype(np.float64))
+    return ScanTest(np.asarray(observed, np.float64), adjusted, flat.max(1).astype(np.float64))
 
 
-def _null_parts(count: int, features: int, over: _Windows) -> Iterator[slice]:
+def _null_parts(count: int, features: int, over: ScanWindows) -> Iterator[slice]:
     n, columns = over.blocks.shape[0], over.counts.size + over.discs.shape[1]
     step = max(1, min(_NUMBERS // max(1, features * columns), _NUMBERS // max(1, features * n)))
     for first in range(0, count, step):
@@ -473,7 +477,7 @@ def _null_parts(count: int, features: int, over: _Windows) -> Iterator[slice]:
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class Stretch:
     """A coordinate from `low` to below `high`, each None where it has no end."""
 
     low: float | None
@@ -483,7 +487,7 @@ class _Stretch:
 
 
 @dataclass(frozen=True)
-class _Disc:
+class Disc:
     """An ellipse in the plane of two columns of x."""
 
     centre: tuple[float, ...]
@@ -496,11 +500,11 @@ class _Disc:
     """Whether all of x but this is meant."""
 
 
-Region = _Stretch | _Disc
+Region = Stretch | Disc
 
 
-def _worst_region(
-    over: _Windows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
+def worst_region(
+    over: ScanWindows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
 ) -> tuple[Region, NDArray[np.bool_]]:
     """The stretch of a coordinate in which the chosen rows are off most, and its rows (n,).
 
@@ -524,18 +528,18 @@ def _worst_region(
         low, high = over.edges[coordinate, [first, last]]
         g = over.edges.shape[1] - 1
         inside = over.blocks[:, coordinate * g + first : coordinate * g + last].sum(axis=1) > 0
-        return _farther(_Stretch(_finite(low), _finite(high)), inside, feature, choose)
+        return _farther(Stretch(_finite(low), _finite(high)), inside, feature, choose)
     best = int(np.abs(strength[1][0, 0]).argmax())
     at = over.centres[best]
     across = over.radii[best] * over.scale
-    disc = _Disc(
+    disc = Disc(
         tuple(float(c) for c in at), tuple(float(c) for c in across), _ends(over, at, across)
     )
     return _farther(disc, over.discs[:, best] > 0, feature, choose)
 
 
 def _ends(
-    over: _Windows, centre: Array, radius: Array
+    over: ScanWindows, centre: Array, radius: Array
 ) -> tuple[tuple[float | None, float | None], ...]:
     """Where a disc ends along both columns, None where no row lies beyond."""
     low, high = over.range
@@ -558,12 +562,12 @@ def _farther(
     within, without = feature[inside & choose], feature[~inside & choose]
     if not len(within) or not len(without) or abs(without.mean()) <= abs(within.mean()):
         return region, inside
-    if isinstance(region, _Stretch) and (region.low is None or region.high is None):
-        return _Stretch(region.high, region.low), ~inside
+    if isinstance(region, Stretch) and (region.low is None or region.high is None):
+        return Stretch(region.high, region.low), ~inside
     return replace(region, outside_of=True), ~inside
 
 
-def _only(over: _Windows, rows: NDArray[np.bool_]) -> _Windows:
+def _only(over: ScanWindows, rows: NDArray[np.bool_]) -> ScanWindows:
     """The same stretches of some of the rows."""
     blocks = over.blocks[rows]
     c, g = len(over.edges), over.edges.shape[1] - 1

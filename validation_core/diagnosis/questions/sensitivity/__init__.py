@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.diagnosis.claims import _called
+from validation_core.diagnosis.claims import parameter_name
 from validation_core.diagnosis.learning import obstacle as cannot
 from validation_core.diagnosis.questions.base import (
     Interval,
@@ -26,24 +26,24 @@ from validation_core.diagnosis.questions.base import (
     Row,
     Rows,
     TableStudy,
-    _capital,
     as_numbers,
+    capitalise,
 )
 from validation_core.diagnosis.questions.injections import DEFECTS
 from validation_core.diagnosis.questions.null_tables import (
-    _LeftOut,
-    _needs_draws,
-    _parted,
-    _thinned,
+    ExcludedMethod,
+    partition_methods,
+    self_made_obstacle,
+    thin_draws,
 )
 from validation_core.diagnosis.questions.sensitivity import search
 from validation_core.diagnosis.questions.sensitivity.search import (
     POWER,
-    _informative,
-    _PowerExperiment,
-    _SearchCurve,
-    _smallest_of,
-    _verdicts,
+    PowerExperiment,
+    SearchCurve,
+    informative_points,
+    smallest_detectable_size,
+    verdict_rejections,
 )
 from validation_core.figures import style
 from validation_core.figures.marks import (
@@ -74,7 +74,7 @@ DEFAULT = ("bias", "bias_all", "too_narrow", "missing_mode")
 """What is injected unasked: what is in one parameter comes first."""
 
 
-class _WhatWouldBeCaught(Question["_Sensitivity"]):
+class SensitivityQuestion(Question["_Sensitivity"]):
     """How large a defect would have to be for these tests to find it on such a table."""
 
     name = "sensitivity"
@@ -92,7 +92,7 @@ class _WhatWouldBeCaught(Question["_Sensitivity"]):
     long = True
 
     def obstacle(self, upload: Upload) -> str | None:
-        return _needs_draws(upload)
+        return self_made_obstacle(upload)
 
     def studies(
         self,
@@ -100,7 +100,7 @@ class _WhatWouldBeCaught(Question["_Sensitivity"]):
         methods: Sequence[Method],
         seed: int,
         injections: Sequence[str] = DEFAULT,
-    ) -> tuple[_SensitivityStudy, ...]:
+    ) -> tuple[SensitivityStudy, ...]:
         """All injections by ranks, then all with classifiers, then all with localizers.
 
         Raises:
@@ -111,7 +111,7 @@ class _WhatWouldBeCaught(Question["_Sensitivity"]):
                 f"What is injected is one of {', '.join(DEFECTS)}; got {unknown[0]!r}. Choose "
                 "some of those."
             )
-        eligible = [] if self.obstacle(upload) else _evaluated(_thinned(upload), methods)[0]
+        eligible = [] if self.obstacle(upload) else _evaluated(thin_draws(upload), methods)[0]
         if not eligible:
             return ()
         wanted = [name for name in injections if DEFECTS[name].least_dims <= upload.dims[0]]
@@ -121,7 +121,7 @@ class _WhatWouldBeCaught(Question["_Sensitivity"]):
             if stage < 2 or any(method.stage == name for method in eligible)
         ]
         return tuple(
-            _SensitivityStudy(
+            SensitivityStudy(
                 digest=upload.digest,
                 seed=seed,
                 injection=name,
@@ -275,16 +275,16 @@ class _Sensitivity:
     relabelled: bool
     """Whether the verdict is relabelling's."""
     parameters: int
-    left_out: tuple[_LeftOut, ...]
+    left_out: tuple[ExcludedMethod, ...]
     thinned: bool
     """Whether draws were left out to save time."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
+class SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
     """The power of the tests against one injection on one table, up to one stage."""
 
-    about: ClassVar[str] = "_Sensitivity"
+    about: ClassVar[str] = "Sensitivity"
     version: ClassVar[int] = 4
 
     injection: str
@@ -297,7 +297,7 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         return f"Sensitivity to {self.injection}, {STAGES[self.stage]}, an uploaded table"
 
     @property
-    def before(self) -> _SensitivityStudy | None:
+    def before(self) -> SensitivityStudy | None:
         """The stage that this one goes on from."""
         return replace(self, stage=self.stage - 1) if self.stage else None
 
@@ -312,15 +312,15 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
 
     def answer(self, upload: Upload, store: Store, report: Report) -> _Sensitivity:
         """Ask this stage's tests where the earlier ones leave it open."""
-        few = _thinned(upload)
+        few = thin_draws(upload)
         eligible, left = _evaluated(few, self.methods)
-        experiment = _PowerExperiment(few, DEFECTS[self.injection], eligible, self.seed)
+        experiment = PowerExperiment(few, DEFECTS[self.injection], eligible, self.seed)
         tests = sum(cannot(method, upload) is None for method in self.methods)
         earlier = self._earlier(store)
         if earlier is None:
-            curve, ratio = _SearchCurve(experiment, tests, self.alpha), None
+            curve, ratio = SearchCurve(experiment, tests, self.alpha), None
         else:
-            curve = _SearchCurve(experiment, tests, self.alpha, earlier.strengths, earlier.pvalues)
+            curve = SearchCurve(experiment, tests, self.alpha, earlier.strengths, earlier.pvalues)
             ratio = earlier.ratio
         ratio = self._ask(curve, ratio, report)
         return _Sensitivity(
@@ -346,7 +346,7 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         assert stored is not None
         return stored.injections[0]
 
-    def _ask(self, curve: _SearchCurve, ratio: float | None, report: Report) -> float | None:
+    def _ask(self, curve: SearchCurve, ratio: float | None, report: Report) -> float | None:
         """Evaluate this stage's tests; how many times the rows half of what is found takes."""
 
         def tell(fraction: float) -> None:
@@ -355,26 +355,26 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         methods = curve.experiment.methods
         now = [method for method in methods if method.stage == STAGES[self.stage]]
         if self.stage == 0:
-            search._by_ranks(curve, now, tell)
+            search.search_by_ranks(curve, now, tell)
         elif self.stage == 1:
             ratio = _ratio(curve)
-            search._by_classifier(curve, now, tell)
+            search.search_by_classifier(curve, now, tell)
         else:
-            search._by_localizer(curve, now)
+            search.search_by_localizer(curve, now)
         return ratio
 
-    def _injection(self, curve: _SearchCurve, ratio: float | None) -> _InjectionPower:
+    def _injection(self, curve: SearchCurve, ratio: float | None) -> _InjectionPower:
         experiment, injection = curve.experiment, curve.experiment.injection
         strengths, size = tuple(curve.strengths.tolist()), _smallest(curve)
         ran = np.any(~np.isnan(curve.pvalues), axis=(0, 2))  # (M,)
         stages = {experiment.methods[i].stage for i in np.flatnonzero(ran)}
-        times = ratio if ratio is not None else search.LAW
+        times = ratio if ratio is not None else search.ROWS_FOR_HALF_SIZE
         return _InjectionPower(
             injection=injection.name,
             title=injection.title,
             unit=injection.unit,
             stage=self.stage,
-            neutral=search._neutral(injection.strengths),
+            neutral=search.neutral_strength(injection.strengths),
             strengths=strengths,
             spread=injection.spread,
             parameter=experiment.pool.parameter if injection.spread == "one" else None,
@@ -393,18 +393,18 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         )
 
 
-def _ratio(curve: _SearchCurve) -> float | None:
+def _ratio(curve: SearchCurve) -> float | None:
     """How many times the rows half of what ranks find takes; None where only the law says."""
     methods = [method for method in curve.experiment.methods if method.stage == "ranks"]
     # Relabelling is not of ranks alone: rows that are drawn again would repeat their x.
     if not methods or not all(method.ranks_only for method in methods):
         return None
     size = _smallest(curve)
-    return search._times_the_rows(curve, methods, size.estimate) if size.known else None
+    return search.rows_factor_for_half(curve, methods, size.estimate) if size.known else None
 
 
 def _nats(
-    experiment: _PowerExperiment, strengths: Sequence[float], size: Interval
+    experiment: PowerExperiment, strengths: Sequence[float], size: Interval
 ) -> _InjectedNats | None:
     nats, pool = experiment.injection.nats, experiment.pool
     if nats is None or not nats(pool, experiment.injection.strengths[-1]):
@@ -417,16 +417,18 @@ def _nats(
     return _InjectedNats(tuple(map(of, strengths)), Interval(*map(of, size)))
 
 
-def _verdict_powers(curve: _SearchCurve) -> tuple[_VerdictPower | None, ...]:
+def _verdict_powers(curve: SearchCurve) -> tuple[_VerdictPower | None, ...]:
     methods, keep = curve.experiment.methods, _counts(curve)[2]
-    powers = [_power(_verdicts(p, methods, curve.tests, curve.alpha)) for p in curve.pvalues]
+    powers = [
+        _power(verdict_rejections(p, methods, curve.tests, curve.alpha)) for p in curve.pvalues
+    ]
     return tuple(
         None if power is None else _VerdictPower(**vars(power), bound=not firm)
         for power, firm in zip(powers, keep.tolist(), strict=True)
     )
 
 
-def _method_powers(curve: _SearchCurve) -> tuple[_MethodPower, ...]:
+def _method_powers(curve: SearchCurve) -> tuple[_MethodPower, ...]:
     return tuple(
         _MethodPower(
             method.name,
@@ -447,32 +449,36 @@ def _power(rejected: NDArray[np.bool_]) -> _Power | None:
     return _Power(count, n, count / n, float(low), float(high))
 
 
-def _counts(curve: _SearchCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _counts(curve: SearchCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Verdicts that reject and trials at each strength (L,), and which strengths tell."""
     pvalues = curve.pvalues
     methods = curve.experiment.methods
-    rejected = [_verdicts(p, methods, curve.tests, curve.alpha) for p in pvalues]
+    rejected = [verdict_rejections(p, methods, curve.tests, curve.alpha) for p in pvalues]
     trials = np.array([len(rejections) for rejections in rejected], dtype=np.float64)
     counts = np.array([rejections.sum() for rejections in rejected], dtype=np.float64)
     tests_run = np.sum(~np.isnan(pvalues).all(-1), axis=-1)
-    return counts, trials, _informative(tests_run, counts / np.maximum(trials, 1)) & (trials > 0)
+    return (
+        counts,
+        trials,
+        informative_points(tests_run, counts / np.maximum(trials, 1)) & (trials > 0),
+    )
 
 
-def _smallest(curve: _SearchCurve) -> Interval:
+def _smallest(curve: SearchCurve) -> Interval:
     """The smallest strength that the verdict finds, and its interval, as strengths."""
-    zero = search._neutral(curve.experiment.injection.strengths)
+    zero = search.neutral_strength(curve.experiment.injection.strengths)
     counts, trials, keep = _counts(curve)
-    threshold = _smallest_of(curve.strengths[keep] - zero, counts[keep], trials[keep])
+    threshold = smallest_detectable_size(curve.strengths[keep] - zero, counts[keep], trials[keep])
     return Interval(*(np.nan if size is None else zero + size for size in threshold))
 
 
 def _evaluated(
     upload: Upload, methods: Sequence[Method]
-) -> tuple[list[Method], tuple[_LeftOut, ...]]:
+) -> tuple[list[Method], tuple[ExcludedMethod, ...]]:
     """The methods that are asked about injected tables, and why others are not."""
-    fit, left = _parted(upload, methods)
+    fit, left = partition_methods(upload, methods)
     reason = "its training and its relabelings take too long at each strength"
-    slow = [_LeftOut(method.label, reason) for method in fit if not method.stage]
+    slow = [ExcludedMethod(method.label, reason) for method in fit if not method.stage]
     return [method for method in fit if method.stage], (*left, *slow)
 
 
@@ -528,14 +534,14 @@ def _where(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str
     """In how many parameters a defect sits, and by which rule they were chosen."""
     d = result.parameters
     if d == 1:
-        return _called(names, 0)
+        return parameter_name(names, 0)
     if injection.spread == "all":
         return f"all {d} parameters at once"
     if injection.spread == "two":
         return "two parameters, drawn at random"
     if injection.parameter is None:
         return "one parameter, drawn at random in each table"
-    return f"one parameter ({_called(names, injection.parameter)}, drawn at random)"
+    return f"one parameter ({parameter_name(names, injection.parameter)}, drawn at random)"
 
 
 def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str]) -> str:
@@ -548,7 +554,7 @@ def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[
         most = _phrase(injection, _shown(injection, injection.strengths[-1]), where)
         who = "these tests" if injection.networks else "the tests that train no network"
         return (
-            f"{_capital(most)}, the strongest tried, would not be found with {power} by {who}: "
+            f"{capitalise(most)}, the strongest tried, would not be found with {power} by {who}: "
             f"they found it in {interval_text((last.rate, last.low, last.high), '.0%')} of the "
             "tables."
         )
@@ -567,7 +573,7 @@ def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[
     )
     share = "A quarter" if injection.unit == "nats" else "Half"
     return (
-        f"{_capital(_phrase(injection, size, where))} would be found with {power}"
+        f"{capitalise(_phrase(injection, size, where))} would be found with {power}"
         f"{_beside(injection)}. {share} of it would need {_table}{law}."
     )
 

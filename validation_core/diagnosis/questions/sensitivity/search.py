@@ -17,17 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.questions.injections import _DrawPool, _Injection
+from validation_core.diagnosis.questions.injections import DrawPool, Injection
 from validation_core.diagnosis.questions.null_tables import (
+    MethodBattery,
+    NullVerdict,
     Places,
-    _at_once,
-    _NullVerdict,
-    _picked,
-    _Pooled,
-    _SelfMadeTables,
-    _TestBattery,
-    _together,
-    _trials_of,
+    PooledScores,
+    SelfMadeTables,
+    draw_truth_indices,
+    tables_at_once,
+    trial_count,
+    verdict_pvalues,
 )
 from validation_core.methods.base import Method
 from validation_core.rng import stream
@@ -40,7 +40,7 @@ FIRST = 50
 _RANKED = 25_000  # ranks of one trial that allow all trials: a strength asks for all of them anew
 
 
-class _PowerExperiment:
+class PowerExperiment:
     """One injection on one table, at any strength.
 
     All strengths share the picked draws, the direction of the defect and the tie-breakers, so
@@ -48,31 +48,31 @@ class _PowerExperiment:
     """
 
     def __init__(
-        self, upload: Upload, injection: _Injection, methods: Sequence[Method], seed: int
+        self, upload: Upload, injection: Injection, methods: Sequence[Method], seed: int
     ) -> None:
         assert isinstance(upload.data, PosteriorTable)
         self.upload, self.injection, self.seed = upload, injection, seed
         self.methods = tuple(methods)
         self.data = upload.data
-        self.pool = _DrawPool(self.data.q, self.data.x, way=seed)
-        self.trials = _trials_of(upload.n, upload.dims[0], _RANKED)
-        self._pools: dict[object, _Pooled] = {}
+        self.pool = DrawPool(self.data.q, self.data.x, way=seed)
+        self.trials = trial_count(upload.n, upload.dims[0], _RANKED)
+        self._pools: dict[object, PooledScores] = {}
 
     @cached_property
-    def unlearned(self) -> _NullVerdict:
+    def unlearned(self) -> NullVerdict:
         """Relabelling without learned scores: the same at every strength."""
-        return _NullVerdict.of(self.upload, self.seed)
+        return NullVerdict.of(self.upload, self.seed)
 
     @cached_property
     def which(self) -> Places:
         """The draws (T, n) that play the truth."""
         rng = stream(self.seed, "sensitivity", "draws")
-        return _picked(self.upload.n, self.upload.k, self.trials, rng)
+        return draw_truth_indices(self.upload.n, self.upload.k, self.trials, rng)
 
     @cached_property
     def batches(self) -> tuple[slice, ...]:
         """The trials, a first few by themselves, and no more at a time than fit."""
-        step = _at_once(self.upload.n, self.upload.dims[0])
+        step = tables_at_once(self.upload.n, self.upload.dims[0])
         ends = [*range(0, min(FIRST, self.trials), step)]
         ends += [*range(min(FIRST, self.trials), self.trials, step), self.trials]
         return tuple(slice(a, b) for a, b in pairwise(ends))
@@ -82,11 +82,11 @@ class _PowerExperiment:
         """The batches of the first few trials."""
         return tuple(batch for batch in self.batches if batch.stop <= min(FIRST, self.trials))
 
-    def tables(self, strength: float, batch: slice) -> _SelfMadeTables:
+    def tables(self, strength: float, batch: slice) -> SelfMadeTables:
         """Tables of a batch of trials."""
         which = self.which[batch]
         rng = stream(self.seed, "sensitivity", self.injection.name, batch.start)
-        return _SelfMadeTables(self.data, *self.injection.tables(self.pool, which, strength, rng))
+        return SelfMadeTables(self.data, *self.injection.tables(self.pool, which, strength, rng))
 
     def training_table(self, strength: float) -> Upload:
         """The table that networks learn from: the same defect in other draws, all rows of it.
@@ -95,14 +95,14 @@ class _PowerExperiment:
         """
         n, k, _ = self.data.q.shape
         names = ("sensitivity", self.injection.name, "training")
-        which = _picked(n, k, 1, stream(self.seed, *names, "draws"))
+        which = draw_truth_indices(n, k, 1, stream(self.seed, *names, "draws"))
         places, truths = self.injection.tables(
             self.pool, which, strength, stream(self.seed, *names)
         )
-        table = _SelfMadeTables(self.data, places, truths).table(0)
+        table = SelfMadeTables(self.data, places, truths).table(0)
         return replace(self.upload, data=table)
 
-    def battery(self, strength: float, methods: Sequence[Method]) -> _TestBattery:
+    def battery(self, strength: float, methods: Sequence[Method]) -> MethodBattery:
         """What these methods read where the defect has this strength, networks trained on it."""
         trained: dict[object, Any] = {}
         fixed = all(method.is_fixed for method in methods)
@@ -113,11 +113,11 @@ class _PowerExperiment:
             how = learning.recipe(upload, method)
             assert how is not None
             if how not in trained:
-                data = learning._training_set(upload, how, self.seed)
+                data = learning.build_training_set(upload, how, self.seed)
                 (trained[how],) = how.learn_all([data], [self.seed])
             return trained[how]
 
-        battery = _TestBattery.of(
+        battery = MethodBattery.of(
             self.upload, methods, self.seed, network, self._pools, lambda: self.unlearned
         )
         for method, pool in zip(battery.methods, battery.pools, strict=True):
@@ -140,12 +140,12 @@ class _PowerExperiment:
         return out
 
 
-class _SearchCurve:
+class SearchCurve:
     """What has been asked so far: p-values by strength, method and trial, strengths ascending."""
 
     def __init__(
         self,
-        experiment: _PowerExperiment,
+        experiment: PowerExperiment,
         tests: int,
         alpha: float,
         strengths: Iterable[float] = (),
@@ -201,11 +201,11 @@ class _SearchCurve:
     def power(self, strength: float) -> float:
         """Share of trials in which the verdict finds the defect; tests not asked find nothing."""
         pvalues, methods = self.pvalues_at[strength], self.experiment.methods
-        rejected = _verdicts(pvalues, methods, self.tests, self.alpha)
+        rejected = verdict_rejections(pvalues, methods, self.tests, self.alpha)
         return float(rejected.mean()) if rejected.size else 0.0
 
 
-def _verdicts(
+def verdict_rejections(
     pvalues: Float, methods: Sequence[Method], tests: int, alpha: float
 ) -> NDArray[np.bool_]:
     """Whether the verdict rejects, in those trials (t,) in which any of methods (M, T) was asked.
@@ -214,13 +214,13 @@ def _verdicts(
     """
     mask = ~np.isnan(pvalues).all(axis=0)
     known = np.where(np.isnan(pvalues), 1.0, pvalues)[:, mask]
-    return _together(known, methods, tests) <= alpha
+    return verdict_pvalues(known, methods, tests) <= alpha
 
 
 POWER = 0.8
 """Share of tables in which a defect is found that counts as found."""
 
-LAW = 4.0
+ROWS_FOR_HALF_SIZE = 4.0
 """Times the rows that a defect of half the size takes, where shares or means estimate it."""
 
 _MORE = (2.0, 4.0, 8.0)  # times the rows that are resampled, then between
@@ -230,7 +230,7 @@ _CLEAR, _NOTHING = 0.95, 0.7  # powers above and below which networks would chan
 _NEAR = (0.5, 0.95)  # powers, of the first trials, that all trials may find on either side of 80%
 _HALVINGS = 2  # strengths tried within the bracket
 
-Tell = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 
 class _Smallest(NamedTuple):
@@ -245,7 +245,7 @@ class _Smallest(NamedTuple):
     high: float | None
 
 
-def _crossing(sizes: ArrayLike, rates: ArrayLike, weights: ArrayLike) -> float | None:
+def power_crossing(sizes: ArrayLike, rates: ArrayLike, weights: ArrayLike) -> float | None:
     """Where a curve that cannot fall reaches 80%, interpolated over the logarithm of size.
 
     Rates (L,) at ascending sizes (L,) are made monotone by isotonic regression. The first size
@@ -276,7 +276,7 @@ def _rising(rate: Float, weight: Float) -> Float:
     return np.asarray(np.fmax.accumulate(least, axis=0).diagonal())
 
 
-def _smallest_of(sizes: ArrayLike, counts: ArrayLike, trials: ArrayLike) -> _Smallest:
+def smallest_detectable_size(sizes: ArrayLike, counts: ArrayLike, trials: ArrayLike) -> _Smallest:
     """The smallest size found, from rejections (L,) in trials (L,) at ascending sizes (L,).
 
     Its interval is where the curves of the exact 95% limits of the rates reach 80%.
@@ -285,15 +285,15 @@ def _smallest_of(sizes: ArrayLike, counts: ArrayLike, trials: ArrayLike) -> _Sma
     if not size.size:
         return _Smallest(None, None, None)
     low, high = statistics.clopper_pearson(count, n)
-    first = _crossing(size, high, n)  # the most power there may be gives the least size
+    first = power_crossing(size, high, n)  # the most power there may be gives the least size
     return _Smallest(
-        _crossing(size, count / n, n),
+        power_crossing(size, count / n, n),
         None if first is None or first <= size[0] else first,
-        _crossing(size, low, n),
+        power_crossing(size, low, n),
     )
 
 
-def _informative(tests: ArrayLike, rates: ArrayLike) -> NDArray[np.bool_]:
+def informative_points(tests: ArrayLike, rates: ArrayLike) -> NDArray[np.bool_]:
     """Which points of a curve (L,), by ascending size, say something of all tests together.
 
     A point at which fewer tests were asked has a lower bound of the power only. It tells nothing
@@ -309,7 +309,7 @@ def _informative(tests: ArrayLike, rates: ArrayLike) -> NDArray[np.bool_]:
     return keep
 
 
-def _neutral(strengths: Sequence[float]) -> float:
+def neutral_strength(strengths: Sequence[float]) -> float:
     """The strength that changes nothing: 1 for a factor, 0 for all others."""
     return 1.0 if strengths[0] >= 1 else 0.0
 
@@ -319,7 +319,7 @@ def _between(low: float, high: float, zero: float) -> float:
     return zero + float(np.sqrt((low - zero) * (high - zero)))
 
 
-def _by_ranks(curve: _SearchCurve, methods: Sequence[Method], tell: Tell) -> None:
+def search_by_ranks(curve: SearchCurve, methods: Sequence[Method], tell: ProgressCallback) -> None:
     """Ask the tests that train no network: few trials everywhere, all where power is near 80%."""
     if not methods:
         return
@@ -340,7 +340,9 @@ def _by_ranks(curve: _SearchCurve, methods: Sequence[Method], tell: Tell) -> Non
     _halve(curve, methods, low, high)
 
 
-def _by_classifier(curve: _SearchCurve, methods: Sequence[Method], tell: Tell) -> None:
+def search_by_classifier(
+    curve: SearchCurve, methods: Sequence[Method], tell: ProgressCallback
+) -> None:
     """Ask the tests of a classifier, from what is not clearly found downwards, then between."""
     if not methods:
         return
@@ -367,7 +369,7 @@ def _by_classifier(curve: _SearchCurve, methods: Sequence[Method], tell: Tell) -
     _halve(curve, everything, low, high)
 
 
-def _by_localizer(curve: _SearchCurve, methods: Sequence[Method]) -> None:
+def search_by_localizer(curve: SearchCurve, methods: Sequence[Method]) -> None:
     """Ask the tests of a localizer, dear to train, at the strongest defect that is not found."""
     experiment = curve.experiment
     open_ = [
@@ -380,14 +382,14 @@ def _by_localizer(curve: _SearchCurve, methods: Sequence[Method]) -> None:
         curve.evaluate(open_[-1], everything, experiment.batches)
 
 
-def _asked_of(curve: _SearchCurve, methods: Sequence[Method]) -> tuple[Method, ...]:
+def _asked_of(curve: SearchCurve, methods: Sequence[Method]) -> tuple[Method, ...]:
     """The methods that have been asked anywhere."""
     rows = [~np.isnan(pvalues).all(-1) for pvalues in curve.pvalues_at.values()]
     mask = np.any(rows, axis=0) if rows else np.zeros(len(methods), bool)
     return tuple(method for method, yes in zip(methods, mask, strict=True) if yes)
 
 
-def _bracket(curve: _SearchCurve, strengths: Sequence[float]) -> tuple[float | None, float | None]:
+def _bracket(curve: SearchCurve, strengths: Sequence[float]) -> tuple[float | None, float | None]:
     """The weakest strength from which on all are found, and the one below it."""
     low: float | None = None
     for i, strength in reversed(list(enumerate(strengths))):
@@ -398,25 +400,27 @@ def _bracket(curve: _SearchCurve, strengths: Sequence[float]) -> tuple[float | N
 
 
 def _halve(
-    curve: _SearchCurve, methods: Sequence[Method], low: float | None, high: float | None
+    curve: SearchCurve, methods: Sequence[Method], low: float | None, high: float | None
 ) -> None:
     if low is None or high is None:
         return
     experiment = curve.experiment
     for _ in range(_HALVINGS):
-        middle = _between(low, high, _neutral(experiment.injection.strengths))
+        middle = _between(low, high, neutral_strength(experiment.injection.strengths))
         curve.evaluate(middle, methods, experiment.batches)
         low, high = (low, middle) if curve.power(middle) >= POWER else (middle, high)
 
 
-def _times_the_rows(curve: _SearchCurve, methods: Sequence[Method], size: float) -> float | None:
+def rows_factor_for_half(
+    curve: SearchCurve, methods: Sequence[Method], size: float
+) -> float | None:
     """How many times the rows a defect of half this size takes; None if more than 8 times.
 
     Ranks of rows are drawn again, with replacement and from all trials, into longer tables. Only
     tests that train no network can be asked so: a network would learn from the rows as well.
     """
     experiment = curve.experiment
-    zero = _neutral(experiment.injection.strengths)
+    zero = neutral_strength(experiment.injection.strengths)
     half = zero + (size - zero) / 2
     battery = experiment.battery(half, methods)
     batch_ranks = [
@@ -441,11 +445,11 @@ def _times_the_rows(curve: _SearchCurve, methods: Sequence[Method], size: float)
         low, high = (low, middle) if power(middle) >= POWER else (middle, high)
     multiples = np.array(sorted(powers))
     rates = [powers[times] for times in multiples]
-    return _crossing(multiples, rates, np.full(len(rates), float(_TABLES)))
+    return power_crossing(multiples, rates, np.full(len(rates), float(_TABLES)))
 
 
 def _resampled(
-    battery: _TestBattery, ranks: Sequence[Float], times: float, curve: _SearchCurve
+    battery: MethodBattery, ranks: Sequence[Float], times: float, curve: SearchCurve
 ) -> float:
     """Power of the verdict on tables so many times as long, by these tests alone."""
     experiment = curve.experiment
@@ -454,12 +458,12 @@ def _resampled(
     step, rejected = max(1, int(_NUMBERS / columns)), 0
     for first in range(0, _TABLES, step):
         p = _longer(battery, ranks, times, min(step, _TABLES - first), rng)
-        rejected += int((_together(p, battery.methods, curve.tests) <= curve.alpha).sum())
+        rejected += int((verdict_pvalues(p, battery.methods, curve.tests) <= curve.alpha).sum())
     return rejected / _TABLES
 
 
 def _longer(
-    battery: _TestBattery,
+    battery: MethodBattery,
     ranks: Sequence[Float],
     times: float,
     trials: int,
