@@ -72,7 +72,7 @@ def warm() -> None:
     import PIL.Image
 
     from pages.ui.services import services
-    from validation_core.figures import outcome, plotly
+    from validation_core.drawing import outcome, plotly
 
     for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
         if path.stem != "page":  # a script, which draws where it is imported

@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.playground import strip
 from validation_core import BENCHMARKS, METHODS
+from validation_core.explorers.playground import named
 from validation_core.methods.base import Method
-from validation_core.sweep.playground import named
 from validation_core.types import Benchmark
 
 

@@ -12,10 +12,10 @@ from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
 from validation_core import Drawn
-from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import example, posteriors
+from validation_core.diagnosis import examples, tasks
+from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
-from validation_core.figures import diagnosis as draw
+from validation_core.panels import record as draw
 from validation_core.tables import Upload
 
 _MOST = 12
@@ -36,8 +36,8 @@ def _chosen() -> Tables:
     tables = files.uploaded()
     if tables or st.session_state.get("file"):
         return tables
-    st.caption(f"An example, until you bring tables. {example.ABOUT_FLOWS}")
-    return example.flows()
+    st.caption(f"An example, until you bring tables. {examples.ABOUT_FLOWS}")
+    return examples.flows()
 
 
 def _comparable(tables: Tables) -> Tables:

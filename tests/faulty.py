@@ -24,8 +24,8 @@ from validation_core import store as store_module
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine, SelfCheck, Task, WorkerPool
 from validation_core.methods import C2ST, Multiple, Uniform
-from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
 from validation_core.sweep.plan import Batch, MethodTrials
 from validation_core.sweep.trials import TrialDesign

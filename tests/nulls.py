@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.omnibus import LearnedScore, columns, nearest
+from validation_core.relabelling import LearnedScore, columns, nearest
 from validation_core.types import Array, PosteriorTable
 
 Given = dict[str, Any]

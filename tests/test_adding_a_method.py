@@ -16,10 +16,10 @@ from tests.conftest import ROOT, nothing_worked_out
 from validation_core import keys, sampling, statistics
 from validation_core.cli import main
 from validation_core.diagnosis import Record, findings, questions
-from validation_core.figures import style
-from validation_core.figures.diagnosis import pictures
+from validation_core.drawing import style
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, ScoreKind, Work
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.store import Store

@@ -14,8 +14,8 @@ from pages.ui import address, forms
 from pages.ui.services import services
 from tests.conftest import ROOT, leave_waiting
 from validation_core import BENCHMARKS, METHODS, game
+from validation_core.explorers.playground import named
 from validation_core.lessons import LESSONS
-from validation_core.sweep.playground import named
 
 MAIN = str(ROOT / "pages" / "main.py")
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from validation_core.figures import style
-from validation_core.figures.alt import describe_picture
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.alt import describe_picture
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,

@@ -67,7 +67,7 @@ LIGHT = (
         "reading a table, listing methods and drawing figures", {*HEAVY, "plotly"},
         "import validation_core.methods, validation_core.benchmarks,"
         " validation_core.sweep.trials, validation_core.tables, validation_core.store,"
-        " validation_core.figures",
+        " validation_core.drawing",
     ),
     (
         "sampling a Bayesian model before its inference", HEAVY,

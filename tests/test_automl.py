@@ -9,7 +9,7 @@ import pytest
 
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.figures import plotly
+from validation_core.drawing import plotly
 from validation_core.methods import automl
 from validation_core.methods.automl import AutoML
 from validation_core.rng import stream

@@ -18,8 +18,8 @@ from validation_core.cli import main
 from validation_core.cli.power import command_line
 from validation_core.localization import maps
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
-from validation_core.models import Simulated
 from validation_core.rng import stream
+from validation_core.scores.trained_scores import Simulated
 from validation_core.sweep import costs
 from validation_core.sweep import trials as engine
 from validation_core.sweep.plan import Sweep

@@ -7,9 +7,9 @@ from scipy.stats import norm
 from validation_core import sampling, statistics
 from validation_core.benchmarks import boundary
 from validation_core.benchmarks.boundary import Boundary
+from validation_core.explorers import weak_classifiers as toy
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
-from validation_core.sweep import weak_classifiers as toy
 
 DEGREES = np.array([0, 18, 36, 54, 72, 90.0])
 

@@ -24,7 +24,7 @@ from validation_core.diagnosis.questions.calibration import (
     errors_in_words,
     marginal_errors,
 )
-from validation_core.figures.marks import Points
+from validation_core.drawing.marks import Points
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
 from validation_core.store import Store

@@ -11,14 +11,14 @@ import validation_core as npt
 from tests import flows
 from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store
+from validation_core.diagnosis import card_pictures as draw
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.card import card, typeset
 from validation_core.diagnosis.questions import answered, by_name
 from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.tasks import register_upload, save_upload
-from validation_core.figures import card as draw
-from validation_core.figures import svg
-from validation_core.figures.marks import Axis, Line, Note, Panel, Points, over
+from validation_core.drawing import svg
+from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
 from validation_core.methods import SBC
 from validation_core.report import card as shown
 from validation_core.tables import Upload

@@ -11,6 +11,7 @@ from tests.conftest import in_turn
 from validation_core import sampling, statistics, study
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
+from validation_core.diagnosis.injections import CAUSES
 from validation_core.diagnosis.questions import Names, by_name, cause
 from validation_core.diagnosis.questions.base import LEVEL
 from validation_core.diagnosis.questions.cause import (
@@ -20,7 +21,6 @@ from validation_core.diagnosis.questions.cause import (
     reference_sets,
 )
 from validation_core.diagnosis.questions.cause.findings import RankedRows, two_groups
-from validation_core.diagnosis.questions.injections import CAUSES
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import Upload, read, repeats

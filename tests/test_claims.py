@@ -6,13 +6,13 @@ import pytest
 from tests.conftest import in_turn
 from validation_core import diagnosis, tables
 from validation_core.diagnosis import questions, tasks
-from validation_core.diagnosis.claims import TITLES
 from validation_core.diagnosis.questions.calibration import RowErrorStudy
 from validation_core.diagnosis.questions.over_x import find_errors_over_x
 from validation_core.diagnosis.tasks import run_method
 from validation_core.methods import SBC, Omnibus
-from validation_core.omnibus import UNLEARNED
-from validation_core.omnibus.battery import SHARES
+from validation_core.relabelling import UNLEARNED
+from validation_core.relabelling.battery import SHARES
+from validation_core.relabelling.claims import TITLES
 from validation_core.statistics import binomial_bounds
 from validation_core.tables import Upload
 

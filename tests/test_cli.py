@@ -307,7 +307,7 @@ def test_as_a_program():
 
 
 def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("validation_core.front.diagnose.run_in_turn", None)
+    monkeypatch.setattr("validation_core.api.diagnose.run_in_turn", None)
     where = tmp_path / "not there" / "out"
     for option in ("--report", "--datatree", "--json"):
         assert "a folder that exists" in refused(capsys, "diagnose", SAMPLE, option, str(where))

@@ -11,8 +11,8 @@ import pytest
 from tests.test_cli import printed, refused, said
 from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import Laplace
-from validation_core.simulations import InferenceRun, Plan, collect
 from validation_core.store import Store
+from validation_core.symmetric_divergence import InferenceRun, Plan, collect
 
 SMALL = ("divergence", "--engine", "serial", "--datasets", "6", "--iterations", "5,20")
 HEART = (*SMALL, "--model", "heart_transplants")

@@ -12,6 +12,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.test_engine import LONG, LONG_WAIT, eventually
 from validation_core import diagnosis, engine, keys
+from validation_core.api.work import run_on_engine
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import Laplace, Variational
 from validation_core.bayes.models import Concrete
@@ -30,14 +31,13 @@ from validation_core.engine.cluster.executor import (
     SchedulerLink,
 )
 from validation_core.engine.job import SerialExecutor, TaskError, perform
-from validation_core.front.work import run_on_engine
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
-from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
-from validation_core.simulations import InferenceRun, RunTermsStudy
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
 from validation_core.sweep.plan import Batch, MethodTrials
 from validation_core.sweep.trials import TrialDesign
+from validation_core.symmetric_divergence import InferenceRun, RunTermsStudy
 from validation_core.tables import Upload
 
 distributed = pytest.importorskip("distributed", reason="pip install .[dask]")

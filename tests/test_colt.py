@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tests.conftest import in_turn
-from validation_core import keys, models, sampling, scores, statistics
+from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods import C2ST, SBC, CoLT, WithinX
 from validation_core.rng import stream
-from validation_core.scores import LinearBoundary
+from validation_core.scores import LinearBoundary, trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.localizer_training import LocalizerDistance, train_localizer
@@ -368,7 +368,7 @@ def test_a_sweep_finds_each_methods_network(tmp_path):
         assert cell.statistic_low <= cell.statistic <= cell.statistic_high
     assert cells["colt"].options == dataclasses.asdict(colt)
     assert cells["colt"].rate > cells["sbc"].rate, "SBC is blind to a q that ignores x"
-    score = models.load(store, own).at()
+    score = trained_scores.load(store, own).at()
     (again,) = trials.run_trials(sweep.benchmark, 0.0, {colt.label: score}, [colt], sweep.design)
     np.testing.assert_array_equal(found.pvalues[colt.label, sweep.places[0]], again.pvalues)
 
@@ -386,7 +386,7 @@ def test_beta_1_is_the_untrained_localizer(tmp_path):
     untrained, trained = _sweep(colt, betas=(1.0,)), _sweep(colt)
     assert _needs(untrained) == _needs(trained)
     found = _run(untrained, store)
-    network = models.load(store, untrained.network(colt, 0.0))
+    network = trained_scores.load(store, untrained.network(colt, 0.0))
     (expected,) = trials.run_trials(
         untrained.benchmark, 0.0, network.at(1.0), [colt], untrained.design
     )

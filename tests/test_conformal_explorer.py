@@ -6,22 +6,23 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from validation_core import keys, models, sampling, statistics
+from validation_core import keys, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma
 from validation_core.engine import Engine, WorkerPool
 from validation_core.engine.job import SerialExecutor
-from validation_core.figures import conformal as figures
-from validation_core.figures.conformal import ConformalView, MeasuredPower
+from validation_core.explorers import conformal as workbench
+from validation_core.explorers import conformal_pictures as figures
+from validation_core.explorers.conformal import ConformalPower, ConformalStudy, Learned
+from validation_core.explorers.conformal_pictures import ConformalView, MeasuredPower
 from validation_core.methods import C2ST, Multiple, Uniform
-from validation_core.models import Simulated, Training, TrainTask
 from validation_core.rng import common, stream
+from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS, Classifier
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
-from validation_core.sweep import conformal_explorer as workbench
 from validation_core.sweep import trials
-from validation_core.sweep.conformal_explorer import ConformalPower, ConformalStudy, Learned
 from validation_core.sweep.plan import Sweep, collect, keep_curves, missing
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import BlockScores
@@ -181,7 +182,7 @@ def test_each_gamma_has_its_own_network(store):
     each = replace(LEARNED, recipe=RECIPE, each=True)
     score = each.score(store)
     rows = sampling.pairs(each.benchmark, 0.0, 50, common(0, "rows"))
-    own = models.load(store, each.trainings[2]).grid((0.5,), rows)
+    own = trained_scores.load(store, each.trainings[2]).grid((0.5,), rows)
     np.testing.assert_array_equal(score((0.5,), rows, 2), own)
     assert (score((0.5,), rows, 3) != own).any()
 
@@ -191,7 +192,7 @@ def test_power_is_what_a_sweep_counts(store, power):
     score, i = LEARNED.score(store), 5
     gamma = LEARNED.power_gammas[i]
     index = LEARNED.gammas.index(gamma)
-    (network,) = (models.load(store, training) for training in LEARNED.trainings)
+    (network,) = (trained_scores.load(store, training) for training in LEARNED.trainings)
     for j, beta in enumerate(POWER.betas):
         at = AtGamma(network.at(beta), LEARNED.over, index)
         design = TrialDesign(trials=20, n=100)
@@ -253,7 +254,7 @@ def test_one_network_for_all_who_ask(store, monkeypatch):
     def never(*args):
         pytest.fail("trained again")
 
-    monkeypatch.setattr(models, "train_and_store", never)
+    monkeypatch.setattr(trained_scores, "train_and_store", never)
     assert store.has("models", keys.key(TRAINING))
     _run(SWEEP, store)
     assert TrainTask(trainings=(TRAINING,)).done(store)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import in_turn
-from validation_core import keys, models, sampling, scores, statistics
+from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import METHODS
 from validation_core.rng import stream
+from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.sweep import trials
 from validation_core.types import BlockScores, PosteriorTable, TwoSamples
@@ -224,7 +225,7 @@ def test_level_on_shared_x_tables(name, trials):
 def _ready(name):
     """A benchmark, with the shipped network that it may draw from."""
     benchmark = BENCHMARKS[name]()
-    models.ready(Store.usual(), benchmark)
+    trained_scores.ready(Store.usual(), benchmark)
     return benchmark
 
 

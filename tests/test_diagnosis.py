@@ -14,8 +14,8 @@ from validation_core.diagnosis.learning import held_out_table
 from validation_core.diagnosis.verdict import detectable_shift_by_ranks, detectable_shift_by_scores
 from validation_core.engine import Engine
 from validation_core.engine.job import SerialExecutor
-from validation_core.figures.diagnosis import pictures
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
+from validation_core.panels.record import pictures
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store

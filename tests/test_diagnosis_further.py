@@ -13,10 +13,10 @@ from tests.test_diagnosis import QUICK, by_name, exact, quick, run, two_samples
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.tasks import RelabelTask
-from validation_core.figures.diagnosis import pictures
 from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT, MMDFuse
-from validation_core.models import TrainTask
+from validation_core.panels.record import pictures
 from validation_core.report import html
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store
 from validation_core.tables import Upload
 

@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import binom
 from streamlit.testing.v1 import AppTest
 
-from validation_core import models
 from validation_core.benchmarks import Digits
 from validation_core.benchmarks import digits as benchmark
-from validation_core.highdim import digits as figures
-from validation_core.highdim import digits as highdim
-from validation_core.highdim import occlusion_sensitivity
-from validation_core.highdim.digits import DigitsStudy
+from validation_core.explorers.highdim import digits as figures
+from validation_core.explorers.highdim import digits as highdim
+from validation_core.explorers.highdim import occlusion_sensitivity
+from validation_core.explorers.highdim.digits import DigitsStudy
 from validation_core.rng import stream
+from validation_core.scores import trained_scores
 from validation_core.store import Store
 
 DIGITS = Digits()
@@ -26,7 +26,7 @@ DIGITS = Digits()
 def store(tmp_path_factory):
     """What is shipped, and what a test learns."""
     own = Store(tmp_path_factory.mktemp("own"), gallery=Store.usual().gallery)
-    models.ready(own, DIGITS)
+    trained_scores.ready(own, DIGITS)
     return own
 
 

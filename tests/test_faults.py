@@ -30,7 +30,7 @@ from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import Engine, SelfCheck
 from validation_core.engine.job import SerialExecutor
 from validation_core.methods import SBC
-from validation_core.models import TrainTask
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store, StoreFullError
 from validation_core.tables import Upload
 

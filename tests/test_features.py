@@ -6,13 +6,13 @@ import types
 import numpy as np
 import pytest
 
-from validation_core import keys, models, sampling, statistics
+from validation_core import keys, sampling, statistics
 from validation_core.benchmarks.images import Images
 from validation_core.methods import C2ST, Multiple, Uniform
-from validation_core.models import Simulated, Training
 from validation_core.rng import stream
-from validation_core.scores import features
+from validation_core.scores import features, trained_scores
 from validation_core.scores.features import PRESETS, FeatureClassifier
+from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.store import Store
 from validation_core.types import BlockScores, Joint
 
@@ -195,8 +195,8 @@ def test_the_recipe_is_the_papers():
 def test_a_network_is_stored_and_read_back_to_the_bit(tmp_path, conditional):
     recipe = FeatureClassifier(train=64, epochs=2, conditional=conditional)
     training = Training(source=Simulated(benchmark=BLUR, gamma=0.4), recipe=recipe)
-    made = models.trained(Store(tmp_path), training)
-    read = models.load(Store(tmp_path), training)
+    made = trained_scores.trained(Store(tmp_path), training)
+    read = trained_scores.load(Store(tmp_path), training)
     rows = sampling.pairs(BLUR, 0.0, 50, stream(4))
     np.testing.assert_array_equal(read.grid((0, 0.5, 1), rows), made.grid((0, 0.5, 1), rows))
     assert read.summary == made.summary

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core.figures import outcome, plotly, power, style
-from validation_core.figures.marks import (
+from validation_core.drawing import outcome, plotly, style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,
@@ -25,6 +25,7 @@ from validation_core.figures.marks import (
     sentence,
 )
 from validation_core.methods import METHODS
+from validation_core.panels import power
 from validation_core.rng import stream
 from validation_core.types import PowerCell
 

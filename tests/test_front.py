@@ -15,20 +15,20 @@ import pytest
 
 import validation_core as npt
 from tests.conftest import ROOT
-from validation_core import simulations
+from validation_core import symmetric_divergence
+from validation_core.api import work
+from validation_core.api.table import ALIASES
 from validation_core.cli import main
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.engine import start
-from validation_core.front import work
-from validation_core.front.table import ALIASES
-from validation_core.models import TrainTask
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
-from validation_core.simulations import InferenceRun
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import presets
 from validation_core.sweep.plan import Batch, collect, missing
+from validation_core.symmetric_divergence import InferenceRun
 
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
@@ -387,7 +387,7 @@ def test_what_is_shipped_is_not_computed_again(tmp_path, capsys):
     printed = json.loads(capsys.readouterr().out)["cells"]
     assert [cell["rejections"] for cell in printed] == [cell["rejections"] for cell in cells]
     divergence = npt.divergence("hospitals", iterations=(10, 30), progress=False)
-    kept = simulations.collect(divergence.plans[1], shipped)
+    kept = symmetric_divergence.collect(divergence.plans[1], shipped)
     assert np.isfinite(kept[0, 2].d).all()
     for place, terms in divergence.terms[1].items():
         np.testing.assert_array_equal(terms.d, kept[place].d)

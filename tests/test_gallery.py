@@ -10,16 +10,18 @@ from scipy.stats import binom
 
 from tests.benchmarks import divergence
 from tests.conftest import ROOT
-from validation_core import gallery, keys, models, simulations, statistics
+from validation_core import gallery, keys, statistics, symmetric_divergence
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.cli import main
-from validation_core.simulations import MOST
-from validation_core.simulations.runs import summarise_terms
+from validation_core.explorers import conformal
+from validation_core.explorers.conformal import ConformalPower
+from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.study import Study
-from validation_core.sweep import conformal_explorer, presets
 from validation_core.sweep import plan as sweeps
-from validation_core.sweep.conformal_explorer import ConformalPower
+from validation_core.sweep import presets
+from validation_core.symmetric_divergence import MOST
+from validation_core.symmetric_divergence.runs import summarise_terms
 
 GALLERY = gallery.FOLDER
 FILES = sorted((GALLERY / "results").glob("*.npz"))
@@ -34,7 +36,7 @@ def store(tmp_path):
 def counted(store):
     """Each power of the Conformal C2ST page: its study, gammas, betas, rejections by method."""
     rows = []
-    for study in conformal_explorer.shipped():
+    for study in conformal.shipped():
         if not isinstance(study, ConformalPower):
             continue
         trials = study.load(store)
@@ -60,19 +62,19 @@ def test_every_file_is_what_a_page_asks_for(store):
 
 def test_the_spirals_denoiser_has_learnt(store):
     (training,) = gallery.part("colt").trainings
-    assert models.load(store, training).history["loss"][-1] < 0.01
+    assert trained_scores.load(store, training).history["loss"][-1] < 0.01
 
 
 def test_the_divergence_page_opens_with_every_figure(store):
     """Domke (2021), Figure 1: adjusted Laplace is exact on a normal posterior from the start, and
     Laplace fails on hospitals where it has hardly climbed.
     """
-    grid = sorted({*simulations.GRID, *MOST})
-    plan = simulations.figure(1, iterations=grid)
-    assert not simulations.missing(plan, store)
-    assert not simulations.missing(simulations.figure(3, iterations=grid), store)
+    grid = sorted({*symmetric_divergence.GRID, *MOST})
+    plan = symmetric_divergence.figure(1, iterations=grid)
+    assert not symmetric_divergence.missing(plan, store)
+    assert not symmetric_divergence.missing(symmetric_divergence.figure(3, iterations=grid), store)
     assert not any("stand-in" in model.label for model in plan.models)
-    result = simulations.collect(plan, store)
+    result = symmetric_divergence.collect(plan, store)
     places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
               for b, i in enumerate(plan.inferences)}  # fmt: skip
     assert np.abs(result[places["concrete", "adjusted_laplace"]].d).max() < 1e-8
@@ -88,8 +90,8 @@ def test_vi_has_settled_where_the_divergence_page_opens(store):
     """From 10,000 to 30,000 iterations its median falls no further on the two regressions, and
     stays below Laplace's on the skewed posteriors of one.
     """
-    plan = simulations.figure(1, iterations=(10_000, 30_000))
-    result = simulations.collect(plan, store)
+    plan = symmetric_divergence.figure(1, iterations=(10_000, 30_000))
+    result = symmetric_divergence.collect(plan, store)
     places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
               for b, i in enumerate(plan.inferences)}  # fmt: skip
     for name in ("ionosphere", "concrete"):

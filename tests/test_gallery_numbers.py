@@ -12,17 +12,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation_core import gallery, models, simulations, statistics
-from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import example
-from validation_core.highdim import digits, images, lensing, sphere_flow
+from validation_core import gallery, statistics, symmetric_divergence
+from validation_core.diagnosis import examples, tasks
+from validation_core.explorers import conformal, playground
+from validation_core.explorers.conformal import ConformalPower, ConformalStudy
+from validation_core.explorers.highdim import digits, images, lensing, sphere_flow
+from validation_core.explorers.playground import METHODS, POWER_BETAS
 from validation_core.rng import stream
-from validation_core.simulations import RunTermsStudy
+from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.study import dump
-from validation_core.sweep import conformal_explorer, playground, presets, trials
-from validation_core.sweep.conformal_explorer import ConformalPower, ConformalStudy
-from validation_core.sweep.playground import METHODS, POWER_BETAS
+from validation_core.sweep import presets, trials
+from validation_core.symmetric_divergence import RunTermsStudy
 
 pytestmark = pytest.mark.slow
 
@@ -64,8 +65,8 @@ def cells(part):
 
 
 STRIP = playground.shipped()
-RANKED = [s for s in conformal_explorer.shipped() if isinstance(s, ConformalStudy)]
-POWERS = [s for s in conformal_explorer.shipped() if isinstance(s, ConformalPower)]
+RANKED = [s for s in conformal.shipped() if isinstance(s, ConformalStudy)]
+POWERS = [s for s in conformal.shipped() if isinstance(s, ConformalPower)]
 PVALUES = ("ks", "anderson_darling", "cramer_von_mises", "multiple_p", "accuracy_p")
 """Of the fields of the workbench."""
 NETWORKS = [
@@ -96,9 +97,9 @@ def rounds_alike(shipped):
     study = next(s for s in RANKED if s.learned.benchmark.dim_x == 100)
     learned, seen = study.learned, study.load(shipped)
     index = len(learned.gammas) // 2
-    p = conformal_explorer.draw_p(learned, learned.gammas[index], seen.pool)
-    q = conformal_explorer.draw_q(learned, learned.gammas[index], conformal_explorer.Q_ROWS)
-    ranks = conformal_explorer.evaluate_score(study, learned.score(shipped), index, p, q)
+    p = conformal.draw_p(learned, learned.gammas[index], seen.pool)
+    q = conformal.draw_q(learned, learned.gammas[index], conformal.Q_ROWS)
+    ranks = conformal.evaluate_score(study, learned.score(shipped), index, p, q)
     auc, counts = seen.auc[index].astype(float), seen.counts[index].astype(float)
     np.testing.assert_allclose(ranks["auc"], auc, atol=0.01)
     assert np.abs(ranks["counts"] - counts).sum() <= 0.05 * counts.sum()
@@ -152,10 +153,10 @@ def decide(agree):
 # ---- The finished diagnoses: what reads no network ----
 
 
-@cases("diagnosis", [(study,) for study in example.studies() if not study.needs], 4)
+@cases("diagnosis", [(study,) for study in examples.studies() if not study.needs], 4)
 def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
     (study,) = case
-    for upload in example.tables():
+    for upload in examples.tables():
         tasks.register_upload(upload)
     study.run(fresh, silent)
     arrays, kept = (dump(study.load(store))[0] for store in (fresh, shipped))
@@ -172,7 +173,7 @@ def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
 def test_power_of_the_playground(case, shipped, decide):
     study, gamma, beta = case
     index, seen = study.gammas.index(gamma), study.load(shipped)
-    networks = [models.load(shipped, training) for training in study.trainings]
+    networks = [trained_scores.load(shipped, training) for training in study.trainings]
     running = [method for method in METHODS if beta in playground.betas_of(method)]
     read = study.scores_at(*networks, index, beta)
     tallies = trials.run_trials(study.benchmark, gamma, read, running, study.design, range(TRIALS))
@@ -185,7 +186,7 @@ def test_power_of_the_playground(case, shipped, decide):
 def test_ranks_of_the_playground(case, shipped, agree, decide):
     (study,) = case
     seen = study.load(shipped).ranks
-    ranks = study._ranks(models.load(shipped, study.classifier))
+    ranks = study._ranks(trained_scores.load(shipped, study.classifier))
     agree(ranks.auc, seen.auc)
     agree(ranks.counts, seen.counts)
     decide(ranks.pvalues, seen.pvalues)
@@ -195,7 +196,7 @@ def test_ranks_of_the_playground(case, shipped, agree, decide):
 def test_where_q_is_wrong_on_the_playground(case, shipped, agree):
     (study,) = case
     seen = study.load(shipped).where
-    where = study._where(models.load(shipped, study.localizer))
+    where = study._where(trained_scores.load(shipped, study.localizer))
     for field in where._fields:
         values = getattr(where, field), getattr(seen, field)
         for number, kept in zip(*values, strict=True) if field == "x_edges" else [values]:
@@ -210,9 +211,9 @@ def test_ranks_of_the_workbench(case, shipped, agree, decide):
     study, gamma = case
     learned, seen = study.learned, study.load(shipped)
     index = learned.gammas.index(gamma)
-    p = conformal_explorer.draw_p(learned, gamma, seen.pool)
-    q = conformal_explorer.draw_q(learned, gamma, conformal_explorer.Q_ROWS)
-    looked = conformal_explorer.evaluate_score(study, learned.score(shipped), index, p, q)
+    p = conformal.draw_p(learned, gamma, seen.pool)
+    q = conformal.draw_q(learned, gamma, conformal.Q_ROWS)
+    looked = conformal.evaluate_score(study, learned.score(shipped), index, p, q)
     for field, numbers in looked.items():
         kept = getattr(seen, field)
         if kept.size:  # nobody knows the oracle of some
@@ -223,17 +224,17 @@ def test_ranks_of_the_workbench(case, shipped, agree, decide):
 def test_power_of_the_workbench(case, shipped, decide):
     study, gamma = case
     score, index = study.learned.score(shipped), study.learned.power_gammas.index(gamma)
-    rows = conformal_explorer.draw_p(study.learned, gamma, trials.POOL * study.n)
+    rows = conformal.draw_p(study.learned, gamma, trials.POOL * study.n)
     laws = study._laws_at(score, gamma, rows)
     pvalues = study._chunk(score, gamma, laws, range(TRIALS))
     kept = study.load(shipped).pvalues[:, :, index, :TRIALS]
-    decide(np.maximum(pvalues, conformal_explorer.SMALLEST_PVALUE), kept)
+    decide(np.maximum(pvalues, conformal.SMALLEST_PVALUE), kept)
 
 
 @cases("networks", NETWORKS, 4)
 def test_networks(case, shipped, fresh, agree):
     (training,) = case
-    network = models.trained(fresh, training)
+    network = trained_scores.trained(fresh, training)
     if hasattr(network, "without_film"):  # as it is shipped
         network = network.without_film()
     for name, kept in shipped.load("models", training.key).arrays.items():
@@ -270,7 +271,11 @@ def test_a_cell_of_a_compared_curve(case, shipped, fresh, agree, decide):
     agree(tally.statistics, kept.statistics[: len(tally.pvalues)])
 
 
-@cases("maps", [(s,) for s in presets.shipped_maps() if not models.network_behind(s.benchmark)], 2)
+@cases(
+    "maps",
+    [(s,) for s in presets.shipped_maps() if not trained_scores.network_behind(s.benchmark)],
+    2,
+)
 def test_a_map_of_colt(case, shipped, fresh, agree, decide):
     (study,) = case
     study.run(fresh, silent)
@@ -282,7 +287,7 @@ def test_a_map_of_colt(case, shipped, fresh, agree, decide):
 # ---- Symmetric divergence: some data sets of a run ----
 
 
-@cases("divergence", [(study,) for study in simulations.shipped()], 8)
+@cases("divergence", [(study,) for study in symmetric_divergence.shipped()], 8)
 def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
     """After 30,000 iterations some runs have arrived, and Adam divides slopes that are rounding
     alone by their own size: it walks about the mode, each machine on a way of its own. Terms that
@@ -304,10 +309,14 @@ def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
 @cases("spheres", [(study,) for study in sphere_flow.shipped()], 4)
 def test_draws_and_areas_of_the_sphere_flow(case, shipped, agree, request):
     (study,) = case
-    behind = models.network_behind(study.benchmark)
-    if behind and models.load(shipped, behind) is None and not request.config.getoption("--exact"):
+    behind = trained_scores.network_behind(study.benchmark)
+    if (
+        behind
+        and trained_scores.load(shipped, behind) is None
+        and not request.config.getoption("--exact")
+    ):
         pytest.skip("its network is not shipped, and trains for minutes: --exact")
-    models.ready(shipped, study.benchmark)
+    trained_scores.ready(shipped, study.benchmark)
     kept = study.load(shipped)
     for fresh_part, part in zip(
         sphere_flow.project_to_principal_components(study), kept[2:5], strict=True
@@ -334,7 +343,7 @@ def test_images_before_and_after(case, shipped):
 def test_generated_digits(shipped):
     """Rounding may move a pixel by one of 255 levels."""
     study = digits.DigitsStudy.of("handwritten")
-    models.ready(shipped, study.benchmark)
+    trained_scores.ready(shipped, study.benchmark)
     kept = study.load(shipped)
     rng = stream(study.seed, "digits", "examples")
     states = study.benchmark.states(digits.one_hot_labels(), rng)

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation_core import models, statistics
+from validation_core import statistics
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.figures.colt import power, where
-from validation_core.figures.colt.theta import ThetaAxes
-from validation_core.figures.marks import Axis, HLine, Line, Panel, Points, along, over, sentence
+from validation_core.drawing.marks import Axis, HLine, Line, Panel, Points, along, over, sentence
 from validation_core.localization import GammaMapsStudy, LocalRate, over_gamma
+from validation_core.panels.colt import power, where
+from validation_core.panels.colt.theta import ThetaAxes
 from validation_core.rng import stream
+from validation_core.scores import trained_scores
 from validation_core.scores.localizer import Localizer
 from validation_core.store import Store
 
@@ -45,7 +46,7 @@ def test_the_ball_holds_its_mass_of_q_at_every_gamma(store, dims):
     benchmark = Gaussian(dim_x=dims[0], dim_theta=dims[1])
     study = _study(benchmark)
     seen = _run(study, store)
-    distance = models.trained(store, study.training).at()
+    distance = trained_scores.trained(store, study.training).at()
     for index, gamma in enumerate(study.gammas):
         maps = seen.at(index)
         at = study.over.at(maps.x_at, index)

@@ -10,17 +10,17 @@ import pytest
 
 import validation_core as npt
 from tests.test_front import SMALL, arrays
-from validation_core import models
+from validation_core.api.diagnose import helper_processes
+from validation_core.api.work import SharedQueue, SilentProgress, run_in_turn
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.diagnosis import learning, tasks
 from validation_core.engine import WorkerPool
 from validation_core.engine.pool import helper_pool
-from validation_core.front.diagnose import helper_processes
-from validation_core.front.work import SharedQueue, SilentProgress, run_in_turn
 from validation_core.methods import CoLT
-from validation_core.models import Simulated, Training, TrainTask
 from validation_core.rng import stream
+from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
 
 QUICK = Classifier(train=200, epochs=3, lr=2e-3, batch=64, hidden=16, layers=2)
@@ -177,14 +177,14 @@ def test_two_that_want_one_network_train_it_once(store, monkeypatch):
     """Whoever comes second waits for the first."""
     source = Simulated(benchmark=Gaussian(dim_x=3, dim_theta=2), gamma=0.3)
     trainings = tuple(Training(source=source, recipe=QUICK, seed=seed) for seed in range(2))
-    begun, train = [], models.train_and_store
+    begun, train = [], trained_scores.train_and_store
 
     def slowly(store, trainings, report):
         begun.append(trainings)
         time.sleep(0.2)
         return train(store, trainings, report)
 
-    monkeypatch.setattr(models, "train_and_store", slowly)
+    monkeypatch.setattr(trained_scores, "train_and_store", slowly)
     works = [TrainTask(trainings=trainings), TrainTask(trainings=trainings[::-1])]
     args = (store, lambda fraction, live: None)
     threads = [threading.Thread(target=work.run, args=args) for work in works]
@@ -213,7 +213,7 @@ def helped(monkeypatch):
     monkeypatch.setattr(SharedQueue, "ended", noted)
     # The first answer is this process's own.
     pools = iter([None, pool])
-    monkeypatch.setattr("validation_core.front.diagnose.helper_pool", lambda: next(pools))
+    monkeypatch.setattr("validation_core.api.diagnose.helper_pool", lambda: next(pools))
     yield work
     assert pool.pids() == []
 
@@ -232,7 +232,7 @@ def test_a_diagnosis_is_the_same_with_helpers(tmp_path, helped):
 def test_helpers_come_where_any_localizer_is_missing(monkeypatch, store):
     """Also where that of the first of several tables is known."""
     asked = []
-    monkeypatch.setattr("validation_core.front.diagnose.helper_pool", lambda: asked.append(1))
+    monkeypatch.setattr("validation_core.api.diagnose.helper_pool", lambda: asked.append(1))
     theta, x, q = arrays()
     uploads = [npt.Table(theta, x, scale * q).upload for scale in (1.0, 1.3)]
     queue = [task for upload in uploads for task in tasks.tasks(upload, [CoLT()], 0)]

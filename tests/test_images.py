@@ -9,7 +9,7 @@ from skimage.transform import swirl
 from validation_core import sampling
 from validation_core.benchmarks import images as sources
 from validation_core.benchmarks.images import RADIUS, Images, corrupt
-from validation_core.highdim.images import ImagesStudy, pictures
+from validation_core.explorers.highdim.images import ImagesStudy, pictures
 from validation_core.rng import common, stream
 
 CORRUPTIONS = ("blur", "swirl", "noise")

@@ -15,7 +15,7 @@ from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import in_theta as regions
 from validation_core.diagnosis.questions.in_theta import mass_in_theta
-from validation_core.diagnosis.records import equals
+from validation_core.methods.record import equals
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import interval_text
 from validation_core.store import Store

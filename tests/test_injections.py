@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from validation_core.diagnosis.questions import injections
-from validation_core.diagnosis.questions.injections import (
+from validation_core.diagnosis import injections
+from validation_core.diagnosis.injections import (
     CAUSES,
     DEFECTS,
     INJECTIONS,
@@ -15,11 +15,7 @@ from validation_core.diagnosis.questions.injections import (
     TiltDirection,
     mean_precision,
 )
-from validation_core.diagnosis.questions.null_tables import (
-    PooledScores,
-    SelfMadeTables,
-    method_pvalues,
-)
+from validation_core.diagnosis.null_tables import PooledScores, SelfMadeTables, method_pvalues
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds

@@ -14,11 +14,11 @@ import validation_core
 from validation_core import keys
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.explorers.conformal import ConformalStudy, Learned
 from validation_core.methods import METHODS, Uniform, uniform
-from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
-from validation_core.sweep.conformal_explorer import ConformalStudy, Learned
+from validation_core.scores.trained_scores import Simulated, Training
 
 TRAINING = Training(source=Simulated(benchmark=Gaussian(), gamma=0.1))
 

@@ -9,8 +9,8 @@ from scipy.special import logit
 
 from tests.conftest import in_turn
 from validation_core import keys, scores
-from validation_core.figures import plotly
-from validation_core.figures.marks import VLine
+from validation_core.drawing import plotly
+from validation_core.drawing.marks import VLine
 from validation_core.methods import lc2st
 from validation_core.methods.lc2st import LC2ST
 from validation_core.rng import stream

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 from validation_core import keys, sampling, statistics
 from validation_core.benchmarks import lensing
 from validation_core.benchmarks.lensing import NOISE, PIXELS, RIDGE, Lensing
-from validation_core.highdim.lensing import LensingStudy, sweeps
+from validation_core.explorers.highdim.lensing import LensingStudy, sweeps
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
 from validation_core.store import Store

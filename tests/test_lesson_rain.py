@@ -8,8 +8,8 @@ from scipy.stats import binom, kstest, norm
 
 from tests.test_lessons import drawn, opened, state
 from validation_core import statistics
-from validation_core.figures import live, plotly
-from validation_core.figures.marks import Axis, Panel, Rain, Slider
+from validation_core.drawing import live, plotly
+from validation_core.drawing.marks import Axis, Panel, Rain, Slider
 from validation_core.lessons import LESSONS, rain
 from validation_core.rng import stream
 from validation_core.store import Store

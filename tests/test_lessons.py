@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import ROOT
 from validation_core import lessons
 from validation_core.cli import main
-from validation_core.figures import live
-from validation_core.figures.marks import Axis, Line, Panel, Slider, over
+from validation_core.drawing import live
+from validation_core.drawing.marks import Axis, Line, Panel, Slider, over
 from validation_core.lessons import LESSONS
 from validation_core.lessons.lesson import (
     STAGE,

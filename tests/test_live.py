@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from validation_core.figures import live
-from validation_core.figures.marks import (
+from validation_core.drawing import live
+from validation_core.drawing.marks import (
     SYMBOLS,
     Axis,
     Bars,

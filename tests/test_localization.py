@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import in_turn
-from validation_core import keys, models, sampling, statistics
+from validation_core import keys, sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.diagnosis import learning
@@ -27,10 +27,11 @@ from validation_core.localization import (
     truth_curve,
 )
 from validation_core.localization import maps as atlas
-from validation_core.models import Simulated, Training
 from validation_core.rng import stream
+from validation_core.scores import trained_scores
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.localizer_training import LocalizerFrame, TrainedLocalizer
+from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.statistics.uniformity import ks_location
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -652,7 +653,7 @@ def test_projections_that_are_not_there(store, onto):
 
 def test_a_benchmark_with_a_model_is_made_ready(store, monkeypatch):
     asked = []
-    monkeypatch.setattr(models, "ready", lambda kept, benchmark: asked.append(benchmark))
+    monkeypatch.setattr(trained_scores, "ready", lambda kept, benchmark: asked.append(benchmark))
     mapped(store, Normals(), n=20, k=5)
     assert asked == [Normals()]
 

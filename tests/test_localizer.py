@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from validation_core import keys, models, sampling, statistics
+from validation_core import keys, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.rng import stream
-from validation_core.scores import localizer_training
+from validation_core.scores import localizer_training, trained_scores
 from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
 from validation_core.scores.localizer_training import (
     CHECKS,
@@ -108,11 +108,11 @@ def test_the_store_keeps_every_bit(trained, tmp_path):
     from validation_core.store import Store
 
     store, rows = Store(tmp_path), _table(seed=5)
-    source = models.Simulated(benchmark=SHIFTED, gamma=0.3)
-    training = models.Training(source=source, recipe=_short(trained.embedding), seed=2)
+    source = trained_scores.Simulated(benchmark=SHIFTED, gamma=0.3)
+    training = trained_scores.Training(source=source, recipe=_short(trained.embedding), seed=2)
     assert keys.read(keys.canonical_text(training)) == training
-    made = models.trained(store, training)
-    found = models.load(store, training)
+    made = trained_scores.trained(store, training)
+    found = trained_scores.load(store, training)
     np.testing.assert_array_equal(
         found.at(0.2)(rows.theta, rows.x), made.at(0.2)(rows.theta, rows.x)
     )
@@ -509,7 +509,7 @@ def test_presets_take_changes():
 def test_test_rows_are_none_that_it_learnt_from(tmp_path):
     from validation_core.store import Store
 
-    source, store = models.Simulated(benchmark=SHIFTED, gamma=0.3), Store(tmp_path)
+    source, store = trained_scores.Simulated(benchmark=SHIFTED, gamma=0.3), Store(tmp_path)
     data = source.training_set(_short(), 0, store)
     tested = source.test_table(500, 5, stream(0, "trial"), seed=0, store=store)
     for part in (data.learn, data.watch):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import in_turn
 from validation_core import keys, statistics
-from validation_core.figures import plotly
+from validation_core.drawing import plotly
 from validation_core.methods import mmd_fuse
 from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.rng import stream

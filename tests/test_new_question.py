@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from validation_core.diagnosis.questions.base import Question, TableStudy
-from validation_core.figures.marks import Axis, Bars, Panel
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing.marks import Axis, Bars, Panel
+from validation_core.drawing.outcome import Drawn
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis, statistics
-from validation_core.diagnosis.questions import null_tables
-from validation_core.diagnosis.questions.null_tables import PooledScores, SelfMadeTables
+from validation_core.diagnosis import null_tables
+from validation_core.diagnosis.null_tables import PooledScores, SelfMadeTables
 from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, MMDFuse, Multiple, Uniform
 from validation_core.methods.within_x import WithinX
 from validation_core.scores.quantities import Quantities

@@ -14,9 +14,9 @@ from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
 from validation_core.diagnosis.questions.base import Interval
-from validation_core.diagnosis.records import equals
 from validation_core.localization import over_x
 from validation_core.methods import SBC, CoLT, Omnibus
+from validation_core.methods.record import equals
 from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.statistics import interval_text
 from validation_core.store import Store

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
-from validation_core.omnibus import (
+from validation_core.relabelling import (
     LEARNED_FAMILIES,
     UNLEARNED,
     Claim,
@@ -22,7 +22,7 @@ from validation_core.omnibus import (
     relabelled,
     statistics_of,
 )
-from validation_core.omnibus.battery import SHARES, SUMS, Family
+from validation_core.relabelling.battery import SHARES, SUMS, Family
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.types import Array, PosteriorTable

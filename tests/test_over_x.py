@@ -14,10 +14,10 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
 from validation_core.diagnosis.questions.over_x import find_errors_over_x, scan
 from validation_core.diagnosis.questions.over_x.scan import FeatureSize, build_scan_windows
-from validation_core.figures.marks import Line
+from validation_core.drawing.marks import Line
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import Omnibus
-from validation_core.omnibus.places import coordinates, moments
+from validation_core.relabelling.places import coordinates, moments
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics.effects import WIDEST
 from validation_core.store import Store

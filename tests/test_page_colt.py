@@ -16,19 +16,18 @@ from pages.colt.data import cells
 from pages.ui.services import services
 from tests.conftest import ROOT
 from tests.test_page_models import Held
-from validation_core import models
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.figures.colt import power as power_figures
-from validation_core.figures.colt import theta, where
-from validation_core.figures.marks import Over, along
-from validation_core.figures.power import curves
+from validation_core.drawing.marks import Over, along
 from validation_core.localization import GammaMapsStudy, Maps, MapTask, maps, over_gamma
 from validation_core.localization.over_gamma import GammaMaps
 from validation_core.methods.colt import CoLT
-from validation_core.models import Simulated, Training
-from validation_core.scores import localizer
+from validation_core.panels.colt import power as power_figures
+from validation_core.panels.colt import theta, where
+from validation_core.panels.power import curves
+from validation_core.scores import localizer, trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
+from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.store import Store
 from validation_core.sweep import presets
 from validation_core.sweep.plan import missing
@@ -190,7 +189,7 @@ def test_looking_around_trains_nothing(page, name, monkeypatch):
     _learned(CASES[name])
     _mapped(CASES[name])
     monkeypatch.setattr(
-        models, "train_and_store", lambda *a, **k: pytest.fail("a look trained a network")
+        trained_scores, "train_and_store", lambda *a, **k: pytest.fail("a look trained a network")
     )
     _address(page, CASES[name]).run()
     page.select_slider(key="level").set_value(0.01).run()

@@ -11,8 +11,8 @@ from pages.compare import numbers
 from pages.compare.controls import CompareChoice
 from tests.conftest import ROOT
 from validation_core.benchmarks import BayesModel, Gaussian
-from validation_core.figures import power as curves
 from validation_core.methods import C2ST, METHODS, SBC
+from validation_core.panels import power as curves
 from validation_core.scores import classifier
 from validation_core.sweep import plan
 from validation_core.sweep import presets as comparisons

@@ -9,12 +9,11 @@ from streamlit.testing.v1 import AppTest
 from pages.conformal import controls
 from pages.ui.services import services
 from tests.conftest import ROOT
-from validation_core import models
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine, JobState
-from validation_core.scores import classifier
-from validation_core.sweep import conformal_explorer as workbench
-from validation_core.sweep.conformal_explorer import ConformalPower, ConformalStudy, Learned
+from validation_core.explorers import conformal as workbench
+from validation_core.explorers.conformal import ConformalPower, ConformalStudy, Learned
+from validation_core.scores import classifier, trained_scores
 
 PAGE = str(ROOT / "pages" / "conformal/page.py")
 QUICK = classifier.Classifier(train=200, epochs=2, hidden=8)
@@ -103,7 +102,9 @@ def test_a_slider_never_trains(page, monkeypatch):
     _made(_study())
     _made(_study(n=200, m=200))
     monkeypatch.setattr(
-        models, "train_and_store", lambda *a, **k: pytest.fail("a slider trained a network")
+        trained_scores,
+        "train_and_store",
+        lambda *a, **k: pytest.fail("a slider trained a network"),
     )
     page.run()
     assert len(_charts(page)) == 1

@@ -11,9 +11,9 @@ from tests.conftest import ROOT
 from validation_core import engine
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, possible
-from validation_core.simulations import MS, Plan, Terms, figure, views
-from validation_core.simulations import importance_sample_size as own_m
-from validation_core.simulations.curves import SCALE, rows
+from validation_core.symmetric_divergence import MS, Plan, Terms, figure, views
+from validation_core.symmetric_divergence import importance_sample_size as own_m
+from validation_core.symmetric_divergence.curves import SCALE, rows
 
 PAGE = str(ROOT / "pages" / "divergence/page.py")
 LAPLACE = ALGORITHMS["laplace"]

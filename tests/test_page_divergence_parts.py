@@ -11,11 +11,11 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.services import services
 from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
-from validation_core.models import TrainTask
-from validation_core.simulations import MS, InferenceRun, curves
-from validation_core.simulations import terms as dataset_terms
-from validation_core.simulations.learned import ClassifierDivergence
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store
+from validation_core.symmetric_divergence import MS, InferenceRun, curves
+from validation_core.symmetric_divergence import terms as dataset_terms
+from validation_core.symmetric_divergence.learned import ClassifierDivergence
 
 K = 12
 
@@ -318,7 +318,7 @@ def learned_part(run):
 
 
 def test_a_classifier_is_asked_for_and_shown(monkeypatch):
-    monkeypatch.setattr("validation_core.simulations.learned.TESTED", 60)
+    monkeypatch.setattr("validation_core.symmetric_divergence.learned.TESTED", 60)
     run, _ = ran("concrete", iterations=1000, datasets=2)
     monkeypatch.setattr(ClassifierDivergence.__init__, "__kwdefaults__", {"rows": 64})
     app = shown(learned_part, run)

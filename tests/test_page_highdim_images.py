@@ -11,9 +11,9 @@ from pages.highdim import images
 from pages.ui.services import services
 from validation_core.benchmarks.images import Images
 from validation_core.engine import Engine
-from validation_core.highdim import images as figures
-from validation_core.highdim import images as highdim
-from validation_core.highdim.images import ImagesStudy, pictures
+from validation_core.explorers.highdim import images as figures
+from validation_core.explorers.highdim import images as highdim
+from validation_core.explorers.highdim.images import ImagesStudy, pictures
 from validation_core.store import Store
 
 

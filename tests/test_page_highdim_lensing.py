@@ -11,8 +11,8 @@ from pages.highdim import lensing
 from pages.ui.services import services
 from tests.test_lensing import SMALL, LensingAtThreeGammas
 from validation_core.engine import Engine
-from validation_core.highdim import lensing as figures
-from validation_core.highdim import lensing as highdim
+from validation_core.explorers.highdim import lensing as figures
+from validation_core.explorers.highdim import lensing as highdim
 from validation_core.methods import SBC, TARP
 from validation_core.store import Store
 from validation_core.sweep.plan import Sweep, collect

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from validation_core.figures import live
-from validation_core.figures.marks import Axis, Line, Panel, Slider, VLine, over
+from validation_core.drawing import live
+from validation_core.drawing.marks import Axis, Line, Panel, Slider, VLine, over
+from validation_core.explorers import weak_classifiers
 from validation_core.store import SHIPPED, Store
-from validation_core.sweep import weak_classifiers
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
 GRID = [0.0, 0.5, 1.0]

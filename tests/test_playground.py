@@ -7,19 +7,12 @@ import pytest
 from scipy.stats import kstest
 
 from tests.test_live import unpacked
-from validation_core import models, scores, statistics
+from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
-from validation_core.figures import playground as figures
-from validation_core.gallery import FOLDER
-from validation_core.models import Training
-from validation_core.rng import common, stream
-from validation_core.sampling import table
-from validation_core.scores.classifier import Classifier
-from validation_core.scores.localizer import Localizer
-from validation_core.store import Store
-from validation_core.sweep import playground, trials
-from validation_core.sweep.playground import (
+from validation_core.explorers import playground
+from validation_core.explorers import playground_pictures as figures
+from validation_core.explorers.playground import (
     METHODS,
     POINTS,
     POWER_BETAS,
@@ -28,6 +21,15 @@ from validation_core.sweep.playground import (
     named,
     shipped,
 )
+from validation_core.gallery import FOLDER
+from validation_core.rng import common, stream
+from validation_core.sampling import table
+from validation_core.scores import trained_scores
+from validation_core.scores.classifier import Classifier
+from validation_core.scores.localizer import Localizer
+from validation_core.scores.trained_scores import Training
+from validation_core.store import Store
+from validation_core.sweep import trials
 
 SHIFT = Gaussian(dim_x=2, dim_theta=2)
 GRID = (0.0, 0.1, 0.3)
@@ -131,7 +133,7 @@ def test_ranks_are_counted_and_tested(small):
 def test_the_ball_holds_its_share_of_q(small):
     """Draws of q that chose no radius lie in the ball as often as it says."""
     study, seen, store = small
-    distance = models.trained(store, study.localizer).at(0.0)
+    distance = trained_scores.trained(store, study.localizer).at(0.0)
     score = AtGamma(distance, study.over, 1)
     x = np.repeat(seen.where.x_at, 500, axis=0)
     radius, _ = study._share(distance, seen.where.x_at, 0.1, 1, seen.where.u_star, 1000)
@@ -144,7 +146,7 @@ def test_the_ball_holds_its_share_of_q(small):
 
 def test_an_outline_lies_on_the_ball(small):
     study, seen, store = small
-    distance = models.trained(store, study.localizer).at(0.0)
+    distance = trained_scores.trained(store, study.localizer).at(0.0)
     rim = np.asarray(seen.where.outline[1, 12], float)
     rim = rim[~np.isnan(rim[:, 0])]
     assert len(rim) > 8
@@ -155,7 +157,10 @@ def test_an_outline_lies_on_the_ball(small):
 
 def test_pvalues_are_those_of_the_trial_engine(small):
     study, seen, store = small
-    networks = models.trained(store, study.classifier), models.trained(store, study.localizer)
+    networks = (
+        trained_scores.trained(store, study.classifier),
+        trained_scores.trained(store, study.localizer),
+    )
     read = study.scores_at(*networks, 1, 0.4)
     tallies = trials.run_trials(SHIFT, 0.1, read, METHODS, study.design)
     beta = POWER_BETAS.index(0.4)
@@ -315,7 +320,10 @@ def test_shipped_pvalues_are_those_of_the_shipped_networks(kept):
     study, seen, store = kept
     rng = np.random.default_rng(3)
     index, beta = int(rng.integers(len(study.gammas))), float(rng.choice(playground.COLT_BETAS))
-    networks = models.trained(store, study.classifier), models.trained(store, study.localizer)
+    networks = (
+        trained_scores.trained(store, study.classifier),
+        trained_scores.trained(store, study.localizer),
+    )
     read = study.scores_at(*networks, index, beta)
     running = [method for method in METHODS if beta in playground.betas_of(method)]
     gamma = study.gammas[index]

@@ -9,8 +9,8 @@ from validation_core import keys, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.tasks import run_method
-from validation_core.figures import diagnosis as draw
 from validation_core.methods import SBC, TARP
+from validation_core.panels import record as draw
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import Upload

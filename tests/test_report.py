@@ -22,7 +22,7 @@ from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnos
 from validation_core import diagnosis, report, statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions import Asked
-from validation_core.figures import plotly
+from validation_core.drawing import plotly
 from validation_core.methods import SBC, MMDFuse
 from validation_core.report import document as drawings
 from validation_core.report import numbers

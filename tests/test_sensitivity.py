@@ -13,9 +13,9 @@ from scipy.stats import binom
 from tests.conftest import few_trials
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.injections import INJECTIONS, TILTS
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.diagnosis.questions.sensitivity.search import (
     PowerExperiment,

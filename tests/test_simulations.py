@@ -12,11 +12,20 @@ from validation_core.bayes.model import log_joint
 from validation_core.bayes.models import Concrete
 from validation_core.engine import Engine
 from validation_core.engine.job import SerialExecutor
-from validation_core.simulations import FOUR, GRID, MS, InferenceRun, Plan, collect, curves, figure
-from validation_core.simulations import importance_sample_size as made_for  # pytest collects test*
-from validation_core.simulations.curves import figure_rows, rows
-from validation_core.simulations.runs import relative_cost, summarise_terms, trained
 from validation_core.store import Store
+from validation_core.symmetric_divergence import (
+    FOUR,
+    GRID,
+    MS,
+    InferenceRun,
+    Plan,
+    collect,
+    curves,
+    figure,
+)
+from validation_core.symmetric_divergence import importance_sample_size as made_for
+from validation_core.symmetric_divergence.curves import figure_rows, rows
+from validation_core.symmetric_divergence.runs import relative_cost, summarise_terms, trained
 
 HEART, EXACT = HeartTransplants(), ALGORITHMS["exact"]
 

@@ -6,16 +6,16 @@ import pytest
 
 from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace
-from validation_core.figures import style
-from validation_core.simulations import MS, Plan, Terms
-from validation_core.simulations import curves as divergence
-from validation_core.simulations.curves import (
+from validation_core.drawing import style
+from validation_core.symmetric_divergence import MS, Plan, Terms
+from validation_core.symmetric_divergence import curves as divergence
+from validation_core.symmetric_divergence.curves import (
     SCALE,
     DivergenceCurve,
     Subplot,
     against_iterations_figure,
 )
-from validation_core.simulations.runs import TermSummary
+from validation_core.symmetric_divergence.runs import TermSummary
 
 X = np.array([10.0, 100, 1000])
 NAN = np.nan

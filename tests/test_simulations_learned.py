@@ -7,9 +7,9 @@ from validation_core import keys
 from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.scores.classifier import Classifier
-from validation_core.simulations import InferenceRun, learned
-from validation_core.simulations.learned import ClassifierDivergence
 from validation_core.store import Store
+from validation_core.symmetric_divergence import InferenceRun, learned
+from validation_core.symmetric_divergence.learned import ClassifierDivergence
 
 
 @pytest.fixture(autouse=True)

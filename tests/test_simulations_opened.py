@@ -14,8 +14,8 @@ from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.bayes.model import log_joint
 from validation_core.rng import stream
-from validation_core.simulations import MS, InferenceRun, RunResult, terms
-from validation_core.simulations.terms import (
+from validation_core.symmetric_divergence import MS, InferenceRun, RunResult, terms
+from validation_core.symmetric_divergence.terms import (
     BINS,
     FLIPS,
     PosteriorDraws,

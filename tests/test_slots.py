@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import in_turn
-from validation_core import diagnosis, keys, models, sampling, scores, statistics
+from validation_core import diagnosis, keys, sampling, scores, statistics
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.in_theta import HeldOutNats
 from validation_core.methods import DC
 from validation_core.rng import stream
-from validation_core.scores import slots, slots_training
+from validation_core.scores import slots, slots_training, trained_scores
 from validation_core.scores.slots import Slots
 from validation_core.scores.slots_training import equalise_tied_slots
 from validation_core.statistics import slots as divergences
@@ -331,8 +331,8 @@ def test_a_store_keeps_it_and_gives_the_same_scores(tmp_path):
     tasks.save_upload(store, upload)
     training = tasks.slot_score_training(upload, 3)
     assert "within x" in training.label
-    first = models.trained(store, training)
-    again = models.trained(Store(tmp_path), training)
+    first = trained_scores.trained(store, training)
+    again = trained_scores.trained(Store(tmp_path), training)
     assert keys.read(keys.canonical_text(training)) == training
     held_out = sampling.lent(upload.data, learning.held_out_rows(upload, 3))
     mine, theirs = (scores.apply(item.at(), held_out) for item in (first, again))
@@ -350,7 +350,7 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
     assert "needs at least 50; got 49" in learning.slots_obstacle(_upload(n=49))
     assert "at least 8 others at its x; got 7" in learning.slots_obstacle(_upload(k=7))
     assert learning.slots_obstacle(_upload(n=50, k=8)) is None
-    learnt = models.trained(Store(tmp_path), _trained(_upload(n=50, k=8)))
+    learnt = trained_scores.trained(Store(tmp_path), _trained(_upload(n=50, k=8)))
     assert np.isfinite(learnt.summary["divergence"])
 
 

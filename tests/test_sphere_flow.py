@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kstest, multivariate_normal
 
-from validation_core import keys, models, sampling
+from validation_core import keys, sampling
 from validation_core.benchmarks import SphereFlow
 from validation_core.benchmarks import sphere_flow as benchmark
-from validation_core.highdim import sphere_flow as highdim
-from validation_core.highdim.sphere_flow import SphereStudy
+from validation_core.explorers.highdim import sphere_flow as highdim
+from validation_core.explorers.highdim.sphere_flow import SphereStudy
 from validation_core.rng import stream
+from validation_core.scores import trained_scores
 from validation_core.store import Store
 
 SPHERE = SphereFlow()
@@ -94,9 +95,9 @@ def test_training_is_the_same_to_the_bit_and_lowers_the_loss():
 def test_the_shipped_flow_has_learnt_the_sphere():
     """Its density at new pairs is near that of the law they are from, which is best."""
     trained, store = SphereFlow(flow="trained"), Store.usual()
-    if not store.has("models", models.network_behind(trained).key):
+    if not store.has("models", trained_scores.network_behind(trained).key):
         pytest.skip("the gallery is not made yet")
-    models.ready(store, trained)
+    trained_scores.ready(store, trained)
     rows = sampling.pairs(SPHERE, 0.0, 500, stream(6, "new"))
     behind = SPHERE.log_p(rows.theta, rows.x, 0.0) - trained.log_p(rows.theta, rows.x, 0.0)
     assert 0 < behind.mean() < 5  # nats, in 100 dimensions

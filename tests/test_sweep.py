@@ -10,8 +10,8 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine
 from validation_core.engine.job import SerialExecutor
 from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, WithinX
-from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
 from validation_core.sweep import plan, trials
 from validation_core.sweep.plan import (

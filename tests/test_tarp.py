@@ -7,13 +7,14 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import ks_2samp
 
-from validation_core import keys, models, sampling, scores, statistics
+from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.figures import plotly
+from validation_core.drawing import plotly
 from validation_core.methods import tarp
 from validation_core.methods.tarp import TARP
 from validation_core.rng import again, hashed, occurrences, stream, uniforms
 from validation_core.scores import reference as regression
+from validation_core.scores import trained_scores
 from validation_core.scores.reference import (
     ROWS,
     References,
@@ -410,11 +411,11 @@ def test_pieces_of_memory_do_not_matter(monkeypatch):
 def test_stored_and_read(reference, metric):
     draws = table()
     recipe = References(reference=reference, metric=metric, train=30)
-    source = models.Simulated(benchmark=gaussian(), gamma=0.2)
-    training = models.Training(source=source, recipe=recipe, seed=5)
+    source = trained_scores.Simulated(benchmark=gaussian(), gamma=0.2)
+    training = trained_scores.Training(source=source, recipe=recipe, seed=5)
     store = Store()
-    built = models.trained(store, training)
-    read = models.load(store, training)
+    built = trained_scores.trained(store, training)
+    read = trained_scores.load(store, training)
     assert read.summary == built.summary
     x = stream(19).standard_normal((len(draws), 3))
     before, after = (scores.apply(item.at(0.7), PosteriorTable(draws.theta, x, draws.q))

@@ -9,9 +9,9 @@ import pytest
 
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.null_tables import verdict_pvalues
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.null_tables import verdict_pvalues
 from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple, Omnibus
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import Uniformity

@@ -18,19 +18,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from validation_core import keys, models, simulations
+from validation_core import keys, symmetric_divergence
+from validation_core.api.work import Watch, run_on_engine
 from validation_core.benchmarks import Digits, SphereFlow, Spiral
-from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import example
+from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
-from validation_core.front.work import Watch, run_on_engine
-from validation_core.highdim import digits, images, lensing, sphere_flow
+from validation_core.explorers import conformal, playground, weak_classifiers
+from validation_core.explorers.highdim import digits, images, lensing, sphere_flow
 from validation_core.lessons import LESSONS
 from validation_core.methods import CoLT
-from validation_core.models import Training, TrainTask
+from validation_core.scores import trained_scores
+from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
 from validation_core.study import Study
-from validation_core.sweep import conformal_explorer, plan, playground, presets, weak_classifiers
+from validation_core.sweep import plan, presets
 from validation_core.sweep.plan import Sweep
 from validation_core.tables import Upload
 from validation_core.types import Benchmark
@@ -108,7 +109,7 @@ class Part:
 
 def parts() -> tuple[Part, ...]:
     """Everything that is shipped."""
-    shown, ranked = playground.shipped(), conformal_explorer.shipped()
+    shown, ranked = playground.shipped(), conformal.shipped()
     return (
         Part(
             "playground",
@@ -139,9 +140,9 @@ def parts() -> tuple[Part, ...]:
         Part(
             "diagnose",
             "My posterior, Compare posteriors",
-            studies=(*example.draws(), *example.studies()),
-            behind=example.trainings(),
-            uploads=example.tables(),
+            studies=(*examples.draws(), *examples.studies()),
+            behind=examples.trainings(),
+            uploads=examples.tables(),
         ),
         Part(
             "highdim",
@@ -158,8 +159,8 @@ def parts() -> tuple[Part, ...]:
         Part(
             "divergence",
             "Symmetric divergence",
-            studies=simulations.shipped(),
-            behind=tuple(sums.of for sums in simulations.shipped()),
+            studies=symmetric_divergence.shipped(),
+            behind=tuple(sums.of for sums in symmetric_divergence.shipped()),
         ),
     )
 
@@ -185,7 +186,7 @@ def stale(folder: Path = FOLDER, among: Sequence[Part] | None = None) -> list[Pa
 def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
     """What benchmarks draw from."""
     for benchmark in benchmarks:
-        if behind := models.network_behind(benchmark):
+        if behind := trained_scores.network_behind(benchmark):
             yield behind
 
 
@@ -211,7 +212,7 @@ def _copy(file: Path, target: Path) -> None:
 
 def _slim(training: Training, store: Store, gallery: Store) -> None:
     """A network without the film of its training, where it has one."""
-    network = models.load(store, training)
+    network = trained_scores.load(store, training)
     if not hasattr(network, "without_film"):
         return
     stored = store.load("models", training.key)

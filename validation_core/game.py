@@ -12,8 +12,8 @@ import numpy as np
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian, Perturbation
-from validation_core.figures import outcome, style
-from validation_core.figures.marks import (
+from validation_core.drawing import outcome, style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,

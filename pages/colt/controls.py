@@ -13,8 +13,8 @@ from validation_core import CoLT, Gaussian, Spiral, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.tree import Noise
 from validation_core.localization import GammaMapsStudy, MapTask
-from validation_core.models import Simulated, Training
 from validation_core.scores.localizer import Embedding, Localizer, for_all_gammas
+from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.sweep import presets as papers
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign

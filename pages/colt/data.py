@@ -8,9 +8,9 @@ import streamlit as st
 
 from pages.ui.services import services
 from validation_core import PowerCell
-from validation_core.figures.colt import where as figures
-from validation_core.figures.colt.power import named
 from validation_core.localization import GammaMapsStudy, LocalRate, Maps, MapTask
+from validation_core.panels.colt import where as figures
+from validation_core.panels.colt.power import named
 from validation_core.sweep.plan import Memory, Sweep, collect
 
 

@@ -7,9 +7,9 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core import keys
 from validation_core.engine import JobState
-from validation_core.figures.colt import where
-from validation_core.figures.colt.theta import ThetaAxes
 from validation_core.localization import Maps
+from validation_core.panels.colt import where
+from validation_core.panels.colt.theta import ThetaAxes
 
 
 def training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes) -> None:

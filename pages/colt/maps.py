@@ -8,9 +8,9 @@ from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import Located
 from pages.ui import live
 from pages.ui.forms import number, segmented
-from validation_core.figures.colt import where as figures
-from validation_core.figures.colt.theta import ThetaAxes
 from validation_core.localization import Maps
+from validation_core.panels.colt import where as figures
+from validation_core.panels.colt.theta import ThetaAxes
 
 
 def where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:

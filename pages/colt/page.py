@@ -11,9 +11,9 @@ from pages.colt.data import Located, at_every_gamma, at_one_gamma
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
-from validation_core import models
 from validation_core.engine import Task
-from validation_core.figures.colt import theta
+from validation_core.panels.colt import theta
+from validation_core.scores import trained_scores
 from validation_core.sweep import costs
 
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
@@ -63,7 +63,7 @@ def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
 def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> None:
     """What needs no learning."""
     benchmark = chosen.benchmark
-    if models.network_behind(benchmark) is not None:
+    if trained_scores.network_behind(benchmark) is not None:
         return
     payload = live.once(
         ("before", benchmark.key, gammas),

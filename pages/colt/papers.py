@@ -11,7 +11,7 @@ from pages.colt.ranks import distances, gamma_of, train_more
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core import PowerCell, Spiral, statistics
-from validation_core.figures.colt.power import UNTRAINED, gallery
+from validation_core.panels.colt.power import UNTRAINED, gallery
 from validation_core.sweep import costs, presets
 from validation_core.sweep.plan import missing
 from validation_core.sweep.presets import Model, PublishedPlace, PublishedRate

@@ -6,7 +6,7 @@ from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import cells
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.figures.colt import power as figures
+from validation_core.panels.colt import power as figures
 from validation_core.sweep import costs
 from validation_core.sweep.plan import missing
 from validation_core.sweep.trials import TrialDesign

@@ -8,9 +8,9 @@ from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import Located, maps
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.figures.colt import power as figures
 from validation_core.localization import MapTask
-from validation_core.models import Simulated
+from validation_core.panels.colt import power as figures
+from validation_core.scores.trained_scores import Simulated
 from validation_core.sweep import costs
 
 

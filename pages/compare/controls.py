@@ -8,10 +8,11 @@ from pages.compare import bayes
 from pages.ui import forms
 from pages.ui.forms import segmented
 from pages.ui.once import same
-from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, keys, models
+from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, keys
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.figures import power as curves
 from validation_core.methods.base import Method
+from validation_core.panels import power as curves
+from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep.plan import Sweep
@@ -136,7 +137,7 @@ def _own(problems: list[str]) -> Sweep:
         methods=methods,
         gammas=gammas,
         betas=betas,
-        recipe=models.classifier_of(on, PRESETS[preset]),
+        recipe=trained_scores.classifier_of(on, PRESETS[preset]),
         design=TrialDesign(n=n, k=k, seed=seed),
         seed=seed,
     )

@@ -7,8 +7,8 @@ from pages.ui import charts, jobs
 from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.diagnosis import equals
-from validation_core.figures.diagnosis import trial_figures
 from validation_core.methods.base import Method
+from validation_core.panels.record import trial_figures
 from validation_core.sweep.plan import TrialDetail, TrialStudy, first_trial
 
 

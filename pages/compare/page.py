@@ -9,7 +9,7 @@ from pages.ui.forms import segmented
 from pages.ui.once import once
 from pages.ui.services import services
 from validation_core.engine import JobState
-from validation_core.figures import power as curves
+from validation_core.panels import power as curves
 from validation_core.sweep.plan import Batch, Memory, Progress, collect, missing
 from validation_core.sweep.presets import broken
 

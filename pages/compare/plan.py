@@ -8,9 +8,9 @@ import streamlit as st
 from pages.compare.controls import CompareChoice
 from pages.ui import jobs
 from pages.ui.services import services
-from validation_core.models import TrainTask
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TableClassifier
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Batch, Progress
 

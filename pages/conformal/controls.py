@@ -7,14 +7,14 @@ import streamlit as st
 from pages.ui import forms
 from validation_core import Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.scores.classifier import PRESETS, Classifier
-from validation_core.sweep.conformal_explorer import (
+from validation_core.explorers.conformal import (
     PAPER_M,
     RECIPE,
     ConformalPower,
     ConformalStudy,
     Learned,
 )
+from validation_core.scores.classifier import PRESETS, Classifier
 from validation_core.types import Preset
 
 SIZES = (100, 200, 500, 1000, 2000)

@@ -8,9 +8,9 @@ from pages.conformal.training import trained
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import stored
-from validation_core.figures import conformal as figures
-from validation_core.figures.conformal import ConformalView, MeasuredPower
-from validation_core.sweep.conformal_explorer import Conformal
+from validation_core.explorers import conformal_pictures as figures
+from validation_core.explorers.conformal import Conformal
+from validation_core.explorers.conformal_pictures import ConformalView, MeasuredPower
 
 VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests")}
 ALONG = {"gamma": "over gamma and beta", "m": "over m"}

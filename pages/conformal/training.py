@@ -4,14 +4,14 @@ import streamlit as st
 
 from pages.ui import charts
 from pages.ui.services import services
-from validation_core import models
-from validation_core.figures.outcome import loss_curve
-from validation_core.sweep.conformal_explorer import Learned
+from validation_core.drawing.outcome import loss_curve
+from validation_core.explorers.conformal import Learned
+from validation_core.scores import trained_scores
 
 
 def trained(learned: Learned, gamma: float) -> None:
     """Loss and held-out AUC of the network of all gammas, or of the one nearest to this."""
-    network = models.load(services().store, learned.training(gamma))
+    network = trained_scores.load(services().store, learned.training(gamma))
     if network is None:
         st.caption("The network itself is not stored here; its results are.")
         return

@@ -10,9 +10,9 @@ from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core import Record
 from validation_core.diagnosis import Diagnosis
-from validation_core.figures.colt import theta
-from validation_core.figures.colt.theta import BallAxes
 from validation_core.localization import Maps, MapTask
+from validation_core.panels.colt import theta
+from validation_core.panels.colt.theta import BallAxes
 
 _AXES = {"own": "The same everywhere", "around": "Around q"}
 

@@ -8,7 +8,7 @@ from pages.ui import charts
 from pages.ui.jobs import plain
 from validation_core import Drawn, Record
 from validation_core.diagnosis import Diagnosis, equals, findings
-from validation_core.figures.diagnosis import pictures
+from validation_core.panels.record import pictures
 
 _WIDE = 3  # panels of a figure that do not stand beside another
 

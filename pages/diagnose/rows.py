@@ -25,9 +25,9 @@ from validation_core.diagnosis.questions import (
     studies,
 )
 from validation_core.diagnosis.questions.base import Rows
+from validation_core.drawing import style, svg
+from validation_core.drawing.marks import Grid
 from validation_core.engine import JobState
-from validation_core.figures import style, svg
-from validation_core.figures.marks import Grid
 from validation_core.localization import MapTask
 from validation_core.methods.base import Method
 from validation_core.report.sections import code

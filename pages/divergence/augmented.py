@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui import address, live
-from validation_core.simulations import learned
+from validation_core.symmetric_divergence import learned
 
 
 @address.fragment

@@ -13,7 +13,7 @@ from pages.ui.once import same
 from validation_core import ALGORITHMS, MODELS
 from validation_core.bayes import GLMBinomial, Model, model
 from validation_core.bayes.inference import Inference, Variational
-from validation_core.simulations import FOUR, GRID, MOST, Plan, figure
+from validation_core.symmetric_divergence import FOUR, GRID, MOST, Plan, figure
 
 DATASETS = (25, 50, 100, 200)
 OWN_M = (2, 5, 10, 20)

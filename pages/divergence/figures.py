@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from pages.ui import live
 from validation_core import keys
-from validation_core.figures.live import Payload
-from validation_core.simulations import Plan, Terms, views
-from validation_core.simulations.curves import MARKS
+from validation_core.drawing.live import Payload
+from validation_core.symmetric_divergence import Plan, Terms, views
+from validation_core.symmetric_divergence.curves import MARKS
 
 VIEWS = {"iterations": "Iterations", "weighted": "Importance sampling", "trained": "IWVI"}
 

@@ -4,9 +4,9 @@ import streamlit as st
 
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.simulations import InferenceRun, learned
-from validation_core.simulations.curves import format_number
-from validation_core.simulations.learned import (
+from validation_core.symmetric_divergence import InferenceRun, learned
+from validation_core.symmetric_divergence.curves import format_number
+from validation_core.symmetric_divergence.learned import (
     DRAWS,
     TESTED,
     ClassifierDivergence,

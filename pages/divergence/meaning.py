@@ -5,9 +5,9 @@ from math import isfinite, sqrt
 import streamlit as st
 
 from pages.ui import live
-from validation_core.simulations import learned, terms
-from validation_core.simulations.curves import format_number
-from validation_core.simulations.terms import NATS
+from validation_core.symmetric_divergence import learned, terms
+from validation_core.symmetric_divergence.curves import format_number
+from validation_core.symmetric_divergence.terms import NATS
 
 
 def show(nats: float) -> None:

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import forms
-from validation_core.simulations import MS, Plan, Terms
-from validation_core.simulations.curves import rows
+from validation_core.symmetric_divergence import MS, Plan, Terms
+from validation_core.symmetric_divergence.curves import rows
 
 
 def numbers(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> None:

@@ -11,8 +11,8 @@ from pages.ui.services import services
 from validation_core import keys
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import possible
-from validation_core.simulations import InferenceRun, Plan, RunResult
-from validation_core.simulations.terms import mean
+from validation_core.symmetric_divergence import InferenceRun, Plan, RunResult
+from validation_core.symmetric_divergence.terms import mean
 
 _FIRST = 3000  # iterations
 

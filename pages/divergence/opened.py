@@ -8,8 +8,8 @@ from pages.ui import address, jobs, live
 from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.engine import JobState
-from validation_core.simulations import InferenceRun, RunResult, one_run, terms
-from validation_core.simulations.terms import DatasetTerms, PosteriorDraws
+from validation_core.symmetric_divergence import InferenceRun, RunResult, one_run, terms
+from validation_core.symmetric_divergence.terms import DatasetTerms, PosteriorDraws
 from validation_core.types import Array
 
 

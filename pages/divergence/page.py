@@ -7,7 +7,7 @@ from pages.divergence.controls import DivergenceChoice
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
-from validation_core.simulations import Plan, Terms, collect
+from validation_core.symmetric_divergence import Plan, Terms, collect
 
 _EVERY = 1.0
 _ABOUT = (

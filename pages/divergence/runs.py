@@ -9,12 +9,12 @@ import streamlit as st
 from pages.divergence.controls import DivergenceChoice
 from pages.ui import jobs
 from pages.ui.services import services
-from validation_core import simulations
+from validation_core import symmetric_divergence
 from validation_core.bayes import HeartTransplants
 from validation_core.bayes.inference import possible
 from validation_core.engine import JobState
-from validation_core.simulations import InferenceRun, Memory, Plan, RunTermsStudy
 from validation_core.sweep.costs import describe_duration
+from validation_core.symmetric_divergence import InferenceRun, Memory, Plan, RunTermsStudy
 
 _STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
 _POINT = 2.5e-4  # and of each further point at which a step looks at the model
@@ -28,7 +28,7 @@ def memory() -> Memory:
 
 def missing(plan: Plan) -> tuple[InferenceRun, ...]:
     """Runs that the store lacks, in the order in which they should run."""
-    left = simulations.missing(plan, services().store)
+    left = symmetric_divergence.missing(plan, services().store)
     return tuple(run for run in left if possible(run.model, run.inference))
 
 

@@ -3,8 +3,13 @@
 import streamlit as st
 
 from pages.ui import address, live
-from validation_core.simulations import InferenceRun, RunResult, importance_sample_size, one_run
-from validation_core.simulations.terms import FLIPS, TermSpread, spread
+from validation_core.symmetric_divergence import (
+    InferenceRun,
+    RunResult,
+    importance_sample_size,
+    one_run,
+)
+from validation_core.symmetric_divergence.terms import FLIPS, TermSpread, spread
 
 
 @address.fragment

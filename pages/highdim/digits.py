@@ -7,9 +7,9 @@ from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.digits import Truth
 from validation_core.engine import Task
-from validation_core.highdim import digits
-from validation_core.highdim.digits import DigitsStudy, sweeps
-from validation_core.models import TrainTask
+from validation_core.explorers.highdim import digits
+from validation_core.explorers.highdim.digits import DigitsStudy, sweeps
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep.plan import collect
 
 TRUTHS: dict[Truth, str] = {

@@ -8,8 +8,8 @@ from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks import images as sources
 from validation_core.benchmarks.images import Corruption, Images, Source
-from validation_core.highdim import images
-from validation_core.highdim.images import ImagesStudy, pictures
+from validation_core.explorers.highdim import images
+from validation_core.explorers.highdim.images import ImagesStudy, pictures
 from validation_core.scores import features
 
 CORRUPTIONS: dict[Corruption, str] = {"blur": "Blur", "swirl": "Swirl", "noise": "Noise"}

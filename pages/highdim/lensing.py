@@ -4,11 +4,11 @@ import streamlit as st
 
 from pages.ui import jobs, live
 from pages.ui.services import services, stored
+from validation_core.drawing.live import Payload
 from validation_core.engine import JobState, Task
-from validation_core.figures.live import Payload
-from validation_core.highdim import lensing
-from validation_core.highdim.lensing import LensingStudy, shipped, sweeps
-from validation_core.models import TrainTask
+from validation_core.explorers.highdim import lensing
+from validation_core.explorers.highdim.lensing import LensingStudy, shipped, sweeps
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep.plan import Memory, Progress, Sweep, collect, missing
 
 _TABLE = "Run Table 2"

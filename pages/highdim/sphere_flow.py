@@ -6,8 +6,8 @@ from pages.ui import jobs, live
 from pages.ui.forms import form
 from pages.ui.services import services, stored
 from validation_core.benchmarks import SphereFlow
-from validation_core.highdim import sphere_flow
-from validation_core.highdim.sphere_flow import SphereStudy
+from validation_core.explorers.highdim import sphere_flow
+from validation_core.explorers.highdim.sphere_flow import SphereStudy
 
 
 def show() -> None:

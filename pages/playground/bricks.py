@@ -4,8 +4,8 @@ from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core import keys
-from validation_core.figures import playground as figures
-from validation_core.sweep.playground import (
+from validation_core.explorers import playground_pictures as figures
+from validation_core.explorers.playground import (
     METHODS,
     Playground,
     PlaygroundStudy,

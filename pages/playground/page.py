@@ -7,8 +7,8 @@ from pages.ui import address, jobs, live, share
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core import Boundary, Gaussian
-from validation_core.figures import playground as figures
-from validation_core.sweep.playground import PlaygroundStudy, named
+from validation_core.explorers import playground_pictures as figures
+from validation_core.explorers.playground import PlaygroundStudy, named
 from validation_core.types import Benchmark
 
 VIEWS = {"pictures": "Pictures", "trials": "p-values over trials"}

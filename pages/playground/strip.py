@@ -12,8 +12,8 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import address
-from validation_core.figures import playground as figures
-from validation_core.sweep.playground import named
+from validation_core.explorers import playground_pictures as figures
+from validation_core.explorers.playground import named
 
 _HERE = Path(__file__).parent
 _KEY = "strip"

@@ -9,9 +9,9 @@ from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 
 from validation_core import Drawn
-from validation_core.figures import plotly
-from validation_core.figures.alt import describe_picture
-from validation_core.figures.marks import Picture
+from validation_core.drawing import plotly
+from validation_core.drawing.alt import describe_picture
+from validation_core.drawing.marks import Picture
 
 _STRIP = (16, 24)  # pixels for the button above a picture without and with a legend
 

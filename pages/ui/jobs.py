@@ -19,7 +19,7 @@ from pages.ui import visitors
 from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.engine import Interrupted, JobState, Task, job_key
-from validation_core.models import TrainTask
+from validation_core.scores.trained_scores import TrainTask
 
 T = TypeVar("T")
 _POLLS = ((10.0, 0.3), (60.0, 1.0), (math.inf, 3.0))

@@ -3,7 +3,7 @@ switches between them and tells Python on release.
 
     (beta,) = live.chart(payload, key="beta", default=(0.4,))
 
-A payload is what `validation_core.figures.live` makes of a picture.
+A payload is what `validation_core.drawing.live` makes of a picture.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import address, story
-from validation_core.figures import live
-from validation_core.figures.live import Payload
+from validation_core.drawing import live
+from validation_core.drawing.live import Payload
 
 
 def once(key: tuple[Hashable, ...], make: Callable[[], Payload]) -> Payload:

@@ -18,8 +18,8 @@ from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
-from validation_core.figures import live
-from validation_core.figures.live import Payload
+from validation_core.drawing import live
+from validation_core.drawing.live import Payload
 
 STORY, SCENE = "story", "scene"
 _MOST = 40

@@ -5,8 +5,8 @@ import streamlit as st
 
 from pages.ui import address, forms, jobs, live
 from pages.ui.services import services, stored
-from validation_core.figures.live import Payload
-from validation_core.sweep import weak_classifiers
+from validation_core.drawing.live import Payload
+from validation_core.explorers import weak_classifiers
 
 READING = (
     "**What you see.** p is a standard normal, q the same shifted by half a standard "

@@ -15,10 +15,10 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import floor, product
+from validation_core.explorers.conformal import BETAS, PAPER_M
 from validation_core.rng import stream
-from validation_core.simulations import MS, figure
 from validation_core.store import Store
-from validation_core.sweep.conformal_explorer import BETAS, PAPER_M
+from validation_core.symmetric_divergence import MS, figure
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [

@@ -22,9 +22,9 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.memory import resident
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import Server, product
+from validation_core.explorers.playground import BETAS, SAMPLES, PlaygroundStudy, named
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.sweep.playground import BETAS, SAMPLES, PlaygroundStudy, named
 
 VISITORS = 30
 _LOOK = 1.0, 3.0  # seconds between two things that a visitor does

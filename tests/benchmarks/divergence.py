@@ -16,12 +16,12 @@ import numpy as np
 
 from pages.divergence.controls import MOST
 from tests.conftest import ROOT
-from validation_core.front.divergence import TITLE, DivergenceResult
+from validation_core.api.divergence import TITLE, DivergenceResult
 from validation_core.report.document import sheet
-from validation_core.simulations import GRID, MS, collect, figure, importance_sample_size
-from validation_core.simulations.curves import format_number
-from validation_core.simulations.runs import summarise_terms
 from validation_core.store import Store
+from validation_core.symmetric_divergence import GRID, MS, collect, figure, importance_sample_size
+from validation_core.symmetric_divergence.curves import format_number
+from validation_core.symmetric_divergence.runs import summarise_terms
 
 LAST = MOST[-1]
 

@@ -36,11 +36,11 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from validation_core import statistics
+from validation_core.api.work import run_on_engine
 from validation_core.cli.options import ProgressLines
-from validation_core.figures import plotly, style
-from validation_core.figures.marks import Axis, Band, HLine, Line, Panel
-from validation_core.figures.power import curves
-from validation_core.front.work import run_on_engine
+from validation_core.drawing import plotly, style
+from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel
+from validation_core.panels.power import curves
 from validation_core.store import Store
 from validation_core.sweep import plan
 from validation_core.sweep import presets as comparisons

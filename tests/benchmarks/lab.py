@@ -8,16 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.explorers.conformal import PAPER_M, ConformalPower, ConformalStudy, Learned
 from validation_core.methods import C2ST, Multiple, Uniform
-from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import PRESETS
+from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.store import Store
-from validation_core.sweep.conformal_explorer import (
-    PAPER_M,
-    ConformalPower,
-    ConformalStudy,
-    Learned,
-)
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))

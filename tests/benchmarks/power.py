@@ -13,8 +13,8 @@ import numpy as np
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import METHODS, Lab, training
 from tests.benchmarks.rows import Row
-from validation_core import models
 from validation_core.methods import Uniform
+from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.sweep.plan import Sweep, collect, missing
 from validation_core.sweep.trials import TrialDesign
@@ -34,7 +34,7 @@ class Tested(NamedTuple):
 def rows(lab: Lab) -> Iterator[Row]:
     """Both on one trained network, one thread, part by part as the command line runs them."""
     network = lab.kept or lab.folder / "networks"
-    models.trained(Store(network), training(GAMMA))
+    trained_scores.trained(Store(network), training(GAMMA))
     folders = iter(lab.folder / f"power-{i}" for i in range(9))
 
     def tested(design: TrialDesign, *methods: Uniform) -> Tested:

@@ -15,8 +15,8 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import ROOT, Lab, say
 from tests.benchmarks.rows import Row
 from validation_core.bayes import HeartTransplants
-from validation_core.simulations import Plan, collect, figure
 from validation_core.store import Store
+from validation_core.symmetric_divergence import Plan, collect, figure
 
 _SEED = 1  # the gallery ships the runs of seed 0: nothing would be left to do
 _WORKERS = 2

@@ -17,7 +17,7 @@ from tests.benchmarks.lab import ROOT, Lab, say
 from tests.benchmarks.rows import Row
 from validation_core.cli.power import command_line
 from validation_core.methods import C2ST, SBC, Multiple
-from validation_core.models import TrainTask
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.sweep import presets as comparisons

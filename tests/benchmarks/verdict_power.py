@@ -23,10 +23,10 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.nulls import NULLS, Given
-from validation_core import omnibus
+from validation_core import relabelling
 from validation_core.diagnosis import learning, tasks
 from validation_core.methods import Omnibus
-from validation_core.omnibus import RELABELINGS
+from validation_core.relabelling import RELABELINGS
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.tables import Upload
@@ -48,7 +48,7 @@ WORDS: Mapping[Column, str] = {"alone": "without learned scores", "complete": "c
 
 def alone(draws: PosteriorTable, seed: int, **given: Any) -> float:
     """The p-value of relabelling without learned scores."""
-    return omnibus.relabelled(draws, seed, **given).pvalue
+    return relabelling.relabelled(draws, seed, **given).pvalue
 
 
 def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:

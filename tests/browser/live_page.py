@@ -4,8 +4,8 @@ import numpy as np
 import streamlit as st
 
 from pages.ui.live import chart
-from validation_core.figures import live, style
-from validation_core.figures.marks import (
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
     Axis,
     Bars,
     HBand,

@@ -14,8 +14,8 @@ from tests.browser.driving import SharedPage, box, expect_no_overflow, settled, 
 from tests.browser.live_page import CELLS, panels
 from tests.conftest import ROOT
 from tests.server import free_port, stop
-from validation_core.figures import style
-from validation_core.figures.alt import describe_picture
+from validation_core.drawing import style
+from validation_core.drawing.alt import describe_picture
 
 # A loaded machine may look later than half a second after a step.
 BEGUN = re.compile(r"^At 0\.(17|25|33|42|50)\.$")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from validation_core import ComparisonResult, Store
+from validation_core.api.compare import compared
 from validation_core.cli import tell
 from validation_core.cli.options import (
     NoteLines,
@@ -17,7 +18,6 @@ from validation_core.cli.options import (
     write_json_text,
 )
 from validation_core.diagnosis.questions.posteriors import number
-from validation_core.front.compare import compared
 
 
 def add(parser: argparse.ArgumentParser) -> None:

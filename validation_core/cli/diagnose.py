@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from validation_core import Record, Store, diagnosis
+from validation_core.api import diagnose as front
+from validation_core.api.table import resolve_questions
 from validation_core.cli import tell
 from validation_core.cli.options import (
     NoteLines,
@@ -25,8 +27,6 @@ from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
-from validation_core.front import diagnose as front
-from validation_core.front.table import resolve_questions
 from validation_core.methods.base import Method
 from validation_core.types import TwoSamples
 

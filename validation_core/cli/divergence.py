@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from validation_core import ALGORITHMS, MODELS, Store
+from validation_core.api.divergence import FIGURES, TITLE, estimate, plans
+from validation_core.api.table import entry
+from validation_core.api.work import Rows
 from validation_core.bayes import Model
 from validation_core.bayes.inference import Inference
 from validation_core.cli.options import (
@@ -22,12 +25,9 @@ from validation_core.cli.options import (
     parse_specification,
     write_json_text,
 )
-from validation_core.front.divergence import FIGURES, TITLE, estimate, plans
-from validation_core.front.table import entry
-from validation_core.front.work import Rows
 from validation_core.report.document import sheet
-from validation_core.simulations import GRID, MS
-from validation_core.simulations.curves import Row
+from validation_core.symmetric_divergence import GRID, MS
+from validation_core.symmetric_divergence.curves import Row
 
 _WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
 

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from validation_core import Store, gallery, lessons
+from validation_core.api.work import run_on_engine
 from validation_core.cli import tell
 from validation_core.cli.options import ProgressLines
-from validation_core.front.work import run_on_engine
 from validation_core.gallery import FOLDER, Part
 from validation_core.lessons import LESSONS
 from validation_core.settings import DEVICE

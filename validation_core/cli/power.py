@@ -8,7 +8,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validation_core import Store, models
+from validation_core import Store
+from validation_core.api.power import count, published
+from validation_core.api.table import entry
 from validation_core.cli.options import (
     ProgressLines,
     add_json_option,
@@ -20,9 +22,8 @@ from validation_core.cli.options import (
     parse_methods,
     write_json_text,
 )
-from validation_core.front.power import count, published
-from validation_core.front.table import entry
 from validation_core.keys import Specification
+from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import Comparison
@@ -106,7 +107,7 @@ def _own(chosen: argparse.Namespace) -> Sweep:
         methods=tuple(parse_methods(chosen.method)),
         gammas=chosen.gamma,
         betas=chosen.beta,
-        recipe=models.classifier_of(on, entry(PRESETS, chosen.preset, "preset")),
+        recipe=trained_scores.classifier_of(on, entry(PRESETS, chosen.preset, "preset")),
         seed=chosen.seed,
         design=TrialDesign(
             trials=_TRIALS if chosen.trials is None else chosen.trials,

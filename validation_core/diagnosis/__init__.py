@@ -10,15 +10,8 @@ from validation_core.diagnosis.learning import (
     recipe,
     with_further,
 )
-from validation_core.diagnosis.records import (
-    SMALLEST,
-    Record,
-    equals,
-    findings,
-    pvalue_text,
-    remark,
-)
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
+from validation_core.methods.record import SMALLEST, Record, equals, findings, pvalue_text, remark
 
 __all__ = [
     "ENOUGH",

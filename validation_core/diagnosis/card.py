@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.claims import Magnitude, parameter_name
+from validation_core.diagnosis import card_pictures as draw
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked, Names
 from validation_core.diagnosis.questions.base import Interval, Json
 from validation_core.diagnosis.questions.calibration import (
@@ -39,12 +39,12 @@ from validation_core.diagnosis.questions.over_x import (
     rows_in_region,
 )
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
-from validation_core.diagnosis.records import equals, findings
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter
-from validation_core.figures import card as draw
-from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
-from validation_core.omnibus.battery import Family
+from validation_core.drawing import style
+from validation_core.drawing.outcome import Drawn
+from validation_core.methods.record import equals, findings
+from validation_core.relabelling.battery import Family
+from validation_core.relabelling.claims import Magnitude, parameter_name
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
 from validation_core.types import Array, PosteriorTable, TwoSamples

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.figures import live, style
-from validation_core.figures.marks import (
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
     Axis,
     Heat,
     Image,

@@ -13,17 +13,16 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from validation_core import models, sampling, scores
+from validation_core import sampling, scores
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.learning import obstacle, slots_obstacle
-from validation_core.diagnosis.records import LISTED, Effects, Record
 from validation_core.keys import Specification
 from validation_core.localization import MapTask, over_x
 from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
-from validation_core.models import Training, TrainTask
-from validation_core.omnibus import (
+from validation_core.methods.record import LISTED, Effects, Record
+from validation_core.relabelling import (
     UNLEARNED,
     LearnedScore,
     OmnibusResult,
@@ -31,11 +30,12 @@ from validation_core.omnibus import (
     nearest,
     relabelled,
 )
-from validation_core.omnibus.battery import RATIOS
+from validation_core.relabelling.battery import RATIOS
 from validation_core.rng import stream
-from validation_core.scores import Recipe
+from validation_core.scores import Recipe, trained_scores
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.scores.localizer import Localizer
+from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import StoreFullError
 from validation_core.study import Report, Study, dump, load
 from validation_core.tables import Upload
@@ -442,7 +442,7 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
 
         def network() -> Network:
             (training,) = self.trainings
-            return models.trained(store, training, report)
+            return trained_scores.trained(store, training, report)
 
         return run_method(load_upload(store, self.digest), self.method, self.seed, network=network)
 
@@ -477,7 +477,7 @@ class RelabelTask(_RecordStudy, spec="relabel"):
         """Test, training the networks that the store lacks."""
         upload = load_upload(store, self.digest)
         networks = {
-            name: models.trained(store, training, report)
+            name: trained_scores.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
         }
         first = replace(self, names=(), recipes=(), whole=False) if self.names else None

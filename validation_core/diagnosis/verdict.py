@@ -19,10 +19,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from validation_core import __version__, statistics
-from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.records import LISTED, SMALLEST, Record, equals, remark
 from validation_core.keys import JSON
-from validation_core.omnibus import OmnibusResult
+from validation_core.methods.record import LISTED, SMALLEST, Record, equals, remark
+from validation_core.relabelling import OmnibusResult
+from validation_core.relabelling.claims import Claims
 from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
 from validation_core.statistics.laws import kolmogorov_quantile

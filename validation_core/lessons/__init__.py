@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from validation_core import keys
-from validation_core.figures import live
-from validation_core.figures.live import Scene
+from validation_core.drawing import live
+from validation_core.drawing.live import Scene
 from validation_core.lessons import (
     bag_lottery,
     blind_prior,

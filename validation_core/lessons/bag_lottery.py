@@ -12,8 +12,8 @@ from scipy.stats import binom, norm
 
 from validation_core import statistics
 from validation_core.diagnosis import equals
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from validation_core import sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import pvalue_text
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import Boundary
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     HLine,
     Line,

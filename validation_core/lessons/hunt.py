@@ -13,8 +13,8 @@ from scipy.stats import betabinom
 from validation_core import statistics
 from validation_core.benchmarks import Gaussian, Tree
 from validation_core.diagnosis import pvalue_text
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Bars,
     HLine,

@@ -1,6 +1,6 @@
 """A lesson: a question, what the student thinks, what is computed, and how to break it.
 
-All of a lesson is one payload for the browser (`figures.live`): its panels, its sliders, and what
+All of a lesson is one payload for the browser (`drawing.live`): its panels, its sliders, and what
 stands around them. The stage that is open and the student's prediction are sliders too, without a
 rail, so that words follow them and the address carries them as it does any other.
 """
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from latex2mathml.converter import convert
 
-from validation_core.figures import live
-from validation_core.figures.marks import Number, Panel, Slider, Words
+from validation_core.drawing import live
+from validation_core.drawing.marks import Number, Panel, Slider, Words
 from validation_core.types import Paper
 
 _Pack = Callable[[Any], Any]

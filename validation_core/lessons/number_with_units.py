@@ -14,8 +14,8 @@ from validation_core import sampling, statistics
 from validation_core.bayes import models
 from validation_core.benchmarks import Boundary, Gaussian
 from validation_core.benchmarks.boundary import GAMMA
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,

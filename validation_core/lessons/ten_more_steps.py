@@ -14,8 +14,8 @@ from validation_core import sampling, statistics
 from validation_core.benchmarks import Boundary
 from validation_core.benchmarks.boundary import GAMMA
 from validation_core.diagnosis import pvalue_text
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Bars,
     Heat,

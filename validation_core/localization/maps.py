@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import keys, models, statistics
-from validation_core.models import Simulated, Training, trace
+from validation_core import keys, statistics
 from validation_core.rng import common, stream
+from validation_core.scores import trained_scores
 from validation_core.scores.localizer import STARTS, MapPlaces
+from validation_core.scores.trained_scores import Simulated, Training, trace
 from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark, Pairs, PosteriorTable, narrow
 
@@ -173,7 +174,7 @@ class MapTask(Study[Maps], spec="map"):
         def tell(fraction: float, now: Mapping[str, float]) -> None:
             course(_TRAINED * fraction, now)
 
-        localizer: TrainedLocalizer = models.trained(store, self.training, tell)
+        localizer: TrainedLocalizer = trained_scores.trained(store, self.training, tell)
         return localizer
 
     def _maps(

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from validation_core import models, sampling, statistics
+from validation_core import sampling, statistics
 from validation_core.localization import maps as atlas
 from validation_core.localization.maps import Maps, TruthCurve
 from validation_core.localization.outline import rims, stacked, truth_curve
 from validation_core.localization.over_x import LocalRate, RateCurve, RateHeatmap, local_rate
-from validation_core.models import Simulated, Training
 from validation_core.rng import stream
+from validation_core.scores import trained_scores
 from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces, for_all_gammas
+from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark, PosteriorTable
 
@@ -165,8 +166,8 @@ class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
 
     def compute(self, store: Store, report: Report) -> GammaMaps:
         """Train the localizer where the store lacks it, and hold it at every gamma."""
-        models.ready(store, self.benchmark)
-        localizer: TrainedLocalizer = models.trained(store, self.training)
+        trained_scores.ready(store, self.benchmark)
+        localizer: TrainedLocalizer = trained_scores.trained(store, self.training)
         report(0.5, {})
         return _mapped(self, localizer, report)
 

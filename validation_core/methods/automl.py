@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.figures import style
-from validation_core.figures.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
-from validation_core.figures.outcome import Drawn, permutation_histogram
+from validation_core.drawing import style
+from validation_core.drawing.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
+from validation_core.drawing.outcome import Drawn, permutation_histogram
 from validation_core.methods.base import Further, Layout, Method, ScoreKind, three_decimals_text
 from validation_core.scores import witness
 from validation_core.scores.witness import Engine, Witness
@@ -27,7 +27,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.methods.record import Effect, Record
 
 _BINS = 40
 

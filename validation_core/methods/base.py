@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from validation_core.figures.outcome import Drawn, rank_figures, rank_figures_of
+from validation_core.drawing.outcome import Drawn, rank_figures, rank_figures_of
 from validation_core.keys import Specification, known
 from validation_core.scores import Recipe
 from validation_core.statistics import interval_text, signed_text
@@ -27,7 +27,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.methods.record import Effect, Record
     from validation_core.statistics import Uniformity
     from validation_core.tables import Upload
     from validation_core.tables.repeats import Range
@@ -290,7 +290,7 @@ class Method(Specification):
         names: Sequence[str] = (),
         only: int | None = None,
     ) -> Sequence[Drawn]:
-        """The figures of its record; see `figures.diagnosis.pictures`."""
+        """The figures of its record; see `panels.record.pictures`."""
         del alpha, only
         if not cls.meaning:
             return cls.figures(record.arrays, names)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from validation_core import statistics
-from validation_core.figures.outcome import Drawn, statistic_on_null
+from validation_core.drawing.outcome import Drawn, statistic_on_null
 from validation_core.methods.base import Layout, Method, ScoreKind
 from validation_core.types import (
     Benchmark,
@@ -24,7 +24,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Record
+    from validation_core.methods.record import Record
 
 
 @dataclass(frozen=True, kw_only=True)

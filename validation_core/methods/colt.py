@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.figures.marks import Panel, VLine
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing.marks import Panel, VLine
+from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method, ScoreKind, effect_interval_text
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer
@@ -26,7 +26,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Record
+    from validation_core.methods.record import Record
     from validation_core.tables import Upload
 
 _EMBEDDED = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}

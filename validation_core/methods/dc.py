@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Bars, Line, Note, Panel, Points, VLine, empty
-from validation_core.figures.outcome import Drawn, beside, permutation_histogram
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Bars, Line, Note, Panel, Points, VLine, empty
+from validation_core.drawing.outcome import Drawn, beside, permutation_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, effect_interval_text
 from validation_core.scores import slot_classifier
 from validation_core.scores import slots as slots_score
@@ -30,7 +30,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.methods.record import Effect, Record
     from validation_core.tables import Upload
 
 

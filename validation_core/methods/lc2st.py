@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from validation_core import scores as scoring
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,
@@ -26,7 +26,7 @@ from validation_core.figures.marks import (
     Shades,
     empty,
 )
-from validation_core.figures.outcome import Drawn, beside, null_histogram
+from validation_core.drawing.outcome import Drawn, beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.statistics import number_text
@@ -43,7 +43,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.methods.record import Effect, Record
 
 _NULL = 2.5e-5  # seconds of training one of its networks, for each row
 _LEVEL = 0.05  # that a test must be able to reach

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Line, Panel, Points, VLine
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
+from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import RANKED, Method, Work
 from validation_core.methods.mmd_fuse import null_of_relabelings
-from validation_core.omnibus import LEARNED_FAMILIES, RELABELINGS, OmnibusResult, relabelled
-from validation_core.omnibus.battery import Family
+from validation_core.relabelling import LEARNED_FAMILIES, RELABELINGS, OmnibusResult, relabelled
+from validation_core.relabelling.battery import Family
 from validation_core.types import (
     Array,
     LogDensity,
@@ -27,7 +27,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.claims import Claims
+    from validation_core.relabelling.claims import Claims
     from validation_core.tables import Upload
     from validation_core.tables.repeats import Range
 
@@ -92,7 +92,7 @@ class Omnibus(Method):
     learns have a fifth of the level, and the rows they did not learn from, to themselves: given
     what they learned from, which slots play the truth there is still uniform, so that this part
     rejects with at most its share, and both together with at most the level, for any learner (the
-    proof is in `validation_core.omnibus`). The first look is final: learned scores add to it.
+    proof is in `validation_core.relabelling`). The first look is final: learned scores add to it.
     """
 
     name: ClassVar[str] = "omnibus"
@@ -163,7 +163,7 @@ class Omnibus(Method):
         del names
         sheets: list[Drawn] = []
         if "claims" in arrays:
-            from validation_core.diagnosis.claims import Claims  # the room that runs methods
+            from validation_core.relabelling.claims import Claims
 
             result = OmnibusResult.read(arrays)
             sheets.append(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from validation_core import statistics
-from validation_core.figures import style
-from validation_core.figures.marks import Grid, Panel, Picture, empty
-from validation_core.figures.outcome import Drawn, ecdf_difference, rank_histogram
+from validation_core.drawing import style
+from validation_core.drawing.marks import Grid, Panel, Picture, empty
+from validation_core.drawing.outcome import Drawn, ecdf_difference, rank_histogram
 from validation_core.methods.base import Method
 from validation_core.scores.quantities import (
     LOG_Q,
@@ -38,7 +38,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Record
+    from validation_core.methods.record import Record
     from validation_core.tables import Upload
     from validation_core.tables.repeats import Range
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,
@@ -20,7 +20,7 @@ from validation_core.figures.marks import (
     VLine,
     empty,
 )
-from validation_core.figures.outcome import Drawn, null_histogram
+from validation_core.drawing.outcome import Drawn, null_histogram
 from validation_core.methods.base import RANK_ROWS, Method, effect_interval_text
 from validation_core.scores import quantities
 from validation_core.scores.quantities import Ratio
@@ -37,7 +37,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Record
+    from validation_core.methods.record import Record
     from validation_core.tables import Upload
     from validation_core.tables.repeats import Range
 

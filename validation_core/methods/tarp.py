@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Band, Line, Note, Panel, empty
-from validation_core.figures.outcome import Drawn, ecdf_difference
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Band, Line, Note, Panel, empty
+from validation_core.drawing.outcome import Drawn, ecdf_difference
 from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, effect_interval_text
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
@@ -29,7 +29,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.methods.record import Effect, Record
     from validation_core.tables import Upload
     from validation_core.tables.repeats import Range
 

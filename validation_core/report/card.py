@@ -8,9 +8,9 @@ from html import escape
 from importlib import resources
 
 from validation_core.diagnosis.card import COLORS, Card
-from validation_core.figures import svg
-from validation_core.figures.alt import describe_picture
-from validation_core.figures.marks import Panel
+from validation_core.drawing import svg
+from validation_core.drawing.alt import describe_picture
+from validation_core.drawing.marks import Panel
 from validation_core.glossary import linked
 from validation_core.report.numbers import utf8_text
 

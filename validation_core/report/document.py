@@ -28,7 +28,7 @@ import plotly.graph_objects as go
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing.outcome import Drawn
 from validation_core.report import card, sections
 from validation_core.report import numbers as noted
 from validation_core.report.numbers import as_json, dumps, library_versions, utf8_text

@@ -14,13 +14,13 @@ import plotly.graph_objects as go
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
 from validation_core.diagnosis.card import card as card_of
-from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
-from validation_core.figures.alt import describe_picture
-from validation_core.figures.diagnosis import pictures
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing.alt import describe_picture
+from validation_core.drawing.outcome import Drawn
 from validation_core.methods import METHODS
+from validation_core.panels.record import pictures
+from validation_core.relabelling.claims import Claims
 from validation_core.report import card, numbers
 from validation_core.report.numbers import utf8_text
 

@@ -20,11 +20,11 @@ from validation_core.diagnosis import learning
 from validation_core.localization import MapTask
 from validation_core.methods import LC2ST, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.methods.base import RANKED, Method, Work
-from validation_core.models import Simulated, TrainTask
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
+from validation_core.scores.trained_scores import Simulated, TrainTask
 from validation_core.sweep.plan import Batch, Progress, Sweep, missing
 from validation_core.tables import Upload
 from validation_core.types import Benchmark, Pairs

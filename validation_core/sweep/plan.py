@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from validation_core import models, statistics
+from validation_core import statistics
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
-from validation_core.models import Simulated, Training, TrainTask
-from validation_core.scores import Recipe
+from validation_core.scores import Recipe, trained_scores
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
@@ -53,13 +53,13 @@ class MethodTrials(Study[Tally], spec="trials_of"):
     @property
     def gpu(self) -> bool:  # type: ignore[override]  # of each part its own
         """Whether it runs a network: the others need not queue for a GPU."""
-        from_network = models.network_behind(self.source.benchmark) is not None
+        from_network = trained_scores.network_behind(self.source.benchmark) is not None
         return from_network or self.method.runs_network
 
     @property
     def trainings(self) -> tuple[Training, ...]:
         """What the method reads and what the benchmark draws from."""
-        behind = models.network_behind(self.source.benchmark)
+        behind = trained_scores.network_behind(self.source.benchmark)
         return tuple(training for training in (self.network, behind) if training is not None)
 
     def compute(self, store: Store, report: Report) -> Tally:
@@ -149,7 +149,7 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
         """The stored scores, or new ones, drawn and stored: a second who asks waits for them."""
         scored = self.load(store)
         if scored is None:
-            with models.locked(store, self.key):
+            with trained_scores.locked(store, self.key):
                 scored = self.load(store)
                 if scored is None:
                     benchmark, gamma = self.source.benchmark, self.source.gamma
@@ -163,8 +163,8 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
 def _compute(store: Store, parts: Sequence[MethodTrials], report: Report) -> list[Tally]:
     """Test the methods of parts that differ in nothing else."""
     part = parts[0]
-    models.ready(store, part.source.benchmark)
-    network = models.trained(store, part.network) if part.network else None
+    trained_scores.ready(store, part.source.benchmark)
+    network = trained_scores.trained(store, part.network) if part.network else None
     tallies = trials.run_trials(
         part.source.benchmark,
         part.source.gamma,
@@ -545,8 +545,8 @@ class TrialStudy(Study[TrialDetail], spec="look"):
     def compute(self, store: Store, report: Report) -> TrialDetail:
         """Test once, training the network where the store lacks it."""
         part = self.trials
-        models.ready(store, part.source.benchmark)
-        network = models.trained(store, part.network, report) if part.network else None
+        trained_scores.ready(store, part.source.benchmark)
+        network = trained_scores.trained(store, part.network, report) if part.network else None
         start = time.perf_counter()
         outcome, table = trials.run_trial(
             part.source.benchmark,

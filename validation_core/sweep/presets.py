@@ -30,9 +30,9 @@ from validation_core.methods import (
     WithinX,
 )
 from validation_core.methods.base import Method, kind_of
-from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.scores.localizer import Embedding
+from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.statistics import binomial_bounds, wilson
 from validation_core.sweep.plan import Sweep, SweepPlace
 from validation_core.sweep.trials import TrialDesign

@@ -582,7 +582,7 @@ def _axis_order(dims: tuple[str, ...]) -> Order | None:
 # ---- ArviZ files (InferenceData, DataTree in netCDF-4): draws in the group `posterior` ----
 
 # Its variables lie over a dimension of simulations, over chain and draw, and over their own
-# further dimensions; the truths are found under the same names in one of `_TRUTHS`.
+# further dimensions; the truths are found under the same names in one of `TRUE_DRAWS`.
 
 _TRUTHS = ("truth", "true_parameters", "prior")
 _DATA = ("observed_data", "prior_predictive", "constant_data")

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import numpy as np
 
-from validation_core import models
 from validation_core.diagnosis import tasks
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Heat, Panel, Points, Shades
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Heat, Panel, Points, Shades
 from validation_core.methods.base import Method
-from validation_core.models import Training
+from validation_core.scores import trained_scores
+from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
 from validation_core.tables import Upload
 from validation_core.types import Array
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.claims import Claims
     from validation_core.diagnosis.verdict import Diagnosis
-    from validation_core.figures.outcome import Drawn
+    from validation_core.drawing.outcome import Drawn
+    from validation_core.relabelling.claims import Claims
     from validation_core.store import Store
 
 __all__ = [
@@ -223,7 +223,9 @@ class TableStudy(Study[R]):
 
     def networks(self, store: Store, report: Report) -> tuple[Any, ...]:
         """The trained networks, in the order of `trainings`."""
-        return tuple(models.trained(store, training, report) for training in self.trainings)
+        return tuple(
+            trained_scores.trained(store, training, report) for training in self.trainings
+        )
 
 
 class Question(Generic[R]):

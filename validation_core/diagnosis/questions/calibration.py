@@ -16,7 +16,6 @@ from scipy.special import ndtri
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis.claims import Claims, parameter_name
 from validation_core.diagnosis.learning import held_out_table, upload_obstacle
 from validation_core.diagnosis.learning import obstacle as hinders
 from validation_core.diagnosis.questions.base import (
@@ -31,9 +30,8 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
     short_name,
 )
-from validation_core.diagnosis.records import SMALLEST, distance_sentences, equals
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Anchor,
     Axis,
     Band,
@@ -47,10 +45,12 @@ from validation_core.figures.marks import (
     Points,
     VLine,
 )
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing.outcome import Drawn
 from validation_core.methods import SBC, SKL, skl
 from validation_core.methods.base import Method
+from validation_core.methods.record import SMALLEST, distance_sentences, equals
 from validation_core.methods.skl import nats_in_words
+from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.rng import stream
 from validation_core.scores import quantities
 from validation_core.statistics import coverage, effects, interval_text
@@ -641,7 +641,7 @@ def _by_densities(upload: Upload, seed: int) -> _DensityDivergence | None:
 
 def _weighted(truth: Array, draws: Array) -> tuple[_WeightedDivergence, ...]:
     """The divergence left with M > 1 draws of q weighed, for the M that the draws allow."""
-    from validation_core.simulations import MS
+    from validation_core.symmetric_divergence import MS
 
     most = (draws.shape[-1] + 1) // 2
     return tuple(

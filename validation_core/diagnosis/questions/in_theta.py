@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.claims import Claims, parameter_name
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -23,13 +22,14 @@ from validation_core.diagnosis.questions.base import (
     heat_map,
     short_name,
 )
-from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import method_training, slot_score_training
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel, Points
+from validation_core.drawing.outcome import Drawn
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
+from validation_core.methods.record import equals
+from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.rng import stream
 from validation_core.statistics import PooledLaw, interval_text, signed_text, slots
 from validation_core.study import Report

@@ -15,7 +15,6 @@ from scipy.special import expit
 
 from validation_core import keys, sampling
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.claims import Claims, parameter_name, x_column_name
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -30,22 +29,23 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.calibration import at_least
 from validation_core.diagnosis.questions.over_x import scan
-from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import method_training
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Bars, Panel, Points, VLine
+from validation_core.drawing.outcome import Drawn
 from validation_core.keys import Arrays, Specification
 from validation_core.learn import StoredNetwork
 from validation_core.localization import over_x as smoothing
 from validation_core.localization.over_x import Reduced, reduced
 from validation_core.methods import lc2st
 from validation_core.methods.base import Method
-from validation_core.models import Training
+from validation_core.methods.record import equals
+from validation_core.relabelling.claims import Claims, parameter_name, x_column_name
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.scores.localizer import MapPlaces
+from validation_core.scores.trained_scores import Training
 from validation_core.statistics import ball as ball_of
 from validation_core.statistics import interval_text, number_text
 from validation_core.statistics.localization import distance_of_logits, local

@@ -11,15 +11,7 @@ from scipy.special import bdtr, bdtrc
 
 from validation_core import statistics
 from validation_core.diagnosis import tasks as diagnosing
-from validation_core.diagnosis.questions.base import (
-    Json,
-    Names,
-    Question,
-    Rows,
-    TableStudy,
-    as_numbers,
-)
-from validation_core.diagnosis.questions.null_tables import (
+from validation_core.diagnosis.null_tables import (
     ExcludedMethod,
     MethodBattery,
     SelfMadeTables,
@@ -30,9 +22,17 @@ from validation_core.diagnosis.questions.null_tables import (
     trial_count,
     verdict_pvalues,
 )
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Mark, Panel, Points, VLine
-from validation_core.figures.outcome import Drawn, rank_histogram
+from validation_core.diagnosis.questions.base import (
+    Json,
+    Names,
+    Question,
+    Rows,
+    TableStudy,
+    as_numbers,
+)
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Mark, Panel, Points, VLine
+from validation_core.drawing.outcome import Drawn, rank_histogram
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.statistics import interval_text
@@ -41,7 +41,7 @@ from validation_core.tables import Upload
 from validation_core.types import Array, Float, PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.claims import Claims
+    from validation_core.relabelling.claims import Claims
     from validation_core.store import Store
 
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import keys, models
+from validation_core import keys
 from validation_core.engine.job import (
     Report,
     Task,
@@ -40,6 +40,7 @@ from validation_core.engine.job import (
 )
 from validation_core.engine.pool import WorkerPool
 from validation_core.keys import JSON, Arrays, Specification
+from validation_core.scores import trained_scores
 from validation_core.settings import RECHECK
 from validation_core.store import Kind, Store, Stored, memory_folder
 
@@ -510,7 +511,9 @@ def _within(value: Any) -> Iterator[str]:
     if not isinstance(value, Specification):
         return
     yield value.key
-    behind = models.network_behind(cast("Any", value)) if hasattr(value, "sampler") else None
+    behind = (
+        trained_scores.network_behind(cast("Any", value)) if hasattr(value, "sampler") else None
+    )
     for part in (*_children(value), *([behind] if behind is not None else [])):
         yield from _within(part)
     for name in ("needs", "makes"):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.claims import Claims, parameter_name
 from validation_core.diagnosis.learning import upload_obstacle
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -46,11 +45,12 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
     null_pvalue,
     refine_reference_sets,
 )
-from validation_core.diagnosis.records import equals
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Bars, Key, Panel, Points
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Bars, Key, Panel, Points
+from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
+from validation_core.methods.record import equals
+from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload, repeats

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, chdtri, fdtrc, ndtr, ndtri
 
+from validation_core.diagnosis.injections import DrawPool
 from validation_core.diagnosis.questions.base import Json, as_numbers
-from validation_core.diagnosis.questions.injections import DrawPool
 from validation_core.rng import stream
 from validation_core.statistics import wilson
 from validation_core.types import Array, PosteriorTable

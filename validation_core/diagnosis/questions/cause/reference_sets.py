@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from validation_core.diagnosis.questions.cause.findings import Finding, PreparedTable, RankedRows
-from validation_core.diagnosis.questions.cause.own_nulls import apart_over_x
-from validation_core.diagnosis.questions.injections import (
+from validation_core.diagnosis.injections import (
     INJECTIONS,
     Apply,
     DrawIndices,
@@ -32,6 +30,8 @@ from validation_core.diagnosis.questions.injections import (
     unit_directions,
     variance_matching_scale,
 )
+from validation_core.diagnosis.questions.cause.findings import Finding, PreparedTable, RankedRows
+from validation_core.diagnosis.questions.cause.own_nulls import apart_over_x
 from validation_core.rng import stream
 from validation_core.statistics import clopper_pearson
 from validation_core.types import Array

@@ -14,7 +14,6 @@ from scipy.special import ndtri
 
 from validation_core import scores as scoring
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.claims import Claims, parameter_name, x_column_name
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -30,15 +29,16 @@ from validation_core.diagnosis.questions.base import (
 from validation_core.diagnosis.questions.calibration import at_least
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
-from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import method_training
-from validation_core.figures import style
-from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel, Points
+from validation_core.drawing.outcome import Drawn
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
-from validation_core.omnibus.places import (
+from validation_core.methods.record import equals
+from validation_core.relabelling.claims import Claims, parameter_name, x_column_name
+from validation_core.relabelling.places import (
     CHOSEN,
     COLUMNS,
     COMPONENTS,

@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from validation_core import statistics
 from validation_core.localization import over_x as smoothing
-from validation_core.omnibus.battery import step_down
+from validation_core.relabelling.battery import step_down
 from validation_core.rng import stream
 from validation_core.statistics import effects
 from validation_core.statistics.effects import BEYOND, WIDEST

@@ -16,8 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.diagnosis.claims import parameter_name
+from validation_core.diagnosis.injections import DEFECTS
 from validation_core.diagnosis.learning import obstacle as cannot
+from validation_core.diagnosis.null_tables import (
+    ExcludedMethod,
+    partition_methods,
+    self_made_obstacle,
+    thin_draws,
+)
 from validation_core.diagnosis.questions.base import (
     Interval,
     Json,
@@ -29,13 +35,6 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
     capitalise,
 )
-from validation_core.diagnosis.questions.injections import DEFECTS
-from validation_core.diagnosis.questions.null_tables import (
-    ExcludedMethod,
-    partition_methods,
-    self_made_obstacle,
-    thin_draws,
-)
 from validation_core.diagnosis.questions.sensitivity import search
 from validation_core.diagnosis.questions.sensitivity.search import (
     POWER,
@@ -45,8 +44,8 @@ from validation_core.diagnosis.questions.sensitivity.search import (
     smallest_detectable_size,
     verdict_rejections,
 )
-from validation_core.figures import style
-from validation_core.figures.marks import (
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
     Axis,
     Band,
     HLine,
@@ -57,16 +56,17 @@ from validation_core.figures.marks import (
     VLine,
     empty,
 )
-from validation_core.figures.outcome import Drawn
+from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
+from validation_core.relabelling.claims import parameter_name
 from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.claims import Claims
     from validation_core.diagnosis.verdict import Diagnosis
+    from validation_core.relabelling.claims import Claims
     from validation_core.store import Store
 
 

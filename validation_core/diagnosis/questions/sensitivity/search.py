@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.questions.injections import DrawPool, Injection
-from validation_core.diagnosis.questions.null_tables import (
+from validation_core.diagnosis.injections import DrawPool, Injection
+from validation_core.diagnosis.null_tables import (
     MethodBattery,
     NullVerdict,
     Places,

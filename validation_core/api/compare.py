@@ -1,0 +1,204 @@
+"""`compare`: which of several posteriors of the same simulations is nearest to the true one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from validation_core.api.diagnose import helper_processes
+from validation_core.api.table import Table, as_table
+from validation_core.api.work import Result, Rows, Watch, progress_watch, run_in_turn
+from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis.questions.posteriors import Measure, Ranking
+from validation_core.drawing.outcome import Drawn
+from validation_core.engine import Task
+from validation_core.panels import record as draw
+from validation_core.store import Store
+from validation_core.tables import Upload
+from validation_core.tables.reading import File
+from validation_core.types import Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonResult(Result):
+    """Measures of several tables, and their paired differences from a reference."""
+
+    labels: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    """Each with a value for every table, and differences whose intervals hold together."""
+    crps: Array
+    """Differences in CRPS from the reference by parameter: estimate, low, high (T, D, 3)."""
+    names: tuple[str, ...]
+    """Of the parameters."""
+    reference: int = 0
+    """The table that differences are taken from."""
+    ranking: Ranking | None = None
+    """Which table is nearest to the true posterior; None where one has too few draws to say."""
+
+    @property
+    def title(self) -> str:
+        return "Which posterior is nearest to the true one?"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Which is nearest; then each other table beside the reference, by every measure."""
+        first = posteriors.headline(self.ranking, self.labels) if self.ranking else ()
+        return (*first, *posteriors.describe(self.measures, self.labels, self.reference))
+
+    def figures(self) -> tuple[Drawn, ...]:
+        """By how much the nearest leads, differences, and measures in the order given."""
+        first = self.labels[self.reference]
+        others = [i for i in range(len(self.labels)) if i != self.reference]
+        by_parameter = [
+            drawing
+            for i in others
+            if len(self.crps)
+            for drawing in draw.parameter_differences(
+                self.crps[i], self.names, self.labels[i], first
+            )
+        ]
+        nearest = (draw.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
+        return (
+            *nearest,
+            *draw.differences(self.measures, self.labels, self.reference),
+            *by_parameter,
+            *draw.history(self.measures, self.labels),
+        )
+
+    def rows(self) -> Rows:
+        """A row for each measure of each table; `closer` is None where it cannot be told."""
+        return [
+            {
+                "measure": measure.name,
+                "table": label,
+                **measure.values[i]._asdict(),
+                **{f"difference_{k}": v for k, v in measure.differences[i]._asdict().items()},
+                "closer": None if i == self.reference else measure.closer(i),
+            }
+            for measure in self.measures
+            for i, label in enumerate(self.labels)
+        ]
+
+    def to_json(self) -> str:
+        """As the command line prints it."""
+        document: dict[str, object] = {
+            "tables": list(self.labels),
+            "reference": self.labels[self.reference],
+            "sentences": list(self.sentences),
+            "ranking": self.ranking and _ranked(self.ranking, self.labels),
+            "measures": [self._measure(measure) for measure in self.measures],
+        }
+        return json.dumps(document, indent=1, allow_nan=False)
+
+    def _measure(self, measure: Measure) -> dict[str, object]:
+        others = range(len(self.labels))
+        return {
+            "name": measure.name,
+            "title": measure.title,
+            "about": measure.about,
+            "higher_is_better": measure.higher_is_better,
+            "values": [value._asdict() for value in measure.values],
+            "differences": [value._asdict() for value in measure.differences],
+            "closer": [None if i == self.reference else measure.closer(i) for i in others],
+        }
+
+
+def compare(
+    tables: Mapping[str, Table | Upload | File | Mapping[str, ArrayLike]]
+    | Sequence[Table | Upload | File],
+    *,
+    reference: str | int = 0,
+    seed: int = 0,
+    store: Store | None = None,
+    progress: bool | Watch = True,
+) -> ComparisonResult:
+    """Compare posteriors of the same simulations row by row: checkpoints, architectures, methods.
+
+    What an observation adds to both tables cancels, so that small differences show. Energy score,
+    CRPS and log score are proper (Gneiting, Raftery 2007): the true posterior has the best. Other
+    cores help, as many as NPTLAB_WORKERS says.
+
+    Args:
+        tables: two or more, by what they are called, with the same theta and x in every row.
+        reference: the table that differences are taken from, by its name or place.
+        seed: of the tests whose ranks are compared.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
+        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+
+    Raises:
+        ValueError: for fewer than two tables, or tables of other simulations, by their names.
+    """
+    labels, several = _named(tables)
+    if isinstance(reference, str) and reference not in labels:
+        raise ValueError(
+            f"The reference is one of {', '.join(labels)}; got {reference!r}. Choose one."
+        )
+    at = labels.index(reference) if isinstance(reference, str) else reference
+    return compared(labels, several, at, seed, store or Store.usual(), progress)
+
+
+def compared(
+    labels: Sequence[str],
+    tables: Sequence[Table],
+    reference: int,
+    seed: int,
+    store: Store,
+    progress: bool | Watch,
+) -> ComparisonResult:
+    """As `compare`, of tables that may share a name.
+
+    Raises:
+        ValueError: for fewer than two tables, or tables of other simulations, by their names.
+    """
+    if len(tables) < 2:
+        raise ValueError(
+            f"A comparison needs at least two tables; got {len(tables)}. Name another file."
+        )
+    uploads, methods = [table.upload for table in tables], posteriors.methods()
+    for i, (label, upload) in enumerate(zip(labels, uploads, strict=True)):
+        reason = None if i == reference else posteriors.unlike(uploads[reference], upload)
+        if reason:
+            raise ValueError(f"{label}: {reason}")
+    names: dict[Task, str] = {}
+    for label, upload in zip(labels, uploads, strict=True):
+        tasks.register_upload(upload)
+        own = (*tasks.tasks(upload, methods, seed), *posteriors.studies(upload, seed))
+        names |= {task: f"{label}: {task.label}" for task in own if task not in names}
+    queue = list(names)
+    with progress_watch(progress) as watch, helper_processes(queue, store, uploads) as helpers:
+        run_in_turn(queue, store, watch, helpers=helpers, label=names.__getitem__)
+    records = [tasks.records(store, upload, methods, seed)[0] for upload in uploads]
+    scores = [
+        next((task.load(store) for task in posteriors.studies(upload, seed)), None)
+        for upload in uploads
+    ]
+    return ComparisonResult(
+        tuple(labels),
+        tuple(posteriors.measures(uploads, records, scores, reference)),
+        np.asarray(posteriors.parameters(scores, reference)),
+        uploads[reference].names,
+        reference,
+        posteriors.ranking(scores),
+    )
+
+
+def _ranked(ranking: Ranking, labels: Sequence[str]) -> list[dict[str, object]]:
+    """The tables, the nearest first, and how much higher each one's energy score is."""
+    return [{"table": labels[i], **ranking.behind[i]._asdict()} for i in ranking.order]
+
+
+def _named(tables: Mapping[str, Any] | Sequence[Any]) -> tuple[list[str], list[Table]]:
+    """Tables and what they are called; without names by their files, or by their place."""
+    if isinstance(tables, Mapping):
+        return list(tables), [as_table(table) for table in tables.values()]
+    several = [as_table(table) for table in tables]
+    paths = [table.path for table in several]
+    places = [f"table {i + 1}" for i in range(len(several))]
+    return paths if len(set(paths)) == len(paths) else places, several

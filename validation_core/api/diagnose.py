@@ -1,0 +1,437 @@
+"""`diagnose`: is q right, how wrong, where, why, and what could have been missed.
+
+If q is right, the truth and q's K draws at an x could change places. So the verdict asks which
+slot plays the truth, in every row anew, 999 times over, and recomputes everything each time:
+place, width, skew and tails of each parameter, pairs, the distance from q's centre, log densities
+where there are any, the scores of the classifier, of trees within x, of DC, CoLT and TARP, and
+all of it over x. The largest of them all, among those of the other labellings, is one p-value,
+exact however the statistics depend on one another. Families have shares of the level; stepping
+down gives each claim a p of its own, and no panel claims what the verdict does not: the chance
+that anything on the page is wrongly claimed is the level. Rows that share one set of draws are
+one pool, relabelled together. C2ST, Multiple, Uniform, SBC, TARP, CoLT and others keep their own
+p-values beside it, by Holm among themselves, and do not count. Two samples p and q have no x:
+there Holm over the tests that ran is the verdict, as it is when tests are asked for by name
+(`--method`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from numpy.typing import ArrayLike
+
+from validation_core.api.table import (
+    ALIASES,
+    Table,
+    as_table,
+    resolve_methods,
+    resolve_question,
+    resolve_questions,
+)
+from validation_core.api.work import Result, Rows, Watch, progress_watch, run_in_turn
+from validation_core.diagnosis import Diagnosis, Record, tasks
+from validation_core.diagnosis.card import Card
+from validation_core.diagnosis.card import card as card_of
+from validation_core.diagnosis.questions import (
+    Answer,
+    Answers,
+    AnyAnswer,
+    AnyQuestion,
+    Asked,
+    Names,
+)
+from validation_core.diagnosis.questions import answered as answers_to
+from validation_core.diagnosis.questions import studies as studies_of
+from validation_core.diagnosis.tasks import RelabelTask
+from validation_core.diagnosis.verdict import Parameter, verdict
+from validation_core.drawing.outcome import Drawn
+from validation_core.engine import Task, WorkerPool
+from validation_core.engine.pool import helper_pool
+from validation_core.methods.base import Method
+from validation_core.relabelling.claims import Claims
+from validation_core.store import Store
+from validation_core.tables import Upload
+from validation_core.tables.reading import File
+from validation_core.types import TwoSamples
+
+_QUICK = 30_000  # numbers of the truths from which on a long answer is asked for by name
+_SHARED = 64e6  # bytes of a table that is worth copying to a second process
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuestionResult(Result):
+    """The answer to one question of a diagnosis: how wrong, where over x, why, ..."""
+
+    answer: AnyAnswer
+    upload: Upload
+    diagnosis: Diagnosis | None = None
+    """The verdict whose claims it may make; without one it has a level of its own."""
+
+    @property
+    def name(self) -> str:
+        """Of the question, as JSON has it."""
+        return self.answer.question.name
+
+    @property
+    def title(self) -> str:
+        return self.answer.question.title
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What it says; where relabelling ran it claims no more than the verdict does."""
+        if self.diagnosis is None:
+            return self.answer.question.describe(self.numbers, Names.of(self.upload))
+        return self.answer.describe(self.diagnosis)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How it was got: rows, networks, corrections."""
+        return self.answer.question.notes(self.numbers, Names.of(self.upload))
+
+    @property
+    def numbers(self) -> object:
+        """The typed record of all that was worked out: arrays and plain values by field."""
+        return self.answer.result
+
+    def figures(self) -> tuple[Drawn, ...]:
+        if self.diagnosis is None:
+            return self.answer.question.figures(self.numbers, Names.of(self.upload))
+        return self.answer.figures(self.diagnosis)
+
+    def rows(self) -> Rows:
+        """The worst first."""
+        if self.diagnosis is None:
+            return self.answer.question.rows(self.numbers, Names.of(self.upload))
+        return self.answer.rows(self.diagnosis)
+
+    def to_json(self) -> str:
+        from validation_core.report.numbers import dumps
+
+        return dumps({"sentences": list(self.sentences), **self.answer.to_json()})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiagnosisResult(Result):
+    """A verdict, everything that it rests on, and the answers beyond it.
+
+    `result["calibration"]` is the answer to one question, `for name in result` runs over those
+    that were answered.
+    """
+
+    diagnosis: Diagnosis
+    answers: Answers
+    """By the question's name, in the order in which they are read."""
+    path: str
+    """The file that the table came from."""
+    left_out: tuple[str, ...] = ()
+    """Long questions that so large a table is asked only by name."""
+    unfinished: tuple[str, ...] = field(default=())
+    """Tests that the budget of time left no room for, by label."""
+    asked: Asked | None = None
+    """Which questions were asked, and how others are; by default those that were answered."""
+
+    @property
+    def title(self) -> str:
+        return self.verdict.capitalize()
+
+    @property
+    def verdict(self) -> str:
+        """`problem found`, `no problem found` or `not enough data`: never that q is right."""
+        return self.diagnosis.verdict
+
+    @property
+    def pvalue(self) -> float | None:
+        """Of the verdict: relabelling's own, or the smallest after Holm; None if no test ran."""
+        return self.diagnosis.pvalue
+
+    @property
+    def pvalues(self) -> dict[str, float]:
+        """Each test's own p-value, uncorrected, by its label."""
+        return {
+            record.label: record.pvalue
+            for record in self.diagnosis.records
+            if record.pvalue is not None
+        }
+
+    @property
+    def adjusted(self) -> Mapping[str, float]:
+        """By label: relabelling's p-value, and Holm's over the others."""
+        return self.diagnosis.adjusted
+
+    @property
+    def claims(self) -> Claims | None:
+        """What may be claimed, all at one level; None where relabelling did not run."""
+        return self.diagnosis.claims
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What each test had to say, with its arrays."""
+        return self.diagnosis.records
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """How each parameter's truths rank among q's draws, where SBC ran."""
+        return self.diagnosis.parameters
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Names of the questions that were answered, in the order in which they are read."""
+        return tuple(self.answers)
+
+    @property
+    def card(self) -> Card:
+        """The verdict at a glance: state, picture, how wrong, where, why, three next steps."""
+        return card_of(self.diagnosis, self.answers, self.asked)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The card in words, its warning first, then the first sentence of each answer."""
+        verdict = self.card
+        warning = (verdict.warning,) if verdict.warning else ()
+        facts = (f"{fact.label}: {fact.text}" for fact in verdict.facts)
+        firsts = (self[name].sentences[:1] for name in self.questions)
+        said = (first for several in firsts for first in several)
+        return (*warning, verdict.sentence, *facts, *said)
+
+    def __getitem__(self, question: str) -> QuestionResult:
+        """The answer to one question.
+
+        Raises:
+            ValueError: for a question that there is not.
+            KeyError: for one that was not asked, or that this table cannot answer, with why.
+        """
+        wanted = resolve_question(question)
+        answer = self.answers.get(wanted.name)
+        if answer is None:
+            reason = wanted.obstacle(self.diagnosis.upload)
+            raise KeyError(reason or f"{wanted.title}: not asked; ask by questions=[{question!r}]")
+        return QuestionResult(answer, self.diagnosis.upload, self.diagnosis)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.questions)
+
+    def __contains__(self, question: object) -> bool:
+        return ALIASES.get(str(question), question) in self.answers
+
+    def figures(self) -> tuple[Drawn, ...]:
+        """The card's own, then of every test, then of every answer."""
+        from validation_core.panels.record import pictures
+
+        found, names = self.diagnosis, self.diagnosis.upload.names
+        picture = self.card.picture
+        tests = [
+            drawing
+            for record in found.records
+            for drawing in pictures(record, alpha=found.alpha, names=names)
+        ]
+        answers = (drawing for name in self.questions for drawing in self[name].figures())
+        return (*([picture] if picture else []), *tests, *answers)
+
+    def rows(self) -> Rows:
+        """A row for each test."""
+        return [
+            {
+                "method": record.label,
+                "status": record.status,
+                "statistic": record.statistic,
+                "pvalue": record.pvalue,
+                "pvalue_adjusted": self.adjusted.get(record.label),
+                "counts": self.diagnosis.counts(record),
+                "about": record.about,
+                "reason": record.reason,
+            }
+            for record in self.diagnosis.records
+        ]
+
+    def to_json(self) -> str:
+        """Every number, as the command line prints it."""
+        from validation_core import report
+
+        return report.as_json(self.diagnosis, self.answers, self.asked)
+
+    def document(self) -> str:
+        """The report: at most 5 MB of HTML, without the draws."""
+        from validation_core import report
+
+        return report.html(self.diagnosis, self.answers, path=self.path, asked=self.asked)
+
+    def image(self) -> bytes:
+        """The card as PNG, 2,240 pixels across."""
+        from validation_core.report import card
+
+        return card.png(self.card, self.path)
+
+    def datatree(self) -> bytes:
+        """Ranks as ArviZ reads them: a netCDF file with the group `prior_sbc`.
+
+        Raises:
+            ValueError: for two samples, which have no x.
+        """
+        from validation_core.report.numbers import datatree
+
+        if isinstance(self.diagnosis.upload.data, TwoSamples):
+            raise ValueError(
+                "A DataTree holds ranks of true values among q's draws at each x; got two "
+                "samples p and q, which have no x. Save another kind of file."
+            )
+        return datatree(self.diagnosis, self.diagnosis.upload)
+
+    def _writers(self) -> Mapping[str, Callable[[], bytes]]:
+        return {**super()._writers(), ".png": self.image, ".nc": self.datatree}
+
+
+def diagnose(
+    table: Table | Upload | File | Mapping[str, ArrayLike],
+    methods: str | Sequence[str | Method] | None = None,
+    questions: str | Sequence[str] = "usual",
+    *,
+    alpha: float = 0.05,
+    seed: int = 0,
+    budget: float | None = None,
+    store: Store | None = None,
+    progress: bool | Watch = True,
+) -> DiagnosisResult:
+    """Ask whether q could be the posterior, and where it could not, how, where and why.
+
+    If q is right, a problem is found in at most a share `alpha` of tables. What was worked out
+    before, for the same numbers, options and seed, is taken from the store. Other cores help with
+    what takes seconds, as many as NPTLAB_WORKERS says.
+
+    Args:
+        table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
+        methods: those that run unasked, `all` for the further ones too, or these by name.
+        questions: `usual` (all that are quick on a table of this size), `all`, `none`, or some of
+            size (calibration), over_x (where_x), in_theta (where_theta), observation, cause,
+            sensitivity and checker (type1_error).
+        alpha: level of the whole diagnosis.
+        seed: of the split into training and test rows, of networks and of tie-breakers.
+        budget: seconds; what would take longer is not run.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
+        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+
+    Raises:
+        ValueError: for a table or names that cannot be used.
+    """
+    asked, chosen = resolve_questions(questions), resolve_methods(methods)
+    known = as_table(table)
+    upload = known.upload
+    tasks.register_upload(upload)
+    store = store or Store.usual()
+    with progress_watch(progress) as watch:
+        for notice in store.notices:
+            watch.note(notice)
+        queue, left_out = _queue(upload, chosen, asked, seed, everything=questions != "usual")
+        for question in left_out:
+            watch.left_out(question)
+        if budget is None:  # nobody waits for relabelling's answer without learned scores
+            queue = [task for task in queue if not _preliminary(task)]
+        with helper_processes(queue, store, [upload], budget) as helpers:
+            run_in_turn(queue, store, watch, budget, helpers=helpers)
+    records, _ = tasks.records(store, upload, chosen, seed)
+    answered = {record.label: record for record in records}
+    late = f"The budget of {budget or 0:g} s was spent before it could run."
+    names = frozenset(question.name for question in asked) - frozenset(left_out)
+    all_records = [answered.get(method.label) or Record.not_run(method, late) for method in chosen]
+    return DiagnosisResult(
+        verdict(all_records, upload, alpha=alpha, seed=seed),
+        answers_to(store, upload, chosen, seed, asked),
+        known.path,
+        left_out,
+        tuple(method.label for method in chosen if method.label not in answered),
+        Asked(names, how='questions=["NAME"]'),
+    )
+
+
+def ask(
+    question: str,
+    table: Table | Upload | File | Mapping[str, ArrayLike],
+    *,
+    methods: str | Sequence[str | Method] | None = None,
+    seed: int = 0,
+    store: Store | None = None,
+    progress: bool | Watch = True,
+    **options: object,
+) -> QuestionResult:
+    """Answer one question alone, without a verdict: it then has a level of its own.
+
+    `ask("where_x", table)`; `ask("observation", table, where=12)` looks at another row.
+
+    Args:
+        question: size (calibration), over_x (where_x), in_theta (where_theta), observation,
+            cause, sensitivity or checker (type1_error).
+        table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
+        methods: whose networks it may read; those that a diagnosis runs unasked.
+        seed: of the split into training and test rows, of networks and of tie-breakers.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
+        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        options: of the question: `where` for observation.
+
+    Raises:
+        ValueError: for a question that there is not, or that this table cannot answer, with why.
+    """
+    wanted, upload, store = (
+        resolve_question(question),
+        as_table(table).upload,
+        store or Store.usual(),
+    )
+    if reason := wanted.obstacle(upload):
+        raise ValueError(reason)
+    tasks.register_upload(upload)
+    studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
+    with progress_watch(progress) as watch:
+        run_in_turn(studies, store, watch)
+    results = [result for study in studies if (result := study.load(store)) is not None]
+    return QuestionResult(Answer(wanted, wanted.gather(results)), upload)
+
+
+def _queue(
+    upload: Upload,
+    methods: Sequence[Method],
+    asked: Sequence[AnyQuestion],
+    seed: int,
+    *,
+    everything: bool,
+) -> tuple[list[Task], tuple[str, ...]]:
+    """What to run, and the questions that are left out unless `everything` is asked."""
+    further: Sequence[Task] = studies_of(asked, upload, methods, seed)
+    left_out: tuple[str, ...] = ()
+    if not everything:  # what waits for nothing: of a long answer, its first stage
+        slow = [question for question in asked if question.long]
+        long = studies_of(slow, upload, methods, seed)
+        quick = upload.n * upload.dims[0] <= _QUICK
+        further = [task for task in further if task not in long or (quick and not task.needs)]
+        if long and not quick:
+            left_out = tuple(question.name for question in slow)
+    return [*tasks.tasks(upload, methods, seed), *further], left_out
+
+
+def _preliminary(task: Task) -> bool:
+    return isinstance(task, RelabelTask) and not task.whole
+
+
+@contextmanager
+def helper_processes(
+    queue: Sequence[Task], store: Store, uploads: Sequence[Upload], budget: float | None = None
+) -> Iterator[WorkerPool | None]:
+    """Processes that share the work.
+
+    None for what is done before they have started, for large tables, of which each would hold a
+    copy, and where time is short: they begin with what is wanted last.
+    """
+    # The trainings of several tables may stand in the queue, some of them done.
+    long = any(tasks.longest_training([task]) and not task.done(store) for task in queue)
+    size = sum(array.nbytes for upload in uploads for array in upload.arrays().values())
+    pool = helper_pool() if long and size <= _SHARED and budget is None else None
+    if pool is None:
+        yield None
+        return
+    for upload in uploads:
+        tasks.save_upload(store, upload)
+    try:
+        yield pool
+    finally:
+        pool.shutdown()

@@ -1,0 +1,180 @@
+"""`power`: how often tests reject on a benchmark, over how wrong q is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from validation_core.api.table import entry, resolve_benchmark, resolve_method
+from validation_core.api.work import Result, Rows, Watch, progress_watch, run_on_engine
+from validation_core.drawing.outcome import Drawn
+from validation_core.methods.base import Method
+from validation_core.panels.power import Along, curves, power_figure
+from validation_core.scores import trained_scores
+from validation_core.scores.classifier import PRESETS
+from validation_core.store import Store
+from validation_core.sweep import presets
+from validation_core.sweep.plan import Progress, Sweep, collect, missing, rows
+from validation_core.sweep.trials import Protocol, TrialDesign
+from validation_core.types import Benchmark, PowerCell
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PowerResult(Result):
+    """Rejections of each method at each gamma and beta, as counts with exact intervals."""
+
+    sweep: Sweep
+    counted: Progress
+
+    @property
+    def title(self) -> str:
+        return f"Power of {self.sweep.label}"
+
+    @property
+    def cells(self) -> tuple[PowerCell, ...]:
+        """Counts of rejections, in the order of methods, gammas and betas."""
+        return tuple(self.counted.cells)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        design = self.sweep.design
+        return (
+            f"Share of {design.trials} trials of {design.n} test points that each test rejects at "
+            f"level {100 * design.alpha:.3g}%; brackets and bands are 95% intervals.",
+        )
+
+    def figures(self) -> tuple[Drawn, ...]:
+        """One curve over gamma, and over beta, for each value of the other."""
+        alpha = self.sweep.design.alpha
+        return tuple(
+            power_figure(curves(cells, along), along, f"{fixed} = {value:g}", alpha)
+            for along, fixed in _axes(self.sweep)
+            for value in dict.fromkeys(getattr(cell, fixed) for cell in self.cells)
+            for cells in [[cell for cell in self.cells if getattr(cell, fixed) == value]]
+        )
+
+    def rows(self) -> Rows:
+        """A row for each cell: rate, low and high its 95% Wilson interval."""
+        benchmark = self.sweep.benchmark
+        about = {"benchmark": benchmark.name, "set": asdict(benchmark)}
+        return [{**row, **about} for row in rows(self.counted)]
+
+    def to_json(self) -> str:
+        """The cells, as the command line prints them."""
+        return json.dumps({"cells": list(self.rows())}, indent=1, allow_nan=False)
+
+
+def _axes(sweep: Sweep) -> list[tuple[Along, Along]]:
+    """What is drawn along, and what is fixed there."""
+    axes: list[tuple[Along, Along]] = []
+    if len(sweep.gammas) > 1 or len(sweep.betas) == 1:
+        axes.append(("gamma", "beta"))
+    if len(sweep.betas) > 1:
+        axes.append(("beta", "gamma"))
+    return axes
+
+
+def power(
+    benchmark: str | Benchmark,
+    gamma: Sequence[float] = (),
+    methods: str | Method | Sequence[str | Method] = (),
+    *,
+    beta: Sequence[float] = (0.0,),
+    trials: int | None = None,
+    n: int = 1000,
+    k: int = 100,
+    alpha: float = 0.05,
+    seed: int = 0,
+    preset: str = "interactive",
+    protocol: Protocol = "pooled",
+    engine: str | None = None,
+    store: Store | None = None,
+    progress: bool | Watch = True,
+    **options: object,
+) -> PowerResult:
+    """Count how often tests reject, over many trials at each gamma.
+
+    `power("gaussian", gamma=[0, .1, .2], methods=["c2st", "uniform"], perturbation="heavy_tail")`.
+    What has run is kept in parts: stopped, it goes on where it was; with more trials or a further
+    method it adds what is missing. Curves share their random numbers.
+
+    Args:
+        benchmark: its name in BENCHMARKS, the benchmark itself, or the name of a paper's figure
+            (`conformal_mean_shift`, `colt_tree`, ...), which brings its own methods and gammas.
+        gamma: how wrong q is; 0 is the posterior itself, so that its power is the type I error.
+        methods: names in METHODS, or methods.
+        beta: how far networks are moved back to their random start.
+        trials: at each place; 200, or a paper's own.
+        n: test points of a trial.
+        k: draws of q at each x, for tests of tables.
+        alpha: level of each test.
+        seed: of networks and trials.
+        preset: how classifiers are trained: interactive, paper, ...
+        protocol: `pooled` calibrates Uniform on all trials' scores, `fresh` as the papers do.
+        engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
+            says (NPTLAB_ENGINE), else worker processes of this machine.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
+        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        options: of the benchmark, as BENCHMARKS lists them.
+
+    Raises:
+        ValueError: for names or options that cannot be used, or when the work of a method fails.
+    """
+    wanted: Sweep
+    if isinstance(benchmark, str) and benchmark in _published():
+        wanted = published(benchmark, trials, alpha)
+    else:
+        on = resolve_benchmark(benchmark, options)
+        several = [methods] if isinstance(methods, str | Method) else methods
+        wanted = Sweep(
+            benchmark=on,
+            methods=tuple(resolve_method(method, {}) for method in several),
+            gammas=tuple(map(float, gamma)),
+            betas=tuple(map(float, beta)),
+            recipe=trained_scores.classifier_of(on, entry(PRESETS, preset, "preset")),
+            seed=seed,
+            design=TrialDesign(
+                trials=200 if trials is None else trials,
+                n=n,
+                k=k,
+                alpha=alpha,
+                protocol=protocol,
+                seed=seed,
+            ),
+        )
+    result, problem = count(wanted, store or Store.usual(), progress, engine)
+    if problem:
+        raise ValueError(problem)
+    return result
+
+
+def published(name: str, trials: int | None, alpha: float) -> Sweep:
+    """The sweep of a paper's figure or a demonstration.
+
+    Raises:
+        ValueError: for a name that none has.
+    """
+    sweep = presets.by_name(name).sweep
+    trials = sweep.design.trials if trials is None else trials
+    return replace(sweep, design=replace(sweep.design, trials=trials, alpha=alpha))
+
+
+def count(
+    sweep: Sweep, store: Store, progress: bool | Watch, engine: str | None = None
+) -> tuple[PowerResult, str]:
+    """Run what is missing of a sweep, and count; the second is what went wrong, if anything did.
+
+    Raises:
+        ValueError: for an engine that there is not.
+    """
+    with progress_watch(progress) as watch:
+        state = run_on_engine(missing(sweep, store), store, watch, sweep.label, engine)
+    problem = "" if state.state == "done" else state.message
+    return PowerResult(sweep, collect(sweep, store)), problem
+
+
+def _published() -> set[str]:
+    """Names of the papers' figures and of the demonstrations."""
+    return {comparison.name for comparison in (*presets.figures(), *presets.demonstrations())}

@@ -1,0 +1,189 @@
+"""`run`: one test, on a table or on one trial of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from validation_core.api.table import Table, as_table, resolve_benchmark, resolve_method
+from validation_core.api.work import Result, Rows, Watch, progress_watch, run_in_turn
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.diagnosis import Record, equals, findings, tasks
+from validation_core.diagnosis.learning import obstacle
+from validation_core.drawing.outcome import Drawn
+from validation_core.keys import JSON
+from validation_core.methods.base import Method
+from validation_core.methods.record import Effects
+from validation_core.panels.record import learned, pictures
+from validation_core.report.numbers import dumps
+from validation_core.store import Store
+from validation_core.sweep.plan import Sweep, SweepPlace, first_trial
+from validation_core.sweep.trials import TrialDesign
+from validation_core.tables import Upload
+from validation_core.tables.reading import File
+from validation_core.types import Array, Benchmark
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MethodResult(Result):
+    """What one test says: its statistic, its p-value, and the arrays that its figures draw."""
+
+    method: Method
+    record: Record
+    names: tuple[str, ...] = ()
+    """Of the parameters."""
+    x_names: tuple[str, ...] = ()
+    training: Mapping[str, float] = field(default_factory=dict)
+    """What the training of the network that it reads said of it."""
+
+    @property
+    def title(self) -> str:
+        return self.record.title
+
+    @property
+    def statistic(self) -> float:
+        """Its statistic; `method.statistic` says which."""
+        return float(self.record.statistic or 0.0)
+
+    @property
+    def pvalue(self) -> float:
+        """Uniform or larger if q is right; never 0."""
+        return float(1.0 if self.record.pvalue is None else self.record.pvalue)
+
+    @property
+    def effect(self) -> Mapping[str, JSON]:
+        """What was found beyond the p-value, as plain values by name."""
+        return self.record.effect.to_json()
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """What its figures draw, by name: ranks, nulls, scores."""
+        return self.record.arrays
+
+    @property
+    def draws(self) -> tuple[int, int]:
+        """Draws from p and from q that it used up."""
+        return self.record.draws_p, self.record.draws_q
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        first = f"{self.record.about} {self.statistic:.4g}, p {equals(self.pvalue)}."
+        return (first[0].upper() + first[1:], *findings(self.record, self.x_names))
+
+    def figures(self) -> tuple[Drawn, ...]:
+        return (
+            *pictures(self.record, names=self.names),
+            *learned(self.record.name, self.training),
+        )
+
+    def rows(self) -> Rows:
+        """One row: statistic, p-value, draws, seconds."""
+        return [
+            {
+                "method": self.record.label,
+                "statistic": self.statistic,
+                "pvalue": self.pvalue,
+                "draws_p": self.record.draws_p,
+                "draws_q": self.record.draws_q,
+                "seconds": self.record.seconds,
+            }
+        ]
+
+    def to_json(self) -> str:
+        return dumps({**self.record.to_json(), "training": dict(self.training)})
+
+
+def run(
+    method: str | Method,
+    data: Table | Upload | File | Mapping[str, ArrayLike] | Benchmark,
+    *,
+    gamma: float = 0.0,
+    n: int = 1000,
+    k: int = 100,
+    seed: int = 0,
+    store: Store | None = None,
+    progress: bool | Watch = True,
+    **options: object,
+) -> MethodResult:
+    """Run one test, training what it reads; a network or result that the store has is reused.
+
+    `run("colt", table, embedding="fourier")` tests a table as a diagnosis does;
+    `run("c2st", "gaussian", gamma=0.3)` tests one trial of a benchmark.
+
+    Args:
+        method: its name in METHODS, or the method itself.
+        data: a table, what holds one, or a benchmark or its name.
+        gamma: of a benchmark: how wrong q is; 0 is the posterior itself.
+        n: of a benchmark: test points.
+        k: of a benchmark: draws of q at each x, for tests of tables.
+        seed: of the split of a table, of networks, trials and tie-breakers.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
+        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        options: of the method, as METHODS lists them.
+
+    Raises:
+        ValueError: for names or options that there are not, and for a test that this table cannot
+            serve, with why.
+    """
+    chosen, store = resolve_method(method, options), store or Store.usual()
+    benchmark = _benchmark(data)
+    if benchmark is None:
+        return _on_table(chosen, as_table(data), seed, store, progress)  # type: ignore[arg-type]
+    design = TrialDesign(trials=1, n=n, k=k, seed=seed)
+    sweep = Sweep(
+        benchmark=benchmark, methods=(chosen,), gammas=(gamma,), design=design, seed=seed
+    )
+    return _on_trial(chosen, sweep, store, progress)
+
+
+def _benchmark(data: object) -> Benchmark | None:
+    if isinstance(data, str):
+        return resolve_benchmark(data, {}) if data in BENCHMARKS else None
+    known = isinstance(data, tuple(BENCHMARKS.values()))
+    return cast("Benchmark", data) if known else None
+
+
+def _on_table(
+    method: Method, table: Table, seed: int, store: Store, progress: bool | Watch
+) -> MethodResult:
+    upload = table.upload
+    if reason := obstacle(method, upload):
+        raise ValueError(f"{method.label} cannot run on this table. {reason}")
+    tasks.register_upload(upload)
+    with progress_watch(progress) as watch:
+        run_in_turn(tasks.tasks(upload, [method], seed), store, watch)
+    (record,), _ = tasks.records(store, upload, [method], seed)
+    return MethodResult(method, record, upload.names, upload.x_names)
+
+
+def _on_trial(method: Method, sweep: Sweep, store: Store, progress: bool | Watch) -> MethodResult:
+    task = first_trial(sweep, method, SweepPlace(sweep.gammas[0], 0.0))
+    with progress_watch(progress) as watch:
+        run_in_turn([task], store, watch)
+    trial = task.load(store)
+    assert trial is not None, "it has just run"
+    record = Record(
+        name=method.name,
+        label=method.label,
+        title=method.title,
+        status="ran",
+        about=method.statistic,
+        statistic=trial.statistic,
+        pvalue=trial.pvalue,
+        draws_p=trial.draws_p,
+        draws_q=trial.draws_q,
+        seconds=trial.seconds,
+        effect=Effects.of({**_single(trial.arrays), **trial.effect}),
+        arrays={**trial.arrays, **({"theta_q": trial.theta} if trial.theta.size else {})},
+    )
+    return MethodResult(method, record, training=trial.learned)
+
+
+def _single(arrays: Mapping[str, Array]) -> dict[str, float]:
+    """Arrays of a single number, which a record has as effects."""
+    return {name: float(array) for name, array in arrays.items() if np.ndim(array) == 0}

@@ -1,0 +1,274 @@
+"""Posteriors of an epidemic, learnt from few and from many simulations: the tables that ship.
+
+A disease spreads through a million people (SIR) at an infection rate beta and a recovery rate
+gamma, a day; on ten days the infected among 1,000 people drawn at random are counted. Priors are
+those of Lueckmann et al. 2021, Benchmarking simulation-based inference, T.9. The estimator is
+neural posterior estimation with a neural spline flow (Durkan et al. 2019) as anybody would train
+it: Adam, a tenth of the simulations held out, and a stop when they fare better no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.questions import QUESTIONS, posteriors
+from validation_core.diagnosis.questions import studies as of_questions
+from validation_core.rng import stream
+from validation_core.scores.trained_scores import TrainTask
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.tables import Upload, read, source
+from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from zuko.flows import NSF
+
+    from validation_core.store import Store
+
+
+NAMES = ("infection rate", "recovery rate")
+"""Of the parameters, short enough for an axis."""
+DAYS = tuple(range(16, 161, 16))
+"""When infected people are counted."""
+
+_POPULATION, _ASKED = 1_000_000, 1_000
+_MEDIANS, _SPREADS = np.log([0.4, 0.125]), np.array([0.5, 0.2])  # of the log-normal prior
+_STEPS = 4  # of the solver, a day
+_ROWS, _DRAWS = 500, 100  # of a table
+# of a draw's mantissa: 1 part in 30,000 packs well; true values stay, so that none tie
+MANTISSA_BITS = 14
+_BATCH, _RATE, _PATIENCE, _MOST = 50, 1e-3, 20, 1000  # rows, -, epochs, epochs
+_HIDDEN, _TRANSFORMS = 64, 3
+
+
+class _EpidemicDraws(NamedTuple):
+    """A table of draws, and how the flow was trained that drew them."""
+
+    theta: Array
+    """(N, 2): rates a day."""
+    x: Array
+    """(N, 10): infected of 1,000 people on each day."""
+    q: Array
+    """(N, K, 2)."""
+    held_out: Array
+    """Loss on the simulations that were held out, nats, at each epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpidemicStudy(Study[_EpidemicDraws], spec="epidemic_draws"):
+    """Draws of a flow trained on so many simulations, at simulations that all sizes share."""
+
+    simulations: int
+    seed: int = 0
+
+    gpu: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        return f"Draws of a flow trained on {self.simulations:,} epidemics"
+
+    def compute(self, store: Store, report: Report) -> _EpidemicDraws:
+        del store
+        theta, x = simulate_epidemics(_ROWS, stream(self.seed, "epidemic", "table"))
+        learnt = simulate_epidemics(self.simulations, stream(self.seed, "epidemic", "training"))
+        q, held_out = _posterior_draws(*learnt, x, self.seed, report)
+        return _EpidemicDraws(
+            theta.astype(np.float32), x.astype(np.float32), round_mantissa(q), held_out
+        )
+
+
+def simulate_epidemics(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Rates (n, 2) of the prior, and counts (n, 10)."""
+    theta = np.exp(_MEDIANS + _SPREADS * rng.standard_normal((n, 2)))
+    share = np.clip(infected_share(theta), 0, 1)
+    return theta, rng.binomial(_ASKED, share).astype(np.float64)
+
+
+def infected_share(theta: Array) -> Array:
+    """Share of the population that is infected on each day (n, 10), by Runge and Kutta's fourth
+    order, from one infected person.
+    """
+    beta, gamma = np.asarray(theta, dtype=np.float64).T
+    state = np.stack(
+        [np.full_like(beta, 1 - 1 / _POPULATION), np.full_like(beta, 1 / _POPULATION)]
+    )
+    step = 1 / _STEPS
+
+    def slope(now: Array) -> Array:
+        infections = beta * now[0] * now[1]
+        return np.stack([-infections, infections - gamma * now[1]])
+
+    shares = []
+    for day in range(1, DAYS[-1] + 1):
+        for _ in range(_STEPS):
+            first = slope(state)
+            second = slope(state + step / 2 * first)
+            third = slope(state + step / 2 * second)
+            fourth = slope(state + step * third)
+            state = state + step / 6 * (first + 2 * second + 2 * third + fourth)
+        if day in DAYS:
+            shares.append(state[1])
+    return np.stack(shares, axis=1)
+
+
+def round_mantissa(numbers: Array) -> Array:
+    """To so many bits, as float32."""
+    mantissa, exponent = np.frexp(numbers)
+    return np.ldexp(np.rint(mantissa * 2.0**MANTISSA_BITS), exponent - MANTISSA_BITS).astype(
+        np.float32
+    )
+
+
+def _posterior_draws(
+    theta: Array, x: Array, at: Array, seed: int, report: Report
+) -> tuple[Array, Array]:
+    """Draws (N, K, 2) at new counts (N, 10) of a flow learnt from pairs, and its held-out loss.
+
+    It works on standardised logarithms: of the rates, and of one more than the counts.
+    """
+    import torch
+
+    rates, counts = np.log(theta), np.log1p(x)
+    centre, spread = rates.mean(0), rates.std(0)
+    low, scale = counts.mean(0), counts.std(0)
+    scale = np.where(scale > 0, scale, 1.0)
+    flow, held_out = _trained(
+        _single((rates - centre) / spread), _single((counts - low) / scale), seed, report
+    )
+    z = stream(seed, "epidemic", "draws").standard_normal((_DRAWS, len(at), 2))
+    with torch.inference_mode():
+        transform = flow(_single((np.log1p(at) - low) / scale)).transform
+        off = transform.inv(_single(z)).numpy().astype(np.float64)  # (K, N, 2)
+    return np.exp(centre + spread * off.swapaxes(0, 1)), held_out
+
+
+def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, Array]:
+    """The flow of the epoch that fared best on the held-out tenth, and its loss there by epoch."""
+    import torch
+    from zuko.flows import NSF
+
+    from validation_core.learn import training
+    from validation_core.learn.training import Adam
+
+    flow = NSF(2, len(DAYS), transforms=_TRANSFORMS, hidden_features=(_HIDDEN, _HIDDEN))
+    training.reinitialise(flow, stream(seed, "epidemic", "initial"))
+    rng = stream(seed, "epidemic", "order")
+    order, tenth = rng.permutation(len(theta)), len(theta) // 10
+    held, learnt = order[:tenth], order[tenth:]
+    parts = training.slices(len(learnt), max(1, len(learnt) // _BATCH))
+
+    def epochs() -> Iterator[list[NDArray[np.int64]]]:
+        for _ in range(_MOST):
+            shuffled = rng.permutation(learnt)
+            yield [shuffled[part] for part in parts]
+
+    def loss(rows: NDArray[np.int64]) -> Tensor:
+        nats: Tensor = -flow(x[rows]).log_prob(theta[rows]).mean()
+        return nats
+
+    losses: list[float] = []
+    best = {name: part.clone() for name, part in flow.state_dict().items()}
+    for _ in training.descend(Adam([(list(flow.parameters()), _RATE)]), epochs(), loss, clip=5.0):
+        with torch.no_grad():
+            losses.append(float(loss(held)))
+        since = len(losses) - 1 - int(np.argmin(losses))
+        if since == 0:
+            best = {name: part.clone() for name, part in flow.state_dict().items()}
+        report(since / _PATIENCE, {})
+        if since >= _PATIENCE:
+            break
+    flow.load_state_dict(best)
+    return flow, np.array(losses, dtype=np.float32)
+
+
+def _single(rows: Array) -> Tensor:
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
+
+
+# ---- Tables whose finished diagnosis is shipped: what a page shows before one is brought ----
+
+
+SEED = 0
+FEW, SOME, MANY = 200, 1_000, 20_000
+"""Simulations that the three flows learnt from."""
+
+ABOUT_EXACT = "The exact posterior of a straight line's intercept and slope."
+ABOUT_WRONG = (
+    f"A neural spline flow for the two rates of an epidemic, trained on {FEW} simulations: too "
+    "few."
+)
+ABOUT_FLOWS = (
+    "Three neural spline flows that learnt an epidemic's infection and recovery rate, from "
+    f"{FEW}, {SOME:,} and {MANY:,} simulations."
+)
+"""What the tables are, in a sentence for the page that shows them."""
+
+
+def wrong() -> Upload:
+    """Draws of a flow that was trained on too few simulations."""
+    return _drawn(FEW)
+
+
+@cache
+def exact() -> Upload:
+    """Draws of an exact posterior."""
+    return read(source.sample_path("sample_well_trained"))
+
+
+def flows() -> list[tuple[str, Upload]]:
+    """Tables of the same simulations to compare: flows trained on few, more and many."""
+    return [(f"{count:,} simulations", _drawn(count)) for count in (FEW, SOME, MANY)]
+
+
+def tables() -> tuple[Upload, ...]:
+    """All of them."""
+    return exact(), *(upload for _, upload in flows())
+
+
+def draws() -> tuple[EpidemicStudy, ...]:
+    """What the flows' tables are read from."""
+    return tuple(EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
+
+
+def studies() -> tuple[Study[Any], ...]:
+    """Every test and answer of the wrong and the exact table, and what compares the flows."""
+    return tuple(dict.fromkeys(work for work in _work() if isinstance(work, Study)))
+
+
+def trainings() -> tuple[TrainTask, ...]:
+    """The networks that these read."""
+    return tuple(dict.fromkeys(work for work in _work() if isinstance(work, TrainTask)))
+
+
+@cache
+def _drawn(simulations: int) -> Upload:
+    """The table of a flow; where it is not shipped it is trained first, which takes minutes."""
+    store, study = Store.usual(), EpidemicStudy(simulations=simulations)
+    if not study.done(store):
+        study.run(store, lambda fraction, live: None)
+    result = study.load(store)
+    assert result is not None, "it is done"
+    arrays = {"theta": result.theta, "x": result.x, "theta_q": result.q}
+    labels = {"theta_names": NAMES, "x_names": [f"infected on day {day}" for day in DAYS]}
+    named = {name: np.array(texts) for name, texts in labels.items()}
+    return Upload.of({**arrays, **named}, order="NKD")
+
+
+def _work() -> Iterator[Study[Any] | TrainTask]:
+    usual = learning.with_further(())
+    for upload in (wrong(), exact()):
+        yield from tasks.tasks(upload, usual, SEED)
+        yield from of_questions(QUESTIONS, upload, usual, SEED)
+    for _, upload in flows():
+        yield from tasks.tasks(upload, posteriors.methods(), SEED)
+        yield from posteriors.studies(upload, SEED)

@@ -1,0 +1,482 @@
+"""A picture as it travels to the browser, where `browser/` draws it and follows sliders.
+
+Every grid value is shipped once: a description in JSON and one block of numbers. Numbers are
+float32; those of heat maps and pixels bytes, a quarter of that; coarse ones 16 bits, half of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.drawing.marks import (
+    SYMBOLS,
+    Axis,
+    Band,
+    Bars,
+    HBand,
+    Heat,
+    HLine,
+    Image,
+    Line,
+    Mark,
+    Note,
+    Number,
+    Over,
+    Panel,
+    Points,
+    Rain,
+    Shades,
+    Slider,
+    Text,
+    VLine,
+    Words,
+    values_and_sliders,
+)
+from validation_core.types import MethodStyle
+
+_BROWSER = Path(__file__).parent / "browser"
+_SCRIPTS = (
+    "live_marks.js",
+    "live_rain.js",
+    "live_alt.js",
+    "live_controls.js",
+    "lesson_story.js",
+    "lesson.js",
+    "live.js",
+)
+_STYLES = ("live.css", "lesson.css")
+
+
+def script() -> str:
+    """One JavaScript module that draws payloads; its default export takes a component."""
+    return "\n".join(map(_browser_file, _SCRIPTS))
+
+
+def style() -> str:
+    """What goes with it, in colours of the variables that Streamlit sets (--st-...)."""
+    return "\n".join(map(_browser_file, _STYLES))
+
+
+def _browser_file(name: str) -> str:
+    """What a file of `browser/` holds."""
+    return (_BROWSER / name).read_text(encoding="utf-8")
+
+
+DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
+"""Plotly's names of dashes, as lengths in SVG."""
+
+_STEPS, _NOTHING = 32_767, -32_768
+"""Coarse numbers lie this many steps at most from their middle; and what stands for NaN."""
+
+_SHAPES = {"x": "cross", "triangle-up": "triangle"}
+
+# What the browser calls a mark, and each of its fields in the order they travel.
+_KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
+    Bars: ("bars", {"x": "edges", "y": "heights", "shift": "shift", "color": "color",
+                    "opacity": "opacity", "label": "label", "at": "label_at"}),
+    Line: ("line", {name: name for name in
+                    ("x", "y", "shift", "color", "dash", "width", "label", "opacity", "fill")}),
+    Band: ("band", {"x": "x", "y": "low", "high": "high", "color": "color",
+                    "opacity": "opacity", "label": "label"}),
+    Points: ("points", {"x": "x", "y": "y", "low": "low", "high": "high", "color": "color",
+                        "size": "size", "opacity": "opacity", "symbol": "symbol",
+                        "label": "label", "at": "label_at"}),
+    VLine: ("vline", {name: name for name in ("x", "color", "dash", "width", "label")}),
+    HLine: ("hline", {name: name for name in ("y", "color", "dash", "width", "label")}),
+    Note: ("note", {"x": "x", "y": "y", "label": "words", "color": "color", "anchor": "anchor"}),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What the browser needs: a description and one block of numbers."""
+
+    head: str
+    body: bytes
+    sliders: tuple[tuple[float, ...], ...]
+    start: tuple[float, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal payloads, equal text."""
+        return hashlib.sha256(self.head.encode() + self.body).hexdigest()[:16]
+
+    def message(self, at: Sequence[float]) -> bytes:
+        """Length of the JSON, the JSON padded to 4 bytes, the numbers."""
+        head = json.dumps({"at": list(at), "digest": self.digest})[:-1] + ", " + self.head[1:]
+        raw = head.encode()
+        raw += b" " * (-len(raw) % 4)
+        return len(raw).to_bytes(4, "little") + raw + self.body
+
+    def nearest(self, values: Sequence[float]) -> tuple[float, ...]:
+        """The grid values next to the given ones."""
+        pairs = zip(self.sliders, values, strict=True)
+        return tuple(min(grid, key=partial(_apart, value)) for grid, value in pairs)
+
+
+def _apart(a: float, b: float) -> float:
+    return abs(a - b)
+
+
+def payload(
+    *,
+    sliders: Sequence[Slider] = (),
+    panels: Sequence[Panel],
+    headline: Words = "",
+    columns: int = 2,
+    lesson: Callable[[Callable[[Any], Any]], Mapping[str, Any]] | None = None,
+) -> Payload:
+    """Everything the browser draws, in one frozen value: build it once, cache it, send it often.
+
+    Args:
+        sliders: any number; those of one value and those that are buttons have no rail.
+        panels: any number; they wrap, at most `columns` beside one another.
+        headline: one sentence above the sliders, following them.
+        lesson: what stands around the panels, as JSON; it packs its words and numbers, which may
+            follow sliders, by the function that it is given.
+
+    Raises:
+        ValueError: when values or presses name an unknown slider, or do not fit its grid.
+    """
+    lengths = {slider.name: len(slider.grid) for slider in sliders}
+    for panel in panels:
+        _check_click(panel.click, panel.at, lengths)
+    packer = _Packer(lengths, tuple(lengths))
+    head = {
+        "sliders": [_slider(slider) for slider in sliders],
+        "panels": [_panel(panel, packer) for panel in panels],
+        "columns": columns,
+        "headline": packer.pack(headline),
+    }
+    if lesson is not None:
+        head["lesson"] = lesson(packer.pack)
+    grids = tuple(slider.grid for slider in sliders)
+    start = tuple(slider.first for slider in sliders)
+    return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
+
+
+def browser_style(style: MethodStyle) -> tuple[str, str, str]:
+    """Colour, dash and symbol here of what plotly draws in a style; a circle for other symbols."""
+    symbol = _SHAPES.get(style.symbol, style.symbol)
+    shape = symbol if symbol in SYMBOLS[:6] else "circle"
+    return style.color, style.dash if style.dash in DASHES else "", shape
+
+
+def _slider(slider: Slider) -> dict[str, Any]:
+    return {
+        "name": slider.name,
+        "label": slider.label,
+        "values": slider.grid,
+        "ends": slider.ends,
+        "play": slider.play,
+        "rate": slider.rate,
+        "button": slider.button,
+        "hidden": slider.hidden,
+        "shown": list(slider.names) if slider.names else [f"{v:.2f}" for v in slider.grid],
+        "start": slider.first,
+    }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    _only_plotly("a logarithmic axis", axis.log)
+    return {
+        "limits": [float(v) for v in axis.limits],
+        "label": axis.label,
+        "percent": axis.percent,
+        "ticks": None if axis.ticks is None else [float(v) for v in np.asarray(axis.ticks)],
+        "shown": None if axis.names is None else list(axis.names),
+        "hidden": axis.hidden,
+    }
+
+
+def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
+    # Numbers lie in the order in which they are packed here.
+    title, caption, at = (packer.pack(part) for part in (panel.title, panel.caption, panel.at))
+    marks = [packer.pack(_described(mark, panel.x, packer.names)) for mark in panel.marks]
+    legend = [packer.pack(_key(*key)) for key in panel.legend]
+    return {
+        "marks": marks,
+        "x": _axis(panel.x),
+        "y": _axis(panel.y),
+        "title": title,
+        "caption": caption,
+        "height": panel.height,
+        "equal": panel.equal,
+        "margin": panel.margin,
+        "square": panel.square,
+        "click": panel.click,
+        "at": at,
+        "legend": legend,
+    }
+
+
+def _described(mark: Mark, x: Axis, sliders: Sequence[str]) -> dict[str, Any]:
+    if isinstance(mark, Rain):
+        return _rain(mark, sliders)
+    if isinstance(mark, Heat):
+        return _heat(mark)
+    if isinstance(mark, Image):
+        return {"kind": "image", "x": mark.x, "y": mark.y, "pixels": mark.pixels}
+    if isinstance(mark, HBand):
+        low, high = [mark.low] * 2, [mark.high] * 2
+        mark = Band(x.limits, low, high, color=mark.color, opacity=mark.opacity)
+    kind, travels = _KINDS[type(mark)]
+    for each in fields(mark):
+        stays = each.name not in {*travels.values(), "hover", "texts", "shift", "rise"}
+        usual = getattr(mark, each.name) is each.default
+        _only_plotly(f"{each.name} of {kind}", stays and not usual)
+    values = {name: getattr(mark, own) for name, own in travels.items()}
+    _only_plotly("numbers as colours", isinstance(values.get("color"), Shades))
+    if "dash" in values:
+        values["dash"] = DASHES.get(values["dash"], values["dash"])
+    return {"kind": kind, **values}
+
+
+def _rain(mark: Rain, sliders: Sequence[str]) -> dict[str, Any]:
+    """Values in bytes: their bins."""
+    values = np.asarray(mark.values, dtype=float)
+    bins = np.minimum((mark.bins * values).astype(int), mark.bins - 1)
+    first, second = (sliders.index(name) for name in mark.opens)
+    return {
+        "kind": "rain",
+        "cells": bins.astype(np.int8),
+        "bins": mark.bins,
+        "follows": sliders.index(mark.follows),
+        "clock": sliders.index(mark.clock),
+        "opens": first,
+        "opensAt": second,
+        "only": mark.only,
+        "color": mark.color,
+        "opacity": mark.opacity,
+    }
+
+
+def _heat(mark: Heat) -> dict[str, Any]:
+    """Values in bytes, in steps of limit / 127; −128 is NaN."""
+    shades = mark.shades
+    _only_plotly("a heat map whose middle is not 0", bool(shades.middle))
+    grid, by = values_and_sliders(shades.values)
+    levels = np.round(127 * np.clip(grid.astype(float) / shades.limit, -1, 1))
+    levels = np.where(np.isnan(levels), -128, levels).astype(np.int8)
+    return {
+        "kind": "heat",
+        "x": np.asarray(mark.x_edges, dtype=float)[[0, -1]],
+        "y": np.asarray(mark.y_edges, dtype=float)[[0, -1]],
+        "values": Over(levels, by) if by else levels,
+        "limit": float(shades.limit),
+        "low": shades.low,
+        "high": shades.high,
+        "label": shades.label,
+    }
+
+
+def _key(words: Words, color: str, symbol: str) -> dict[str, Any]:
+    if symbol not in SYMBOLS:
+        raise ValueError(
+            f"A legend shows one of {', '.join(SYMBOLS)}; got {symbol!r}. Take the one nearest to "
+            "what the mark looks like."
+        )
+    return {"label": words, "color": color, "symbol": symbol}
+
+
+def _only_plotly(what: str, asked: bool) -> None:
+    if asked:
+        raise ValueError(f"The browser follows sliders, but does not draw {what}; plotly does.")
+
+
+def _check_click(name: str | None, at: Number | None, lengths: Mapping[str, int]) -> None:
+    if name is None:
+        return
+    if name not in lengths:
+        raise ValueError(
+            f"A press moves one of the payload's sliders; got {name!r}. Name one of "
+            f"{list(lengths)}."
+        )
+    if at is None:
+        return
+    values, by = values_and_sliders(at)
+    shape = values.shape[len(by) :]
+    if shape != (lengths[name], 2):
+        raise ValueError(
+            f"Places of a press have shape {(lengths[name], 2)}, x and y for each value of "
+            f"{name!r}; got {shape}. Leave `at` out where the panel's x axis is the slider's."
+        )
+
+
+@dataclass
+class _Packer:
+    """Turns a description into what JSON can hold, its arrays into places in one block."""
+
+    lengths: Mapping[str, int]
+    names: tuple[str, ...]
+    blocks: list[bytes] = field(default_factory=list)
+    used: int = 0
+    packed: dict[int, tuple[Over, dict[str, Any]]] = field(default_factory=dict)
+    """By identity, which holds while the values are held here."""
+
+    @property
+    def body(self) -> bytes:
+        """All numbers so far."""
+        return b"".join(self.blocks)
+
+    def pack(self, value: Any) -> Any:
+        """The description, each array replaced by where it lies and which sliders it follows.
+
+        Values that stand in several places travel once.
+        """
+        if isinstance(value, Over):
+            if id(value) not in self.packed:
+                self.packed[id(value)] = value, self._over(value)
+            return self.packed[id(value)][1]
+        if isinstance(value, Text):
+            return {"template": value.template, "parts": self.pack(dict(value.parts))}
+        if isinstance(value, Mapping):
+            return {name: self.pack(item) for name, item in value.items()}
+        if isinstance(value, np.ndarray | list | tuple):
+            return self._block(np.asarray(value), [])
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _over(self, value: Over) -> dict[str, Any]:
+        self._check(value)
+        by = [self.names.index(name) for name in value.sliders]
+        if value.values.dtype.kind in "UO":
+            return self._strings(value.values, by)
+        return (self._steps if value.coarse else self._block)(value.values, by)
+
+    def _check(self, value: Over) -> None:
+        if unknown := set(value.sliders) - set(self.names):
+            raise ValueError(
+                f"Values run over sliders of the payload; got {sorted(unknown)}. "
+                f"Name one of {list(self.names)}."
+            )
+        wanted = tuple(self.lengths[name] for name in value.sliders)
+        if value.values.shape[: len(wanted)] != wanted:
+            raise ValueError(
+                f"Values over {value.sliders} have leading axes {wanted}; got shape "
+                f"{value.values.shape}. Put the sliders' axes first."
+            )
+
+    def _block(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
+        """The numbers as they are: 16-bit and 8-bit ones where they are such, else float32."""
+        bits = {"int8": "i1", "uint8": "u1", "int16": "<i2"}.get(values.dtype.name, "<f4")
+        flat = np.ascontiguousarray(values, dtype=bits).ravel()
+        packed = {"first": self.used // flat.itemsize, "shape": list(values.shape), "by": by}
+        raw = flat.tobytes()
+        raw += b"\0" * (-len(raw) % 4)  # float32 may begin at multiples of 4 only
+        self.blocks.append(raw)
+        self.used += len(raw)
+        return packed if bits == "<f4" else {**packed, "bytes": flat.itemsize}
+
+    def _steps(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
+        """Numbers as steps from their middle; NaN is the step that no number takes."""
+        numbers = np.asarray(values, dtype=np.float64)
+        there = numbers[~np.isnan(numbers)]
+        low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 0.0)
+        middle, step = (low + high) / 2, (high - low) / (2 * _STEPS) or 1.0
+        steps = np.where(np.isnan(numbers), _NOTHING, np.round((numbers - middle) / step))
+        return {**self._block(steps.astype(np.int16), by), "middle": middle, "step": step}
+
+    def _strings(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
+        # Captions repeat: each different one travels once, the grid as places among them.
+        kinds, index = np.unique(values.astype(str), return_inverse=True)
+        places = index.reshape(values.shape).astype(np.int16 if len(kinds) < 2**15 else np.float32)
+        return {"strings": kinds.tolist(), **self._block(places, by)}
+
+
+# ---- Live charts as one HTML file: no server, no network, every slider works ----
+#
+# For a memory stick, a course system, a lecture room without a network. Numbers travel compressed;
+# a policy in the file's head lets its own script run, and nothing be fetched.
+
+
+LIMIT = 1_000_000
+"""Bytes of the file of one lesson."""
+
+_LIGHT = {"primary-color": "#35506B", "background-color": "#FFFFFF", "text-color": "#22272E"}
+_DARK = {"primary-color": "#50789F", "background-color": "#14171C", "text-color": "#E3E6EA"}
+_FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A chart and where its sliders stand first; where they start by themselves, with none."""
+
+    title: str
+    payload: Payload
+    at: tuple[float, ...] | None = None
+
+
+def html(title: str, scenes: Sequence[Scene], foot: str = "") -> str:
+    """The whole document.
+
+    Args:
+        title: of the window.
+        scenes: shown one at a time; with more than one, buttons and arrow keys step through them.
+        foot: words below: papers, what there is beyond this file.
+
+    Raises:
+        ValueError: without a scene.
+    """
+    if not scenes:
+        raise ValueError("A file shows at least one scene; got none. Add one first.")
+    module = script().replace("export default function", "return function")
+    program = f"const draw = (() => {{\n{module}\n}})()\n{_browser_file('standalone.js')}"
+    digest = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
+    data = json.dumps([_packed(scene) for scene in scenes]).replace("<", "\\u003c")
+    css = "\n".join([_variables(), style(), _browser_file("standalone.css")])
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'">
+<title>{escape(title)}</title>
+<style>
+{css}
+</style>
+</head>
+<body>
+<nav id="steps" aria-label="Scenes"></nav>
+<main id="stage"></main>
+<footer><span>{escape(foot)}</span><button type="button" id="theme">Dark</button></footer>
+<script type="application/json" id="scenes">{data}</script>
+<script>{program}</script>
+</body>
+</html>
+"""
+
+
+def _packed(scene: Scene) -> dict[str, object]:
+    payload = scene.payload
+    message = payload.message(payload.start)
+    packed = base64.b64encode(gzip.compress(message, compresslevel=9, mtime=0)).decode()
+    at = None if scene.at is None else list(payload.nearest(scene.at))
+    return {"title": scene.title, "message": packed, "at": at}
+
+
+def _variables() -> str:
+    """Streamlit's, in the colours of .streamlit/config.toml."""
+    light, dark = _declared(_LIGHT), _declared(_DARK)
+    return (
+        f":root {{ color-scheme: light; --top: 0; --st-font: {_FONT}; {light} }}\n"
+        "@media (prefers-color-scheme: dark) { :root:not([data-theme=light]) "
+        f"{{ color-scheme: dark; {dark} }} }}\n"
+        f":root[data-theme=dark] {{ color-scheme: dark; {dark} }}"
+    )
+
+
+def _declared(colors: Mapping[str, str]) -> str:
+    return " ".join(f"--st-{name}: {color};" for name, color in colors.items())

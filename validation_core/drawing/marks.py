@@ -1,0 +1,558 @@
+"""The one vocabulary of pictures: marks on a panel with fixed axes, as frozen values.
+
+What a picture shows is described here once; `drawing.live` sends it to the browser, where it
+follows sliders, and `drawing.plotly` draws it as it stands. Every number or string that changes
+with a slider is wrapped: `over(values, "beta")` says that the first axis of `values` runs over
+that slider's values, `over(values, "c", "angle")` that the first two do; what is not wrapped
+stays. Colours are CSS, "" the text's own; a dash is a name of plotly's or lengths as in SVG
+("6 3"), "" a whole line. `hover` is what plotly says at the pointer; the browser has no such, and
+refuses the rest that only plotly draws: bars that lie, intervals along x, numbers as colours of
+points and bars, logarithmic axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
+from math import isfinite
+from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from validation_core.drawing import style
+
+SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
+"""What a legend can show; the first six are also what `Points` draws, plotly all of its own."""
+
+Anchor = Literal["start", "middle", "end"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Over:
+    """Values whose leading axes run over the named sliders."""
+
+    values: NDArray[Any]
+    sliders: tuple[str, ...]
+    coarse: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A sentence with {named} parts, each a string or strings over sliders."""
+
+    template: str
+    parts: Mapping[str, str | Over]
+
+
+Number = ArrayLike | Over
+Words = str | Over | Text
+
+
+def over(values: ArrayLike, *sliders: str, coarse: bool = False) -> Over:
+    """Values over the named sliders: the first axes, in that order.
+
+    Coarse ones reach the browser in 65,534 steps of their range, half the bytes.
+    """
+    return Over(np.asarray(values), sliders, coarse)
+
+
+def written(values: ArrayLike, write: Callable[[float], str]) -> NDArray[np.str_]:
+    """Every number as text, in their shape; each different one is written once."""
+    kinds, index = np.unique(values, return_inverse=True)
+    return np.array([write(float(kind)) for kind in kinds])[index].reshape(np.shape(values))
+
+
+def sentence(template: str, **parts: str | Over) -> Text:
+    """A sentence with {named} parts."""
+    return Text(template, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Shades:
+    """Numbers as colours around a middle, their scale beside the panel.
+
+    Args:
+        values: of points or bars (G,), of a heat map (H, W); possibly over sliders there.
+        limit: from the middle to where a number has the full colour.
+        low: colour below the middle, which is the paper's own but for a breath of grey.
+        high: colour above it.
+        label: what the colours mean.
+
+    Raises:
+        ValueError: when the limit is not positive.
+    """
+
+    values: Number
+    _: KW_ONLY
+    limit: float
+    middle: float = 0
+    low: str = style.Q
+    high: str = style.P
+    label: Words = ""
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.limit) and self.limit > 0):
+            raise ValueError(
+                f"The limit of a heat map is a positive number; got {self.limit}. Give the size "
+                "of a value that should have the full colour."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """A histogram: edges (B + 1,), heights (B,); `shift` moves it along x.
+
+    Bars that are not upright lie: their edges are on y, from below.
+    """
+
+    edges: Number
+    heights: Number
+    _: KW_ONLY
+    color: str | Shades
+    opacity: float = 0.55
+    shift: Number | None = None
+    upright: bool = True
+    label: Words = ""
+    label_at: tuple[float, float] | None = None
+    hover: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A line (G,), with its label at its last point.
+
+    Where a point is NaN the line is broken: contours are pieces with NaN between them, padded
+    with NaN at the end to a common length over a slider. `fill` is how opaque what its closed
+    pieces enclose is; pieces within pieces are holes.
+    """
+
+    x: Number
+    y: Number
+    _: KW_ONLY
+    color: str
+    dash: str = ""
+    width: float = 2
+    label: Words = ""
+    shift: Number | None = None
+    opacity: float = 1
+    fill: float = 0
+    hover: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The room between two lines (G,); for bars give their edges and B values (steps)."""
+
+    x: Number
+    low: Number
+    high: Number
+    _: KW_ONLY
+    color: str = style.NULL
+    opacity: float = 0.22
+    label: Words = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points (G,), with intervals from `low` to `high`, or along x from `left` to `right`.
+
+    Points that are NaN are left out. `symbol` is circle, square, diamond, cross (two strokes),
+    ring (a hollow circle) or triangle; for plotly also any of its own, or one for each point.
+    `texts` (G,) are what `hover` calls %{text}.
+    """
+
+    x: Number
+    y: Number
+    _: KW_ONLY
+    color: str | Shades
+    size: float = 5
+    opacity: float = 1
+    symbol: str | Sequence[str] = "circle"
+    low: Number | None = None
+    high: Number | None = None
+    left: ArrayLike | None = None
+    right: ArrayLike | None = None
+    label: Words = ""
+    label_at: tuple[float, float] | None = None
+    hover: str = ""
+    texts: ArrayLike = ()
+
+
+@dataclass(frozen=True, eq=False)
+class VLine:
+    """A vertical line through the panel, its label at the top."""
+
+    x: Number
+    _: KW_ONLY
+    color: str = ""
+    dash: str = ""
+    width: float = 1.5
+    label: Words = ""
+
+
+@dataclass(frozen=True, eq=False)
+class HLine:
+    """A horizontal line through the panel, its label at the right end."""
+
+    y: Number
+    _: KW_ONLY
+    color: str = ""
+    dash: str = "4 3"
+    width: float = 1
+    label: Words = ""
+
+
+@dataclass(frozen=True, eq=False)
+class HBand:
+    """A horizontal strip behind the whole panel."""
+
+    low: float
+    high: float
+    _: KW_ONLY
+    color: str = style.NULL
+    opacity: float = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Note:
+    """Words at a place; plotly moves them by `shift` pixels to the right and `rise` up."""
+
+    x: Number
+    y: Number
+    words: Words
+    _: KW_ONLY
+    color: str = ""
+    anchor: Anchor = "start"
+    shift: int = 0
+    rise: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """A grid of numbers as colours under all other marks.
+
+    Args:
+        x_edges: edges of the columns (W + 1,), evenly spaced.
+        y_edges: edges of the rows (H + 1,), evenly spaced, from below.
+        shades: of (H, W) numbers, possibly over sliders; NaN is clear.
+
+    Raises:
+        ValueError: when edges and numbers do not fit.
+    """
+
+    x_edges: ArrayLike
+    y_edges: ArrayLike
+    shades: Shades
+    _: KW_ONLY
+    hover: str = ""
+
+    def __post_init__(self) -> None:
+        for name, edges in (("x", self.x_edges), ("y", self.y_edges)):
+            _check_even(name, np.asarray(edges, dtype=float))
+        shape = (np.size(self.y_edges) - 1, np.size(self.x_edges) - 1)
+        grid, by = values_and_sliders(self.shades.values)
+        if grid.shape[len(by) :] != shape:
+            raise ValueError(
+                f"Values of a heat map have shape (H, W) = {shape} after the axes of their "
+                f"sliders; got {grid.shape} over {list(by)}. Put rows (y) before columns (x)."
+            )
+
+
+def values_and_sliders(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """An array, and the sliders that its leading axes run over."""
+    if isinstance(values, Over):
+        return values.values, values.sliders
+    return np.asarray(values), ()
+
+
+def _check_even(name: str, edges: NDArray[np.float64]) -> None:
+    steps = np.diff(edges) if edges.ndim == 1 else np.zeros(0)
+    if not (steps.size and steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-3, atol=0)):
+        raise ValueError(
+            f"The {name} edges of a heat map rise in even steps; got {edges}. Take "
+            "np.linspace(first, last, cells + 1)."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """Coloured pixels under all other marks, each of them a sharp square.
+
+    Args:
+        x: left and right end.
+        y: lower and upper end.
+        pixels: uint8 (H, W, 3) red, green, blue, the first row on top; possibly over sliders.
+
+    Raises:
+        ValueError: for pixels of another type or shape.
+    """
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    pixels: Number
+
+    def __post_init__(self) -> None:
+        pixels, by = values_and_sliders(self.pixels)
+        shape = pixels.shape[len(by) :]
+        if pixels.dtype != np.uint8 or len(shape) != 3 or shape[-1] != 3:
+            raise ValueError(
+                f"Pixels are uint8 of shape (H, W, 3) after the axes of their sliders; got "
+                f"{pixels.dtype} {pixels.shape} over {list(by)}. Scale colours to 0 to 255."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Rain:
+    """Bricks that fall into bins, one for each trial; for the browser alone.
+
+    A brick keeps the value that its trial had when it fell: what the other slider is moved to
+    later holds for later ones.
+
+    Args:
+        values: in [0, 1], (V, T) over the values of `follows` and the T trials.
+        follows: the slider that values depend on.
+        clock: the slider over 0 to T that counts how many have fallen.
+        opens: two sliders, hidden: a press on a brick moves the first to its trial and the
+            second to where `follows` stood when it fell; the panel's `click` names the first.
+        only: that one brick alone, to stand out over the others.
+    """
+
+    values: ArrayLike
+    _: KW_ONLY
+    bins: int
+    follows: str
+    clock: str
+    opens: tuple[str, str]
+    color: str
+    only: bool = False
+    opacity: float = 0.7
+
+
+Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat | Image | Rain
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A fixed axis; `percent` writes 0.25 as 25%; `hidden` draws neither ticks nor grid.
+
+    `names` are written at `ticks`. A `log` axis is plotly's alone; for the browser, marks and
+    ticks are logarithms, and names are not.
+    """
+
+    limits: tuple[float, float]
+    label: str = ""
+    _: KW_ONLY
+    percent: bool = False
+    log: bool = False
+    ticks: ArrayLike | None = None
+    names: Sequence[str] | None = None
+    hidden: bool = False
+
+    @classmethod
+    def of_rows(cls, names: Sequence[str]) -> Axis:
+        """Up a panel with a row for each name, 0 on top."""
+        return cls((len(names) - 0.4, -0.6), ticks=range(len(names)), names=names)
+
+
+Key = tuple[Words, str, str]
+"""Words, colour and symbol of an entry in a legend."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One chart: marks in the order they are drawn, title above, caption below.
+
+    Args:
+        equal: one unit is as long on x as on y (angles look right).
+        margin: pixels kept free at the right for the labels of lines.
+        square: as high as wide, up to about 460 pixels, whatever `height` says.
+        click: a press in the panel, and dragging from there, moves this slider to the value
+            whose place is nearest; Python hears of it on release.
+        at: those places, one for each of that slider's V values, in the panel's coordinates
+            (V, 2), possibly over other sliders; the values themselves, along x, otherwise.
+        legend: (words, colour, symbol) for each, one quiet line under the title; drawn by
+            plotly, a press there hides the marks whose label these words are.
+
+    Raises:
+        ValueError: when `at` is given without `click`.
+    """
+
+    marks: Sequence[Mark]
+    _: KW_ONLY
+    x: Axis
+    y: Axis
+    title: Words = ""
+    caption: Words = ""
+    height: int = 230
+    equal: bool = False
+    margin: int = 0
+    square: bool = False
+    click: str | None = None
+    at: Number | None = None
+    legend: Sequence[Key] = ()
+
+    def __post_init__(self) -> None:
+        if self.at is not None and self.click is None:
+            raise ValueError(
+                "Places (`at`) belong to a panel that can be pressed; got `at` without `click`. "
+                "Name the slider to move: click='x'."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Panels on one sheet, row by row, each under its title; equal axes are labelled once."""
+
+    panels: Sequence[Panel]
+    columns: int
+
+
+Picture = Panel | Grid
+
+
+def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
+    """What stands where there is nothing to draw yet: words, no axes."""
+    unit = Axis((0, 1), hidden=True)
+    note = Note(0.5, 0.5, words, anchor="middle")
+    return Panel([note], x=unit, y=unit, height=height)
+
+
+def freeze_sliders(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
+    """A panel whose sliders stand still: what runs over them is what it is at one place of each.
+
+    Args:
+        at: the place (0, 1, ...) of each slider among its values; the first where none is given.
+    """
+    return cast("Panel", _still(panel, at or {}))
+
+
+def _still(value: Any, at: Mapping[str, int]) -> Any:
+    if isinstance(value, Over):
+        return value.values[tuple(at.get(name, 0) for name in value.sliders)]
+    if isinstance(value, Text):
+        return value.template.format_map({key: _still(v, at) for key, v in value.parts.items()})
+    if isinstance(value, Panel | Mark | Shades):
+        own = {each.name: getattr(value, each.name) for each in fields(value)}
+        moves = {name: _still(each, at) for name, each in own.items() if _may_move(each)}
+        return replace(value, **moves) if moves else value
+    if isinstance(value, list | tuple) and any(_may_move(one) for one in value):
+        return type(value)(_still(one, at) for one in value)
+    return str(value) if isinstance(value, np.str_) else value
+
+
+def _may_move(value: Any) -> bool:
+    return isinstance(value, Over | Text | Mark | Shades | list | tuple)
+
+
+def along(name: str, parts: Sequence[T]) -> T:
+    """What follows a slider, from what there is to see at each of its values.
+
+    Panels, marks or words of one make: what all share stays, what differs moves; axes and scales
+    of colour hold all of them, shorter arrays end in nan.
+
+    Args:
+        name: the slider.
+        parts: one for each of its values, in their order.
+
+    Raises:
+        ValueError: where they are not of one make.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return cast("T", _along(name, parts))
+
+
+def _along(name: str, parts: Sequence[Any]) -> Any:
+    first = parts[0]
+    if isinstance(first, Axis):
+        _alike({part.label for part in parts}, "axes")
+        ends = np.array([part.limits for part in parts])
+        return replace(first, limits=(float(ends[:, 0].min()), float(ends[:, 1].max())))
+    if isinstance(first, Text):
+        _alike({part.template for part in parts}, "sentences")
+        words = {key: _along(name, [part.parts[key] for part in parts]) for key in first.parts}
+        return Text(first.template, words)
+    if is_dataclass(first) and not isinstance(first, Over):
+        _alike({type(part) for part in parts}, "marks")
+        own = {
+            f.name: _along(name, [getattr(part, f.name) for part in parts]) for f in fields(first)
+        }
+        if isinstance(first, Shades):
+            own["limit"] = max(part.limit for part in parts)
+        return replace(first, **own)  # type: ignore[type-var]
+    if isinstance(first, list | tuple) and any(isinstance(one, tuple | Mark) for one in first):
+        _alike({len(part) for part in parts}, "lists of marks")
+        return [_along(name, each) for each in zip(*parts, strict=True)]
+    return _moving(name, parts)
+
+
+def _alike(kinds: set[Any], what: str) -> None:
+    if len(kinds) > 1:
+        raise ValueError(
+            f"A picture that follows a slider has the same {what} at each of its values; got "
+            f"{sorted(map(str, kinds))}. Draw what is missing with nan."
+        )
+
+
+def _moving(name: str, parts: Sequence[Number | Words]) -> Any:
+    """Values that stay where all are the same; else over the slider, in coarse steps."""
+    arrays, sliders = zip(
+        *(values_and_sliders(cast("Number", part)) for part in parts), strict=True
+    )
+    if len(set(sliders)) == 1 and all(_same(arrays[0], array) for array in arrays):
+        return parts[0]
+    _alike(set(sliders), "sliders")
+    if arrays[0].dtype.kind in "UO":
+        return Over(np.array(arrays, dtype=str), (name, *sliders[0]))
+    if arrays[0].dtype == np.uint8:
+        return Over(np.array(arrays), (name, *sliders[0]))
+    shape = np.max([array.shape for array in arrays], axis=0).astype(int)
+    out = np.full((len(arrays), *shape, 1), np.nan)
+    for i, array in enumerate(arrays):
+        out[i][tuple(slice(side) for side in array.shape)] = array[..., None]
+    return Over(out[..., 0], (name, *sliders[0]), coarse=True)
+
+
+def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+
+
+@dataclass(frozen=True, eq=False)
+class Slider:
+    """A slider over a grid of values.
+
+    Args:
+        names: the values as the reader sees them; two significant decimals otherwise.
+        start: where it stands first; the first value otherwise.
+        ends: words under its two ends.
+        play: a button before it steps through its values up to the last, from the first where
+            it stands at the last: `rate` a second, 2 where the reader asks for less motion. Python
+            hears of it once, when it stops.
+        button: words of a button that is drawn in its place and steps to the next value, after
+            the last to the first. A slider of one value is not drawn at all.
+        hidden: it has no rail: a press in a panel, or what a lesson draws for it, moves it.
+    """
+
+    name: str
+    values: ArrayLike
+    _: KW_ONLY
+    label: str
+    names: Sequence[str] | None = None
+    start: float | None = None
+    ends: tuple[str, str] = ("", "")
+    play: bool = False
+    rate: float = 12
+    button: str = ""
+    hidden: bool = False
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """Its values as plain numbers."""
+        return tuple(float(value) for value in np.asarray(self.values).ravel())
+
+    @property
+    def first(self) -> float:
+        """Where it stands first."""
+        return float(self.grid[0] if self.start is None else self.start)

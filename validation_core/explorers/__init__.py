@@ -1,0 +1,1 @@
+"""What single pages show: studies whose results ship, and the pictures that are made of them."""

@@ -1,0 +1,515 @@
+"""What the Conformal C2ST page shows of one benchmark: every view at every gamma and beta.
+
+One classifier learns from draws at every gamma (`OverGamma`) and is held at each; the paper's own
+preset learns one for each. Draws at neighbouring gammas share their random numbers. What is kept
+is what is drawn: counts, curves and p-values, no scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import methods, sampling, statistics
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, Perturbation
+from validation_core.benchmarks.over_gamma import OverGamma, refine_grid
+from validation_core.keys import Specification
+from validation_core.methods.base import Method
+from validation_core.rng import Streams, common, stream
+from validation_core.scores import trained_scores
+from validation_core.scores.classifier import Classifier, TrainedClassifier
+from validation_core.scores.trained_scores import Simulated, Training
+from validation_core.study import Report, Study
+from validation_core.sweep.trials import POOL
+from validation_core.types import Array, BlockScores, Joint, Reference
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+PAPER_M = (1, 2, 5, 10, 20, 50, 200)
+"""Calibration draws per test point in Bansal, Chen, Scott, Section 5."""
+BETAS = tuple(round(0.05 * i, 2) for i in range(21))
+"""Degradations that the slider goes through; they hold the paper's values."""
+COARSE_BETAS = BETAS[::5]
+"""What is looked at first, so that a trained picture comes soon."""
+POWER_BETAS = (0.0, 0.4, 0.7, 0.9, 1.0)
+"""Degradations at which power is counted."""
+GAMMAS, POWER_GAMMAS = 17, 11
+"""Strengths, at least: the papers' own and some between them; and those with power among them."""
+_BENT = {"anisotropic": 0.3}
+"""The grid is even in the root of gamma, where curves climb; in this power for others."""
+RECIPE = Classifier(train=48_000, epochs=6, lr=4e-3, batch=512, hidden=48)
+"""A network for all gammas: a second's training, and ten times as much of it as the paper's."""
+M, N = 50, 1000
+"""Calibration draws and test points that the page opens with, the paper's."""
+TRIALS, FEW = 200, 20
+"""Trials behind a point of a power curve, the papers' number; and behind the first picture."""
+BINS = 20
+POINTS: Array = np.linspace(0, 1, 51)
+"""Where the ranks' distribution function is drawn."""
+REACH = 4.0
+"""Standard deviations of the score that a histogram shows."""
+
+P_ROWS, _P_WIDE = 51_200, 20_480  # rows of p that are scored; of 200 numbers and more
+_WIDE = 200
+Q_ROWS = 4096  # rows of q
+_AUC = 10_240  # rows of p behind an AUC: 50,000 say the same to three digits
+_SCORE_BINS = 40
+_LEVELS = 20  # of the oracle
+_FAR = 100.0  # standard deviations of a score that anyone looks at
+_FEW_ROWS = 2048  # of p that the oracle scores, while a network learns
+SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
+_CHUNK = 10  # trials tested at once
+
+
+Score = Callable[[Sequence[float], Joint, int], Array]
+"""Scores (B, n) of rows at some betas and the gamma of an index."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned(Specification, spec="conformal_network"):
+    """The networks behind the page: one for all gammas, or one for each."""
+
+    benchmark: Gaussian
+    recipe: Classifier = RECIPE
+    each: bool = False
+    seed: int = 0
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """Every gamma that is shown; where each has a network of its own, the papers' alone."""
+        return self._finer(GAMMAS)
+
+    @property
+    def power_gammas(self) -> tuple[float, ...]:
+        """Those of them at which power is counted."""
+        return self._finer(POWER_GAMMAS)
+
+    def _finer(self, count: int) -> tuple[float, ...]:
+        power = _BENT.get(self.benchmark.perturbation, 0.5)
+        grid = refine_grid(self.benchmark.gammas, 1 if self.each else count, power)
+        return tuple(map(float, grid))
+
+    @property
+    def over(self) -> OverGamma:
+        """What a network for all gammas learns from."""
+        return OverGamma(of=self.benchmark, grid=self.gammas)
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """One for all gammas, or one for each."""
+        sources = [Simulated(benchmark=self.over, gamma=0.0)]
+        if self.each:
+            sources = [Simulated(benchmark=self.benchmark, gamma=gamma) for gamma in self.gammas]
+        return tuple(
+            Training(source=source, recipe=self.recipe, seed=self.seed) for source in sources
+        )
+
+    def training(self, gamma: float) -> Training:
+        """That of the network which scores at this gamma, the nearest on the grid."""
+        nearest = min(self.gammas, key=lambda each: abs(each - gamma))
+        return self.trainings[self.gammas.index(nearest) if self.each else 0]
+
+    def score(self, store: Store) -> Score:
+        """What scores rows at any beta and gamma, trained where the store lacks it."""
+        networks: list[TrainedClassifier] = [
+            trained_scores.trained(store, training) for training in self.trainings
+        ]
+        if self.each:
+            return lambda betas, rows, index: networks[index].grid(betas, rows)
+        over = self.over
+        return lambda betas, rows, index: networks[0].grid(
+            betas, Joint(rows.theta, over.at(rows.x, index))
+        )
+
+
+class Conformal(NamedTuple):
+    """G gammas, B betas; scores of fixed draws, n of q ranked among m of p each."""
+
+    gammas: Array
+    """(G,)."""
+    betas: Array
+    """(B,); one, 0, for the oracle, which has none."""
+    pool: int
+    """Scores of p; where they are fewer than n m, counts are drawn from their law."""
+    auc: Array
+    """(G, B) of p against q."""
+    mean: Array
+    """(G, B) mean rank: tends to 1 - AUC (Lemma 3.3)."""
+    counts: Array
+    """(G, B, BINS) of the ranks."""
+    difference: Array
+    """(G, B, POINTS) share of ranks up to u, less u."""
+    ks: Array
+    """(G, B) p-value of the exact test, beside those of two others."""
+    anderson_darling: Array
+    cramer_von_mises: Array
+    unsettled: Array
+    """(G, B) mean of F(1 - F), F the share of p below a draw of q: what more draws settle."""
+    density_p: Array
+    """(G, B, score bins) of the standardised score; a network's scale means nothing."""
+    density_q: Array
+    threshold: Array
+    """(G, B) where C2ST cuts it."""
+    multiple: Array
+    """(G, B) statistic, p-value below."""
+    multiple_p: Array
+    accuracy: Array
+    """(G, B) of C2ST, its p-value, and that with each class's own variance."""
+    accuracy_p: Array
+    accuracy_own_p: Array
+    oracle_auc: Array
+    """(G,) of the log ratio; empty where nobody knows it."""
+    oracle: Array
+    """(G, levels) median log ratio of equally filled bins, or empty."""
+    against: Array
+    """(G, B, 3, levels) the 10, 50 and 90% quantiles of the score there, or empty."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformalStudy(Study[Conformal], spec="conformal"):
+    """Every view of the page but power, at each gamma and beta."""
+
+    learned: Learned
+    n: int = N
+    m: int = M
+    betas: tuple[float, ...] = BETAS
+
+    @property
+    def label(self) -> str:
+        count = f", {len(self.betas)} betas first" * (self.betas != BETAS)
+        return f"Conformal ranks, {self.learned.benchmark.label}{count}"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The networks that score."""
+        return self.learned.trainings
+
+    def compute(self, store: Store, report: Report) -> Conformal:
+        """Score draws at every gamma and beta, training what the store lacks."""
+        score = self.learned.score(store)
+        wide = sum(self.learned.benchmark.dims) >= _WIDE
+        return _seen(self, score, (_P_WIDE if wide else P_ROWS, Q_ROWS), report)
+
+    def first(self) -> ConformalStudy:
+        """The same at a few betas."""
+        return replace(self, betas=COARSE_BETAS)
+
+
+def by_oracle(study: ConformalStudy) -> Conformal | None:
+    """The same views of the score that nobody has: log p - log q, from fewer draws.
+
+    It takes a fraction of a second and no network. None where the benchmark does not know it.
+    """
+    benchmark, gammas = study.learned.benchmark, study.learned.gammas
+    if benchmark.curved:
+        return None
+
+    def score(betas: Sequence[float], rows: Joint, index: int) -> Array:
+        del betas
+        ratio = benchmark.log_ratio(rows.theta, rows.x, gammas[index])
+        assert ratio is not None
+        return ratio[None]
+
+    rows = _FEW_ROWS, max(study.n, _FEW_ROWS)
+    return _seen(replace(study, betas=(0.0,)), score, rows, lambda fraction, live: None)
+
+
+def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Report) -> Conformal:
+    """What a score says at every gamma, of so many rows of p and of q."""
+    n_p, n_q = rows
+    learned = study.learned
+    still = _untouched(learned.benchmark, learned.gammas)
+    looked: list[dict[str, Array]] = []
+    p = draw_p(learned, learned.gammas[0], n_p)
+    for index, gamma in enumerate(learned.gammas):
+        p = p if still else draw_p(learned, gamma, n_p)
+        looked.append(evaluate_score(study, score, index, p, draw_q(learned, gamma, n_q)))
+        report((index + 1) / len(learned.gammas), {"gamma": gamma})
+    stacked = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
+    return Conformal(np.array(learned.gammas), np.array(study.betas), n_p, **stacked)
+
+
+def evaluate_score(
+    study: ConformalStudy, score: Score, index: int, p: Joint, q: Joint
+) -> dict[str, Array]:
+    """What a score says of these draws at the gamma of an index, by the field that holds it."""
+    benchmark, gamma = study.learned.benchmark, study.learned.gammas[index]
+    scored = BlockScores(score(study.betas, p, index), score(study.betas, q, index))
+    log_ratios = _log_ratios(benchmark, gamma, p, q) if len(study.betas) > 1 else None
+    return {
+        **_ranked(study, scored),
+        **summarise_scores(study, scored),
+        **score_quantiles(log_ratios, scored),
+    }
+
+
+def _untouched(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
+    """Whether gamma leaves p alone."""
+    first, last = (
+        sampling.pairs(benchmark, gamma, 32, common(0, "still")).theta
+        for gamma in (gammas[0], gammas[-1])
+    )
+    return bool(np.array_equal(first, last))
+
+
+def draw_p(learned: Learned, gamma: float, n_p: int) -> Joint:
+    return sampling.pairs(learned.benchmark, gamma, n_p, common(learned.seed, "conformal", "p"))
+
+
+def draw_q(learned: Learned, gamma: float, n_q: int) -> Joint:
+    rng = common(learned.seed, "conformal", "q")
+    x = learned.benchmark.x(n_q, rng)
+    return Joint(learned.benchmark.q(x, gamma, rng), x)
+
+
+def _ranked(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
+    """Ranks of n draws of q at every beta, on the same draws, calibration sets and tie-breakers.
+
+    Calibration sets are disjoint, as the exact test asks, where there are n m scores of p; beyond
+    that counts are drawn from the pooled law (trials.py says how far off that is).
+    """
+    n, m, seed = study.n, study.m, study.learned.seed
+    disjoint = n * m <= scored.p.shape[1]
+    method = methods.Uniform(m=m)
+    u, ks, unsettled = [], [], []
+    for p, q in zip(scored.p, scored.q[:, :n], strict=True):
+        law = statistics.PooledLaw(p[:_AUC])
+        pool = None if disjoint else statistics.PooledLaw(p)
+        # One stream for every gamma and beta: curves move, noise does not.
+        outcome = method.test(BlockScores(p, q, pool), stream(seed, "workbench", m))
+        u.append(outcome.arrays["u"])
+        ks.append(outcome.pvalue)
+        below = law.cdf(q)[0]
+        unsettled.append((below * (1 - below)).mean())
+    ranks = np.stack(u)
+    edges = np.linspace(0, 1, BINS + 1)
+    return {
+        "mean": _single(ranks.mean(-1)),
+        "counts": np.stack([np.histogram(row, edges)[0] for row in ranks]).astype(np.int16),
+        "difference": statistics.ecdf_difference(ranks, POINTS).astype(np.float16),
+        "ks": np.array(ks, float),
+        "anderson_darling": statistics.anderson_darling(ranks).pvalue,
+        "cramer_von_mises": statistics.cramer_von_mises(ranks).pvalue,
+        "unsettled": _single(unsettled),
+    }
+
+
+def _single(values: object) -> NDArray[np.float32]:
+    return np.asarray(values, dtype=np.float32)
+
+
+def summarise_scores(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
+    """The score's histograms, and what the other tests say of n draws from each side."""
+    n, seed = study.n, study.learned.seed
+    middle, sd = _scale(scored)
+    edges = np.linspace(-REACH, REACH, _SCORE_BINS + 1)
+    p, q = (
+        _densities((side[:, :Q_ROWS] - middle) / sd, edges).astype(np.float16)
+        for side in (scored.p, scored.q)
+    )
+    few = BlockScores(scored.p[:, :n], scored.q[:, :n])
+    multiple = methods.Multiple().test(few, stream(seed, "workbench", "multiple"))
+    c2st = methods.C2ST().test(few, stream(seed, "workbench", "c2st"))
+    return {
+        "auc": _single(statistics.auc(scored.p[:, :_AUC], scored.q)),
+        "density_p": p,
+        "density_q": q,
+        "threshold": _single((-middle / sd)[:, 0]),
+        "multiple": _single(multiple.statistic),
+        "multiple_p": multiple.pvalue,
+        "accuracy": _single(c2st.statistic),
+        "accuracy_p": c2st.pvalue,
+        "accuracy_own_p": c2st.arrays["pvalue_per_class"],
+    }
+
+
+def _scale(scored: BlockScores) -> tuple[Array, Array]:
+    """Median and robust sd (B, 1) of equally many scores of p and of q."""
+    both = np.concatenate([scored.p[:, :Q_ROWS], scored.q[:, :Q_ROWS]], axis=1)
+    low, middle, high = np.quantile(both, [0.25, 0.5, 0.75], axis=1, keepdims=True)
+    return middle, np.maximum((high - low) / 1.349, 1e-12)
+
+
+def _densities(standard: Array, edges: Array) -> Array:
+    counts = np.stack([np.histogram(row, edges)[0] for row in standard])
+    return counts / (standard.shape[1] * np.diff(edges))
+
+
+def _log_ratios(
+    benchmark: Gaussian, gamma: float, p: Joint, q: Joint
+) -> tuple[Array, Array] | None:
+    """log p - log q of the first rows of both; None where nobody knows it."""
+    ratios = [benchmark.log_ratio(side.theta[:Q_ROWS], side.x[:Q_ROWS], gamma) for side in (p, q)]
+    return None if ratios[0] is None or ratios[1] is None else (ratios[0], ratios[1])
+
+
+def score_quantiles(ratios: tuple[Array, Array] | None, scored: BlockScores) -> dict[str, Array]:
+    """Quantiles of the standardised score in equally filled bins of log p - log q."""
+    if ratios is None:
+        nothing = np.zeros(0, np.float32)
+        return {"oracle_auc": nothing, "oracle": nothing, "against": nothing}
+    middle, sd = _scale(scored)
+    score = (np.concatenate([scored.p[:, :Q_ROWS], scored.q[:, :Q_ROWS]], axis=1) - middle) / sd
+    oracle = np.concatenate(ratios)
+    parts = np.array_split(np.argsort(oracle, kind="stable"), _LEVELS)
+    levels = np.array([np.median(oracle[part]) for part in parts])
+    cuts = np.stack([np.quantile(score[:, part], [0.1, 0.5, 0.9], axis=1) for part in parts], -1)
+    return {
+        "oracle_auc": _single(statistics.auc(*ratios)),
+        "oracle": _single(levels),
+        # (B, 3, levels); a threshold far out may push a score beyond half precision
+        "against": np.moveaxis(np.clip(cuts, -_FAR, _FAR), 0, 1).astype(np.float16),
+    }
+
+
+def rank_variance(unsettled: Array) -> Array:
+    """Var(U | test point), averaged over test points, at each m of the paper: (..., len(PAPER_M)).
+
+    Binomial counts of m and a uniform tie-breaker, over m + 1. The part of a rank's variance that
+    more calibration draws remove; it falls as 1/m.
+    """
+    m = np.array(PAPER_M)
+    return np.asarray((m * unsettled[..., None] + 1 / 12) / (m + 1) ** 2)
+
+
+# ---- Power ----
+
+
+class ConformalTrials(NamedTuple):
+    """p-values of trials at some gammas and betas."""
+
+    gammas: Array
+    """(G,)."""
+    betas: Array
+    """(B,)."""
+    pvalues: Array
+    """(methods, B, G, trials): C2ST, Multiple, then Uniform at each m."""
+
+    def power(self, level: float) -> tuple[Array, int]:
+        """Rejections (methods, B, G), and trials of each."""
+        # In double precision: 0.05 in half precision is a little less than 0.05.
+        hits = (self.pvalues.astype(np.float64) <= level).sum(-1)
+        return np.asarray(hits), self.pvalues.shape[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
+    """How often each test rejects, by trials that share their draws over beta and methods.
+
+    The random streams and the pooled protocol are those of `trials.py`: trial t draws from its
+    own streams, whatever else is asked for.
+    """
+
+    learned: Learned
+    n: int = N
+    ms: tuple[int, ...] = (M,)
+    betas: tuple[float, ...] = POWER_BETAS
+    trials: int = TRIALS
+
+    @property
+    def label(self) -> str:
+        over_m = " over m" if len(self.ms) > 1 else ""
+        return f"Power{over_m}, {self.learned.benchmark.label}, {self.trials} trials"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The networks that score."""
+        return self.learned.trainings
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """What is run, in the order of its p-values."""
+        return (methods.C2ST(), methods.Multiple(), *(methods.Uniform(m=m) for m in self.ms))
+
+    def few(self) -> ConformalPower:
+        """The first trials of the same."""
+        return replace(self, trials=min(FEW, self.trials))
+
+    def compute(self, store: Store, report: Report) -> ConformalTrials:
+        """Run the trials, ten at once."""
+        score, gammas = self.learned.score(store), self.learned.power_gammas
+        shape = len(self.methods), len(self.betas), len(gammas), self.trials
+        pvalues = np.empty(shape, np.float16)
+        laws = self._laws(score)
+        for first in range(0, self.trials, _CHUNK):
+            part = slice(first, min(first + _CHUNK, self.trials))
+            for i, gamma in enumerate(gammas):
+                chunk = self._chunk(score, gamma, laws[i], range(part.start, part.stop))
+                pvalues[:, :, i, part] = np.maximum(chunk, SMALLEST_PVALUE)
+            report(part.stop / self.trials, {})
+        return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
+
+    def _laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
+        """The calibration scores at each gamma and beta, of rows that are never tested."""
+        learned, n_p = self.learned, POOL * self.n
+        still = _untouched(learned.benchmark, learned.gammas)
+        rows, laws = draw_p(learned, learned.gammas[0], n_p), []
+        for gamma in learned.power_gammas:
+            rows = rows if still else draw_p(learned, gamma, n_p)
+            laws.append(self._laws_at(score, gamma, rows))
+        return laws
+
+    def _laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
+        """Those at one gamma, of rows of p there."""
+        scored = score(self.betas, rows, self.learned.gammas.index(gamma))
+        return [statistics.PooledLaw(row) for row in scored]
+
+    def _chunk(
+        self, score: Score, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
+    ) -> Array:
+        """p-values (methods, B, trials) at one gamma."""
+        learned, index = self.learned, self.learned.gammas.index(gamma)
+        drawn = [
+            sampling.blocks(
+                learned.benchmark, gamma, self.n, self.n, stream(learned.seed, "trial", trial)
+            )
+            for trial in trials
+        ]
+        p, q = (
+            score(self.betas, _joined(side), index).reshape(len(self.betas), len(trials), -1)
+            for side in ([each.p for each in drawn], [each.q for each in drawn])
+        )
+        at_beta = [
+            pvalues(self.methods, BlockScores(p[j], q[j]), law, learned.seed, trials)
+            for j, law in enumerate(laws)
+        ]
+        return np.stack(at_beta, axis=1)
+
+
+def pvalues(
+    of: Sequence[Method], scored: BlockScores, law: Reference, seed: int, trials: range
+) -> Array:
+    """What methods say of some trials' scores (trials, n): (methods, trials).
+
+    Uniform reads its calibration counts off a law of p's scores, independent of every draw of q.
+    Each trial breaks ties from a stream of its own.
+    """
+    out = np.empty((len(of), len(trials)))
+    for i, method in enumerate(of):
+        rngs = Streams([stream(seed, method.label, trial) for trial in trials])
+        calibrated = isinstance(method, methods.Uniform)
+        blocks = BlockScores(np.empty(0), scored.q, law) if calibrated else scored
+        out[i] = method.test(blocks, cast("Any", rngs)).pvalue
+    return out
+
+
+def _joined(parts: Sequence[Joint]) -> Joint:
+    return Joint(
+        np.concatenate([part.theta for part in parts]), np.concatenate([part.x for part in parts])
+    )
+
+
+def shipped() -> tuple[ConformalStudy | ConformalPower, ...]:
+    """What the page opens with at every perturbation and size, stored with NPT Lab."""
+    every = [
+        Learned(benchmark=Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta))
+        for dim_x, dim_theta in DIMENSIONS
+        for name in get_args(Perturbation)
+    ]
+    studies = [(ConformalStudy(learned=one), ConformalPower(learned=one)) for one in every]
+    return tuple(study for pair in studies for study in pair)

@@ -1,0 +1,428 @@
+"""Digits: what a generator draws when it stops early, and who tells its digits from p's.
+
+One classifier learns at each gamma (`Digits.classifier`). The generator's states after every step
+come from one run of its sampler, so that draws at all gammas share their latents and their cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import methods, statistics
+from validation_core.benchmarks.digits import LABELS, SIDE, Digits, Truth
+from validation_core.diagnosis.pixels import sheet
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
+    Axis,
+    Heat,
+    HLine,
+    Image,
+    Mark,
+    Over,
+    Panel,
+    Shades,
+    Slider,
+    Text,
+    VLine,
+    Words,
+    over,
+    sentence,
+    written,
+)
+from validation_core.drawing.style import NULL, padded
+from validation_core.explorers.conformal import pvalues
+from validation_core.explorers.highdim import (
+    BETAS,
+    LEVEL,
+    METHODS,
+    occlusion_sensitivity,
+    rate_curves,
+    rejections,
+)
+from validation_core.rng import stream
+from validation_core.scores import trained_scores
+from validation_core.scores.features import TrainedFeatureClassifier, extract
+from validation_core.scores.trained_scores import Simulated, Training
+from validation_core.study import Report, Study
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import TrialDesign
+from validation_core.types import Array, BlockScores, PowerCell
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+
+ROWS = 6
+"""Examples of each label."""
+SUREST = 12
+"""Digits at either end of the score that are kept."""
+PATCH, STRIDE = 4, 2
+"""Pixels of the patch that is slid over a digit, and of its steps."""
+
+_LOOKED = 1000  # digits of p, and of q, among which the surest are sought
+_PATCHED = 200  # digits over which the map is averaged
+
+Pixels = NDArray[np.uint8]
+
+
+class _Generated(NamedTuple):
+    """At G gammas and B betas: digits, what the classifiers say of them, and power."""
+
+    gammas: Array
+    """(G,) steps left out."""
+    real: Pixels
+    """(ROWS, 10, 14, 14) draws of p, a column for each label."""
+    drawn: Pixels
+    """(G, ROWS, 10, 14, 14) draws of q from the same latents."""
+    rank: Array
+    """(G, ROWS, 10) share of p's digits whose score is lower than that draw of q's."""
+    surest: Pixels
+    """(G, 2, SUREST, 14, 14) digits with the lowest and with the highest scores."""
+    surest_q: NDArray[np.bool_]
+    """(G, 2, SUREST) whether it is a draw of q."""
+    hidden: Array
+    """(G, C, C) mean change of q's logits where a black patch hides a place."""
+    auc: Array
+    """(B, G) of p against q."""
+    rejections: NDArray[np.int16]
+    """(methods, B, G) of the trials at level 5%."""
+    trials: int
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigitsStudy(Study[_Generated], spec="digits_study"):
+    """Digits, scores, maps and power at every number of steps left out."""
+
+    benchmark: Digits
+    n: int = 512
+    trials: int = 100
+    seed: int = 0
+
+    @classmethod
+    def of(cls, truth: Truth) -> DigitsStudy:
+        """As it is shipped: few digits show the generator's flaws, many the steps left out."""
+        few = truth == "handwritten"
+        return cls(
+            benchmark=Digits(truth_is=truth), n=100 if few else 512, trials=300 if few else 100
+        )
+
+    @property
+    def label(self) -> str:
+        return f"High dimensions, {self.benchmark.label}"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The generator, and a classifier at each gamma."""
+        generator = trained_scores.network_behind(self.benchmark)
+        assert generator is not None
+        return (generator, *(self.training(gamma) for gamma in self.benchmark.gammas))
+
+    def training(self, gamma: float) -> Training:
+        """The classifier's at one gamma."""
+        source = Simulated(benchmark=self.benchmark, gamma=gamma)
+        return Training(source=source, recipe=self.benchmark.classifier, seed=self.seed)
+
+    def compute(self, store: Store, report: Report) -> _Generated:
+        """Draw, score and test, training what the store lacks."""
+        trained_scores.ready(store, self.benchmark)
+        rows = _rows(self, report)
+        x = one_hot_labels()
+        drawn = self.benchmark.states(x, stream(self.seed, "digits", "examples"))
+        at_gamma = []
+        for g, gamma in enumerate(self.benchmark.gammas):
+            network = trained_scores.trained(store, self.training(gamma))
+            at_gamma.append(_at(self, network, rows, g, drawn[g]))
+            report(0.6 + 0.4 * (g + 1) / len(self.benchmark.gammas), {})
+        stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
+        stacked["auc"] = stacked["auc"].T
+        stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 2)
+        real = self.benchmark.theta(x, 0.0, stream(self.seed, "digits", "examples of p"))
+        return _Generated(
+            gammas=np.array(self.benchmark.gammas, float),
+            real=to_pixels(real).reshape(ROWS, LABELS, SIDE, SIDE),
+            trials=self.trials,
+            n=self.n,
+            **stacked,
+        )
+
+
+class _Rows(NamedTuple):
+    """The digits of all trials: labels and features, and the first of them themselves."""
+
+    x_p: Array
+    p: NDArray[np.float32]
+    """(trials n, F)."""
+    first_p: Array
+    """(some n, 196)."""
+    x_q: Array
+    q: list[NDArray[np.float32]]
+    """(trials n, F) at each gamma."""
+    first_q: list[Array]
+
+
+def _rows(study: DigitsStudy, report: Report) -> _Rows:
+    """Draw the digits of every trial from a stream of its own, and keep their features."""
+    benchmark = study.benchmark
+    recipe = benchmark.classifier
+    x_p, p, first_p = [], [], []
+    x_q: list[Array] = []
+    q: list[list[Array]] = [[] for _ in benchmark.gammas]
+    first_q: list[list[Array]] = [[] for _ in benchmark.gammas]
+    for trial in range(study.trials):
+        rng = stream(study.seed, "digits", "trial", trial)
+        x_p.append(benchmark.x(study.n, rng))
+        theta = benchmark.theta(x_p[-1], 0.0, rng)
+        p.append(extract(recipe.features, recipe.images(theta)))
+        x_q.append(benchmark.x(study.n, rng))
+        states = benchmark.states(x_q[-1], rng)
+        for g, state in enumerate(states):
+            q[g].append(extract(recipe.features, recipe.images(state)))
+            if trial * study.n < _LOOKED:
+                first_q[g].append(state)
+        if trial * study.n < _LOOKED:
+            first_p.append(theta)
+        report(0.6 * (trial + 1) / study.trials, {})
+    return _Rows(
+        np.concatenate(x_p),
+        np.concatenate(p),
+        np.concatenate(first_p),
+        np.concatenate(x_q),
+        [np.concatenate(each) for each in q],
+        [np.concatenate(each) for each in first_q],
+    )
+
+
+def _at(
+    study: DigitsStudy, network: TrainedFeatureClassifier, rows: _Rows, g: int, drawn: Array
+) -> dict[str, Any]:
+    """All that is kept at one gamma, by the field that holds it; `drawn` are the examples of q."""
+    p = network.logits(BETAS, rows.p, rows.x_p)
+    q = network.logits(BETAS, rows.q[g], rows.x_q)
+    scores = network.at()(drawn, one_hot_labels())
+    below = np.searchsorted(np.sort(p[0]), scores) / p.shape[1]
+    return {
+        "drawn": to_pixels(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
+        "rank": below.astype(np.float16).reshape(ROWS, LABELS),
+        "auc": np.array(statistics.auc(p, q), np.float32),
+        "rejections": np.array([_rejected(study, *sides) for sides in zip(p, q, strict=True)]).T,
+        "hidden": _hidden(study, network, rows, g),
+        **_surest(rows, p[0], q[0], g),
+    }
+
+
+def _rejected(study: DigitsStudy, p: Array, q: Array) -> NDArray[np.int64]:
+    """How many trials each method rejects; calibration scores are p's of all trials."""
+    shape = study.trials, study.n
+    blocks = BlockScores(p.reshape(shape), q.reshape(shape))
+    law = statistics.PooledLaw(p)
+    return (pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(-1)
+
+
+def _surest(rows: _Rows, p: Array, q: Array, g: int) -> dict[str, Any]:
+    """The digits with the lowest and the highest scores among some of p and of q."""
+    count = len(rows.first_p)
+    scores = np.concatenate([p[:count], q[:count]])
+    order = np.argsort(scores, kind="stable")
+    places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
+    digits = np.concatenate([rows.first_p, rows.first_q[g]])[places]
+    return {
+        "surest": to_pixels(digits).reshape(2, SUREST, SIDE, SIDE),
+        "surest_q": places >= count,
+    }
+
+
+def _hidden(
+    study: DigitsStudy, network: TrainedFeatureClassifier, rows: _Rows, g: int
+) -> NDArray[np.float16]:
+    """Mean change of q's logits where a black patch hides a place: (C, C), rows from above."""
+    digits = rows.first_q[g][:_PATCHED].reshape(-1, *study.benchmark.shape)
+    black = np.full_like(digits, -1.0)
+    score = network.at()
+    changes = occlusion_sensitivity(score, digits, black, rows.x_q[: len(digits)], PATCH, STRIDE)
+    return changes.mean(0).astype(np.float16)
+
+
+def one_hot_labels() -> Array:
+    """One-hot labels of ROWS rows of the ten digits: (10 ROWS, 10)."""
+    return np.tile(np.eye(LABELS), (ROWS, 1))
+
+
+def to_pixels(digits: Array) -> Pixels:
+    """Digits in +-1 as bytes: (n, 196)."""
+    return np.rint((np.asarray(digits) + 1) * 127.5).astype(np.uint8)
+
+
+def shipped() -> tuple[DigitsStudy, ...]:
+    """What the page opens with: against handwritten digits, and against all steps."""
+    return tuple(map(DigitsStudy.of, get_args(Truth)))
+
+
+def sweeps() -> Sequence[Sweep]:
+    """The rows of CoLT and of discriminative calibration, where gamma is all that is wrong."""
+    benchmark = Digits(truth_is="generated")
+    design = TrialDesign(trials=40, n=128, k=10)
+    return (
+        Sweep(
+            benchmark=benchmark,
+            methods=(methods.CoLT(), methods.DC()),
+            gammas=benchmark.gammas,
+            design=design,
+            recipe=benchmark.classifier,
+        ),
+    )
+
+
+# ---- What a generator of digits draws when it stops early, and who notices ----
+
+
+_SIDE = 14
+_NOTES = {"handwritten": "What p draws: handwritten", "generated": "What p draws: all 20 steps"}
+
+
+def payload(study: DigitsStudy, seen: _Generated) -> live.Payload:
+    """Every view at each gamma and beta, for the browser to switch between."""
+    gammas = seen.gammas
+    return live.payload(
+        sliders=[
+            Slider(
+                "gamma",
+                gammas,
+                names=[f"{gamma:g}" for gamma in gammas],
+                start=2.0,
+                label="Steps of the generator left out, gamma",
+                ends=("all 20 taken", "stops at 15"),
+                play=True,
+            ),
+            Slider(
+                "beta",
+                BETAS,
+                names=[f"{beta:g}" for beta in BETAS],
+                start=BETAS[-1],
+                label="Degradation of the classifier, beta",
+                ends=("as trained", "nearly random"),
+            ),
+        ],
+        panels=[
+            _sheet(_NOTES[study.benchmark.truth_is], _contact(seen.real)),
+            _sheet("What q draws: the generator", over(_contact(seen.drawn), "gamma")),
+            _power(study, seen),
+            _surest_panel(seen),
+            _where(seen),
+        ],
+        headline=_headline(seen),
+        columns=3,
+    )
+
+
+def _headline(seen: _Generated) -> Text:
+    rates = seen.rejections / seen.trials  # (methods, B, G)
+    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    return sentence(
+        f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
+        f"{seen.trials} trials.",
+        gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
+        auc=over(written(seen.auc.T, "{:.3f}".format), "gamma", "beta"),
+        **parts,
+    )
+
+
+def _contact(digits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Digits (..., rows, columns, 14, 14) side by side: (..., H, W, 3)."""
+    *over_axes, rows, columns, high, wide = digits.shape
+    grey = digits.swapaxes(-3, -2).reshape(*over_axes, rows * high, columns * wide)
+    return np.repeat(grey[..., None], 3, axis=-1)
+
+
+def _sheet(title: Words, pixels: NDArray[np.uint8] | Over, caption: Words = "") -> Panel:
+    values = pixels.values if isinstance(pixels, Over) else pixels
+    high, wide = values.shape[-3:-1]
+    return sheet([Image((0, wide), (0, high), pixels)], (high, wide, 3), title, caption)
+
+
+def _surest_panel(seen: _Generated) -> Panel:
+    """A row that looks like q, a row that looks like p."""
+    columns = SUREST // 2
+    rows = seen.surest.reshape(len(seen.gammas), 4, columns, _SIDE, _SIDE)
+    right = np.stack([seen.surest_q[:, 0].sum(1), (~seen.surest_q[:, 1]).sum(1)], axis=1)
+    return _sheet(
+        "Surest of q (above) and of p (below)",
+        over(_contact(rows), "gamma"),
+        sentence(
+            f"Of {SUREST} each, {{q}} above are q's and {{p}} below p's.",
+            q=over([f"{count}" for count in right[:, 0]], "gamma"),
+            p=over([f"{count}" for count in right[:, 1]], "gamma"),
+        ),
+    )
+
+
+def _where(seen: _Generated) -> Panel:
+    """How the logit changes where a patch is hidden."""
+    cells = seen.hidden.shape[-1]
+    edges = (PATCH - STRIDE) / 2 + STRIDE * np.arange(cells + 1.0)
+    grid = np.asarray(seen.hidden, float)[:, ::-1]
+    limit = float(np.abs(grid).max()) or 1.0
+    label = "change of the logit"
+    return Panel(
+        [
+            Heat(
+                edges,
+                edges,
+                Shades(over(grid, "gamma"), limit=limit, low=style.Q, high=style.P, label=label),
+            )
+        ],
+        x=Axis((0, _SIDE), hidden=True),
+        y=Axis((0, _SIDE), hidden=True),
+        title="Where it looks",
+        caption=f"Change of the mean logit of q's digits where {PATCH} x {PATCH} pixels are made "
+        "black. Blue: without them a digit looks more like p.",
+        equal=True,
+        height=210,
+    )
+
+
+def _power(study: DigitsStudy, seen: _Generated) -> Panel:
+    marks: list[Mark] = [
+        HLine(LEVEL, dash="6 4", color=NULL),
+        VLine(over(seen.gammas, "gamma"), width=1),
+    ]
+    lines, legend = rate_curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
+    level = (
+        "At gamma = 0 q is p: there the rate is the level."
+        if study.benchmark.truth_is == "generated"
+        else "At gamma = 0 the generator's own flaws are all there is to find."
+    )
+    return Panel(
+        [*marks, *lines],
+        x=Axis(
+            padded(seen.gammas, 0.04),
+            "steps left out, gamma",
+            ticks=seen.gammas,
+            names=[f"{gamma:g}" for gamma in seen.gammas],
+        ),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        title="Power",
+        height=260,
+        legend=legend,
+        caption=f"{seen.trials} trials of n = {seen.n} digits of each side, one network a gamma, "
+        f"95% Wilson intervals. {level}",
+    )
+
+
+def rows(cells: Sequence[PowerCell]) -> list[dict[str, str]]:
+    """A row for each method of a sweep: its rejections at each gamma."""
+    labels = dict.fromkeys(cell.label for cell in cells)
+    return [
+        {"Test": label}
+        | {
+            f"gamma = {cell.gamma:g}": f"{cell.rejections} of {cell.trials}"
+            for cell in sorted(cells, key=lambda one: one.gamma)
+            if cell.label == label
+        }
+        for label in labels
+    ]

@@ -1,0 +1,732 @@
+"""Images: corrupted crops, what a classifier on frozen features says of each, and power.
+
+Bansal, Chen, Scott, Section 5.2, Appendix B.3, Fig. 3. One network learns at each gamma, with the
+label and without it, from three seeds whose rejections are pooled, as in the paper. Features of
+the test images are worked out once for all networks and betas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import statistics
+from validation_core.benchmarks.images import SIDE, Corruption, Images
+from validation_core.drawing import live
+from validation_core.drawing.marks import (
+    Axis,
+    Band,
+    Heat,
+    HLine,
+    Image,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    Shades,
+    Slider,
+    Text,
+    VLine,
+    over,
+    sentence,
+)
+from validation_core.drawing.style import NULL, P, Q, method_style, padded
+from validation_core.explorers.conformal import pvalues
+from validation_core.explorers.highdim import (
+    BETAS,
+    LEVEL,
+    METHODS,
+    occlusion_sensitivity,
+    rejections,
+)
+from validation_core.rng import stream
+from validation_core.scores import trained_scores
+from validation_core.scores.features import (
+    TITLES,
+    FeatureClassifier,
+    Kind,
+    TrainedFeatureClassifier,
+    count,
+    extract,
+)
+from validation_core.scores.trained_scores import Simulated, Training
+from validation_core.study import Report, Study
+from validation_core.types import Array, BlockScores, Joint
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+
+CONDITIONAL = (True, False)
+"""Whether a network sees the label, in the order of results."""
+PATCH, STRIDE = 8, 4
+"""Pixels of the patch that is slid over an image, and of its steps."""
+SUREST = 6
+"""Images at either end of the score that are kept."""
+SHOWN = (0, 2, 5, 6, 8, 9)
+"""Labels of the examples."""
+DEAR_TRIALS = 16
+"""Trials where the features of an image take milliseconds."""
+
+_LOOKED = 2  # trials of p, and of q, among whose images the surest are sought
+_PATCHED = 48  # images of q over which the map is averaged
+_FACTORS = (1, 2, 4, 5, 10, 20, 50, 100, 200, 500)
+
+Pixels = NDArray[np.uint8]
+
+
+class _Pictures(NamedTuple):
+    """K examples at G gammas; what needs no network."""
+
+    gammas: Array
+    """(G,)."""
+    labels: tuple[str, ...]
+    """What the examples' labels stand for."""
+    clean: Pixels
+    """(K, 32, 32, 3)."""
+    corrupted: Pixels
+    """(G, K, 32, 32, 3)."""
+    difference: Pixels
+    """(G, K, 32, 32, 3) corrupted less clean, times `factor`, around grey."""
+    factor: int
+
+
+class _Scored(NamedTuple):
+    """What the networks say: G gammas, B betas, K examples, S seeds."""
+
+    pictures: _Pictures
+    clean: Array
+    """(G, K) logits of the clean examples; by the first seed's network with labels, as all but
+    power and AUC."""
+    corrupted: Array
+    """(G, K)."""
+    clean_rank: Array
+    """(G, K) share of p's images whose score is lower."""
+    corrupted_rank: Array
+    """(G, K)."""
+    surest: Pixels
+    """(G, 2, SUREST, 32, 32, 3) images with the lowest and with the highest scores."""
+    surest_rank: Array
+    """(G, 2, SUREST) share of p's images whose score is lower."""
+    surest_q: NDArray[np.bool_]
+    """(G, 2, SUREST) whether it is a draw of q."""
+    looked: int
+    """Images among which they were sought, half of p and half of q."""
+    hidden: Array
+    """(G, C, C) mean change of q's logits where a grey patch hides a place."""
+    hidden_examples: Array
+    """(G, K, C, C) of the corrupted examples."""
+    repaired: Array
+    """(G, C, C) mean change of q's logits where a patch is as it was before the corruption."""
+    auc: Array
+    """(2, B, G, S) of p against q, with the label and without it."""
+    rejections: NDArray[np.int16]
+    """(2, methods, B, G, S) of the trials at level 5%."""
+    trials: int
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagesStudy(Study[_Scored], spec="images_study"):
+    """Crops, scores, maps and power of one corruption at every gamma."""
+
+    benchmark: Images
+    features: Kind = "filters"
+    n: int = 1024
+    trials: int = 64
+    seeds: int = 3
+    seed: int = 0
+
+    @classmethod
+    def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
+        """What is asked of some features: fewer trials, by one network, where they are dear."""
+        if features == "filters":
+            return cls(benchmark=benchmark)
+        return cls(benchmark=benchmark, features=features, trials=DEAR_TRIALS, seeds=1)
+
+    @property
+    def count(self) -> int:
+        """Features of an image."""
+        return count(self.features, self.benchmark.shape)
+
+    @property
+    def label(self) -> str:
+        by = "" if self.features == "filters" else f", {TITLES[self.features]}"
+        return f"High dimensions, {self.benchmark.label}{by}"
+
+    def recipe(self, *, conditional: bool) -> FeatureClassifier:
+        """How a network is trained: the paper's steps times rate, in a quarter of its time."""
+        return FeatureClassifier.preset(
+            "interactive",
+            features=self.features,
+            shape=self.benchmark.shape,
+            conditional=conditional,
+        )
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """With the label and without it, at each gamma, from each seed."""
+        return tuple(
+            self.training(gamma, conditional, s)
+            for conditional in CONDITIONAL
+            for gamma in self.benchmark.gammas
+            for s in range(self.seeds)
+        )
+
+    def training(self, gamma: float, conditional: bool, s: int) -> Training:
+        """One of them."""
+        return Training(
+            source=Simulated(benchmark=self.benchmark, gamma=gamma),
+            recipe=self.recipe(conditional=conditional),
+            seed=self.seed + s,
+        )
+
+    def compute(self, store: Store, report: Report) -> _Scored:
+        """Score and test at each gamma, training what the store lacks."""
+        examples = pictures(self)
+        steps = len(self.benchmark.gammas) + 1
+
+        def described(step: int, gamma: float, side: str) -> _Described:
+            return _described(
+                self, gamma, side, lambda share: report((step + share / 2) / steps, {})
+            )
+
+        p = described(0, 0.0, "p")
+        at_gamma: list[dict[str, Any]] = []
+        for g, gamma in enumerate(self.benchmark.gammas, 1):
+            q = described(g, gamma, "q")
+            at_gamma.append(_at(self, _networks(self, store, gamma), gamma, p, q))
+            report((g + 1) / steps, {"gamma": gamma})
+        stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
+        # Gamma is the first axis of what was gathered; it comes after methods and betas there.
+        stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
+        stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
+        return _Scored(
+            pictures=examples, looked=2 * _LOOKED * self.n, trials=self.trials, n=self.n, **stacked
+        )
+
+
+Networks = dict[bool, list[TrainedFeatureClassifier]]
+
+
+class _Described(NamedTuple):
+    """Features (n, F) and labels (n, M) of the images of all trials."""
+
+    features: NDArray[np.float32]
+    x: Array
+
+
+def pictures(study: ImagesStudy) -> _Pictures:
+    """The examples: at each gamma the same crops, so that they change under the reader's eyes."""
+    benchmark = study.benchmark
+    clean, corrupted = _examples(study)
+    away = corrupted - clean
+    spread = float(np.quantile(np.abs(away[-1]), 0.99)) or 1.0
+    factor = max((f for f in _FACTORS if f * spread <= 1), default=1)
+    return _Pictures(
+        gammas=np.array(benchmark.gammas, float),
+        labels=tuple(benchmark.names[label] for label in SHOWN),
+        clean=_bytes(clean),
+        corrupted=_bytes(corrupted),
+        difference=_bytes(factor * away),
+        factor=factor,
+    )
+
+
+def _examples(study: ImagesStudy) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Clean (K, 32, 32, 3) and, at every gamma, corrupted (G, K, 32, 32, 3)."""
+    benchmark = study.benchmark
+    x = np.eye(benchmark.dims[1])[list(SHOWN)]
+    drawn = [
+        benchmark.q(x, gamma, stream(study.seed, "images", "examples")).reshape(
+            len(x), *benchmark.shape
+        )
+        for gamma in (0.0, *benchmark.gammas)
+    ]
+    return drawn[0], np.stack(drawn[1:])
+
+
+def _bytes(images: NDArray[np.floating]) -> Pixels:
+    """Pixels in +-1 as they are shown."""
+    return np.round(127.5 * np.clip(images + 1, 0, 2)).astype(np.uint8)
+
+
+def _rows(study: ImagesStudy, gamma: float, side: str, trial: int) -> Joint:
+    """The test images of one trial, from a stream of its own; which they are does not hang on
+    gamma."""
+    rng = stream(study.seed, "images", side, trial)
+    x = study.benchmark.x(study.n, rng)
+    draw = study.benchmark.theta if side == "p" else study.benchmark.q
+    return Joint(draw(x, gamma, rng), x)
+
+
+def _described(
+    study: ImagesStudy, gamma: float, side: str, tell: Callable[[float], None]
+) -> _Described:
+    """The test images of all trials by their features: they are drawn and forgotten in turn."""
+    described, labels = [], []
+    for trial in range(study.trials):
+        rows = _rows(study, gamma, side, trial)
+        images = study.recipe(conditional=True).images(rows.theta)
+        described.append(extract(study.features, images))
+        labels.append(rows.x)
+        tell((trial + 1) / study.trials)
+    return _Described(np.concatenate(described), np.concatenate(labels))
+
+
+def _networks(study: ImagesStudy, store: Store, gamma: float) -> Networks:
+    return {
+        conditional: [
+            trained_scores.trained(store, study.training(gamma, conditional, s))
+            for s in range(study.seeds)
+        ]
+        for conditional in CONDITIONAL
+    }
+
+
+def _at(
+    study: ImagesStudy,
+    networks: Networks,
+    gamma: float,
+    described_p: _Described,
+    described_q: _Described,
+) -> dict[str, Any]:
+    """All that is kept at one gamma, by the field that holds it."""
+    auc = np.empty((2, len(BETAS), study.seeds), np.float32)
+    rejections = np.empty((2, len(METHODS), len(BETAS), study.seeds), np.int16)
+    first: BlockScores | None = None
+    for c, conditional in enumerate(CONDITIONAL):
+        for s, network in enumerate(networks[conditional]):
+            p, q = (network.logits(BETAS, *side) for side in (described_p, described_q))
+            first = first or BlockScores(p[0], q[0])
+            for b in range(len(BETAS)):
+                auc[c, b, s] = statistics.auc(p[b], q[b])
+                rejections[c, :, b, s] = _rejected(study, BlockScores(p[b], q[b]))
+    assert first is not None
+    seen = networks[True][0]
+    return {
+        "auc": auc,
+        "rejections": rejections,
+        **_ranked_examples(study, seen, gamma, first.p),
+        **_surest(study, gamma, first),
+        **_mapped(study, seen, gamma),
+    }
+
+
+def _rejected(study: ImagesStudy, scored: BlockScores) -> NDArray[np.int64]:
+    """How many trials each method rejects; calibration scores are p's of all trials."""
+    shape = study.trials, study.n
+    blocks = BlockScores(scored.p.reshape(shape), scored.q.reshape(shape))
+    law = statistics.PooledLaw(scored.p)
+    return (pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(-1)
+
+
+def _ranks(p: Array, scores: Array) -> Array:
+    """Share of p's scores below each: of their shape, in half precision."""
+    below = np.searchsorted(np.sort(p), scores.ravel()).reshape(scores.shape)
+    return np.asarray(below / len(p), np.float16)
+
+
+def _logits(network: TrainedFeatureClassifier, images: NDArray[np.floating], x: Array) -> Array:
+    """Of images (n, H, W, C): (n,)."""
+    return network.at()(images.reshape(len(images), -1), x)
+
+
+def _ranked_examples(
+    study: ImagesStudy, network: TrainedFeatureClassifier, gamma: float, p: Array
+) -> dict[str, Array]:
+    clean, corrupted = _examples(study)
+    x = np.eye(study.benchmark.dims[1])[list(SHOWN)]
+    at = study.benchmark.gammas.index(gamma)
+    before, after = (_logits(network, each, x) for each in (clean, corrupted[at]))
+    return {
+        "clean": before.astype(np.float32),
+        "corrupted": after.astype(np.float32),
+        "clean_rank": _ranks(p, before),
+        "corrupted_rank": _ranks(p, after),
+    }
+
+
+def _surest(study: ImagesStudy, gamma: float, scored: BlockScores) -> dict[str, Any]:
+    """The images with the lowest and the highest scores among some of p and of q."""
+    count = _LOOKED * study.n
+    scores = np.concatenate([scored.p[:count], scored.q[:count]])
+    order = np.argsort(scores, kind="stable")
+    places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
+    images = np.concatenate(
+        [_rows(study, gamma, side, trial).theta for side in ("p", "q") for trial in range(_LOOKED)]
+    )
+    return {
+        "surest": _bytes(images[places].reshape(2, SUREST, *study.benchmark.shape)),
+        "surest_rank": _ranks(scored.p, scores[places]),
+        "surest_q": places >= count,
+    }
+
+
+def _mapped(
+    study: ImagesStudy, network: TrainedFeatureClassifier, gamma: float
+) -> dict[str, Array]:
+    """How q's logits change where a patch is hidden, and where it is as it was."""
+    benchmark = study.benchmark
+    rng = stream(study.seed, "images", "patched")
+    x = benchmark.x(_PATCHED, rng)
+    drawn = [
+        benchmark.q(x, each, stream(study.seed, "images", "patched q")).reshape(
+            len(x), *benchmark.shape
+        )
+        for each in (0.0, gamma)
+    ]
+    example = _examples(study)[1][benchmark.gammas.index(gamma)]
+    labels = np.eye(benchmark.dims[1])[list(SHOWN)]
+    hidden = _hidden(network, drawn[1], np.zeros_like(drawn[1]), x)
+    return {
+        "hidden": hidden.mean(0).astype(np.float16),
+        "hidden_examples": _hidden(network, example, np.zeros_like(example), labels),
+        "repaired": _hidden(network, drawn[1], drawn[0], x).mean(0).astype(np.float16),
+    }
+
+
+def _hidden(
+    network: TrainedFeatureClassifier,
+    images: NDArray[np.floating],
+    instead: NDArray[np.floating],
+    x: Array,
+) -> NDArray[np.float16]:
+    """Change of the logits where a patch of other images replaces each place: (n, C, C)."""
+    return occlusion_sensitivity(network.at(), images, instead, x, PATCH, STRIDE).astype(
+        np.float16
+    )
+
+
+def pool_rejections(scored: _Scored) -> tuple[NDArray[np.int64], int]:
+    """Rejections (2, methods, B, G) over all seeds, and how many trials they are of."""
+    rejections = scored.rejections.astype(np.int64)
+    return rejections.sum(-1), scored.trials * rejections.shape[-1]
+
+
+def shipped() -> Sequence[ImagesStudy]:
+    """What the page opens with: each corruption of the photographs."""
+    return tuple(
+        ImagesStudy(benchmark=Images(corruption=corruption)) for corruption in get_args(Corruption)
+    )
+
+
+# ---- Images ----
+#
+# Clean and corrupted, what the classifier says of them, and how often tests reject.
+
+
+_PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
+_NAME, _SAID = 13, 13  # pixels of an image, left above a row for its name, below for its scores
+_CELLS = _PITCH // STRIDE
+_EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
+
+
+def payload(study: ImagesStudy, scored: _Scored, *, conditional: bool) -> live.Payload:
+    """Every view at each gamma, for the browser to switch between.
+
+    Args:
+        study: what was asked.
+        scored: its result.
+        conditional: show the power of the networks that see the label, else of those that do not.
+    """
+    c = 0 if conditional else 1
+    return live.payload(
+        sliders=[_gammas(study, scored.pictures)],
+        panels=[
+            _examples_panel(scored.pictures, scored),
+            _power(study, scored, c, 1),
+            _surest_panel(scored),
+            _power(study, scored, c, 0),
+            _hidden_panel(study, scored),
+            _repaired(scored),
+        ],
+        headline=_headline(scored, c),
+        columns=2,
+    )
+
+
+def examples_payload(study: ImagesStudy, pictures: _Pictures) -> live.Payload:
+    """What needs no network: the examples."""
+    return live.payload(
+        sliders=[_gammas(study, pictures)], panels=[_examples_panel(pictures, None)], columns=1
+    )
+
+
+def _gammas(study: ImagesStudy, pictures: _Pictures) -> Slider:
+    gammas = pictures.gammas
+    return Slider(
+        "gamma",
+        gammas,
+        names=[f"{gamma:g}" for gamma in gammas],
+        start=float(gammas[len(gammas) // 2]),
+        label=study.benchmark.axis[0].upper() + study.benchmark.axis[1:],
+        ends=("q = p", "q far off"),
+        play=True,
+    )
+
+
+def _headline(scored: _Scored, c: int) -> Text:
+    hits, trials = pool_rejections(scored)
+    weak = hits[c, :, 1] / trials  # (methods, G)
+    rejected, parts = rejections(METHODS, weak, "gamma")
+    auc = scored.auc[c].mean(-1)
+    return sentence(
+        f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
+        f"{BETAS[1]:g} it is {{weak}}, and q is rejected by {rejected} of {trials} trials.",
+        gamma=over([f"{gamma:g}" for gamma in scored.pictures.gammas], "gamma"),
+        auc=over([f"{value:.3f}" for value in auc[0]], "gamma"),
+        weak=over([f"{value:.3f}" for value in auc[1]], "gamma"),
+        **parts,
+    )
+
+
+# ---- Images ----
+
+
+class _ContactSheet:
+    """Rows of images, from above; every image is 32 units wide and high."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns, self.down = columns, 0.0
+        self.marks: list[Mark] = []
+
+    @property
+    def width(self) -> float:
+        return _PITCH * self.columns - STRIDE
+
+    def name(self, words: Any) -> None:
+        """What the next row shows."""
+        self.down -= _NAME
+        self.marks.append(Note(0, self.down + 3, words))
+
+    def images(self, pixels: Pixels, *, moving: bool) -> None:
+        """A row of images (K, 32, 32, 3), or (G, K, 32, 32, 3) that follow gamma."""
+        ends = (self.down - SIDE, self.down)
+        for k in range(self.columns):
+            left = float(_PITCH * k)
+            own = over(pixels[:, k], "gamma") if moving else pixels[k]
+            self.marks.append(Image((left, left + SIDE), ends, own))
+        self.down -= SIDE
+
+    def said(self, words: NDArray[np.str_], *, color: str = "") -> None:
+        """Words (G, K) under the row above."""
+        for k in range(self.columns):
+            middle = _PITCH * k + SIDE / 2
+            note = Note(
+                middle, self.down - 7, over(words[:, k], "gamma"), color=color, anchor="middle"
+            )
+            self.marks.append(note)
+
+    def heat(self, values: Array) -> None:
+        """A row of maps (G, K, C, C), rows from above, as shares of the largest change at each
+        gamma: each has a network of its own, whose scale means nothing."""
+        _, k, c, _ = values.shape
+        shares = np.clip(values / _largest(values)[:, None, None, None], -1, 1)
+        cells = np.full((len(values), c, _CELLS * k), np.nan)
+        for i in range(k):
+            cells[:, :, _CELLS * i : _CELLS * i + c] = shares[:, i, ::-1]
+        cells = cells[:, :, : _CELLS * k - (_CELLS - c)]
+        self.marks.append(
+            Heat(
+                np.linspace(_EDGE, _EDGE + STRIDE * cells.shape[2], cells.shape[2] + 1),
+                np.linspace(self.down - SIDE + _EDGE, self.down - _EDGE, c + 1),
+                Shades(
+                    over(cells.astype(np.float32), "gamma"),
+                    limit=1,
+                    low=Q,
+                    high=P,
+                    label="of the largest change",
+                ),
+            )
+        )
+        self.down -= SIDE
+
+    def panel(self, **more: Any) -> Panel:
+        """All of it, the axes around it hidden."""
+        return Panel(
+            self.marks,
+            x=Axis((0, self.width), hidden=True),
+            y=Axis((self.down, 0), hidden=True),
+            equal=True,
+            **more,
+        )
+
+
+def _largest(values: Array) -> Array:
+    """The largest change at each gamma, but for outliers: (G,)."""
+    flat = np.abs(np.asarray(values, float)).reshape(len(values), -1)
+    return np.maximum(np.quantile(flat, 0.99, axis=1), 1e-6)
+
+
+def _examples_panel(pictures: _Pictures, scored: _Scored | None) -> Panel:
+    """The same crops at every gamma: clean, corrupted, their difference, and what hides it."""
+    sheet = _ContactSheet(len(pictures.clean))
+    for name, pixels, moving in (
+        ("clean: a draw of p", pictures.clean, False),
+        ("corrupted: a draw of q", pictures.corrupted, True),
+        (f"what was done, × {pictures.factor}", pictures.difference, True),
+    ):
+        sheet.name(name)
+        sheet.images(pixels, moving=moving)
+        if scored and name.startswith("cl"):
+            sheet.said(_written(scored.clean, scored.clean_rank))
+            sheet.down -= _SAID
+        if scored and name.startswith("co"):
+            sheet.said(_written(scored.corrupted, scored.corrupted_rank))
+            sheet.down -= _SAID
+    caption = "Grey: nothing was changed. The classifier's scores appear once it has learnt."
+    if scored:
+        sheet.name("score of the corrupted one where a patch hides it")
+        sheet.heat(scored.hidden_examples)
+        caption = (
+            "Under an image: its score by the trained classifier (high looks like p), and the "
+            "share of p's images that score lower. Maps: a grey patch of "
+            f"{PATCH} × {PATCH} pixels is slid over the corrupted image."
+        )
+    return sheet.panel(
+        title="The same images before and after",
+        caption=caption,
+        square=scored is not None,
+        height=340,
+    )
+
+
+def _written(scores: Array, ranks: Array) -> NDArray[np.str_]:
+    """Scores with their ranks, (G, K)."""
+    lines = [
+        [
+            f"{score:.1f} · {_share(rank)}".replace("-", "−")
+            for score, rank in zip(*row, strict=True)
+        ]
+        for row in zip(scores.tolist(), np.asarray(ranks, float).tolist(), strict=True)
+    ]
+    return np.array(lines)
+
+
+def _share(rank: float) -> str:
+    return f"{rank:.0%}" if rank >= 0.01 or rank == 0 else "<1%"
+
+
+def _surest_panel(scored: _Scored) -> Panel:
+    """The images at the two ends of the score, and which law each was drawn from."""
+    sheet = _ContactSheet(SUREST)
+    for end, name in ((1, "looks most like p"), (0, "looks most like q")):
+        sheet.name(name)
+        sheet.images(scored.surest[:, end], moving=True)
+        of_q = scored.surest_q[:, end]
+        sheet.said(np.where(of_q, "", "p"), color=P)
+        sheet.said(np.where(of_q, "q", ""), color=Q)
+        sheet.down -= _SAID
+    right = scored.surest_q.sum(-1)  # (G, 2)
+    words = [
+        f"{SUREST - right[g, 1]} of {SUREST} at the top are p's, {right[g, 0]} of {SUREST} at the "
+        "bottom q's"
+        for g in range(len(right))
+    ]
+    return sheet.panel(
+        title="What the classifier is surest about",
+        height=250,
+        caption=sentence(
+            f"Of {scored.looked:,} images, half from each: {{words}}. Below each: where it came "
+            "from.",
+            words=over(words, "gamma"),
+        ),
+    )
+
+
+def _hidden_panel(study: ImagesStudy, scored: _Scored) -> Panel:
+    words = (
+        f"Mean change of the score of q's images where a grey patch of {PATCH} × {PATCH} pixels "
+        "hides a place, at most {largest}. Blue: q looks more like p without what is there."
+    )
+    if study.features == "filters":
+        words += " Every other place is a whole block of the filter bank: hence the pattern."
+    return _map(scored.hidden, "Where the classifier looks", words)
+
+
+def _repaired(scored: _Scored) -> Panel:
+    return _map(
+        scored.repaired,
+        "Where the corruption gives q away",
+        "The same, with the patch as it was before the corruption instead of grey, at most "
+        "{largest}: the bluer, the more the corruption shows there.",
+    )
+
+
+def _map(values: Array, title: str, words: str) -> Panel:
+    sheet = _ContactSheet(1)
+    sheet.heat(values[:, None])
+    largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
+    caption = sentence(words, largest=over([f"{value:.2g}" for value in largest], "gamma"))
+    return sheet.panel(title=title, caption=caption, height=230)
+
+
+# ---- Power ----
+
+
+def _power(study: ImagesStudy, scored: _Scored, c: int, b: int) -> Panel:
+    """Power over gamma at one beta, evenly spaced: the grid is finer where curves climb."""
+    hits, trials = pool_rejections(scored)
+    gammas = scored.pictures.gammas
+    x = np.arange(len(gammas), dtype=float)
+    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL, label="level")]
+    legend = []
+    for i, method in enumerate(METHODS):
+        count = hits[c, i, b]
+        # The networks share their images: an interval is that of one network's trials.
+        own = np.full(count.shape, scored.trials)
+        low, high = statistics.wilson(count / trials * own, own)
+        color, dash, symbol = live.browser_style(method_style(method.name))
+        marks += [
+            Band(x, low, high, color=color, opacity=0.13),
+            Line(x, count / trials, color=color, dash=dash),
+            Points(x, count / trials, color=color, symbol=symbol, size=6),
+        ]
+        legend.append((method.label, color, symbol))
+    marks.append(VLine(over(x, "gamma"), width=1))
+    weak = f"beta = {BETAS[b]:g}: " + ("as trained" if b == 0 else "nearly the random start")
+    seeds = scored.rejections.shape[-1]
+    return Panel(
+        marks,
+        x=Axis(padded(x, 0.04), study.benchmark.axis, ticks=x, names=[f"{v:g}" for v in gammas]),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        title=f"Power, {weak}",
+        height=300 if b == 0 else 390,
+        legend=legend,
+        click="gamma",
+        at=np.stack([x, np.full(len(x), 0.5)], axis=1),
+        caption=f"{scored.trials} trials of {scored.n:,} images of each side, the same for "
+        f"{_networks_in_words(seeds)}; bands are 95% intervals as of {scored.trials} trials. "
+        "Press to move gamma.",
+    )
+
+
+def _networks_in_words(seeds: int) -> str:
+    return "one network" if seeds == 1 else f"each of {seeds} networks"
+
+
+def numbers(scored: _Scored) -> Sequence[dict[str, str | float | int]]:
+    """The counts behind the curves, a row for each."""
+    hits, trials = pool_rejections(scored)
+    return [
+        {
+            "Test": method.label,
+            "Label": "seen" if c == 0 else "not seen",
+            "beta": beta,
+            "gamma": float(gamma),
+            "Rejected": int(hits[c, i, b, g]),
+            "Trials": trials,
+            "Power": round(float(hits[c, i, b, g]) / trials, 4),
+            "AUC": round(float(scored.auc[c, b, g].mean()), 4),
+        }
+        for c in (0, 1)
+        for i, method in enumerate(METHODS)
+        for b, beta in enumerate(BETAS)
+        for g, gamma in enumerate(scored.pictures.gammas)
+    ]

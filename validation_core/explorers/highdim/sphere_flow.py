@@ -1,0 +1,451 @@
+"""Sphere flow: what two principal components show of 100 dimensions, and what the tests find.
+
+Bansal, Chen, Scott, Conformal C2ST, Appendix C, Fig. 4 and 5. The score is the log ratio itself
+plus N(0, beta^2), the paper's way to weaken it here. Under p it is N(gamma^2 / 2, gamma^2 +
+beta^2), under q its negative: two normals a distance d = gamma^2 / sqrt(gamma^2 + beta^2) apart,
+so that every test's power is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from validation_core import sampling, statistics
+from validation_core.benchmarks import boundary
+from validation_core.benchmarks.sphere_flow import SphereFlow
+from validation_core.drawing import live
+from validation_core.drawing.marks import (
+    Axis,
+    Bars,
+    HLine,
+    Line,
+    Mark,
+    Over,
+    Panel,
+    Points,
+    Slider,
+    Text,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.drawing.style import NULL, P, Q, padded
+from validation_core.explorers.conformal import pvalues
+from validation_core.explorers.highdim import LEVEL, rate_curves, rejections
+from validation_core.methods import C2ST, Multiple, Uniform
+from validation_core.methods.base import Method
+from validation_core.rng import common, stream
+from validation_core.scores import trained_scores
+from validation_core.scores.trained_scores import Training
+from validation_core.study import Report, Study
+from validation_core.sweep.trials import POOL
+from validation_core.types import Array, BlockScores
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+
+METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=50))
+"""What Fig. 5 compares."""
+BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Standard deviations of the score's noise."""
+EDGES: Array = np.linspace(-4, 4, 41)
+"""Bins along g'z, and of the score in its own standard deviations."""
+
+_SHOWN, HISTOGRAM_DRAWS = 600, 20_000  # draws in the picture; behind a histogram
+LAW_TRIALS = 2000  # of Uniform under the exact law of the scores
+_CHUNK = 10  # trials tested at once
+
+
+class _Sphere(NamedTuple):
+    """At G gammas and B betas; S draws are shown, T trials of n draws of each side count."""
+
+    gammas: Array
+    """(G,)."""
+    betas: Array
+    """(B,)."""
+    shares: Array
+    """(3,) of the variance of theta on its first principal components."""
+    p: Array
+    """(S, 2) draws on the first two."""
+    q: Array
+    """(G, S, 2) of the same base draws, moved."""
+    along_p: NDArray[np.int16]
+    """(bins,) counts of g'z, the one direction in which p and q differ."""
+    along_q: NDArray[np.int16]
+    """(G, bins)."""
+    score_p: NDArray[np.int16]
+    """(G, B, bins) counts of the noisy score, in its standard deviations about 0."""
+    score_q: NDArray[np.int16]
+    """(G, B, bins)."""
+    auc: Array
+    """(G, B) of the noisy score, measured; Phi(d / sqrt 2) is exact."""
+    rejections: NDArray[np.int16]
+    """(methods, B, G) of the trials at level 5%."""
+    trials: int
+    expected: Array
+    """(methods, B, G) power by the law of the scores; see `expected`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SphereStudy(Study[_Sphere], spec="sphere"):
+    """Draws, scores and power of the sphere flow at every gamma and beta."""
+
+    benchmark: SphereFlow
+    n: int = 1000
+    trials: int = 200
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return f"High dimensions, {self.benchmark.label}"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The flow, where it is a trained one."""
+        behind = trained_scores.network_behind(self.benchmark)
+        return () if behind is None else (behind,)
+
+    def compute(self, store: Store, report: Report) -> _Sphere:
+        """Draw, score and test, training the flow where the store lacks it."""
+        trained_scores.ready(store, self.benchmark)
+        gammas, betas = np.array(self.benchmark.gammas), np.array(BETAS)
+        rejections = _rejections(self, report)
+        base_p, base_q = base_coordinates(self, HISTOGRAM_DRAWS)
+        sides = {"p": base_p, "q": base_q}
+        scores = [noisy_scores(self, gammas, base, side) for side, base in sides.items()]
+        of_p, of_q = (histogram_counts(each / _sd(gammas, betas)[..., None]) for each in scores)
+        auc = statistics.auc(*(each.reshape(-1, HISTOGRAM_DRAWS) for each in scores))
+        return _Sphere(
+            gammas,
+            betas,
+            *project_to_principal_components(self),
+            histogram_counts(base_p[0]),
+            histogram_counts(base_q),
+            of_p,
+            of_q,
+            np.asarray(auc, np.float32).reshape(len(gammas), len(betas)),
+            rejections,
+            self.trials,
+            _expected(self).astype(np.float32),
+        )
+
+
+def standardised_distance(gammas: Array, betas: Array) -> Array:
+    """d = gamma^2 / sqrt(gamma^2 + beta^2) between the means of the score, in its sds: (G, B)."""
+    return np.asarray(gammas[:, None] ** 2 / _sd(gammas, betas))
+
+
+def exact_auc(gammas: Array, betas: Array) -> Array:
+    """Phi(d / sqrt 2) of the noisy score: (G, B)."""
+    return np.asarray(ndtr(standardised_distance(gammas, betas) / np.sqrt(2)))
+
+
+def _sd(gammas: Array, betas: Array) -> Array:
+    """Of the score (G, B); 1 where it is constant."""
+    sd = np.hypot(gammas[:, None], betas)
+    return np.where(sd > 0, sd, 1.0)
+
+
+def project_to_principal_components(study: SphereStudy) -> tuple[Array, Array, Array]:
+    """Shares of variance, and draws of p and of q at every gamma on two principal components."""
+    benchmark = study.benchmark
+    rng = stream(study.seed, "sphere", "components")
+    many = sampling.pairs(benchmark, 0.0, 4000, rng).theta
+    _, sizes, axes = np.linalg.svd(many - many.mean(0), full_matrices=False)
+
+    def seen(theta: Array) -> Array:
+        return ((theta - many.mean(0)) @ axes[:2].T).astype(np.float16)
+
+    p = sampling.pairs(benchmark, 0.0, _SHOWN, common(study.seed, "sphere", "p"))
+    x = benchmark.x(_SHOWN, common(study.seed, "sphere", "x"))
+    q = [benchmark.q(x, gamma, common(study.seed, "sphere", "q")) for gamma in benchmark.gammas]
+    shares = (sizes[:3] ** 2 / (sizes**2).sum()).astype(np.float32)
+    return shares, seen(p.theta), np.stack([seen(theta) for theta in q])
+
+
+def _along(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
+    """g'z of some rows: (n,)."""
+    return np.asarray(benchmark.base(theta, x) @ benchmark.shift)
+
+
+def base_coordinates(study: SphereStudy, n: int) -> tuple[Array, Array]:
+    """g'z of n draws of p (1, n) and of q at every gamma (G, n): through the flow and back."""
+    benchmark = study.benchmark
+    p = sampling.pairs(benchmark, 0.0, n, stream(study.seed, "sphere", "scored p"))
+    x = benchmark.x(n, stream(study.seed, "sphere", "scored x"))
+    q = [
+        _along(benchmark, benchmark.q(x, gamma, common(study.seed, "sphere", "scored q")), x)
+        for gamma in benchmark.gammas
+    ]
+    return _along(benchmark, p.theta, p.x)[None], np.stack(q)
+
+
+def noisy_scores(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -> Array:
+    """gamma^2 / 2 - gamma g'z + beta N(0, 1) of g'z (1 or G, n): (G, B, n)."""
+    noise = stream(study.seed, "sphere", "noise", *names).standard_normal(along.shape[-1])
+    ratio = gammas[:, None] ** 2 / 2 - gammas[:, None] * along
+    return np.asarray(ratio[:, None] + np.array(BETAS)[:, None] * noise)
+
+
+def histogram_counts(values: Array) -> NDArray[np.int16]:
+    """Of each row (..., n) in the bins; what lies beyond falls into the last."""
+    inside = np.clip(values, EDGES[0], EDGES[-1]).reshape(-1, values.shape[-1])
+    rows = [np.histogram(row, EDGES)[0] for row in inside]
+    return np.array(rows, np.int16).reshape(*values.shape[:-1], -1)
+
+
+# ---- Power ----
+
+
+def _rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
+    """Of each method at each beta and gamma: (methods, B, G)."""
+    benchmark, n = study.benchmark, study.n
+    gammas = np.array(benchmark.gammas)
+    rng = stream(study.seed, "sphere", "pool")
+    pool = sampling.pairs(benchmark, 0.0, POOL * n, rng)
+    calibration = _along(benchmark, pool.theta, pool.x)[None]
+    laws = [
+        [statistics.PooledLaw(row) for row in at_gamma]
+        for at_gamma in noisy_scores(study, gammas, calibration, "pool")
+    ]
+    out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
+    for first in range(0, study.trials, _CHUNK):
+        chunk = range(first, min(first + _CHUNK, study.trials))
+        out += _rejected(study, gammas, laws, chunk)
+        report(0.9 * chunk.stop / study.trials, {})
+    return out
+
+
+def _rejected(
+    study: SphereStudy, gammas: Array, laws: Sequence[Sequence[statistics.PooledLaw]], chunk: range
+) -> NDArray[np.int16]:
+    """Rejections in some trials: (methods, B, G)."""
+    benchmark, n = study.benchmark, study.n
+    rng = stream(study.seed, "sphere", "trials", chunk.start)
+    p = sampling.pairs(benchmark, 0.0, n * len(chunk), rng)
+    of_p = noisy_scores(study, gammas, _along(benchmark, p.theta, p.x)[None], "p", chunk.start)
+    x = benchmark.x(n * len(chunk), rng)
+    draws = [
+        benchmark.q(x, gamma, common(study.seed, "sphere", "trial q", chunk.start))
+        for gamma in gammas
+    ]
+    along = np.stack([_along(benchmark, theta, x) for theta in draws])
+    of_q = noisy_scores(study, gammas, along, "q", chunk.start)
+    out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
+    for g in range(len(gammas)):
+        for b in range(len(BETAS)):
+            rows = (side[g, b].reshape(len(chunk), n) for side in (of_p, of_q))
+            tested = pvalues(METHODS, BlockScores(*rows), laws[g][b], study.seed, chunk)
+            out[:, b, g] = (tested <= LEVEL).sum(-1)
+    return out
+
+
+def _expected(study: SphereStudy) -> Array:
+    """Power by the law of the scores: (methods, B, G).
+
+    C2ST exactly, Multiple by its normal limit (`benchmarks.boundary`: scores of variance 1 whose
+    means lie d / 2 on either side of the threshold); Uniform by trials under that law.
+    """
+    d = standardised_distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
+    n, middle = study.n, boundary.MIDPOINT
+    powers = [
+        (
+            boundary.c2st_power(each / 2 - middle, 0.0, n, gamma=each),
+            boundary.multiple_power(0.0, n, gamma=each),
+            _uniform_power(study, each),
+        )
+        for each in d.ravel().tolist()
+    ]
+    expected = np.array(powers, float).T.reshape(len(METHODS), *d.shape)
+    expected[0, 0, 0] = 0  # a constant score is on one side of the threshold: never a hit more
+    return expected
+
+
+def _uniform_power(study: SphereStudy, d: float) -> float:
+    """Uniform's, by trials whose scores are normal: counts of calibration scores are binomial."""
+    rng = stream(study.seed, "sphere", "law", f"{d:.6g}")
+    scores = rng.standard_normal((LAW_TRIALS, study.n)) - d / 2
+    blocks = BlockScores(np.empty(0), scores, statistics.NormalLaw(d / 2))
+    pvalue = METHODS[2].test(blocks, rng).pvalue
+    return float((pvalue <= LEVEL).mean())
+
+
+def shipped() -> tuple[SphereStudy, ...]:
+    """What the page opens with: both definitions of the angle, both flows."""
+    return tuple(
+        SphereStudy(benchmark=SphereFlow(points=points, flow=flow))
+        for flow in ("trained", "closed form")
+        for points in ("even", "paper")
+    )
+
+
+# ---- What the sphere flow looks like, and who notices that its base was moved ----
+
+
+_PLACES = (EDGES[1:] + EDGES[:-1]) / 2
+_FINE = np.linspace(-4, 4, 121)
+
+
+def payload(study: SphereStudy, sphere: _Sphere) -> live.Payload:
+    """Every view at each gamma and beta, for the browser to switch between."""
+    gammas, betas = sphere.gammas, sphere.betas
+    return live.payload(
+        sliders=[
+            Slider(
+                "gamma",
+                gammas,
+                names=[f"{gamma:g}" for gamma in gammas],
+                start=float(gammas[len(gammas) // 2]),
+                label="Shift of the base, gamma",
+                ends=("q = p", "q far off"),
+                play=True,
+            ),
+            Slider(
+                "beta",
+                betas,
+                names=[f"{beta:g}" for beta in betas],
+                start=0.2,
+                label="Noise of the score, beta",
+                ends=("the log ratio itself", "mostly noise"),
+                play=True,
+            ),
+        ],
+        panels=[
+            _plane_panel(sphere),
+            _along_panel(sphere),
+            _scores(sphere),
+            _power(study, sphere, "gamma"),
+            _power(study, sphere, "beta"),
+        ],
+        headline=_headline(sphere),
+        columns=3,
+    )
+
+
+def _headline(sphere: _Sphere) -> Text:
+    rates = sphere.rejections / sphere.trials  # (methods, B, G)
+    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    return sentence(
+        "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
+        f"{rejected} of {sphere.trials} trials.",
+        gamma=_names(sphere.gammas, "gamma"),
+        beta=_names(sphere.betas, "beta"),
+        auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
+        exact=over(
+            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
+        ),
+        **parts,
+    )
+
+
+def _names(values: Array, slider: str) -> Over:
+    return over([f"{value:g}" for value in values], slider)
+
+
+def _plane_panel(sphere: _Sphere) -> Panel:
+    """Fig. 4: the sphere, seen from a side."""
+    both = np.concatenate([sphere.p, sphere.q.reshape(-1, 2)]).astype(float)
+    share = float(sphere.shares[:2].sum())
+    return Panel(
+        [
+            Points(sphere.p[:, 0], sphere.p[:, 1], color=P, size=3.5, opacity=0.6),
+            Points(
+                over(sphere.q[:, :, 0], "gamma", coarse=True),
+                over(sphere.q[:, :, 1], "gamma", coarse=True),
+                color=Q,
+                symbol="diamond",
+                size=3.5,
+                opacity=0.6,
+            ),
+        ],
+        x=Axis(padded(both[:, 0]), "first principal component"),
+        y=Axis(padded(both[:, 1]), "second"),
+        title="What one sees: two of 100 dimensions",
+        legend=[("p", P, "circle"), ("q", Q, "diamond")],
+        equal=True,
+        height=300,
+        caption=f"{share:.0%} of the variance. The clouds lie over one another at every gamma.",
+    )
+
+
+def _along_panel(sphere: _Sphere) -> Panel:
+    """The one direction of the base that q moves."""
+    marks: list[Mark] = []
+    sides = ((sphere.along_p, P, np.zeros(1)), (sphere.along_q, Q, sphere.gammas))
+    for counts, color, means in sides:
+        heights = _density(counts)
+        law = norm.pdf(_FINE - means[:, None])
+        moves = len(means) > 1
+        marks += [
+            Bars(EDGES, over(heights, "gamma") if moves else heights, color=color, opacity=0.3),
+            Line(_FINE, over(law, "gamma", coarse=True) if moves else law[0], color=color),
+        ]
+    return Panel(
+        marks,
+        x=Axis((-4, 4), "g'z, along the shift of the base"),
+        y=Axis((0, 0.45), "density"),
+        title="What differs: one direction of the base",
+        height=300,
+        caption="Bars: draws through the flow and back. Lines: N(0, 1) and N(gamma, 1).",
+    )
+
+
+def _density(counts: ArrayLike) -> Array:
+    values = np.asarray(counts, float)
+    return np.asarray(values / (values.sum(-1, keepdims=True) * np.diff(EDGES)))
+
+
+def _scores(sphere: _Sphere) -> Panel:
+    """The score with its noise, in its own standard deviations."""
+    half = standardised_distance(sphere.gammas, sphere.betas)[..., None] / 2
+    marks: list[Mark] = []
+    for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
+        marks += [
+            Bars(
+                EDGES,
+                over(_density(counts), "gamma", "beta", coarse=True),
+                color=color,
+                opacity=0.3,
+            ),
+            Line(_FINE, over(norm.pdf(_FINE - mean), "gamma", "beta", coarse=True), color=color),
+        ]
+    marks.append(VLine(0.0, color=NULL, dash="4 3", label="C2ST's threshold"))
+    return Panel(
+        marks,
+        x=Axis((-4, 4), "score, in its standard deviations"),
+        y=Axis((0, 0.6), "density"),
+        title="What the tests read: log ratio and noise",
+        height=300,
+        caption="Lines: the exact law. Without noise and at gamma = 0 the score is constant.",
+    )
+
+
+def _power(study: SphereStudy, sphere: _Sphere, along: str) -> Panel:
+    """Fig. 5: measured power over its law, along one slider while the other moves it."""
+    grid = sphere.gammas if along == "gamma" else sphere.betas
+    other = "beta" if along == "gamma" else "gamma"
+    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL), VLine(over(grid, along), width=1)]
+    rejections, law = sphere.rejections, sphere.expected
+    if along == "beta":  # the axis of the other slider comes first
+        rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
+    lines, legend = rate_curves(METHODS, grid, rejections, sphere.trials, other, law)
+    words = "gamma" if along == "gamma" else "beta"
+    return Panel(
+        [*marks, *lines],
+        x=Axis(padded(grid, 0.03), words, ticks=grid[::2], names=[f"{v:g}" for v in grid[::2]]),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        title=f"Power over {words}",
+        height=300,
+        legend=legend,
+        caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
+        "intervals. Lines: the law of the scores.",
+    )

@@ -1,1 +1,0 @@
-"""Figures: pure functions from values to plotly, all their looks in `style`."""

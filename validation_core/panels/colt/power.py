@@ -1,0 +1,358 @@
+"""How often CoLT rejects as q gets worse, beside its rivals and beside what no learning gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kstwo
+
+from validation_core import statistics
+from validation_core.diagnosis import equals
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
+    Axis,
+    Band,
+    Bars,
+    Heat,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Number,
+    Panel,
+    Points,
+    VLine,
+    along,
+    freeze_sliders,
+    over,
+)
+from validation_core.localization import Maps
+from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
+from validation_core.panels.power import PowerCurve, curves
+from validation_core.statistics import interval_text
+from validation_core.statistics.curves import histogram_band
+from validation_core.sweep.trials import TrialDesign
+from validation_core.types import Array, Benchmark, PowerCell
+
+UNTRAINED = "CoLT untrained"
+
+_COLT_STYLE = style.method_style("colt")
+
+# One family of colours, a dash and a symbol of their own.
+_EMBEDDINGS = {
+    "fourier": (_COLT_STYLE.color, "", "circle"),
+    "identity": ("#9A62C7", "7 5", "square"),
+    "residual": ("#5C82D6", "3 3", "diamond"),
+    "mlp": ("#B0579A", "9 3 2 3", "ring"),
+}
+
+
+def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
+    """Cells under the names of their curves: a localizer at beta = 1 has learnt nothing."""
+    return [
+        replace(cell, label=UNTRAINED) if cell.beta == 1 and cell.method == "colt" else cell
+        for cell in cells
+    ]
+
+
+def power(
+    cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, start: float
+) -> live.Payload:
+    """Power of CoLT and its rivals against gamma, a curve for each test; gamma starts there."""
+    gammas = benchmark.gammas
+    several = len(gammas) > 1
+    cursor = VLine(over(gammas, "gamma") if several else gammas[0])
+    room = 0.02 * (max(gammas) - min(gammas)) or 0.5
+    marks: list[Mark] = [HLine(design.alpha, dash="6 4", color=style.NULL), cursor]
+    for curve in curves(cells, "gamma"):
+        marks += _marks(curve)
+    trials = sorted({cell.trials for cell in cells})
+    count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
+    panel = Panel(
+        marks,
+        height=340,
+        margin=118,
+        x=Axis(
+            (min(gammas) - room, max(gammas) + room),
+            "strength gamma",
+            ticks=gammas,
+            names=[f"{value:g}" for value in gammas],
+        ),
+        y=Axis((-0.03, 1.04), "share of tables on which the test rejects q", percent=True),
+        caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
+        "C2ST learns from one such table and is tested on as many draws of p and of q as there "
+        "are simulations. The grey curve is the localizer before training: what lies above it was "
+        "learnt. Bands are 95% Wilson intervals with one trained network a point. If q "
+        "were correct, every curve would lie at the dashed level.",
+    )
+    return live.payload(
+        sliders=gamma_slider(gammas, start),
+        panels=[panel],
+        columns=1,
+        headline=along("gamma", [_answer(cells, gamma) for gamma in gammas]),
+    )
+
+
+def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
+    """Who catches q at the present gamma, the most powerful first."""
+    here = sorted((c for c in cells if c.gamma == gamma), key=lambda c: (-c.rate, c.label))
+    shares = ", ".join(f"{c.label} on {c.rate:.0%}" for c in here)
+    return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables." if here else ""
+
+
+def curve_style(curve: PowerCurve) -> tuple[str, str, str]:
+    """Colour, dash and symbol of a curve."""
+    if curve.label == UNTRAINED:
+        return style.NULL, "2 3", "cross"
+    if curve.method == "colt":
+        return _EMBEDDINGS[curve.label.split()[1]]
+    return live.browser_style(style.method_style(curve.method))
+
+
+def _marks(curve: PowerCurve) -> list[Mark]:
+    color, dash, symbol = curve_style(curve)
+    low, high = curve.interval
+    label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
+    return [
+        Band(curve.x, low, high, color=color, opacity=0.12),
+        Line(curve.x, curve.rate, color=color, dash=dash, label=label),
+        Points(curve.x, curve.rate, color=color, symbol=symbol, size=6),
+    ]
+
+
+def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
+    """The counts behind the curves."""
+    low, high = statistics.wilson([c.rejections for c in cells], [c.trials for c in cells])
+    return pd.DataFrame(
+        {
+            "Test": c.label,
+            "gamma": c.gamma,
+            "Rejected": c.rejections,
+            "Trials": c.trials,
+            "Power": c.rate,
+            "95% from": a,
+            "to": b,
+            "Mean statistic": c.statistic,
+        }
+        for c, a, b in zip(cells, low, high, strict=True)
+    ).sort_values(["Test", "gamma"])
+
+
+BINS = 20
+
+_POINTS = np.linspace(0, 1, 101)
+
+_COLOR = style.method_style("colt").color
+
+
+def ranks(
+    maps: Sequence[Maps], alpha: float, gammas: Sequence[float], start: float
+) -> live.Payload:
+    """Histogram and ECDF of the ranks at each gamma, and their distance along it.
+
+    Args:
+        maps: one for each gamma.
+        alpha: the level.
+        gammas: of the slider; there is none for one.
+        start: where it stands first.
+    """
+    several = len(gammas) > 1
+    return live.payload(
+        sliders=gamma_slider(gammas, start),
+        headline=along("gamma", [_uniform(each, alpha) for each in maps]),
+        panels=[
+            along("gamma", [_histogram(each) for each in maps]),
+            along("gamma", [_difference(each) for each in maps]),
+            *([_along_gamma(maps, gammas)] if several else []),
+        ],
+    )
+
+
+def _uniform(maps: Maps, alpha: float) -> str:
+    """The answer in a sentence."""
+    at, low, high = (float(value) for value in maps.distance)
+    p = equals(float(maps.pvalue))
+    conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
+    return (
+        f"True values' ranks {conclusion} at level {alpha:.0%} (KS p-value {p}): their "
+        f"distance from uniform is {interval_text((at, low, high), '.3f')}."
+    )
+
+
+def _histogram(maps: Maps) -> Panel:
+    n = len(maps.u_quote)
+    counts, edges = np.histogram(maps.u_quote, BINS, (0, 1))
+    low, high = histogram_band(n, BINS)
+    return Panel(
+        [
+            Band([0, 1], [low, low], [high, high]),
+            Bars(edges, counts, color=_COLOR),
+            HLine(n / BINS, label="if q = p"),
+        ],
+        title="Ranks of true values among q's draws",
+        x=Axis((0, 1), "rank U: low where the true value lies near the centre"),
+        y=Axis((0, 1.12 * max(counts.max(), high)), "simulations"),
+    )
+
+
+def _difference(maps: Maps) -> Panel:
+    difference = statistics.ecdf_difference(maps.u_quote, _POINTS)
+    low, high = statistics.ecdf_band(len(maps.u_quote), 0.95, _POINTS)
+    reach = 1.15 * max(np.abs(difference).max(), high.max(), -low.min())
+    u, inside = float(maps.u_star), float(maps.inside)
+    return Panel(
+        [
+            Band(_POINTS, low, high),
+            HLine(0),
+            VLine(u, color=_COLOR, dash="4 3", width=1.2),
+            Line(_POINTS, difference, color=_COLOR),
+            Points(
+                [u],
+                [inside - u],
+                low=[float(maps.inside_low) - u],
+                high=[float(maps.inside_high) - u],
+                color=_COLOR,
+                size=8,
+            ),
+            Note(u + 0.015, -0.9 * reach, f"the ball, u = {u:.2f}", color=_COLOR)
+            if u < 0.7
+            else Note(
+                u - 0.015, -0.9 * reach, f"the ball, u = {u:.2f}", color=_COLOR, anchor="end"
+            ),
+        ],
+        title="p's mass less q's, ball by ball",
+        x=Axis((0, 1), "q's mass in the ball, u"),
+        y=Axis((-reach, reach), "p's mass in it, less u"),
+    )
+
+
+def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float]) -> Panel:
+    """The distance at every gamma, where a press moves the slider."""
+    curve = distance_curve(list(zip(gammas, maps, strict=True)))
+    panel = _distance_panel({"": curve}, gammas, "strength gamma", over(gammas, "gamma"))
+    places = np.stack([curve.gamma, curve.distance], axis=1)
+    return replace(
+        panel,
+        title="Distance from uniform along gamma: press to move",
+        caption=f"Each on {curve.n} fresh simulations, with 95% intervals, by one localizer for "
+        "all. If q were correct, points would lie in the grey band in 19 of 20 samples.",
+        click="gamma",
+        at=places,
+    )
+
+
+class _DistanceCurve(NamedTuple):
+    """Distances with their 95% intervals along gamma: (G,) each."""
+
+    gamma: Array
+    distance: Array
+    low: Array
+    high: Array
+    n: int
+    """Fresh simulations behind each."""
+
+
+def distance_curve(maps: Sequence[tuple[float, Maps]]) -> _DistanceCurve:
+    """The distances of maps at their gammas; at least one."""
+    rising = sorted(maps, key=lambda pair: pair[0])
+    at, low, high = np.stack([localization.distance for _, localization in rising]).T
+    gammas = np.array([gamma for gamma, _ in rising])
+    return _DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
+
+
+_SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
+
+
+def distances(
+    curves: Mapping[str, _DistanceCurve], gammas: Sequence[float], *, points: int, label: str
+) -> live.Payload:
+    """The distance of the ranks from uniform along gamma, a curve for each series.
+
+    Args:
+        curves: at least one.
+        gammas: the axis, also where no map is yet.
+        points: how many there will be in all.
+        label: of the axis.
+    """
+    n = max(curve.n for curve in curves.values())
+    count = sum(len(curve.gamma) for curve in curves.values())
+    panel = replace(
+        _distance_panel(curves, gammas, label),
+        caption=f"{count} of {points} points are trained, a localizer for "
+        f"each, judged on {n} fresh simulations, with 95% intervals. If q were correct, points "
+        "would "
+        "lie in the grey band in 19 of 20 samples.",
+    )
+    return live.payload(panels=[panel], columns=1)
+
+
+def _distance_panel(
+    curves: Mapping[str, _DistanceCurve],
+    gammas: Sequence[float],
+    label: str,
+    now: Number | None = None,
+) -> Panel:
+    n = max(curve.n for curve in curves.values())
+    room = 0.03 * (max(gammas) - min(gammas)) or 0.5
+    chance = float(kstwo.isf(0.05, n))
+    marks: list[Mark] = [Band([min(gammas) - room, max(gammas) + room], [0, 0], [chance, chance])]
+    if now is not None:
+        marks.append(VLine(now, width=1))
+    for (name, curve), (color, dash, symbol) in zip(curves.items(), _SERIES, strict=False):
+        marks += [
+            Line(curve.gamma, curve.distance, color=color, dash=dash, label=name),
+            Points(
+                curve.gamma,
+                curve.distance,
+                low=curve.low,
+                high=curve.high,
+                color=color,
+                size=7,
+                symbol=symbol,
+            ),
+        ]
+    top = max(float(curve.high.max()) for curve in curves.values())
+    return Panel(
+        marks,
+        height=260,
+        margin=128 if any(curves) else 0,
+        x=Axis(
+            (min(gammas) - room, max(gammas) + room),
+            label,
+            ticks=gammas,
+            names=[f"{value:g}" for value in gammas],
+        ),
+        y=Axis((0, 1.08 * max(top, chance)), "KS distance of the ranks"),
+    )
+
+
+def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
+    """The ball on the tree at each alpha."""
+    return live.payload(panels=[_leaf(alpha, tree) for alpha, tree in trees])
+
+
+def _leaf(alpha: float, tree: Maps) -> Panel:
+    """One tree, at an x that shows the upper one, with its ball."""
+    at = int(np.argmax(tree.x_at[:, 0] >= 0))
+    (panel,) = theta_panels([tree], ThetaAxes())
+    cloud = np.concatenate([tree.q[at], tree.truth[at]])
+    low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
+    share = float(tree.truth_inside[at].mean())
+    still = freeze_sliders(panel, {"x": at})
+    return replace(
+        still,
+        marks=[
+            replace(mark, shades=replace(mark.shades, label=""))
+            if isinstance(mark, Heat)
+            else mark
+            for mark in still.marks
+        ],
+        legend=(),
+        x=Axis((low[0], high[0]), "θ₁"),
+        y=Axis((low[1], high[1]), "θ₂"),
+        title=f"alpha = {alpha:g}: q {float(tree.u_star):.0%}, truth {share:.0%}",
+    )

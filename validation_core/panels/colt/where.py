@@ -1,0 +1,512 @@
+"""Where q is wrong: the map in theta at an x, beside the map over x that moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import kstwo
+
+from validation_core import statistics
+from validation_core.diagnosis import equals
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
+    Axis,
+    Band,
+    Heat,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    Shades,
+    Slider,
+    Text,
+    VLine,
+    along,
+    over,
+    sentence,
+)
+from validation_core.localization import (
+    LocalRate,
+    Maps,
+    RateCurve,
+    contours,
+    local_rate,
+    truth_curve,
+)
+from validation_core.panels.colt import theta
+from validation_core.panels.colt.theta import (
+    COLT,
+    Q_SHOWN,
+    Limits,
+    ThetaAxes,
+    cell_edges,
+    centre_marker,
+    centre_path_marks,
+    coordinates_over,
+    filled_region,
+    gamma_slider,
+    project_theta,
+    q_draw_marks,
+    split_by_ball,
+    standardise_outlines,
+    subscript,
+    theta_panel,
+)
+from validation_core.statistics import interval_text
+from validation_core.types import Array
+
+PERMUTATIONS = 1999
+
+_RANKED = 3
+"""Coordinates of x whose curves are drawn."""
+
+
+def rates(maps: Maps) -> LocalRate:
+    """The local rate over x; its permutations cost a moment."""
+    coordinates = maps.x_quote.shape[1]
+    count = max(PERMUTATIONS, 50 * coordinates - 1)
+    return local_rate(
+        maps.x_quote, maps.u_quote, float(maps.u_star), permutations=count, shown=_RANKED
+    )
+
+
+class _Shares(NamedTuple):
+    """The truth's share in the ball at each place, with its interval: (V,) each."""
+
+    share: Array
+    low: Array
+    high: Array
+
+
+def _shares(maps: Maps, level: float = 0.95) -> _Shares:
+    """By the true draws at each place; none of them shaped the ball."""
+    count, n = maps.truth_inside.sum(1), maps.truth_inside.shape[1]
+    low, high = statistics.wilson(count, np.full(count.shape, n), level)
+    return _Shares(count / n, np.asarray(low), np.asarray(high))
+
+
+def _over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
+    """Where along x the ball is wrong: a curve, a heat map, or the coordinates that tell most."""
+    if rate.heat is not None:
+        return [_over_plane(maps, rate)]
+    several = maps.x_at.shape[1] > 1
+    here = [] if several else [_shares(maps).share - maps.u_star]
+    low = min(float(np.nanmin(part)) for part in (*(c.low for c in rate.curves), *here))
+    high = max(float(np.nanmax(part)) for part in (*(c.high for c in rate.curves), *here))
+    low, high = min(low, -0.05), max(high, 0.05)
+    limits = (low - 0.06 * (high - low), high + 0.06 * (high - low))
+    pairs = zip(rate.curves, rate.coordinates, rate.pvalues, strict=False)
+    return [
+        _along(
+            maps,
+            curve,
+            int(which) if several else None,
+            float(p),
+            limits,
+            height if i == 0 else 230,
+        )
+        for i, (curve, which, p) in enumerate(pairs)
+    ]
+
+
+def _along(
+    maps: Maps,
+    curve: RateCurve,
+    which: int | None,
+    p: float,
+    limits: tuple[float, float],
+    height: int,
+) -> Panel:
+    """The local rate along one coordinate; `which` is None where x is a number."""
+    at = maps.x_at[:, which or 0]
+    rate = np.interp(at, curve.at, curve.rate)
+    marks: list[Mark] = [
+        Band(curve.at, curve.low, curve.high, color=COLT, opacity=0.2),
+        HLine(0, label="if q = p"),
+        Line(curve.at, curve.rate, color=COLT),
+    ]
+    if which is None:
+        here = _shares(maps)
+        u = float(maps.u_star)
+        marks += [
+            VLine(over(at, "x"), width=1),
+            Points(
+                over(at[:, None], "x"),
+                over(here.share[:, None] - u, "x"),
+                low=over(here.low[:, None] - u, "x"),
+                high=over(here.high[:, None] - u, "x"),
+                color=style.P,
+                size=8,
+            ),
+        ]
+        title, label, places = "Over x: press to move", "x", None
+    else:
+        marks += [
+            Points(at, rate, color=style.NULL, size=4),
+            Points(
+                over(at[:, None], "x"),
+                over(rate[:, None], "x"),
+                color=COLT,
+                size=11,
+                symbol="ring",
+            ),
+        ]
+        label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
+        most = ", on which it depends most" * (height > 230 and p <= 0.05)
+        title = f"Over {label}{most}: click to choose one"
+    span = 0.03 * (curve.at[-1] - curve.at[0])
+    low, high = min(curve.at[0], at.min()) - span, max(curve.at[-1], at.max()) + span
+    return Panel(
+        marks,
+        title=title,
+        height=height,
+        click="x",
+        at=places,
+        x=Axis((low, high), label),
+        y=Axis(limits, "p − q share in the ball", percent=True),
+        caption=f"Does the error depend on x? Permutation p-value {equals(p)}"
+        + (f", adjusted for {maps.x_at.shape[1]} coordinates." if which is not None else "."),
+    )
+
+
+def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
+    heat = rate.heat
+    assert heat is not None, "of x in two dimensions"
+    limit = max(0.1, float(np.nanmax(np.abs(heat.rate), initial=0)))
+    at = maps.x_at
+    room = [0.04 * (axis[-1] - axis[0]) for axis in (heat.grid_x, heat.grid_y)]
+    ends = [
+        (min(axis[0], at[:, i].min()) - room[i], max(axis[-1], at[:, i].max()) + room[i])
+        for i, axis in enumerate((heat.grid_x, heat.grid_y))
+    ]
+    return Panel(
+        [
+            Heat(
+                cell_edges(heat.grid_x),
+                cell_edges(heat.grid_y),
+                Shades(heat.rate, limit=limit, label="p − q share in the ball"),
+            ),
+            Points(at[:, 0], at[:, 1], color="currentColor", size=4, opacity=0.55),
+            Points(over(at[:, :1], "x"), over(at[:, 1:], "x"), color=COLT, size=13, symbol="ring"),
+        ],
+        title="Over x: click to choose one",
+        square=True,
+        click="x",
+        at=at,
+        x=Axis(ends[0], "x₁"),
+        y=Axis(ends[1], "x₂"),
+        caption=f"Does the error depend on x? Permutation p-value {equals(rate.pvalue)}.",
+    )
+
+
+_EVIDENCE = 0.05
+
+
+def payload(
+    maps: Sequence[Maps],
+    rates: Sequence[LocalRate],
+    sight: ThetaAxes,
+    alpha: float,
+    gammas: Sequence[float],
+    start: float,
+) -> live.Payload:
+    """Both maps at every gamma and place of the sliders.
+
+    Args:
+        maps: one for each gamma, at the same places.
+        rates: of each.
+        sight: what is shown of theta.
+        alpha: the level.
+        gammas: of the slider; there is none for one.
+        start: where it stands first.
+    """
+    height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
+    beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
+    return live.payload(
+        sliders=[*gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
+        panels=[
+            along("gamma", theta.theta_panels(maps, sight)),
+            *(along("gamma", panels) for panels in beside),
+        ],
+        headline=along("gamma", [headline(each, alpha) for each in maps]),
+    )
+
+
+def bend_text(maps: Maps, sight: ThetaAxes) -> str:
+    """How curved the truth is, where its principal curve is drawn."""
+    curve = None if sight.around else truth_curve(maps)
+    if curve is None:
+        return ""
+    return (
+        " Dotted: the principal curve of true values over all x (Hastie, Stuetzle 1989), of "
+        f"length {curve.length:.2g}, turning by {curve.turn:.2g} radians in all."
+    )
+
+
+def _slider(maps: Maps) -> Slider:
+    """Over x itself where it is a number, over places elsewhere."""
+    x, places, first = maps.x_at, len(maps.x_at), choose_initial_place(maps)
+    if x.shape[1] == 1:
+        start = float(x[first, 0])
+        return Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
+    label = "Observation x, along the first principal component"
+    return Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
+
+
+def choose_initial_place(maps: Maps) -> int:
+    """Where to begin: where q is most wrong, among usual x at which its spread is not small.
+
+    Without evidence against q the place farthest off would be so by chance: the most usual x.
+    """
+    x = maps.x_at.astype(float)
+    scale = x.std(0)
+    away = np.abs((x - np.median(x, axis=0)) / np.where(scale > 0, scale, 1)).max(1)
+    if maps.pvalue > _EVIDENCE:
+        return int(away.argmin())
+    spread = np.log(np.maximum(maps.q.std(1), 1e-12)).mean(-1)
+    usual = (spread >= np.median(spread)) & (away <= 1.3)
+    gap = np.abs(_shares(maps).share - maps.u_star)
+    return int(np.where(usual | ~usual.any(), gap, -1.0).argmax())
+
+
+def _place_labels(x: Array) -> list[str]:
+    """Places (V, M) in words."""
+    if x.shape[1] > 3:
+        return [f"{i + 1} of {len(x)}" for i in range(len(x))]
+    rounded = np.round(x.astype(float), 2) + 0.0  # no minus before a zero
+    labels = [", ".join(f"{value:.2f}" for value in row).replace("-", "−") for row in rounded]
+    return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
+
+
+def headline(maps: Maps, alpha: float) -> Text:
+    """The answer in one sentence: the ball over all x, and at the slider's x."""
+    u, here = float(maps.u_star), _shares(maps)
+    p = f"KS p-value {equals(float(maps.pvalue))}"
+    over_all = (
+        f"CoLT's region holds {u:.0%} of q's draws and "
+        f"{_interval(maps.inside, maps.inside_low, maps.inside_high)} of the true values"
+    )
+    verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
+    name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
+    several = maps.truth.shape[1] > 1
+    local = f" At {name} {{share}} of true values fall there{{says}}" if several else ""
+    sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
+    says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
+    return sentence(
+        "{overall}{verdict}" + local,
+        overall=over_all,
+        verdict=verdict,
+        x=over(_place_labels(maps.x_at), "x"),
+        share=over([_interval(*each) for each in zip(*here, strict=True)], "x"),
+        says=over(says, "x"),
+    )
+
+
+def _interval(share: Array, low: Array, high: Array) -> str:
+    """A share with its interval, in percent."""
+    return interval_text((float(share), float(low), float(high)), ".0%")
+
+
+def _says(u: float, low: float, high: float) -> str:
+    if low > u:
+        return ": q misses mass in the ball."
+    return ": q puts too much mass into the ball." if high < u else "."
+
+
+def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
+    """What both maps show, and what they would look like were q correct."""
+    d, m = maps.q.shape[2], maps.x_at.shape[1]
+    u, truths = f"{float(maps.u_star):.0%}", maps.truth.shape[1]
+    ball = (
+        f"In θ: the learnt centre and the ball around it that holds {u} of q's mass"
+        if d <= 2
+        else f"In θ: draws of q in the ball that holds {u} of its mass. The ball lives in all {d} "
+        "dimensions; its shadow is shown"
+    )
+    edge = "; a centre beyond the edge is drawn on it" if sight.around else ""
+    thin = ", the thin line its path over x" if m == 1 and d == 2 and not sight.around else ""
+    coloured = d == 2 and maps.difference.size > 0 and not sight.around
+    background = "; blue where p is denser than q, orange where q is" * coloured
+    beside = {
+        1: (
+            "the share of true values in the ball less q's along x, smoothed over "
+            f"{len(maps.u_quote)} simulations, with pointwise 95% intervals; the point is "
+            f"{truths} true values at this x"
+        ),
+        2: (
+            f"the share of true values in the ball less q's, smoothed over {len(maps.u_quote)} "
+            "simulations; dots are the places of the slider"
+        ),
+    }.get(m, "the same share along the coordinates of x that tell most")
+    return (
+        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets are 95% intervals; "
+        f"statements about single x hold for all {len(maps.x_at)} of them at once. If q were "
+        "correct, the ball would hold as large a share of true values as of q's draws at "
+        "every x."
+    )
+
+
+# ---- How the localizer learnt ----
+#
+# Its distance on anchors it saw and on held-out ones, and the film.
+
+
+_PLACES = 9
+"""Places x of the film: each frame has a ball at each."""
+
+TRAIN, HELD = style.NULL, style.P
+
+
+def training_curves(history: Mapping[str, Sequence[float]]) -> live.Payload:
+    """Both curves of a training that is under way: `step`, `train` and `held`."""
+    curves = {name: np.array(values, dtype=float) for name, values in history.items()}
+    marks, top = _curves(curves["step"], curves["train"], curves["held"])
+    panel = Panel(
+        marks,
+        height=200,
+        margin=76,
+        x=Axis((0, max(float(curves["step"][-1]), 1)), "step"),
+        y=Axis((0, top), "KS distance of the ranks"),
+    )
+    return live.payload(panels=[panel], columns=1)
+
+
+def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
+    top = 1.12 * float(max(train.max(), held.max(), 0.05))
+    return [
+        Line(step, train, color=TRAIN, label="training"),
+        Line(step, held, color=HELD, label="held out"),
+        Points(step, held, color=HELD, size=5),
+    ], top
+
+
+def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
+    """The film at a few places, beside `watched` held-out anchors."""
+    begin = choose_initial_place(maps)
+    evenly = np.linspace(0, len(maps.x_at) - 1, _PLACES).round()
+    places = np.unique([*evenly, begin]).astype(int)
+    step = maps.film_step
+    kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
+    label = "x" if maps.x_at.shape[1] == 1 else "Observation x"
+    labels = _place_labels(maps.x_at)
+    return live.payload(
+        sliders=[
+            Slider(
+                "frame",
+                np.arange(len(step)),
+                label="Step",
+                play=True,
+                names=[f"{s:.0f}" for s in step],
+                ends=("start", "end"),
+                start=kept_frame,
+            ),
+            Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
+        ],
+        panels=[
+            theta.training_strip_panel(maps, places)
+            if univariate
+            else _picture(maps, sight, places),
+            _course(maps, watched, theta.LINE_HEIGHT if univariate else 460),
+            *([theta.centre_path_panel(maps, places)] if univariate else []),
+        ],
+        headline=sentence(
+            f"{describe_kept_step(maps, kept_frame)} At step {{step}} the ranks are {{train}} "
+            "from uniform on the training anchors, {held} on held-out ones.",
+            step=over([f"{s:.0f}" for s in step], "frame"),
+            train=over([f"{v:.3f}" for v in maps.film_train], "frame"),
+            held=over([f"{v:.3f}" for v in maps.film_held], "frame"),
+        ),
+    )
+
+
+_STARTS = (
+    "a centre at the origin",
+    "a centre at q's mean",
+    "an embedding that tells q's draws from blurred ones",
+)
+
+
+def describe_kept_step(maps: Maps, kept: int) -> str:
+    # A second stage begins at the step where the first has ended.
+    if kept > 0 and maps.film_step[kept] > maps.film_step[kept - 1]:
+        return f"Step {maps.film_step[kept]:.0f} was kept."
+    tried = np.nan_to_num(np.asarray(maps.starts, dtype=float), nan=-1.0)
+    best = int(tried[:2].argmax())  # the paper preset tries none: the origin
+    start = _STARTS[2 if kept > 0 else best]
+    return f"Training found no better centre than the start, {start}."
+
+
+def _course(maps: Maps, watched: int, height: int) -> Panel:
+    marks, top = _curves(maps.film_step, maps.film_train, maps.film_held)
+    step = maps.film_step
+    chance = float(kstwo.isf(0.05, watched))
+    end, kept_step = max(float(step[-1]), 1.0), float(step[int(maps.kept)])
+    late = kept_step > end / 2
+    now = [
+        Points(over(step[:, None], "frame"), over(v[:, None], "frame"), color=color, size=9)
+        for v, color in ((maps.film_train, TRAIN), (maps.film_held, HELD))
+    ]
+    return Panel(
+        [
+            Band([0, end], [0, 0], [chance, chance]),
+            VLine(kept_step, color=COLT, dash="4 3", width=1.2),
+            Note(
+                kept_step + (-0.02 if late else 0.02) * end,
+                0.03 * top,
+                "kept",
+                color=COLT,
+                anchor="end" if late else "start",
+            ),
+            *marks,
+            *now,
+        ],
+        title="Distance of the ranks from uniform",
+        height=height,
+        margin=76,
+        x=Axis((0, end), "step"),
+        y=Axis((0, max(top, 1.1 * chance)), "KS distance"),
+        caption=f"Grey: where {watched} held-out anchors would lie by chance, 19 times of 20.",
+    )
+
+
+def _picture(maps: Maps, sight: ThetaAxes, places: Array) -> Panel:
+    """The ball of the frame at the place, and the path of its centre over all x."""
+    projection, few = project_theta(maps, sight), slice(Q_SHOWN)
+    inside = maps.film_inside[:, places, few]  # (F, P, S)
+    within, without = split_by_ball(projection.q[places][None, :, few], inside, "frame", "x")
+    marks: list[Mark] = [
+        *_outlines(maps, sight, places, projection.limits),
+        *q_draw_marks(within, without),
+        *(
+            []
+            if sight.around
+            else centre_path_marks(projection.film_centre, maps.x_at.shape[1], "frame")
+        ),
+        centre_marker(coordinates_over(projection.film_centre[:, places, None], "frame", "x")),
+    ]
+    ball = bool(maps.grid_y.size)
+    trail = maps.x_at.shape[1] > 1 and not sight.around
+    return theta_panel(
+        projection, marks, "The ball at this step", truth=False, ball=ball, trail=trail
+    )
+
+
+def _outlines(
+    maps: Maps, sight: ThetaAxes, places: Array, limits: tuple[Limits, Limits]
+) -> list[Mark]:
+    if not maps.grid_y.size:
+        return []
+    frames = len(maps.film_step)
+    axes = maps.axes_of(maps.film_field)
+    field = maps.film_field[:, places].reshape(-1, *maps.film_field.shape[2:])
+    lines = contours(*axes, field, maps.film_radius[:, places].ravel())
+    if sight.around:
+        q = np.broadcast_to(maps.q[places], (frames, *maps.q[places].shape))
+        lines = standardise_outlines(
+            lines, q.reshape(-1, *q.shape[2:]), float(max(map(np.ptp, axes))) / len(axes[0])
+        )
+    return [filled_region(lines, limits, "frame", "x", shape=(frames, len(places)))]

@@ -1,0 +1,376 @@
+"""What a power curve draws: how often each method rejects along gamma, beta or m."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from validation_core import statistics
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
+    SYMBOLS,
+    Axis,
+    Band,
+    HLine,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+)
+from validation_core.drawing.outcome import Drawn
+from validation_core.sweep.plan import Progress, Sweep
+from validation_core.sweep.presets import bounds, broken
+from validation_core.types import Array, PowerCell
+
+Along = Literal["gamma", "beta", "m"]
+
+
+class PowerCurve(NamedTuple):
+    """One method's counts along x, seeds pooled."""
+
+    method: str
+    label: str
+    x: Array
+    trials: Array
+    rejections: Array
+
+    @property
+    def rate(self) -> Array:
+        """Share rejected."""
+        return self.rejections / self.trials
+
+    @property
+    def interval(self) -> tuple[Array, Array]:
+        """95% Wilson interval of the share."""
+        low, high = statistics.wilson(self.rejections, self.trials)
+        return np.asarray(low), np.asarray(high)
+
+
+def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
+    """Cells gathered into curves by method and label; cells at one place are added up."""
+    counts: dict[tuple[str, str], dict[float, list[int]]] = defaultdict(dict)
+    for cell in cells:
+        label = cell.method if x == "m" else cell.label or cell.method
+        count = counts[cell.method, label].setdefault(_place(cell, x), [0, 0])
+        count[0] += cell.trials
+        count[1] += cell.rejections
+    gathered = []
+    for (method, label), at in counts.items():
+        places = sorted(place for place in at if np.isfinite(place))
+        if places:
+            trials, rejections = np.array([at[place] for place in places], dtype=float).T
+            gathered.append(PowerCurve(method, label, np.array(places), trials, rejections))
+    return gathered
+
+
+def _place(cell: PowerCell, x: Along) -> float:
+    if x == "gamma":
+        return cell.gamma
+    return cell.beta if x == "beta" else float(cell.options.get("m", np.nan))
+
+
+AXES: dict[Along, str] = {
+    "gamma": "perturbation strength gamma",
+    "beta": "classifier degradation beta",
+    "m": "calibration draws per test point m",
+}
+
+
+def _power_panel(
+    lines: Sequence[PowerCurve],
+    along: Along,
+    places: Sequence[float],
+    alpha: float,
+    *,
+    at: float | None = None,
+    caption: str = "",
+) -> Panel:
+    """Power curves with their bands, the names where they end.
+
+    Args:
+        lines: of methods.
+        along: what x is; m has a logarithmic axis.
+        places: the axis, also where nothing has run yet.
+        alpha: the level, where every curve would lie if q were correct.
+        at: a place to mark.
+    """
+    place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
+    where = place(np.array(places, dtype=float))
+    room = 0.02 * (where[-1] - where[0]) or 0.5
+    marks: list[Mark] = [HLine(alpha, dash="6 4", color=style.NULL)]
+    if at is not None:
+        marks.append(VLine(place(at)))
+    for line in lines:
+        marks += _curve_marks(line, place(line.x))
+    return Panel(
+        marks,
+        x=Axis(
+            (where[0] - room, where[-1] + room),
+            AXES[along],
+            ticks=where,
+            names=[f"{value:g}" for value in places],
+        ),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        height=300,
+        margin=92,
+        caption=caption,
+    )
+
+
+def _curve_marks(curve: PowerCurve, x: Array) -> list[Mark]:
+    color, dash, symbol = live.browser_style(style.method_style(curve.method))
+    low, high = curve.interval
+    return [
+        Band(x, low, high, color=color, opacity=0.16),
+        Line(x, curve.rate, color=color, dash=dash, label=curve.label),
+        Points(x, curve.rate, color=color, symbol=symbol, size=6),
+    ]
+
+
+def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
+    """The same picture standing still, with its title and how to read it.
+
+    Args:
+        fixed: what is the same everywhere, for the title.
+    """
+    places = sorted({float(x) for line in lines for x in line.x}) or [1.0]
+    trials = sorted({int(count) for line in lines for count in line.trials})
+    count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
+    return Drawn(
+        f"Power over {along}, {fixed}",
+        replace(_power_panel(lines, along, places, alpha), margin=110),
+        f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
+        "trained network. The dashed line is the level, where every curve would lie if q were "
+        "correct.",
+    )
+
+
+VIEWS = {"power": "Power", "draws": "Power per draw", "seconds": "Power per second"}
+
+_DASHES = ("", "7 5", "2 3", "10 4", "8 3 2 3", "12 3 2 3 2 3")
+
+_MARKS = 5  # symbols that points know
+
+_BAND = 0.07  # eight of them lie over one another
+
+
+def along(sweep: Sweep) -> Along:
+    """What the curves run along."""
+    return "beta" if len(sweep.betas) > 1 else "gamma"
+
+
+def axis_label(sweep: Sweep) -> str:
+    """What that is."""
+    return "degradation beta" if along(sweep) == "beta" else sweep.benchmark.axis
+
+
+def place(sweep: Sweep, value: float) -> str:
+    """A place on it, after "at"."""
+    return f"beta = {value:g}" if along(sweep) == "beta" else sweep.benchmark.place(value)
+
+
+def compare(sweep: Sweep, progress: Progress) -> live.Payload:
+    """Share of trials rejected along gamma or beta, a curve for each method."""
+    axis = along(sweep)
+    places = sweep.betas if axis == "beta" else sweep.gammas
+    across = _scale(sweep, places)
+    ticks = across(places)
+    room = 0.02 * float(np.ptp(ticks)) or 0.5
+    marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
+    legend = []
+    styles = curve_styles(progress.cells)
+    for curve in curves(progress.cells, axis):
+        color, dash, symbol = styles[curve.label]
+        marks += method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
+        legend.append((curve.label, color, symbol))
+    wrong = broken(progress.cells)
+    if wrong and axis == "gamma":
+        marks.append(
+            Points(
+                across([cell.gamma for cell in wrong]),
+                [cell.rate for cell in wrong],
+                color=style.OBSERVED,
+                symbol="ring",
+                size=12,
+            )
+        )
+        legend.append(("level broken", style.OBSERVED, "ring"))
+    panel = Panel(
+        marks,
+        height=380,
+        legend=legend,
+        x=Axis(
+            (ticks.min() - room, ticks.max() + room),
+            axis_label(sweep),
+            ticks=ticks,
+            names=[f"{value:g}" for value in places],
+        ),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        caption=_caption(sweep, progress),
+    )
+    return live.payload(panels=[panel], columns=1)
+
+
+def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
+    """Where places are drawn: iterations by their logarithm, all else as it is."""
+    if along(sweep) == "gamma" and sweep.benchmark.counts_iterations and min(places) > 0:
+        return lambda values: np.log10(np.asarray(values, float))
+    return lambda values: np.asarray(values, float)
+
+
+def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
+    """Power of each method against the draws or the seconds of one test; a slider moves along."""
+    axis = along(sweep)
+    places = sorted({getattr(cell, axis) for cell in progress.cells})
+    start = places[len(places) // 2]
+    marks: list[Mark] = []
+    styles = curve_styles(progress.cells)
+    labels = dict.fromkeys(cell.label for cell in progress.cells)
+    xs = []
+    for label in labels:
+        at = {getattr(cell, axis): cell for cell in progress.cells if cell.label == label}
+        x = np.array([_spent(sweep, at[p], view) if p in at else np.nan for p in places])
+        rate = np.array([at[p].rate if p in at else np.nan for p in places])
+        ends = np.array([bounds(at[p]) if p in at else (np.nan, np.nan) for p in places])
+        color, _, symbol = styles[label]
+        xs.append(x)
+        marks.append(
+            Points(
+                over(np.log10(x)[:, None], axis),
+                over(rate[:, None], axis),
+                low=over(ends[:, :1], axis),
+                high=over(ends[:, 1:], axis),
+                color=color,
+                symbol=symbol,
+                size=8,
+            )
+        )
+    spent = np.concatenate(xs)
+    decades = np.arange(
+        np.floor(np.log10(np.nanmin(spent))), np.ceil(np.log10(np.nanmax(spent))) + 1
+    )
+    unit = "draws of p and q in one test" if view == "draws" else "seconds of one test"
+    panel = Panel(
+        marks,
+        height=380,
+        legend=[(label, color, symbol) for label, (color, _, symbol) in styles.items()],
+        x=Axis(
+            (decades[0] - 0.1, decades[-1] + 0.1),
+            unit,
+            ticks=decades,
+            names=[f"{10.0**d:,.0f}" if d >= 0 else f"{10.0**d:g}" for d in decades],
+        ),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        caption="Up and to the left is better: more power for less. Bars are 95% Wilson "
+        "intervals. Training comes on top, once for all trials: the table below has it. If q "
+        "were correct, every point would lie at the level.",
+    )
+    slider = Slider(
+        axis,
+        places,
+        label=axis_label(sweep).capitalize(),
+        names=[f"{p:g}" for p in places],
+        start=start,
+    )
+    return live.payload(sliders=[slider], panels=[panel], columns=1)
+
+
+def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
+    if view == "draws":  # of one test, whatever trials share
+        design = sweep.design
+        method = next(method for method in sweep.methods if method.label == cell.label)
+        return float(sum(method.budget(design.n, design.k)))
+    return max(cell.seconds / cell.trials, 1e-5)
+
+
+CurveStyle = tuple[str, str, str]
+
+
+def curve_styles(cells: Sequence[PowerCell]) -> dict[str, CurveStyle]:
+    """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
+    styles: dict[str, CurveStyle] = {}
+    variants: Counter[str] = Counter()
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    for label, method in {cell.label: cell.method for cell in cells}.items():
+        place = methods.index(method) + variants[method]
+        variants[method] += 1
+        styles[label] = (
+            style.method_style(method).color,
+            _DASHES[place % len(_DASHES)],
+            SYMBOLS[place % _MARKS],
+        )
+    return styles
+
+
+def method_marks(curve: PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
+    low, high = curve.interval
+    return [
+        Band(curve.x, low, high, color=color, opacity=_BAND),
+        Line(curve.x, curve.rate, color=color, dash=dash),
+        Points(curve.x, curve.rate, color=color, symbol=symbol, size=6),
+    ]
+
+
+def _caption(sweep: Sweep, progress: Progress) -> str:
+    counts = sorted({cell.trials for cell in progress.cells})
+    count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    pooled = any(cell.method == "uniform" and cell.protocol == "pooled" for cell in progress.cells)
+    law = (
+        " Uniform draws its calibration counts from one pooled law of p's scores, 100 for "
+        "each test point."
+        if pooled
+        else ""
+    )
+    return (
+        f"{count} trials a point; bands are 95% Wilson intervals with one trained network a "
+        f"point.{law} The dashed line is the level of {sweep.design.alpha:.0%}, where every "
+        "curve would lie if q were correct."
+    )
+
+
+_NAMED = 4  # tests that tie, by name
+
+
+def answer(sweep: Sweep, progress: Progress) -> str:
+    """Who sees it, in one sentence with its numbers, where the tests differ most.
+
+    Tests that reject in equally many trials stand side by side; of places where they differ
+    equally it is the one nearest to the middle of the grid.
+    """
+    axis = along(sweep)
+    by_place: dict[float, list[PowerCell]] = {}
+    for cell in progress.cells:
+        by_place.setdefault(float(getattr(cell, axis)), []).append(cell)
+    if not by_place:
+        return ""
+    middle = sorted(by_place)[len(by_place) // 2]
+
+    def differ(at: float) -> tuple[int, float, float]:
+        rates = [cell.rate for cell in by_place[at]]
+        return len(rates), max(rates) - min(rates), -abs(at - middle)
+
+    at = max(by_place, key=differ)
+    here = sorted(by_place[at], key=lambda cell: (-cell.rate, cell.label))
+    best, last = here[0], here[-1]
+    low, high = bounds(best)
+    count = len(sweep.methods)
+    far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
+    share = f"in {best.rate:.0%} of {best.trials} trials (95% interval {low:.0%} to {high:.0%})"
+    ties = [cell.label for cell in here if cell.rate == best.rate]
+    if len(ties) == 1:
+        who = f"{best.label} rejects q most often: {share}"
+    else:
+        more = f" and {len(ties) - _NAMED} more" if len(ties) > _NAMED else ""
+        who = (
+            f"{len(ties)} tests reject q equally often, {share}: {', '.join(ties[:_NAMED])}{more}"
+        )
+    rest = f"; {last.label} in {last.rate:.0%}" if last.rate < best.rate else ""
+    return f"At {place(sweep, at)}{far}, {who}{rest}."

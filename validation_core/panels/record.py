@@ -1,0 +1,218 @@
+"""The pictures of one method's record: which figures, under which name, read how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from validation_core.diagnosis import Record
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
+from validation_core.drawing.outcome import Drawn
+from validation_core.methods.base import Method, kind_of
+from validation_core.types import Array, Budget, Outcome
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.questions.posteriors import Measure, Ranking
+    from validation_core.sweep.plan import TrialDetail
+
+
+def pictures(
+    record: Record, *, alpha: float = 0.05, names: Sequence[str] = (), only: int | None = None
+) -> tuple[Drawn, ...]:
+    """What a record looks like; nothing for a method that did not run or draws nothing.
+
+    Args:
+        record: of one method.
+        alpha: level whose critical value is marked.
+        names: of the parameters.
+        only: index of the quantity to draw, where a method ranks several; else the worst ones.
+    """
+    if record.status != "ran":
+        return ()
+    return tuple(record.kind.pictures(record, alpha=alpha, names=names, only=only))
+
+
+def trial_figures(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, ...]:
+    """What one test of a sweep looks like, and what its network learnt."""
+    outcome = Outcome(
+        np.asarray(look.statistic),
+        np.asarray(look.pvalue),
+        Budget(look.draws_p, look.draws_q),
+        look.arrays,
+        look.effect,
+    )
+    record = Record.ran(method, outcome, look.seconds, arrays={"theta_q": look.theta})
+    return (*pictures(record, alpha=alpha), *learned(method.name, look.learned))
+
+
+def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
+    """What the training of a method's network said of it, where that can be drawn."""
+    return kind_of(name).training_figures(summary)
+
+
+SHOWN = 6
+"""Parameters whose differences are drawn; a table has them all."""
+_LONG = 22
+_ROW = 30  # pixels
+
+
+def history(measures: Sequence[Measure], labels: Sequence[str]) -> tuple[Drawn, ...]:
+    """Each measure over the tables, in the order they were given: a history of checkpoints."""
+    return tuple(_history(measure, labels) for measure in measures)
+
+
+def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
+    at = np.arange(1, len(labels) + 1)
+    value, low, high = (np.array(part) for part in zip(*measure.values, strict=True))
+    room = 0.08 * max(float(high.max() - low.min()), 1e-9)
+    ends = (float(low.min()) - room, float(high.max()) + room)
+    if measure.from_uniform:
+        ends = (0.0, ends[1])
+    points = Points(
+        at,
+        value,
+        low=low,
+        high=high,
+        color=style.Q,
+        size=8,
+        texts=[escape(label) for label in labels],
+        hover="%{text}: %{y:.3f}",
+    )
+    panel = Panel(
+        [Line(at, value, color=style.Q), points],
+        x=Axis(
+            (0.6, len(labels) + 0.4),
+            "table, in the order given",
+            ticks=at,
+            names=[_short(label) for label in labels],
+        ),
+        y=Axis(ends, measure.title),
+        height=style.HEIGHT,
+    )
+    better = (
+        "Higher is nearer to the true posterior"
+        if measure.higher_is_better
+        else "Lower is nearer to the true posterior"
+    )
+    zero = (
+        "; a correct one has 0, but ranks of a sample are never exactly uniform"
+        if ends[0] == 0
+        else ""
+    )
+    return Drawn(
+        f"{measure.title[0].upper()}{measure.title[1:]}",
+        panel,
+        f"{measure.about[0].upper()}{measure.about[1:]}. {better}{zero}. Bars are 95% intervals "
+        "of each table by itself.",
+    )
+
+
+def energy_score_gaps(ranking: Ranking, labels: Sequence[str]) -> Drawn:
+    """How much higher each table's energy score is than the nearest one's, a row each."""
+    estimate, low, high = np.array([ranking.behind[i] for i in ranking.order]).T
+    names = [_short(labels[i]) for i in ranking.order]
+    return Drawn(
+        "How far behind the nearest is each?",
+        _forest(estimate, low, high, names, "energy score above the nearest, prior sd"),
+        f"Farther right is farther from the true posterior. A line that touches 0 cannot be told "
+        f"from {escape(names[0])}, the lowest. Lines are 95% intervals for all pairs of tables "
+        "together.",
+    )
+
+
+def differences(
+    measures: Sequence[Measure], labels: Sequence[str], reference: int
+) -> tuple[Drawn, ...]:
+    """Paired differences from the reference in units of their own error, one row a measure."""
+    others = [i for i in range(len(labels)) if i != reference]
+    if not measures or not others:
+        return ()
+    rows = [(measure, i) for measure in measures for i in others]
+    names = [
+        f"{measure.title}, {_short(labels[i])}" if len(others) > 1 else measure.title
+        for measure, i in rows
+    ]
+    # Signed so that left is nearer the truth, whatever the measure's own direction.
+    intervals = np.array(
+        [
+            np.array(measure.differences[i]) * (-1 if measure.higher_is_better else 1)
+            for measure, i in rows
+        ]
+    )
+    intervals.sort(axis=1)
+    middle = np.array(
+        [
+            measure.differences[i].estimate * (-1 if measure.higher_is_better else 1)
+            for measure, i in rows
+        ]
+    )
+    reach = np.maximum((intervals[:, 2] - intervals[:, 0]) / 2, 1e-12)
+    figure = _forest(
+        middle / reach,
+        intervals[:, 0] / reach,
+        intervals[:, 2] / reach,
+        names,
+        "difference, in half-widths",
+    )
+    return (
+        Drawn(
+            "All measures",
+            figure,
+            f"Each measure less that of {escape(_short(labels[reference]))}, in half-widths of "
+            "its interval. Left of 0: nearer to the true posterior than it; a line that touches "
+            "0: the two cannot be told apart. Lines are 95% intervals for all tables together.",
+        ),
+    )
+
+
+def parameter_differences(
+    crps: Array, names: Sequence[str], label: str, reference: str
+) -> tuple[Drawn, ...]:
+    """Differences in CRPS of one table from the reference (D, 3), the largest first."""
+    if not len(crps):
+        return ()
+    order = np.argsort(-np.abs(crps[:, 0]), kind="stable")[:SHOWN]
+    estimate, low, high = crps[order].T
+    figure = _forest(
+        estimate, low, high, [_short(names[i]) for i in order], "difference in CRPS, prior sd"
+    )
+    more = f" The {SHOWN} of {len(crps)} that differ most." if len(crps) > SHOWN else ""
+    return (
+        Drawn(
+            f"By parameter, {escape(_short(label))}",
+            figure,
+            f"Continuous ranked probability score of {escape(_short(label))} less that of "
+            f"{escape(_short(reference))}. Left of 0, it predicts the parameter better.{more}",
+        ),
+    )
+
+
+def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label: str) -> Panel:
+    far = 1.15 * float(np.max(np.abs([low, high])))
+    near = far if (middle < 0).any() else 0.1 * far + max(0.0, -1.15 * float(np.min(low)))
+    hover = "%{x:.3f}"
+    return Panel(
+        [
+            VLine(0, dash="dash"),
+            Points(
+                middle,
+                np.arange(len(middle)),
+                left=low,
+                right=high,
+                color=style.Q,
+                size=9,
+                hover=hover,
+            ),
+        ],
+        x=Axis((-near, far), label),
+        y=Axis.of_rows([escape(name) for name in names]),
+        height=90 + _ROW * len(middle),
+    )
+
+
+def _short(label: str) -> str:
+    return style.short(label, _LONG, ends=True)  # files of checkpoints differ at theirs

@@ -1,0 +1,381 @@
+"""What relabelling lets a panel say: p-values adjusted in one family, and claims in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.relabelling import Claim, OmnibusResult
+from validation_core.relabelling.battery import LEARNED, SUMS, Family
+from validation_core.relabelling.magnitudes import FAR
+from validation_core.relabelling.named import ASKED
+from validation_core.types import Array
+
+TITLES: Mapping[Family, str] = {
+    "means": "Place of single parameters",
+    "widths": "Width of single parameters",
+    "shapes": "Skew and tails of single parameters",
+    "pairs": "Dependence of two parameters",
+    "together": "Weak errors of several parameters together",
+    "norm": "Distance from q's centre, all parameters together",
+    "outliers": "True values or draws far out",
+    "spacing": "Distance to the nearest draw",
+    "support": "Draws outside the range of all true values",
+    "densities": "Log densities that came with the table",
+    "learned": "Learned scores",
+    "over_x": "Changes over x",
+    "together_over_x": "Weak changes over x together",
+    "learned_over_x": "Changes over x, by learned scores",
+    "observation": "Near the observation",
+}
+
+_SCORES = {
+    "classifier": "the classifier's score",
+    "slots": "the score within x",
+    "dc": "discriminative calibration's score",
+    "colt": "CoLT's learned distance",
+    "tarp": "TARP's distances",
+    "log_q": "log q",
+    "log_ratio": "log p − log q",
+}
+_KINDS = {
+    "mean": "place",
+    "width": "width",
+    "shape": "skew or tails",
+    "pair": "dependence",
+    "score": "rank",
+}
+_TIED = 0.01  # shares of equal numbers differ by more where numbers are rounded or repeated
+EXPLAINED = "not claimed: q is wrong, but errors of other kinds would explain this one"
+"""Of a family that is rejected, none of whose claims is under its own null."""
+UNNAMED = "q is wrong, and no kind of error stands out by itself"
+"""Where every family that is rejected is such a one."""
+
+
+class _ClearestClaim(NamedTuple):
+    """What stands out most of some families."""
+
+    family: Family
+    which: tuple[int, ...]
+    """Parameters; empty for all of them together."""
+    z: float
+
+
+class Magnitude(NamedTuple):
+    """An error of magnitudes: outliers, rounding, draws outside the range of the true values."""
+
+    family: Family
+    parameter: int
+    sentence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """Every claim of a diagnosis with its p-value under the verdict's one error rate."""
+
+    result: OmnibusResult
+    alpha: float
+
+    @property
+    def pvalue(self) -> float:
+        """Of the verdict."""
+        return self.result.pvalue
+
+    @property
+    def found(self) -> bool:
+        """Whether anything may be claimed at all."""
+        return self.pvalue <= self.alpha
+
+    @cached_property
+    def named(self) -> NDArray[np.float64]:
+        """(C,) p that each claim is true by itself, not for another kind of error: the larger of
+        its p in the verdict and of that under its own null."""
+        return np.maximum(self.result.adjusted, self.result.own)
+
+    @property
+    def level(self) -> float:
+        """Up to which a claim is named: no own null is asked of what is less clear than ASKED."""
+        return min(self.alpha, ASKED)
+
+    def parameter(self, which: int) -> float:
+        """That a parameter's own ranks are wrong, over all x."""
+        return self._parameters.get(which, 1.0)
+
+    @cached_property
+    def _parameters(self) -> Mapping[int, float]:
+        """The smallest p of each parameter's own claims: thousands of them are asked for."""
+        smallest: dict[int, float] = {}
+        for claim, p in zip(self.result.claims, self.result.adjusted, strict=True):
+            if claim.of == "theta" and claim.along is None and len(claim.which) == 1:
+                which = claim.which[0]
+                smallest[which] = min(smallest.get(which, 1.0), float(p))
+        return smallest
+
+    def together(self) -> float:
+        """That parameters are wrong together: pairs, their distance from q's centre, or tails."""
+        return self._named(
+            lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
+        )
+
+    def densities(self) -> float:
+        """That log densities which came with the table rank wrongly."""
+        return self.result.p(lambda one: one.family == "densities")
+
+    def score(self) -> float:
+        """That q's mass is wrong somewhere in theta, by any learned score."""
+        return self.result.p(lambda one: one.family == "learned")
+
+    def over_x(self, parameter: int | None = None) -> float:
+        """That something, or a parameter's own ranks, change over x, beyond what is alike at
+        every x."""
+        return self._named(
+            lambda one: (
+                "over_x" in one.family
+                and (parameter is None or (one.of == "theta" and one.which == (parameter,)))
+            )
+        )
+
+    def place(self, kind: str, parameter: int, along: str, which: int) -> float:
+        """That one error changes along one coordinate of x.
+
+        Args:
+            kind: shift or width of a parameter, or learned.
+            parameter: which.
+            along: x, component, mean; plane for two coordinates at once.
+            which: the column, component or parameter.
+        """
+
+        def wanted(one: Claim) -> bool:
+            if one.along is None or "over_x" not in one.family:
+                return False
+            there = (
+                one.along.kind in ("balls", "products")
+                if along == "plane"
+                else (one.along.kind, one.along.which) == (along, which)
+            )
+            if kind == "learned":
+                return there and one.of in LEARNED
+            own = one.kind == ("mean" if kind == "shift" else "width")
+            return there and own and one.of == "theta" and one.which == (parameter,)
+
+        return self._named(wanted)
+
+    def observation(self) -> float:
+        """That the rows near the table's own observation are wrong."""
+        return self.result.p(lambda one: one.family == "observation")
+
+    def _named(self, wanted: Callable[[Claim], bool]) -> float:
+        """The smallest p of some claims that each is true by itself."""
+        some = [
+            p for claim, p in zip(self.result.claims, self.named, strict=True) if wanted(claim)
+        ]
+        return float(min(some, default=1.0))
+
+    def _lead(self, family: Family) -> int:
+        """The clearest claim of a family, of those that are true by themselves if any is."""
+        at = self._named_of(family)
+        if at is None:
+            at = self.result.first(lambda claim: claim.family == family)
+        assert at is not None, "a family has claims"
+        return at
+
+    def _named_of(self, family: Family) -> int | None:
+        """The clearest claim of a family that may be made; None where none may."""
+        return self._clearest_named(lambda claim: claim.family == family)
+
+    def _clearest_named(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> int | None:
+        """The place of the clearest claim that may be made of some; None where none may."""
+        some = [
+            at for at, claim in enumerate(self.result.claims)
+            if self.named[at] <= self.level and wanted(claim)
+        ]  # fmt: skip
+        return max(some, key=lambda at: float(self.result.evidence[at]), default=None)
+
+    def families(
+        self, names: Sequence[str] = (), x_names: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Each family with its p and its clearest claim, the smallest p first.
+
+        `named` says whether the claim is true by itself: where it is not, the family's p says
+        that q is wrong, and the claim says no more.
+        """
+        rows = []
+        for family, p in self.result.families.items():
+            at = self._lead(family)
+            claim = self.result.claims[at]
+            named = bool(self.named[at] <= self.level)
+            text = _claim_text(claim, names, x_names)
+            rows.append(
+                {
+                    "family": family,
+                    "title": TITLES[family],
+                    "pvalue": p,
+                    "named": named,
+                    "pvalue_named": float(self.named[at]),
+                    "z": float(self.result.z[at]),
+                    "claim": EXPLAINED if p <= self.alpha and not named else text,
+                    "sentence": self._sentence(at, names) if named else None,
+                    "claims": sum(claim.family == family for claim in self.result.claims),
+                }
+            )
+        return rows
+
+    def clearest_of(self, *families: Family) -> _ClearestClaim | None:
+        """The clearest claim of some families over all x; None where none may be made."""
+        at = self._clearest_named(lambda one: one.family in families and one.along is None)
+        if at is None:
+            return None
+        claim = self.result.claims[at]
+        return _ClearestClaim(claim.family, claim.which, abs(float(self.result.z[at])))
+
+    def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
+        """What stands out most of all that may be claimed, to read: of single parameters first."""
+        at = self._clearest_named(lambda claim: claim.family not in SUMS)
+        if at is None:
+            at = self._clearest_named()
+        if at is None and self.found:
+            return UNNAMED
+        if at is None:
+            at = int(np.argmax(self.result.evidence))
+        return _claim_text(self.result.claims[at], names, x_names)
+
+    def sentences(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """What magnitudes show, with their numbers: outliers, rounding, draws outside the range of
+        the true values; none that may not be claimed."""
+        out = []
+        for family in _MAGNITUDES:
+            at = self._named_of(family)
+            if at is not None and (sentence := self._sentence(at, names)):
+                out.append(sentence)
+        return tuple(out)
+
+    def magnitude(self, names: Sequence[str] = ()) -> Magnitude | None:
+        """Gross outliers, rounding or draws outside the range of the true values, where they are
+        clearer than any error of single parameters or pairs; None elsewhere."""
+        at = self._clearest_named(
+            lambda one: one.family in (*_MAGNITUDES, "means", "widths", "shapes", "pairs")
+        )
+        if at is None or self.result.claims[at].family not in _MAGNITUDES:
+            return None
+        claim, sentence = self.result.claims[at], self._sentence(at, names)
+        if not self._gross(at):
+            return None
+        assert sentence is not None, "magnitudes have their numbers"
+        return Magnitude(claim.family, claim.which[0], sentence)
+
+    def _gross(self, at: int) -> bool:
+        """Whether outliers are more than tails, beyond the farthest bound; whether distances are
+        those of equal numbers."""
+        family, numbers = self.result.claims[at].family, self.result.numbers[at]
+        if family == "outliers":
+            bound, count, expected = numbers[:3]
+            return bool(bound == FAR[-1] and count > expected)
+        return family != "spacing" or bool(abs(numbers[0] - numbers[1]) > _TIED)
+
+    def _sentence(self, at: int, names: Sequence[str]) -> str | None:
+        """A claim about magnitudes with its numbers; None for any other."""
+        claim, numbers = self.result.claims[at], self.result.numbers[at]
+        words = _MAGNITUDES.get(claim.family)
+        return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
+
+
+def _outliers(name: str, numbers: Array) -> str:
+    bound, count, expected, rows = numbers[:4]
+    if count > expected:
+        return (
+            f"{name}: {count:,.0f} of {rows:,.0f} true values lie more than {bound:g} robust sd "
+            f"from the median of q's draws at their x; about {expected:.2g} would if q were "
+            "correct."
+        )
+    return (
+        f"{name}: {count:,.0f} of {rows:,.0f} true values lie more than {bound:g} robust sd from "
+        f"the median of q's draws, where the draws' own tails call for about {expected:.2g}: q "
+        "has outliers or tails that the true values lack."
+    )
+
+
+def _spacing(name: str, numbers: Array) -> str:
+    tied, usual, apart, between = numbers[:4]
+    if usual > tied + _TIED:
+        return (
+            f"{name}: {usual:.1%} of q's draws equal another draw at their x, {tied:.1%} of true "
+            "values do: q's draws are rounded or repeated."
+        )
+    if tied > usual + _TIED:
+        return (
+            f"{name}: {tied:.1%} of true values equal a draw of q, {usual:.1%} of draws equal "
+            "another one: true values are rounded as draws are not."
+        )
+    return (
+        f"{name}: the nearest draw is typically {apart:.2g} robust sd from a true value, "
+        f"{between:.2g} from another draw."
+    )
+
+
+def _support(name: str, numbers: Array) -> str:
+    below, above, slots, low, high = numbers
+    share = (below + above) / max(slots, 1)
+    ends = " to ".join(f"{end:.4g}".replace("-", "−") for end in (low, high))
+    return (
+        f"{name}: {share:.2%} of q's draws lie outside the range of all true values, {ends}. Is "
+        "that the prior's whole range?"
+    )
+
+
+_MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
+    "outliers": _outliers,
+    "spacing": _spacing,
+    "support": _support,
+}
+
+
+def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
+    """What a claim is of: `width of theta_1, changing along x_2`."""
+    parameters = [parameter_name(names, index) for index in claim.which]
+    if claim.of in _SCORES:
+        what = f"rank of the true value by {_SCORES[claim.of]}"
+    elif claim.of == "norm":
+        what = f"{_KINDS[claim.kind]} of the distance from q's centre"
+    elif claim.kind == "gap":
+        what = f"distance of {parameters[0]} to the nearest draw"
+    elif claim.kind == "far":
+        what = f"{parameters[0]} far from q's centre"
+    elif claim.kind == "range":
+        what = f"draws of {parameters[0]} outside the range of all true values"
+    elif claim.kind == "pair":
+        what = f"dependence of {parameters[0]} and {parameters[1]}"
+    else:
+        whose = parameters[0] if parameters else "all parameters together"
+        what = f"{_KINDS[claim.kind]} of {whose}"
+    if claim.along is None:
+        return what
+    if claim.along.kind == "near":
+        return f"{what}, near the observation"
+    return f"{what}, changing along {_along(claim, names, x_names)}"
+
+
+def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
+    assert claim.along is not None
+    kind, which = claim.along.kind, claim.along.which
+    if kind == "x":
+        return x_column_name(which, x_names)
+    if kind == "component":
+        return f"principal component {which + 1} of x"
+    if kind == "mean":
+        return f"q's mean of {parameter_name(names, which)}"
+    return "several coordinates of x"
+
+
+def parameter_name(names: Sequence[str], which: int) -> str:
+    """The name of a parameter, by its place; a number where the names do not reach."""
+    return names[which] if which < len(names) else f"theta_{which + 1}"
+
+
+def x_column_name(which: int, x_names: Sequence[str] = ()) -> str:
+    """The name of a column of x; numbered from 1 where it has none."""
+    return x_names[which] if which < len(x_names) else f"x_{which + 1}"

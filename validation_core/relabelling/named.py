@@ -1,0 +1,211 @@
+"""Whether a kind of error is there by itself: each kind's own null, where the others stay.
+
+The verdict's null is that q is right. A q that is too narrow at every x makes every contrast over
+x vary more than that null allows, and two independent biases make a product of two parameters:
+what is rejected then is q, not "at every x alike" and not "independent". So each kind of claim is
+asked once more, of a table from which the errors of other kinds are removed:
+
+    over x           the rows' features permuted among the x
+    place            the width removed
+    width            the bias removed
+    shape, pairs     both removed
+    magnitudes       both removed
+
+Removed in two ways, in normal scores of the ranks, and in the parameter's own units with ranks
+anew (magnitudes in the latter alone); a claim is named where neither explains it. Bias and width
+are those that leave the mean and the width statistic at 0, the same at every x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from validation_core.relabelling.battery import (
+    Battery,
+    CalibratedTest,
+    Kind,
+    step_down,
+    width_scores,
+)
+from validation_core.relabelling.magnitudes import Magnitudes, centres, magnitudes_beside
+from validation_core.relabelling.pools import SlotRanks, normal_scores
+from validation_core.statistics.ranks import midranks_among
+from validation_core.types import Array
+
+ASKED = 0.2
+"""Adjusted p up to which a claim's own null is asked: no claim is named at a higher level."""
+_REMOVED: dict[Kind, int] = {
+    "mean": 0, "width": 1, "shape": 2, "pair": 2, "far": 2, "gap": 2, "range": 2
+}  # fmt: skip
+"""Which of the three tables without other errors a kind of claim is asked of."""
+_TABLES = 3
+_MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
+_NAMED_ALONE = ("norm", "densities", "learned", "observation")
+"""Families whose claims say no more than that q is wrong by this measure."""
+_OVER_X = ("over_x", "together_over_x", "learned_over_x")
+_PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling over x
+_EDGE = 1e-6
+_WIDE = np.log(20.0)
+_FARTHEST = 50.0  # robust sds
+_HALVINGS = 16
+
+Rows = NDArray[np.int64]
+
+
+def own_pvalues(
+    battery: Battery,
+    tested: CalibratedTest,
+    scores: Sequence[SlotRanks],
+    values: Callable[[], tuple[Array, Array] | None],
+    rng: np.random.Generator,
+) -> Array:
+    """p (C,) of each claim under its own null, stepping down within its kind; 0 where none is
+    asked: the claim says no more than that q is wrong, or its family's p is above ASKED.
+
+    Args:
+        battery: what was looked at.
+        tested: the observed labelling among others.
+        scores: of all slots.
+        values: gives true values (n, D) and draws (n, P, D) of the tested rows in the parameters
+            that are looked at; None where rows share their draws.
+        rng: permutes rows.
+    """
+    families = [cell.family for cell in battery.cells]
+    own = np.zeros(len(families))
+    asked = {family for family, p in zip(families, tested.adjusted, strict=True) if p <= ASKED}
+    over = np.flatnonzero(np.isin(families, _OVER_X))
+    if asked & set(_OVER_X):
+        own[over] = _alike(battery, tested, over, rng)
+    others = asked - set(_OVER_X) - set(_NAMED_ALONE)
+    if others:
+        without = tested.scale.evidence(tested.scale.normal(_without(battery, scores, values())))
+        by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
+        kinds = np.array([cell.kind for cell in battery.cells])
+        for kind in {cell.kind for cell in battery.cells if cell.family in others}:
+            at = np.flatnonzero((kinds == kind) & ~by_itself)
+            own[at] = _of_kind(kind, tested, at, without)
+    return own
+
+
+def _alike(
+    battery: Battery, tested: CalibratedTest, over: Rows, rng: np.random.Generator
+) -> Array:
+    """p of claims over x against rows permuted among the x."""
+    b, n = min(len(tested.nulls), _PERMUTATIONS), len(battery.pools.size)
+    cells = len(battery.cells)
+    evidence = np.empty((b, len(over)), np.float32)
+    for part in battery.pieces(b):
+        shuffled = rng.random((part.stop - part.start, n), np.float32)
+        orders = shuffled.argsort(axis=1).astype(np.int32)
+        z = np.zeros((len(orders), cells), np.float32)
+        z[:, over] = battery.over_x_permuted(orders)
+        evidence[part] = tested.scale.evidence(tested.scale.normal(z))[:, over]
+    return step_down(tested.evidence[over], evidence)
+
+
+def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]) -> Array:
+    """p of all claims of a kind where other errors are removed, in whichever way leaves less:
+    from the evidence (3 or 6, C) without them."""
+    begin = _REMOVED[kind] + (_TABLES if kind in _MAGNITUDES else 0)
+    ways = [
+        step_down(without[table, at], tested.nulls[:, at])
+        for table in range(begin, len(without), _TABLES)
+    ]
+    return np.asarray(np.maximum.reduce(ways)) if ways else np.ones(len(at))
+
+
+def _without(
+    battery: Battery, scores: Sequence[SlotRanks], values: tuple[Array, Array] | None
+) -> NDArray[np.float32]:
+    """Statistics (3 or 6, C) of truths without width, bias, and either; by scores, then values.
+
+    Of the first block alone: no other's claims are asked.
+    """
+    rows = battery.parts[0].block.rows
+    at = battery.pools.observed[rows] + battery.pools.first[rows]
+    truths = []
+    for column, score in enumerate(scores):
+        own = score.taken(
+            np.broadcast_to(at, (_TABLES if values is None else 2 * _TABLES, len(at)))
+        )
+        if score.of == "theta":
+            drawn = None if values is None else (values[0][:, column], values[1][..., column])
+            own = _freed(own, drawn)
+        truths.append(own)
+    alone = replace(battery, parts=battery.parts[:1])
+    found = alone.of_truths(truths)
+    first = len(battery.parts[0].cells)
+    z = np.zeros((len(found), len(battery.cells)), np.float32)
+    z[:, :first] = found[:, :first]
+    last = found.shape[1] - first
+    z[:, len(battery.cells) - last :] = found[:, first:]
+    return z
+
+
+def _freed(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
+    """A parameter's truths (3 or 6, n) freed of width, of bias, and of either."""
+    by_scores = _by_scores(own.u[0])
+    if drawn is None or own.magnitude is None:
+        return replace(own, u=by_scores)
+    truth, draws = drawn
+    moved = _by_values(truth, draws)  # (3, n)
+    u = midranks_among(moved, draws).astype(np.float32)
+    there = magnitudes_beside(np.sort(draws, axis=1), moved.T)
+    magnitude = Magnitudes(*(
+        np.concatenate([seen[:_TABLES], anew])
+        for seen, anew in zip(own.magnitude, there, strict=True)
+    ))  # fmt: skip
+    return replace(own, u=np.concatenate([by_scores, u]), magnitude=magnitude)
+
+
+def _by_scores(u: Array) -> Array:
+    """Ranks (3, n) from ranks (n,): without width, without bias, without either."""
+    z = normal_scores(np.clip(u, _EDGE, 1 - _EDGE)).astype(np.float64)
+    bias, sd = z.mean(), max(float(z.std()), _EDGE)
+    freed = ndtr(np.stack([z / sd, z - bias, (z - bias) / sd]))
+    return np.clip(freed, _EDGE, 1 - _EDGE).astype(np.float32)
+
+
+def _by_values(truth: Array, draws: Array) -> Array:
+    """True values (n,) moved and scaled about the median of their draws (n, P): (3, n)."""
+    centre, spread = (part[:, 0] for part in centres(draws))
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.clip(np.nan_to_num((truth - centre) / spread), -_FARTHEST, _FARTHEST)
+
+    def ranks(moved: Array) -> Array:
+        return midranks_among(centre + moved * spread, draws)
+
+    def place(bias: float) -> float:
+        return float(normal_scores(ranks(off - bias)).mean())
+
+    bias = _root(place, -_FARTHEST, _FARTHEST)
+    expected = _width_of_uniform(draws.shape[1])
+
+    def width(log: float) -> float:
+        return _width(ranks((off - bias) / np.exp(log))) - expected
+
+    factor = np.exp(_root(width, -_WIDE, _WIDE))
+    moved = np.stack([off / factor, off - bias, (off - bias) / factor])
+    return np.asarray(centre + moved * spread)
+
+
+def _width(u: Array) -> float:
+    return float(width_scores(u).mean())
+
+
+def _width_of_uniform(draws: int) -> float:
+    """The mean of the width's score over all ranks among so many draws."""
+    return _width((np.arange(draws + 1) + 0.5) / (draws + 1))
+
+
+def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that falls crosses 0, by halving."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2

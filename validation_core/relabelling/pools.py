@@ -1,0 +1,359 @@
+"""The slots of a table: at each x the truth and q's draws, any of which could play the truth.
+
+If q is right, truth and draws at one x are exchangeable. Rows that share one set of draws form one
+pool: all of its truths and draws are exchangeable together. A labelling says, for every row, which
+slot of its pool plays the truth; the observed one is as likely as any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
+from validation_core.statistics.ranks import midranks
+from validation_core.types import Array, PosteriorTable
+
+Slots = NDArray[np.int32]
+
+PLAYERS = 63
+"""Draws of each row that may play the truth: more would change no rank, only how often each of
+them is tried."""
+_PLAYED = 100_000  # draws that may play the truth, of all rows
+_RANKED = 2_500_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
+_FEWEST_DRAWS = 20  # draws of a row that are ranked, whatever the size
+_POOLED = 2000  # slots of a pool that rows share, at most
+_WHITENED = 60  # parameters up to which a row's covariance is worth its time
+_NUMBERS = 1_000_000  # of slots worked on at a time
+_DRAWN = 64  # labellings drawn at a time
+_FARTHEST = 50.0  # nats below the largest: no evidence is stronger
+_INFINITE = 1e30
+_OUT = 1e6  # sds: no point lies farther out
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """Which slots may play the truth of each row: slot numbers within the row's pool."""
+
+    size: NDArray[np.int64]
+    """(N,) slots of each row's pool."""
+    observed: Slots
+    """(N,) the slot that is the truth."""
+    first: NDArray[np.int64]
+    """(N,) where the row's pool begins among all slots."""
+    shared: tuple[NDArray[np.int64], ...] = ()
+    """Rows of each pool that several rows share."""
+
+    @cached_property
+    def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Where each pool begins (G,), its slots (G,), and which pool a row's is (N,)."""
+        first, pool = np.unique(self.first, return_inverse=True)
+        return first, np.diff(np.append(first, self.total)), pool
+
+    @cached_property
+    def total(self) -> int:
+        """Slots of all pools."""
+        return int((self.first + self.size).max())
+
+    def labellings(self, count: int, rng: np.random.Generator) -> Slots:
+        """Slots (count, N) that play the truth: in a shared pool each row has another one."""
+        slots = np.empty((count, len(self.size)), np.int32)
+        size, last = self.size.astype(np.float32), (self.size - 1).astype(np.int32)
+        for begin in range(0, count, _DRAWN):
+            some = slots[begin : begin + _DRAWN]
+            some[:] = rng.random(some.shape, np.float32) * size
+            np.minimum(some, last, out=some)  # a float32 may round up
+        for rows in self.shared:
+            order = rng.random((count, int(self.size[rows[0]]))).argsort(axis=1)
+            slots[:, rows] = order[:, : len(rows)]
+        return slots
+
+
+@dataclass(frozen=True, eq=False)
+class SlotRanks:
+    """One score of all slots as mid-ranks u in (0, 1) within the pool."""
+
+    of: str
+    """Whose score it is: theta, norm, log_q, log_ratio, or the learned score's name."""
+    which: int
+    """The parameter, from 0; -1 for a score of all of them."""
+    u: NDArray[np.float32]
+    """(E,) of all slots, pool after pool; NaN for those of rows that it says nothing of."""
+    raw: NDArray[np.float32] | None = None
+    """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
+    magnitude: Magnitudes | None = None
+    """Of a parameter: (E,) its values, how far out and how near to others they lie."""
+
+    def at(self, rows: NDArray[np.int64]) -> SlotRanks:
+        """Of tables' truths (T, N) those of some rows (T, n); all where it speaks of no others."""
+        if self.u.shape[-1] == len(rows):
+            return self
+        return self.taken(rows)
+
+    def taken(self, places: NDArray[np.int64]) -> SlotRanks:
+        """At some places of the last axis."""
+        raw = None if self.raw is None else self.raw[..., places]
+        magnitude = None if self.magnitude is None else self.magnitude.at(places)
+        return SlotRanks(self.of, self.which, self.u[..., places], raw, magnitude)
+
+
+def max_players(n: int) -> int:
+    """Draws of each of n rows that may play the truth, at most: fewer where rows are many."""
+    return max(_FEWEST_DRAWS, min(PLAYERS, _PLAYED // max(n, 1)))
+
+
+def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
+    """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them.
+
+    Neither end is nearer than the other, so that sorted draws have no bias.
+    """
+    few = min(k, most)
+    return (2 * np.arange(few) + 1) * k // max(2 * few, 1)
+
+
+def ranked_columns(n: int, k: int, d: int) -> NDArray[np.int64]:
+    """Columns of k draws that truths are ranked among: all, or of large tables some."""
+    return players(k, max(_FEWEST_DRAWS, _RANKED // (n * d)))
+
+
+def halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every other of k draws, and the rest."""
+    return np.arange(0, k, 2), np.arange(1, k, 2)
+
+
+def _pools_of(n: int, slots: int) -> Pools:
+    """Every row its own pool; the first slot is the truth."""
+    return Pools(np.full(n, slots), np.zeros(n, np.int32), np.arange(n) * slots)
+
+
+def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+    """Mid-ranks u (..., C) in (0, 1) of values (..., P); equal values share one.
+
+    Nothing is drawn to break ties: labellings, not a law of ranks, say what is unusual.
+
+    Args:
+        values: of all slots of a pool.
+        columns: slots that are asked for; None for all.
+    """
+    u = ((midranks(values) - 0.5) / values.shape[-1]).astype(np.float32)
+    return u if columns is None else np.ascontiguousarray(u[..., columns])
+
+
+def normal_scores(u: Array) -> Array:
+    """Normal scores of ranks in (0, 1)."""
+    return np.asarray(ndtri(u), np.float32)
+
+
+def norms(values: Array, points: Array | None = None) -> Array:
+    """Squared Mahalanobis norms (n, P) of values (n, P, D) in the pool's own mean and covariance.
+
+    Both treat all slots alike. Few slots leave the covariance singular: it is shrunk to its
+    diagonal by (D / P)^2, at most to half; beyond _WHITENED parameters the diagonal stands alone.
+    In single precision.
+
+    Args:
+        values: of all slots of a pool.
+        points: (n, T, D) whose norms are asked for; None for the slots themselves.
+    """
+    n, slots, d = values.shape
+    targets = values if points is None else points
+    out = np.empty(targets.shape[:2])
+    step = max(1, _NUMBERS // (max(slots, targets.shape[1]) * d))
+    for begin in range(0, n, step):
+        part = slice(begin, begin + step)
+        off: Array = values[part].astype(np.float64)
+        # Of any size: norms are the same in any unit, squares are not.
+        unit = np.abs(off).max(axis=1, keepdims=True)
+        unit = np.where(unit > 0, unit, 1.0)
+        off /= unit
+        mean = off.mean(axis=1, keepdims=True)
+        off -= mean
+        sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
+        sd = np.where(sd > 0, sd, 1.0)
+        off /= sd
+        to = off
+        if points is not None:  # truths that were moved may lie anywhere
+            with np.errstate(over="ignore"):
+                to = (points[part].astype(np.float64) / unit - mean) / sd
+            to = np.clip(to, -_OUT, _OUT)
+        if 1 < d <= _WHITENED:
+            shrink = min(0.5, (d / slots) ** 2) + 1e-4
+            covariance = (1 - shrink) / slots * (off.transpose(0, 2, 1) @ off)
+            covariance[:, np.arange(d), np.arange(d)] = 1.0
+            white = np.linalg.solve(np.linalg.cholesky(covariance), to.transpose(0, 2, 1))
+            out[part] = np.square(white).sum(axis=1)
+        else:
+            out[part] = np.square(to).sum(axis=2)
+    # Equal points are worked out in different lanes: single precision makes them ties again.
+    return out.astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Slotted:
+    """A table's pools and the scores of their slots."""
+
+    pools: Pools
+    scores: tuple[SlotRanks, ...]
+    mean: Array
+    """(N, D) of each row's pool: what q makes of x, alike whichever slot is the truth."""
+    spread: Array
+    """(N, D) variance within the pool."""
+
+
+def slotted(
+    table: PosteriorTable,
+    parameters: NDArray[np.int64],
+    groups: NDArray[np.int64] | None = None,
+    *,
+    truths: bool = True,
+    rows: NDArray[np.int64] | None = None,
+) -> _Slotted:
+    """Every parameter's score and, of several parameters, that of their norm.
+
+    Args:
+        table: theta (N, D), q (N, K, D).
+        parameters: those that are looked at.
+        groups: (N,) of each row, the same for rows that share one set of draws; None where none
+            do.
+        truths: whether the truth is a slot; else pools are q's draws alone, and all of them.
+        rows: those that are tested; None for all. Where others chose the parameters, their
+            truths, and the draws they were compared with, are no slots of a shared pool.
+    """
+    if groups is not None:
+        tested = np.ones(len(table), bool)
+        if rows is not None:
+            tested[:] = False
+            tested[rows] = True
+        return _shared(table, parameters, groups, tested)
+    n, k, _ = table.q.shape
+    among = ranked_columns(n, k, len(parameters)) if truths else np.arange(k)
+    chosen = players(len(among), max_players(n)) if truths else np.arange(len(among))
+    ahead = int(truths)
+    values = np.empty(
+        (n, ahead + len(among), len(parameters)), np.result_type(table.theta, table.q)
+    )
+    values[:, ahead:] = table.q[:, among[:, None], parameters]
+    if truths:
+        values[:, 0] = table.theta[:, parameters]
+        chosen = np.append(0, 1 + chosen)
+    scores = _scores(values, parameters, chosen)
+    return _Slotted(_pools_of(n, len(chosen)), scores, *_moments(values))
+
+
+def in_units(values: Array) -> Array:
+    """Columns (..., C) that no square leaves the floats of, as they are or by a power of two."""
+    large = np.abs(values).max(axis=tuple(range(values.ndim - 1)), initial=0.0).astype(np.float64)
+    far = (large > 1e100) | ((large < 1e-100) & (large > 0))
+    if not far.any():
+        return values
+    unit = np.where(far, np.exp2(np.floor(np.log2(np.where(far, large, 1.0)))), 1.0)
+    return np.asarray(values / unit)
+
+
+def _moments(values: Array) -> tuple[Array, Array]:
+    """Mean and variance (n, D) of pools (n, P, D), in units of each column."""
+    own = in_units(values)
+    return own.mean(axis=1, dtype=np.float64), own.var(axis=1, dtype=np.float64)
+
+
+def _scores(
+    values: Array, parameters: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> tuple[SlotRanks, ...]:
+    """Scores of pools (n, P, D) at the chosen slots."""
+    n, points, d = values.shape
+    step = max(1, _NUMBERS // points)
+    scores = []
+    for column, which in enumerate(parameters):
+        u, parts = np.empty((n, len(chosen)), np.float32), []
+        for begin in range(0, n, step):
+            part = slice(begin, begin + step)
+            own = np.ascontiguousarray(values[part, :, column])
+            u[part] = mid_ranks(own, chosen)
+            parts.append(magnitudes(own, chosen))
+        magnitude = Magnitudes(
+            *(np.concatenate(some).ravel() for some in zip(*parts, strict=True))
+        )
+        scores.append(SlotRanks("theta", int(which), u.ravel(), magnitude=magnitude))
+    if d > 1:
+        scores.append(SlotRanks("norm", -1, mid_ranks(norms(values), chosen).ravel()))
+    return tuple(scores)
+
+
+def _shared(
+    table: PosteriorTable,
+    parameters: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    tested: NDArray[np.bool_],
+) -> _Slotted:
+    """Pools of rows that share their draws: every tested truth of a group, then its draws."""
+    n, k, _ = table.q.shape
+    free = np.arange(k) if tested.all() else halves(k)[1]
+    _, group = np.unique(groups, return_inverse=True)
+    rows_of = [np.flatnonzero(group == label) for label in range(group.max() + 1)]
+    size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)
+    mean, spread = (np.zeros((n, len(parameters))) for _ in range(2))
+    parts: list[tuple[SlotRanks, ...]] = []
+    shared: list[NDArray[np.int64]] = []
+    begin = 0
+    for rows in rows_of:
+        own = rows[tested[rows]]
+        draws = free[players(len(free), _most(len(rows)))]
+        among = table.q[rows[0]][draws] if len(draws) or len(own) else table.q[rows[0]][:1]
+        values = np.concatenate([table.theta[own], among])[None, :, parameters]
+        chosen = np.arange(values.shape[1])
+        parts.append(_scores(values, parameters, chosen))
+        size[rows], observed[own], first[rows] = len(chosen), np.arange(len(own)), begin
+        mean[rows], spread[rows] = (moment[0] for moment in _moments(values))
+        begin += len(chosen)
+        if len(own) > 1:
+            shared.append(own)
+    joined = tuple(_joined(some) for some in zip(*parts, strict=True))
+    return _Slotted(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
+
+
+def _joined(pools: tuple[SlotRanks, ...]) -> SlotRanks:
+    """One score of all pools, from that of each."""
+    each = [score.magnitude for score in pools if score.magnitude is not None]
+    magnitude = None
+    if each:
+        magnitude = Magnitudes(*(np.concatenate(some) for some in zip(*each, strict=True)))
+    u = np.concatenate([score.u for score in pools])
+    return SlotRanks(pools[0].of, pools[0].which, u, magnitude=magnitude)
+
+
+def _most(rows: int) -> int:
+    """Draws of a pool of so many rows, at most: a row of its own has as many as elsewhere."""
+    return PLAYERS if rows == 1 else max(_FEWEST_DRAWS, _POOLED - rows)
+
+
+def known_at(
+    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
+) -> SlotRanks:
+    """A score that is known at some rows.
+
+    Args:
+        name: whose it is.
+        pools: of the table.
+        rows: (n,) at which it is known.
+        values: (n, P) of the slots.
+        ratio: whether it is a log ratio of p and q, up to a function of x.
+    """
+    u = np.full(pools.total, np.nan, np.float32)
+    places = pools.first[rows][:, None] + np.arange(values.shape[1])
+    u[places] = mid_ranks(values)
+    raw = None
+    if ratio:
+        raw = np.full(pools.total, np.nan, np.float32)
+        raw[places] = log_ratios(values, values.max(axis=1))
+    return SlotRanks(name, -1, u, raw)
+
+
+def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:
+    """Log ratios (n, S) less the largest (n,) of their rows, within what single precision sums."""
+    top = np.clip(largest, -_INFINITE, _INFINITE)[:, None]
+    off = np.clip(values, -_INFINITE, _INFINITE) - top
+    return np.asarray(np.clip(off, -_FARTHEST, _FARTHEST), np.float32)

@@ -1,0 +1,41 @@
+"""Symmetric divergence over simulations: runs that the store keeps, and what figures make of them.
+
+One run is a model, an inference, a number of iterations and K simulated data sets; every figure of
+Domke (2021) is drawn from such runs.
+"""
+
+from validation_core.symmetric_divergence.runs import (
+    FOUR,
+    GRID,
+    MOST,
+    MS,
+    InferenceRun,
+    Memory,
+    Plan,
+    RunResult,
+    RunTermsStudy,
+    Terms,
+    collect,
+    figure,
+    importance_sample_size,
+    missing,
+    shipped,
+)
+
+__all__ = [
+    "FOUR",
+    "GRID",
+    "MOST",
+    "MS",
+    "InferenceRun",
+    "Memory",
+    "Plan",
+    "RunResult",
+    "RunTermsStudy",
+    "Terms",
+    "collect",
+    "figure",
+    "importance_sample_size",
+    "missing",
+    "shipped",
+]

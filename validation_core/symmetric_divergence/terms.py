@@ -1,0 +1,391 @@
+"""The terms d_k of one run, for every M: their spread, and the null that signs give their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from validation_core.bayes import Model
+from validation_core.bayes.posterior import Posterior
+from validation_core.rng import stream
+from validation_core.statistics import divergence
+from validation_core.study import Report, Study
+from validation_core.symmetric_divergence.runs import (
+    MS,
+    InferenceRun,
+    RunResult,
+    importance_sample_size,
+    simulate_datasets,
+)
+from validation_core.types import Array, Float
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+
+FLIPS = 1999
+BINS = 48
+_CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
+_ROUNDING = 1e-9  # nats: below that terms are what rounding leaves of 0
+
+
+class TermSpread(NamedTuple):
+    """Terms of the data sets that have a finite one, over MS; the rest are only counted."""
+
+    places: NDArray[np.int64]
+    """Which data sets (n,)."""
+    d: Array
+    """(len(MS), n), in nats."""
+    mean: Array
+    """(len(MS),), with its normal 95% interval."""
+    low: Array
+    high: Array
+    tail: Array
+    """Shape of the tail of |d| (len(MS),), NaN where they are too few to say."""
+    signs: Array
+    """Sum of d over the root of the sum of squares (len(MS),): signs alone change it."""
+    null: Array
+    """The same with signs flipped at random (len(MS), FLIPS)."""
+    pvalue: Array
+    auc: Array
+    """How often the truth's log weight is above that of q's draw (len(MS),), ties half."""
+    without: int
+    """Data sets without q."""
+    infinite: int
+    """Data sets with a q of which some log density is not finite."""
+
+    @property
+    def none(self) -> NDArray[np.bool_]:
+        """Where all d are 0 but for rounding: q is p."""
+        return np.asarray(np.abs(self.d).max(-1) <= _ROUNDING)
+
+    @property
+    def heavy(self) -> NDArray[np.bool_]:
+        """Where the variance of d may be infinite, so that intervals say too little."""
+        return np.asarray(self.tail > divergence.HEAVY)
+
+
+def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
+    """Of a run; None where fewer than two data sets have a finite d for every M.
+
+    What is left out depends on the data alone where it has no q, so that the test keeps its level
+    for the rest; the mean is then that of the data sets on which inference did not fail.
+    """
+    truth, draws = found.weights.truth, found.weights.draws
+    d = divergence.importance_weighted(truth, draws, MS)
+    finite = np.flatnonzero(np.isfinite(d).all(0))
+    without = int((~found.ok).sum())
+    if len(finite) < 2:
+        return None
+    d = d[:, finite]
+    means = divergence.means(d)
+    # One draw of q beside each truth: relabelling the two flips the sign of d.
+    nothing = np.zeros((*d.shape, 1))
+    test = divergence.relabelled(d, nothing, stream(seed, "signs"), relabelings=FLIPS)
+    root = np.sqrt(np.square(d).mean(-1) / d.shape[1])  # the same whatever the signs
+    scale = np.where(root > 0, root, 1.0)
+    return TermSpread(
+        finite,
+        d,
+        means.estimate,
+        means.low,
+        means.high,
+        np.array([_tail(np.abs(row)) for row in d]),
+        np.asarray(test.statistic) / scale,
+        test.null / scale[:, None],
+        np.asarray(test.pvalue),
+        np.asarray(divergence.paired_auc(d, nothing)),
+        without,
+        len(found.ok) - without - len(finite),
+    )
+
+
+def _tail(sizes: Array) -> float:
+    return divergence.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
+
+
+class SymlogScale(NamedTuple):
+    """A symmetric-log axis: linear between -unit and unit, logarithmic beyond, in one formula."""
+
+    unit: float
+    """A power of ten, in nats."""
+
+    def at(self, nats: Array) -> Array:
+        """Where values lie: about their number of powers of ten above the unit, signed."""
+        return np.asarray(np.arcsinh(np.asarray(nats, dtype=np.float64) / self.unit) / np.log(10))
+
+    def ticks(self, low: float, high: float, most: int = 9) -> Array:
+        """Powers of ten and 0 within [low, high], in nats: at most about `most` of them."""
+        apart = (self.at(np.array([high]))[0] - self.at(np.array([low]))[0]) / (1.5 * most)
+        first = round(np.log10(self.unit))
+        first += int(max(0.0, np.ceil(apart - 0.38)))  # else its name would run into that of 0
+        up, down = (self._powers(first, reach) for reach in (high, -low))
+        step = int(np.ceil((len(up) + len(down)) / (most - 1))) or 1
+        return np.concatenate([-down[::step][::-1], [0.0], up[::step]])
+
+    @staticmethod
+    def _powers(first: int, reach: float) -> Array:
+        last = int(np.floor(np.log10(reach))) if reach > 0 else first - 1
+        return np.power(10.0, np.arange(first, last + 1))
+
+
+def scale(d: Array) -> SymlogScale:
+    """An axis for terms (..., n), on which the row with the least spread is still seen."""
+    typical = float(np.median(np.abs(d), axis=-1).min())
+    return SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
+
+
+def histogram_on_scale(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.intp]]:
+    """Bins as wide as one another on the axis, 0 among their edges: edges (B + 1,), (..., B)."""
+    places = axis.at(d)
+    low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)
+    width = (high - low) / BINS
+    first, last = int(np.floor(low / width)), int(np.ceil(high / width))
+    edges = width * np.arange(first, last + 1)
+    at = np.clip(np.floor(places / width).astype(int) - first, 0, last - first - 1)
+    rows = at.reshape(-1, at.shape[-1])
+    histograms = np.stack([np.bincount(row, minlength=last - first) for row in rows])
+    return edges, histograms.reshape(*d.shape[:-1], last - first)
+
+
+def mean(run: InferenceRun, found: RunResult) -> float:
+    """A run's divergence in nats over the data sets with a q, at the M it was made for."""
+    d = divergence.importance_weighted(
+        found.weights.truth, found.weights.draws, (importance_sample_size(run.inference),)
+    )
+    return float(np.mean(d[0, found.ok])) if found.ok.any() else float("nan")
+
+
+DRAWS = 240
+CHAINS = 4
+"""From each truth, whose first states are left out."""
+BLOCK = 25
+"""Data sets that one task draws for, all at once: each block is shown as soon as it is there."""
+MOST = 101
+"""Data sets that one figure holds."""
+
+
+class DatasetTerms(NamedTuple):
+    """Algorithm 1 of every data set: logarithms at the true z, and at q's draw z~."""
+
+    log_p: Array
+    """log p(z, y) (K, 2)."""
+    log_q: Array
+    """log q(z | y) (K, 2), NaN where there is no q or none whose density is kept."""
+    weights: Array
+    """log p - log q (K, 2)."""
+    d: Array
+    """Their difference (K,), in nats."""
+    places: NDArray[np.int64]
+    """Data sets with a finite d, in order of d, at most MOST of them: the smallest, the largest
+    and the median (the middle one of these) are always there."""
+
+
+def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
+    """Of a run."""
+    z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
+    weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
+    d = divergence.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
+    q = closed_form_q(run, found)
+    log_q = np.full_like(weights, np.nan) if q is None else q.log_density(z)
+    ranked = np.argsort(d, kind="stable")
+    ranked = ranked[np.isfinite(d[ranked])]
+    few = np.linspace(0, len(ranked) - 1, min(MOST, len(ranked)))
+    return DatasetTerms(weights + log_q, log_q, weights, d, ranked[np.round(few).astype(int)])
+
+
+def closed_form_q(run: InferenceRun, found: RunResult) -> Posterior | None:
+    """q, where its density is known after the run: a normal, or the exact posterior."""
+    if found.q is not None:
+        return found.q
+    return run.model.exact(found.x) if run.inference.is_exact else None
+
+
+class _PosteriorSample(NamedTuple):
+    """Draws z (V, S, D) of V posteriors, and the share of proposals that each accepted (V,)."""
+
+    z: Array
+    acceptance: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
+    """Posterior draws of some data sets of a model and seed, whatever is inferred from them."""
+
+    gpu: ClassVar[bool] = False
+
+    model: Model
+    seed: int
+    which: tuple[int, ...]
+    """Data sets, by number."""
+    draws: int = DRAWS
+
+    @property
+    def label(self) -> str:
+        n = len(self.which)
+        return f"Posterior of {self.model.label}, {n} data set{'s' * (n != 1)}"
+
+    def compute(self, store: Store, report: Report) -> _PosteriorSample:
+        """Chains from the truths; the last `draws` states of each data set."""
+        from validation_core.bayes import posterior as hmc
+
+        pairs = simulate_datasets(self.model, self.seed, self.which)
+        streams = _streams(self)
+        chains = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
+        return _PosteriorSample(chains.z, chains.acceptance)
+
+
+def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws, ...]:
+    """Blocks that hold these data sets, in the order in which the figure's middle needs them.
+
+    Where all data sets of a run fit into a figure, runs of the same model and seed share them.
+    """
+    chosen = np.arange(run.datasets) if run.datasets <= MOST else np.sort(places)
+    blocks = [chosen[i : i + BLOCK] for i in range(0, len(chosen), BLOCK)]
+    middle = places[len(places) // 2] if len(places) else -1
+    blocks.sort(key=lambda block: middle not in block)
+    return tuple(
+        PosteriorDraws(model=run.model, seed=run.seed, which=tuple(map(int, block)))
+        for block in blocks
+    )
+
+
+def exact(task: PosteriorDraws) -> Array | None:
+    """Draws (len(which), draws, D) where the posterior has a closed form."""
+    posterior = task.model.exact(simulate_datasets(task.model, task.seed, task.which).x)
+    return None if posterior is None else posterior.sample(task.draws, _streams(task))
+
+
+def _streams(task: PosteriorDraws) -> list[np.random.Generator]:
+    return [stream(task.seed, "posterior", k) for k in task.which]
+
+
+def normal_ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
+    """Where the density of a normal's two coordinates falls off to leave this share inside.
+
+    Args:
+        mean: (V, 2).
+        scale: rows of the scale of both coordinates (V, 2, D): their covariance is rows rows^T.
+        share: of the mass inside.
+        points: along each outline.
+
+    Returns:
+        Closed outlines (V, points, 2), NaN where the normal is.
+    """
+    turn = np.linspace(0, 2 * np.pi, points)
+    covariance = scale @ np.swapaxes(scale, 1, 2)
+    ok = np.asarray(np.isfinite(mean).all(1) & np.isfinite(covariance).all((1, 2)))
+    values, vectors = np.linalg.eigh(np.where(ok[:, None, None], covariance, np.eye(2)))
+    root = vectors * np.sqrt(np.maximum(values, 0))[:, None]
+    reach = np.sqrt(-2 * np.log1p(-share))  # the squared radius is exponential, of mean 2
+    outlines = mean[:, None] + reach * np.stack([np.cos(turn), np.sin(turn)], 1) @ np.swapaxes(
+        root, 1, 2
+    )
+    return np.where(ok[:, None, None], outlines, np.nan)
+
+
+def bounding_boxes(parts: Sequence[Array]) -> tuple[Array, Array]:
+    """Centres and half widths (V, 2) of boxes that hold all points (V, L, 2) of all parts."""
+    points = np.concatenate(parts, axis=1)
+    with np.errstate(invalid="ignore"):
+        low, high = np.nanmin(points, axis=1), np.nanmax(points, axis=1)
+    half = (high - low) / 2
+    least = 1e-9 * np.maximum(np.abs(low) + np.abs(high), 1.0)
+    return (low + high) / 2, 1.05 * np.maximum(half, least)
+
+
+def round_ticks(low: float, high: float, most: int = 4) -> Array:
+    """Round numbers within [low, high], at most `most` and at least two."""
+    raw = (high - low) / most
+    power = 10.0 ** np.floor(np.log10(raw))
+    for step in (power * k for k in (1, 2, 2.5, 5, 10)):
+        first, last = np.ceil(low / step), np.floor(high / step)
+        if last - first < most:
+            return np.asarray(step * np.arange(first, last + 1))
+    raise AssertionError("ten times the power of ten below a fourth has at most four")
+
+
+Width = Literal["narrow", "wide"]
+
+NATS = np.logspace(-3, 1, 81)
+"""Nats, twenty to each power of ten."""
+INTERVAL_LEVEL = 0.9
+"""Of the intervals whose misses are counted; a tenth of them misses where q is right."""
+
+
+class NormalPair(NamedTuple):
+    """How N(0, 1) and q differ, for each divergence (...)."""
+
+    mean: Float
+    """Of q."""
+    sd: Float
+    """Of q."""
+    auc: Float
+    """Of the best classifier: how often it scores a draw of p above one of q."""
+    accuracy: Float
+    """Of the best classifier, on as many draws of p as of q."""
+    distance: Float
+    """Total variation."""
+    misses: Float
+    """Share of draws of p outside q's central 90% interval."""
+
+
+def shifted_normal_pair(nats: ArrayLike) -> NormalPair:
+    """q = N(delta, 1): the divergence is delta^2.
+
+    Raises:
+        ValueError: for a divergence below 0.
+    """
+    delta = np.sqrt(_checked(nats))
+    reach = ndtri((1 + INTERVAL_LEVEL) / 2)
+    accuracy = ndtr(delta / 2)
+    misses = ndtr(-reach - delta) + ndtr(-reach + delta)
+    return NormalPair(
+        delta, np.ones_like(delta), ndtr(delta / np.sqrt(2)), accuracy, 2 * accuracy - 1, misses
+    )
+
+
+def scaled_normal_pair(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
+    """q = N(0, r^2) or N(0, 1 / r^2): the divergence is (r^2 + 1 / r^2 - 2) / 2 for both.
+
+    Raises:
+        ValueError: for a divergence below 0.
+    """
+    ratio = np.exp(np.arcsinh(np.sqrt(_checked(nats) / 2)))
+    sd = 1 / ratio if width == "narrow" else ratio
+    inner = 2 * ndtr(_crossing(ratio)) - 1  # of the wider one, where the narrower is denser
+    distance = 2 * ndtr(_crossing(ratio) * ratio) - 1 - inner
+    misses = 2 * ndtr(-ndtri((1 + INTERVAL_LEVEL) / 2) * sd)
+    # The ratio of two such draws is Cauchy: the best score is a draw's size, or its opposite.
+    auc = 2 / np.pi * np.arctan(ratio)
+    return NormalPair(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
+
+
+def nearest(nats: float) -> int:
+    """The place on the grid that is next to a divergence, by its logarithm; 0 for none above 0."""
+    if not nats > 0:
+        return 0
+    return int(np.abs(np.log(NATS) - np.log(min(nats, 1e300))).argmin())
+
+
+def _crossing(ratio: Float) -> Float:
+    """Where the densities of N(0, 1) and of the narrower N(0, 1 / r^2) meet."""
+    size = np.log(ratio)
+    with np.errstate(invalid="ignore"):
+        crossing = np.sqrt(2 * size / np.expm1(2 * size))
+    return np.where(size > 0, crossing, 1.0)
+
+
+def _checked(nats: ArrayLike) -> Float:
+    values = np.asarray(nats, dtype=np.float64)
+    if not (values >= 0).all():
+        raise ValueError(
+            f"A divergence is 0 or more nats; got {float(values.min())}. Clip an estimate's "
+            f"noise at 0 first"
+        )
+    return values
