@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from validation_core import gallery
-from validation_core.diagnosis import examples
-from validation_core.diagnosis.examples import DAYS, EpidemicStudy
+from validation_core.diagnosis import epidemic
+from validation_core.diagnosis.epidemic import DAYS, EpidemicStudy
 from validation_core.diagnosis.questions import posteriors
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -25,13 +25,13 @@ def test_the_infected_follow_the_equations(rates):
 
     solved = solve_ivp(slope, (0, DAYS[-1]), [1 - 1e-6, 1e-6], t_eval=DAYS, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
-        examples.infected_share(np.array([rates]))[0], solved.y[1], atol=1e-5
+        epidemic.infected_share(np.array([rates]))[0], solved.y[1], atol=1e-5
     )
 
 
 def test_counts_are_binomial_about_the_share_of_infected():
-    theta, x = examples.simulate_epidemics(4000, stream(0, "test epidemic"))
-    share = np.clip(examples.infected_share(theta), 0, 1)
+    theta, x = epidemic.simulate_epidemics(4000, stream(0, "test epidemic"))
+    share = np.clip(epidemic.infected_share(theta), 0, 1)
     z = (x - 1000 * share).sum(1) / np.sqrt((1000 * share * (1 - share)).sum(1))
     assert abs(z.mean()) < 4 / np.sqrt(len(z))
     assert 0.93 < z.std() < 1.07
@@ -41,14 +41,14 @@ def test_counts_are_binomial_about_the_share_of_infected():
 
 def test_rounding_keeps_every_draw_within_its_bits():
     draws = stream(0, "test rounding").lognormal(size=1000)
-    rounded = examples.round_mantissa(draws)
-    assert np.abs(rounded / draws - 1).max() <= 2.0**-examples.MANTISSA_BITS
+    rounded = epidemic.round_mantissa(draws)
+    assert np.abs(rounded / draws - 1).max() <= 2.0**-epidemic.MANTISSA_BITS
     assert (rounded.view(np.uint32) & 0xFF == 0).all(), "a byte of each is zero: it packs"
 
 
 def test_a_flow_stops_where_held_out_simulations_fare_worse(tmp_path, monkeypatch):
     for name, value in {"_ROWS": 60, "_DRAWS": 8, "_MOST": 200, "_PATIENCE": 5}.items():
-        monkeypatch.setattr(examples, name, value)
+        monkeypatch.setattr(epidemic, name, value)
     study, store = EpidemicStudy(simulations=100), Store(tmp_path)
     study.run(store, lambda fraction, live: None)
     drawn = study.load(store)
@@ -65,12 +65,12 @@ def test_a_flow_stops_where_held_out_simulations_fare_worse(tmp_path, monkeypatc
 
 def test_the_shipped_tables_are_alike_and_more_simulations_are_nearer(tmp_path):
     store = Store(tmp_path, gallery=gallery.FOLDER)
-    (_, first), *others = examples.flows()
+    (_, first), *others = epidemic.flows()
     assert all(posteriors.unlike(first, upload) is None for _, upload in others)
-    assert all(upload.warnings == () for _, upload in examples.flows())
+    assert all(upload.warnings == () for _, upload in epidemic.flows())
     assert first.names == ("infection rate", "recovery rate")
-    scores = [posteriors.studies(upload)[0].load(store) for _, upload in examples.flows()]
+    scores = [posteriors.studies(upload)[0].load(store) for _, upload in epidemic.flows()]
     ranking = posteriors.ranking(scores)
     assert ranking.order == (2, 1, 0)
     assert ranking.tied == ()
-    assert examples.wrong() is first
+    assert epidemic.wrong() is first

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from validation_core import gallery, statistics, symmetric_divergence
-from validation_core.diagnosis import examples, tasks
+from validation_core.diagnosis import epidemic, tasks
 from validation_core.explorers import conformal, playground
 from validation_core.explorers.conformal import ConformalPower, ConformalStudy
 from validation_core.explorers.highdim import digits, images, lensing, sphere_flow
@@ -153,10 +153,10 @@ def decide(agree):
 # ---- The finished diagnoses: what reads no network ----
 
 
-@cases("diagnosis", [(study,) for study in examples.studies() if not study.needs], 4)
+@cases("diagnosis", [(study,) for study in epidemic.studies() if not study.needs], 4)
 def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
     (study,) = case
-    for upload in examples.tables():
+    for upload in epidemic.tables():
         tasks.register_upload(upload)
     study.run(fresh, silent)
     arrays, kept = (dump(study.load(store))[0] for store in (fresh, shipped))

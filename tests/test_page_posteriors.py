@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from tests.conftest import ROOT
-from validation_core.diagnosis import examples, learning
+from validation_core.diagnosis import epidemic, learning
 from validation_core.scores.classifier import Classifier
 
 PAGE = str(ROOT / "pages" / "posteriors.py")
@@ -20,7 +20,7 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 def _small(monkeypatch):
     monkeypatch.setattr(learning, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    monkeypatch.setattr(examples, "flows", list)  # what a first visit shows: test_first_visits
+    monkeypatch.setattr(epidemic, "flows", list)  # what a first visit shows: test_first_visits
     services.clear()
     yield
     services.clear()

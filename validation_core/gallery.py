@@ -21,7 +21,7 @@ from typing import Any
 from validation_core import keys, symmetric_divergence
 from validation_core.api.work import Watch, run_on_engine
 from validation_core.benchmarks import Digits, SphereFlow, Spiral
-from validation_core.diagnosis import examples, tasks
+from validation_core.diagnosis import epidemic, tasks
 from validation_core.engine import Task
 from validation_core.explorers import conformal, playground, weak_classifiers
 from validation_core.explorers.highdim import digits, images, lensing, sphere_flow
@@ -140,9 +140,9 @@ def parts() -> tuple[Part, ...]:
         Part(
             "diagnose",
             "My posterior, Compare posteriors",
-            studies=(*examples.draws(), *examples.studies()),
-            behind=examples.trainings(),
-            uploads=examples.tables(),
+            studies=(*epidemic.draws(), *epidemic.studies()),
+            behind=epidemic.trainings(),
+            uploads=epidemic.tables(),
         ),
         Part(
             "highdim",

@@ -32,7 +32,7 @@ _ROOMS = (
     "symmetric_divergence",
     "diagnosis.questions",
     "diagnosis.questions.posteriors",
-    "diagnosis.examples",
+    "diagnosis.epidemic",
     "symmetric_divergence.learned",
     "symmetric_divergence.terms",
     "explorers.conformal",
