@@ -12,7 +12,7 @@ from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
 from validation_core import Drawn
-from validation_core.diagnosis import epidemic, tasks
+from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
 from validation_core.panels import record as draw
@@ -36,8 +36,8 @@ def _chosen() -> Tables:
     tables = files.uploaded()
     if tables or st.session_state.get("file"):
         return tables
-    st.caption(f"An example, until you bring tables. {epidemic.ABOUT_FLOWS}")
-    return epidemic.flows()
+    st.caption(f"An example, until you bring tables. {examples.ABOUT_FLOWS}")
+    return examples.flows()
 
 
 def _comparable(tables: Tables) -> Tables:

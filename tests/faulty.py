@@ -19,9 +19,9 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
-from validation_core import cli
-from validation_core import store as store_module
+from validation_core import memory_folder
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.cli import process
 from validation_core.engine import Engine, SelfCheck, Task, WorkerPool
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.scores.classifier import Classifier
@@ -96,7 +96,7 @@ def _say(**facts: object) -> None:
 
 def main() -> None:
     """Serve commands until the input ends."""
-    cli.prepare_process()
+    process.prepare_process()
     clock = time.time
     pool = WorkerPool(2)
     while pool.ready < 2:
@@ -108,7 +108,7 @@ def main() -> None:
             ahead = command["clock"]
             time.time = lambda ahead=ahead: clock() + ahead
         elif "memory" in command:
-            store_module.SHARED_MEMORY = Path(command["memory"])
+            memory_folder.SHARED_MEMORY = Path(command["memory"])
         else:
             _run(Path(command["run"]), command["seed"], pool)
     pool.shutdown()

@@ -13,6 +13,7 @@ from tests.conftest import few_trials
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import METHODS
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 
 KINDS = (
@@ -40,7 +41,7 @@ def small(patch: pytest.MonkeyPatch) -> None:
     """Small networks and few simulated tables: what is tested is what is said of them."""
     few_trials(patch)
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    patch.setattr(learning, "RECIPE", quick)
+    patch.setattr(classifier, "RECIPE", quick)
     patch.setattr(
         learning,
         "LOCALIZER",

@@ -46,7 +46,7 @@ def _file(name: str, folder: Path) -> Path:
     kind = LESSONS[name]
     path = folder / f"{name}.html"
     numbers = kind.study.load(Store.usual())
-    path.write_text(lessons.html(kind.lesson(numbers)), encoding="utf-8")
+    path.write_text(lessons.lesson_html(kind.lesson(numbers)), encoding="utf-8")
     return path.absolute()
 
 

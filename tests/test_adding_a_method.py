@@ -15,7 +15,7 @@ from pages.ui.services import services
 from tests.conftest import ROOT, nothing_worked_out
 from validation_core import keys, sampling, statistics
 from validation_core.cli import main
-from validation_core.diagnosis import Record, findings, questions
+from validation_core.diagnosis import Record, costs, findings, questions
 from validation_core.drawing import style
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, ScoreKind, Work
@@ -23,7 +23,7 @@ from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.store import Store
-from validation_core.sweep import costs
+from validation_core.sweep.costs import machine_slowdown
 from validation_core.tables import Upload
 from validation_core.types import MethodStyle, Outcome, Paper
 
@@ -134,8 +134,8 @@ def test_it_runs_on_a_table_and_says_draws_and_costs_what_it_declares(residual, 
     assert residual.meaning in drawings[0].caption
     assert style.method_style("residual").color == "#123456"
     cost = costs.on_table(Upload.of(table), residual())
-    assert cost.trial >= 7.0 * costs.machine_slowdown()
-    assert cost.training == pytest.approx(0.25 * costs.machine_slowdown())
+    assert cost.trial >= 7.0 * machine_slowdown()
+    assert cost.training == pytest.approx(0.25 * machine_slowdown())
 
 
 def test_a_diagnosis_runs_it_and_its_report_shows_it(residual, table, tmp_path):

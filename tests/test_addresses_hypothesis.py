@@ -13,8 +13,9 @@ from pages.playground import strip
 from pages.ui import address, forms
 from pages.ui.services import services
 from tests.conftest import ROOT, leave_waiting
-from validation_core import BENCHMARKS, METHODS, game
+from validation_core import BENCHMARKS, METHODS
 from validation_core.explorers.playground import named
+from validation_core.game import plots, points
 from validation_core.lessons import LESSONS
 
 MAIN = str(ROOT / "pages" / "main.py")
@@ -197,9 +198,9 @@ def left_out(page, name, texts):
     if name == strip.URL:
         return texts[-1] not in ("", *named())
     if name in ("played", "against"):
-        return bool(texts[-1]) and game.read(texts[-1]) is None
+        return bool(texts[-1]) and points.read(texts[-1]) is None
     if name == "plots":
-        return any(text and text.casefold() not in game.PLOTS for text in texts)
+        return any(text and text.casefold() not in plots.PLOTS for text in texts)
     return bool(texts[-1]) and not stands(page, texts[-1])
 
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from validation_core.sweep.costs import WANTS, Situation, advise, calibration
+from validation_core.sweep.advice import WANTS, Situation, advise, calibration
 
 
 def _named(**situation):

@@ -13,10 +13,11 @@ from validation_core.drawing import plotly
 from validation_core.methods import automl
 from validation_core.methods.automl import AutoML
 from validation_core.rng import stream
-from validation_core.scores import witness, witness_training
-from validation_core.scores.witness import MemberFit, Witness
-from validation_core.statistics import laws
-from validation_core.statistics.laws import share_beyond
+from validation_core.scores import witness_network, witness_ridge, witness_rows, witness_training
+from validation_core.scores.witness import Witness
+from validation_core.scores.witness_rows import MemberFit
+from validation_core.statistics import witness_test
+from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
 from validation_core.types import BlockScores, Joint, TwoSamples
 
@@ -48,7 +49,7 @@ def test_level(kind):
 def test_level_of_few_scores_is_that_of_all_relabellings():
     """Two against two: 6 relabellings, each as likely; the smallest p-value is near 1/6."""
     p, q = stream(2, "p").standard_normal((TRIALS, 2)), stream(2, "q").standard_normal((TRIALS, 2))
-    found = laws.permuted(p, q, 199, stream(3))
+    found = witness_test.permuted(p, q, 199, stream(3))
     first = (p[:, :, None] > q[:, None, :]).all(axis=(1, 2))  # the one that ranks first of 6
     low, high = statistics.binomial_bounds(199, 1 / 6, 0.99999)
     share = found.pvalue[first] * 200 - 1
@@ -60,14 +61,16 @@ def test_level_of_few_scores_is_that_of_all_relabellings():
 def test_trials_meet_relabellings_of_their_own():
     """One label set for all trials would give equal scores equal nulls."""
     row = stream(4).standard_normal(40)
-    found = laws.permuted(np.tile(row[:20], (50, 1)), np.tile(row[20:], (50, 1)), 99, stream(5))
+    found = witness_test.permuted(
+        np.tile(row[:20], (50, 1)), np.tile(row[20:], (50, 1)), 99, stream(5)
+    )
     assert np.ptp(found.statistic) == 0
     assert len(np.unique(found.null[:, 0])) == 50
 
 
 def test_relabelling_is_uniform():
     """Every label set of 2 of 4 as often as any other."""
-    found = laws.permuted([1.0, 2.0], [4.0, 8.0], 6000, stream(6))
+    found = witness_test.permuted([1.0, 2.0], [4.0, 8.0], 6000, stream(6))
     expected = [np.mean(one) - (15 - sum(one)) / 2
                 for one in itertools.combinations((1.0, 2.0, 4.0, 8.0), 2)]  # fmt: skip
     values, counts = np.unique(np.round(found.null, 9), return_counts=True)
@@ -79,9 +82,9 @@ def test_relabelling_is_uniform():
 
 def test_pieces_of_memory_do_not_matter(monkeypatch):
     p, q = stream(7).standard_normal((2, 3, 30))
-    whole = laws.permuted(p, q, 150, stream(8))
-    monkeypatch.setattr(laws, "NUMBERS_AT_ONCE", 500)
-    parts = laws.permuted(p, q, 150, stream(8))
+    whole = witness_test.permuted(p, q, 150, stream(8))
+    monkeypatch.setattr(witness_test, "NUMBERS_AT_ONCE", 500)
+    parts = witness_test.permuted(p, q, 150, stream(8))
     np.testing.assert_allclose(parts.null, whole.null, atol=1e-14)
     np.testing.assert_array_equal(parts.pvalue, whole.pvalue)
 
@@ -94,18 +97,18 @@ def test_reference(reference, name):
     said = case["outputs"]
     predictions, labels = arrays["predictions"], arrays["labels"] == 1
     p, q = predictions[labels], predictions[~labels]
-    found = laws.permuted(p, q, 9, stream(9))
+    found = witness_test.permuted(p, q, 9, stream(9))
     assert found.statistic == pytest.approx(said["tau"], rel=1e-11, abs=1e-13)
 
     # predictions[perm] meets the labels: place perm[i] is p's where labels[i] is.
     is_p = np.zeros(arrays["permutations"].shape, dtype=bool)
     np.put_along_axis(is_p, arrays["permutations"].astype(int), labels[None], axis=1)
-    null = laws.relabelled(predictions, is_p)
-    shares = share_beyond(found.statistic, null, laws.mean_difference_slack(predictions))
+    null = witness_test.relabelled(predictions, is_p)
+    shares = share_beyond(found.statistic, null, witness_test.mean_difference_slack(predictions))
     assert float(shares) == pytest.approx(said["permutation_p"], abs=1e-15)
 
     peers = np.array(said["package_p_10000_permutations_5_seeds"])
-    own = float(laws.permuted(p, q, 10_000, stream(10)).pvalue)
+    own = float(witness_test.permuted(p, q, 10_000, stream(10)).pvalue)
     error = np.sqrt(max(own * (1 - own), 1e-4) / 10_000)
     assert abs(own - peers.mean()) < 5 * error
     np.testing.assert_allclose(
@@ -165,7 +168,7 @@ def test_identical_and_separated_samples():
 )
 def test_scores_that_are_refused(p, q, rule):
     with pytest.raises(ValueError, match=rule):
-        laws.permuted(p, q, 9, stream(0))
+        witness_test.permuted(p, q, 9, stream(0))
 
 
 def test_options_that_are_refused():
@@ -173,7 +176,7 @@ def test_options_that_are_refused():
         with pytest.raises(ValueError, match=next(iter(bad))):
             AutoML(**bad)
     with pytest.raises(ValueError, match="at least one permutation"):
-        laws.permuted([0.0, 1.0], [0.0, 1.0], 0, stream(0))
+        witness_test.permuted([0.0, 1.0], [0.0, 1.0], 0, stream(0))
 
 
 def test_describes_itself():
@@ -197,7 +200,7 @@ def rows():
 @pytest.fixture
 def _few_steps(monkeypatch):
     """Of the network, the dearest member, where it need not have learnt much."""
-    monkeypatch.setattr(witness_training, "NETWORK_STEPS", 80)
+    monkeypatch.setattr(witness_network, "NETWORK_STEPS", 80)
 
 
 @pytest.fixture(scope="module")
@@ -285,8 +288,8 @@ def test_a_useless_member_gets_no_weight():
     rng = stream(24)
     n = 2000
     y = np.repeat([0.5, -0.5], n // 2)
-    fold = np.arange(n) % witness.FOLDS
-    asked = witness.WitnessRegression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
+    fold = np.arange(n) % witness_rows.FOLDS
+    asked = witness_rows.WitnessRegression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
     good = 0.3 * y + 0.2 * rng.standard_normal(n)
     held = {"noise": 0.3 * rng.standard_normal(n), "good": good, "wrong": -y,
             "zero": np.zeros(n)}  # fmt: skip
@@ -298,7 +301,7 @@ def test_a_useless_member_gets_no_weight():
 def test_loudness_of_a_member_does_not_matter():
     rng = stream(51)
     y = np.repeat([0.5, -0.5], 300)
-    asked = witness.WitnessRegression(
+    asked = witness_rows.WitnessRegression(
         np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5
     )
     one, two = (y + 2 * rng.standard_normal(600) for _ in range(2))
@@ -314,7 +317,7 @@ def test_loudness_of_a_member_does_not_matter():
 
 def test_where_no_member_explains_anything_one_is_the_witness():
     y = np.repeat([0.5, -0.5], 50)
-    asked = witness.WitnessRegression(
+    asked = witness_rows.WitnessRegression(
         np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5
     )
     less = np.where(np.arange(100) % 10 < 4, y, -y)
@@ -326,7 +329,7 @@ def test_folds_of_a_table_share_no_x():
     table = sampling.table(GAUSSIAN, GAMMA, 40, 3, stream(25))
     made = Witness().of_table(table, stream(26))
     assert (len(made.p), len(made.q)) == (40, 120)
-    asked = witness.build_regression(made, *witness.robust_scaling(made), stream(27))
+    asked = witness_rows.build_regression(made, *witness_rows.robust_scaling(made), stream(27))
     for i in range(40):
         assert len({asked.fold[i], *asked.fold[40 + 3 * i : 43 + 3 * i]}) == 1
     np.testing.assert_array_equal(np.bincount(asked.fold[:40]), [8] * 5)
@@ -346,7 +349,7 @@ def test_a_table_is_learnt_from():
 
 
 def test_long_tables_are_cut(monkeypatch):
-    monkeypatch.setattr(witness, "MOST_ROWS", 90)
+    monkeypatch.setattr(witness_rows, "MOST_ROWS", 90)
     table = sampling.table(GAUSSIAN, GAMMA, 40, 5, stream(31))
     made = Witness().of_table(table, stream(32))
     np.testing.assert_array_equal(made.q.theta, table.q[:, :2].reshape(80, -1))
@@ -358,14 +361,14 @@ def test_long_tables_are_cut(monkeypatch):
 def test_poor_rows(kind):
     """The smallest samples that are taken, in shapes that break a careless member."""
     rng = stream(33, kind)
-    p, q = rng.standard_normal((2, witness.FEWEST, 1))
+    p, q = rng.standard_normal((2, witness_rows.FEWEST, 1))
     if kind == "constants":
-        p, q = np.ones((2, witness.FEWEST, 3))
+        p, q = np.ones((2, witness_rows.FEWEST, 3))
     if kind == "identical":
         q = p
     if kind == "huge":
         p, q = 1e200 * p, 1e-200 * q
-    none = np.empty((witness.FEWEST, 0))
+    none = np.empty((witness_rows.FEWEST, 0))
     recipe = Witness()
     made = recipe.of_blocks(TwoSamples(Joint(p, none), Joint(q, none)), rng)
     found = recipe.learn_all([made], [0])[0]
@@ -378,11 +381,13 @@ def test_poor_rows(kind):
 
 
 def test_rows_that_are_refused():
-    few = witness.FEWEST - 1
-    with pytest.raises(ValueError, match=f"at least {witness.FEWEST} rows .* got {few} and {few}"):
+    few = witness_rows.FEWEST - 1
+    with pytest.raises(
+        ValueError, match=f"at least {witness_rows.FEWEST} rows .* got {few} and {few}"
+    ):
         Witness(n=few).sample(GAUSSIAN, GAMMA, stream(34))
     table = sampling.table(GAUSSIAN, GAMMA, few, 5, stream(35))
-    with pytest.raises(ValueError, match=f"at least {witness.FEWEST} simulations"):
+    with pytest.raises(ValueError, match=f"at least {witness_rows.FEWEST} simulations"):
         Witness().of_table(table, stream(36))
     missing = Joint(np.full((20, 1), np.nan), np.zeros((20, 1)))
     rows = Witness().of_blocks(TwoSamples(missing, missing), stream(37))
@@ -392,17 +397,16 @@ def test_rows_that_are_refused():
 
 def test_products_give_way_to_random_squares(monkeypatch):
     """Where there are too many products, as many random quadratics serve."""
-    from validation_core.scores import witness_training
 
     rng = stream(38)
     z = rng.standard_normal((1200, 4))
     y = np.where(z[:, 0] * z[:, 1] > 0, 0.5, -0.5)
-    asked = witness.WitnessRegression(
-        z, y, np.full(1200, 1 / 1200), np.arange(1200) % witness.FOLDS
+    asked = witness_rows.WitnessRegression(
+        z, y, np.full(1200, 1 / 1200), np.arange(1200) % witness_rows.FOLDS
     )
-    full = witness_training.fit_quadratic_ridge(asked, stream(39))
-    monkeypatch.setattr(witness_training, "MOST_PRODUCTS", 9)
-    random = witness_training.fit_quadratic_ridge(asked, stream(39))
+    full = witness_ridge.fit_quadratic_ridge(asked, stream(39))
+    monkeypatch.setattr(witness_ridge, "MOST_PRODUCTS", 9)
+    random = witness_ridge.fit_quadratic_ridge(asked, stream(39))
     assert full.arrays["directions"].shape == (4, 0)
     assert random.arrays["directions"].shape == (4, 9)
     assert full.r2 > 0.3
@@ -413,7 +417,7 @@ def test_products_give_way_to_random_squares(monkeypatch):
 def test_a_stored_member_is_the_one_whose_folds_were_judged(name):
     """It fits the rows that it learnt from better than the folds were predicted, in their way."""
     rows = Witness(n=500).sample(GAUSSIAN, GAMMA, stream(40))
-    asked = witness.build_regression(rows, *witness.robust_scaling(rows), stream(41))
+    asked = witness_rows.build_regression(rows, *witness_rows.robust_scaling(rows), stream(41))
     member = witness_training.MEMBERS[name]
     fit = member.fit(asked, stream(42))
     own = member.predict(fit.arrays, asked.z)

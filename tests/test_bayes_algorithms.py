@@ -5,9 +5,10 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from tests.conjugate import Conjugate, gaussian_skl, off
-from validation_core.bayes import HeartTransplants, posterior
-from validation_core.bayes.posterior import FullGaussian, log_weights
-from validation_core.statistics.divergence import importance_weighted
+from validation_core.bayes import HeartTransplants, mode
+from validation_core.bayes.importance_weights import log_weights
+from validation_core.bayes.posterior import FullGaussian
+from validation_core.statistics.divergence_rows import importance_weighted
 from validation_core.types import Joint
 
 N, MS = 40_000, (1, 2, 5, 10, 20)
@@ -136,7 +137,7 @@ def test_a_few_data_sets_at_a_time_weigh_the_same(monkeypatch):
     pairs = model.simulate(7, np.random.default_rng(0))
     q = FullGaussian(np.zeros((7, 2)), np.tile(np.eye(2), (7, 1, 1)))
     whole = log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
-    monkeypatch.setattr(posterior, "MODEL_NUMBERS_AT_A_TIME", 3 * 8 * 9)
+    monkeypatch.setattr(mode, "MODEL_NUMBERS_AT_A_TIME", 3 * 8 * 9)
     parts = log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
     alone = log_weights(
         model, FullGaussian(q.mean[4:5], q.scale[4:5]), Joint(pairs.theta[4:5], pairs.x[4:5]), 4,

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from tests.conjugate import Conjugate, off
-from validation_core.bayes.models import TwoStageNormal
-from validation_core.bayes.posterior import log_weights
+from validation_core.bayes.importance_weights import log_weights
+from validation_core.bayes.two_stage_normal import TwoStageNormal
 
 OFF, STRETCH = np.array([0.0, 0.3, 1.0, -1.0, 0.0, 0.5]), np.array([1.0, 1, 1, 1, 2.5, 0.4])
 

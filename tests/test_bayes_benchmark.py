@@ -11,12 +11,13 @@ import pytest
 
 from tests.conftest import ROOT, in_turn
 from validation_core import keys, sampling, scores, statistics
-from validation_core.bayes import MODELS, closed, posterior
-from validation_core.bayes.inference import ALGORITHMS, Variational
+from validation_core.bayes import MODELS, closed, importance_weights
+from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.variational import Variational
 from validation_core.benchmarks import BayesModel, Gaussian, bayes_model
 from validation_core.cli import main
-from validation_core.cli.power import command_line
-from validation_core.localization import maps
+from validation_core.cli.power_line import command_line
+from validation_core.localization import map_draws
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
 from validation_core.rng import stream
 from validation_core.scores.trained_scores import Simulated
@@ -73,7 +74,9 @@ def test_weights_are_those_of_the_algorithm(inference):
     benchmark = BayesModel(model="hospitals", inference=inference)
     pairs = benchmark.pairs(5, 300.0, stream(1))
     q = benchmark.posterior(pairs.x, 300.0)
-    found = posterior.log_weights(benchmark.of, q, pairs, 1, [stream(2, k) for k in range(5)])
+    found = importance_weights.log_weights(
+        benchmark.of, q, pairs, 1, [stream(2, k) for k in range(5)]
+    )
     for theta, expected in ((pairs.theta, found.truth), (found.drawn, found.draws)):
         np.testing.assert_allclose(
             benchmark.log_weight(theta, pairs.x, 300.0), expected[:, 0], rtol=1e-10, atol=1e-9
@@ -305,9 +308,9 @@ def test_ranks_far_out_stay_numbers():
 
 def test_a_map_shows_the_truth_of_each_place():
     source = Simulated(benchmark=HEART, gamma=100.0)
-    places = maps.simulate_places(source, HEART.x(50, stream(22)), 7, stream(23))
+    places = map_draws.simulate_places(source, HEART.x(50, stream(22)), 7, stream(23))
     assert places.truth.shape == (7, 1, 2)
-    assert places.q.shape == (7, maps.SHOWN, 2)
+    assert places.q.shape == (7, map_draws.SHOWN, 2)
     drawn = HEART.pairs(7, 100.0, stream(23))
     by_x = {row.tobytes(): theta for row, theta in zip(drawn.x, drawn.theta, strict=True)}
     for x, truth in zip(places.x, places.truth, strict=True):

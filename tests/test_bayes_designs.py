@@ -8,9 +8,8 @@ import pytest
 
 from tests.conftest import ROOT
 from validation_core import keys
-from validation_core.bayes import MODELS
-from validation_core.bayes import model as designs
-from validation_core.bayes.models import Concrete, Ionosphere
+from validation_core.bayes import MODELS, covariates
+from validation_core.bayes.regressions import Concrete, Ionosphere
 from validation_core.benchmarks.bayes_model import BayesModel
 
 KINDS = {"ionosphere": Ionosphere, "concrete": Concrete}
@@ -47,27 +46,28 @@ def test_their_authors_licence_and_changes_stand_beside_them():
         "Changes",
     ):
         assert words in said
-    for shape in designs.SHAPES.values():
+    for shape in covariates.SHAPES.values():
         assert f"`{shape.file}`" in said
 
 
 @each_name
 def test_what_is_read_of_them_is_what_their_keys_say(name):
-    raw = designs.real_covariates(name)
-    rows, columns, constant = designs.SHAPES[name][:3]
+    raw = covariates.real_covariates(name)
+    rows, columns, constant = covariates.SHAPES[name][:3]
     assert raw.shape == (rows, columns)
     assert np.flatnonzero(np.ptp(raw, axis=0) == 0).tolist() == [1] * constant
     content = f"raw{raw.shape}{raw.dtype.str}".encode() + raw.tobytes()
     assert hashlib.sha256(content).hexdigest()[:32] == DIGESTS[name]
-    assert designs.digest(name, "real") == DIGESTS[name]
+    assert covariates.digest(name, "real") == DIGESTS[name]
 
 
 def test_a_row_of_each():
     np.testing.assert_array_equal(
-        designs.real_covariates("ionosphere")[0, :6], [1, 0, 0.99539, -0.05889, 0.85243, 0.02306]
+        covariates.real_covariates("ionosphere")[0, :6],
+        [1, 0, 0.99539, -0.05889, 0.85243, 0.02306],
     )
     np.testing.assert_array_equal(
-        designs.real_covariates("concrete")[0], [540, 0, 0, 162, 2.5, 1040, 676, 28]
+        covariates.real_covariates("concrete")[0], [540, 0, 0, 162, 2.5, 1040, 676, 28]
     )
 
 
@@ -89,7 +89,11 @@ def test_columns_are_standardised_and_an_intercept_comes_first(name, design):
     with pytest.raises(ValueError, match="read-only"):
         x[0, 0] = 2
     # Each kept column is a raw one, moved and scaled, in its order.
-    raw = designs.real_covariates(name) if design == "real" else designs.synthetic_covariates(name)
+    raw = (
+        covariates.real_covariates(name)
+        if design == "real"
+        else covariates.synthetic_covariates(name)
+    )
     remaining = np.delete(raw, 1, axis=1) if name == "ionosphere" else raw
     np.testing.assert_allclose(
         x[:, 1:] * remaining.std(0) + remaining.mean(0), remaining, atol=1e-9
@@ -98,9 +102,9 @@ def test_columns_are_standardised_and_an_intercept_comes_first(name, design):
 
 @each_name
 def test_the_stand_in_is_always_the_same_of_the_same_shape_and_correlated(name):
-    first = designs.synthetic_covariates(name)
-    assert np.array_equal(first, designs.synthetic_covariates(name))
-    assert first.shape == designs.real_covariates(name).shape
+    first = covariates.synthetic_covariates(name)
+    assert np.array_equal(first, covariates.synthetic_covariates(name))
+    assert first.shape == covariates.real_covariates(name).shape
     still = np.flatnonzero(np.ptp(first, axis=0) == 0)
     assert still.tolist() == ([1] if name == "ionosphere" else [])
     related = np.corrcoef(np.delete(first, still, axis=1).T)

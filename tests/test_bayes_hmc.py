@@ -6,9 +6,10 @@ import torch
 from scipy.stats import beta, gamma, kstest, logistic
 
 from tests.conjugate import Quadratic
-from validation_core.bayes import MODELS, posterior
+from validation_core.bayes import MODELS, hmc, mode
+from validation_core.bayes.effective_size import estimate_effective_sample_size
+from validation_core.bayes.mode import find_mode
 from validation_core.bayes.model import log_joint_gradient, log_joint_hessian
-from validation_core.bayes.posterior import estimate_effective_sample_size, find_mode
 from validation_core.rng import stream
 
 MANY = 400
@@ -26,7 +27,7 @@ def _simulated(name, k):
 
 def test_draws_of_concrete_have_the_moments_of_its_posterior():
     model, pairs = _simulated("concrete", 40)
-    draws = posterior.draws(model, pairs.x, pairs.theta, 400, _rngs(40))
+    draws = hmc.draws(model, pairs.x, pairs.theta, 400, _rngs(40))
     assert draws.z.shape == (40, 400, 9)
     exact = model.exact(pairs.x)
     sd = np.sqrt(np.square(exact.scale).sum(-1))
@@ -42,7 +43,7 @@ def test_draws_of_hearts_follow_its_posterior():
     distribution function uniform.
     """
     model, pairs = _simulated("heart_transplants", MANY)
-    draws = posterior.draws(model, pairs.x, pairs.theta, 8, _rngs(MANY), chains=4)
+    draws = hmc.draws(model, pairs.x, pairs.theta, 8, _rngs(MANY), chains=4)
     exact = model.exact(pairs.x)
     z = draws.z[:, -1]
     p = beta.cdf(1 / (1 + np.exp(-z[:, 0])), exact.a, exact.b)
@@ -60,7 +61,7 @@ def test_draws_of_hearts_follow_its_posterior():
 def test_pooled_over_simulated_data_sets_they_follow_the_prior(name):
     """The mean of p(z | y) over p(y) is p(z): whatever bias a chain had would show."""
     model, pairs = _simulated(name, MANY)
-    draws = posterior.draws(model, pairs.x, pairs.theta, 4, _rngs(MANY), chains=4)
+    draws = hmc.draws(model, pairs.x, pairs.theta, 4, _rngs(MANY), chains=4)
     z = draws.z[:, -1]
     for u in logistic.cdf(z[:, :2]).T if name == "hospitals" else ():
         assert kstest(u, "uniform").pvalue > LEVEL
@@ -73,7 +74,7 @@ def test_pooled_over_simulated_data_sets_they_follow_the_prior(name):
 @pytest.mark.parametrize("name", list(MODELS))
 def test_chains_mix_on_every_model(name):
     model, pairs = _simulated(name, 4)
-    draws = posterior.draws(model, pairs.x, pairs.theta, 800, _rngs(4))
+    draws = hmc.draws(model, pairs.x, pairs.theta, 800, _rngs(4))
     assert ((draws.acceptance > 0.6) & (draws.acceptance < 0.98)).all()
     assert draws.effective_sample_size.min() > 40
     assert np.isfinite(draws.z).all()
@@ -87,8 +88,7 @@ def test_the_tuning_does_not_know_the_truth():
     """Else the states were no exact draws: the chain's law would depend on where it starts."""
     model, pairs = _simulated("hospitals", 3)
     draws = [
-        posterior.draws(model, pairs.x, start, 5, _rngs(3))
-        for start in (pairs.theta, pairs.theta + 1.5)
+        hmc.draws(model, pairs.x, start, 5, _rngs(3)) for start in (pairs.theta, pairs.theta + 1.5)
     ]
     np.testing.assert_array_equal(draws[0].step, draws[1].step)
     assert (draws[0].z != draws[1].z).any()
@@ -111,8 +111,8 @@ def test_the_pilot_starts_at_the_mode(name):
 def test_a_poor_scale_is_mended_by_the_pilot(monkeypatch):
     model, pairs = _simulated("ionosphere", 2)
     wide = 3 * torch.eye(model.dims[0], dtype=torch.float64).repeat(2, 1, 1)
-    monkeypatch.setattr(posterior, "find_mode", lambda *given: (find_mode(*given)[0], wide))
-    draws = posterior.draws(model, pairs.x, pairs.theta, 300, _rngs(2))
+    monkeypatch.setattr(mode, "find_mode", lambda *given: (find_mode(*given)[0], wide))
+    draws = hmc.draws(model, pairs.x, pairs.theta, 300, _rngs(2))
     assert draws.effective_sample_size.min() > 50
     assert (draws.acceptance > 0.6).all()
 
@@ -120,11 +120,11 @@ def test_a_poor_scale_is_mended_by_the_pilot(monkeypatch):
 def test_trajectories_run_back_to_where_they_came_from():
     model, y = Quadratic(), torch.tensor([[0.3, -1.0], [2.0, 0.0]], dtype=torch.float64)
     root = torch.tensor([[0.8, 0.3], [-0.1, 1.1]], dtype=torch.float64).repeat(2, 1, 1)
-    target = posterior.WhitenedTarget(model, y[:, None], root)
+    target = hmc.WhitenedTarget(model, y[:, None], root)
     rng = np.random.default_rng(0)
     z, p = (torch.from_numpy(rng.standard_normal((2, 3, 2))) for _ in range(2))
     steps = np.array([7, 3])
-    chain = posterior.HMCChains(target, z, _rngs(2), np.array([0.2, 0.4]))
+    chain = hmc.HMCChains(target, z, _rngs(2), np.array([0.2, 0.4]))
     before = chain.value - 0.5 * p.square().sum(-1)
     there = chain._trajectory(p, steps)
     assert (there[0] - z).abs().min() > 1e-3
@@ -134,7 +134,7 @@ def test_trajectories_run_back_to_where_they_came_from():
         for _, value, _, q in (there, chain._trajectory(p, 4 * steps))
     ]
     assert lost[1] < lost[0] / 8 < 0.1  # the leapfrog is of second order
-    back = posterior.HMCChains(target, there[0], _rngs(2), np.array([0.2, 0.4]))
+    back = hmc.HMCChains(target, there[0], _rngs(2), np.array([0.2, 0.4]))
     z_back, _, _, p_back = back._trajectory(-there[3], steps)
     np.testing.assert_allclose(z_back.numpy(), z.numpy(), atol=1e-12)
     np.testing.assert_allclose(p_back.numpy(), -p.numpy(), atol=1e-12)
@@ -143,10 +143,10 @@ def test_trajectories_run_back_to_where_they_came_from():
 def test_refusals():
     model, pairs = _simulated("heart_transplants", 2)
     with pytest.raises(ValueError, match="got n = 0"):
-        posterior.draws(model, pairs.x, pairs.theta, 0, _rngs(2))
+        hmc.draws(model, pairs.x, pairs.theta, 0, _rngs(2))
     start = np.array([[np.nan, 0.0], [0.0, 0.0]])
     with pytest.raises(ValueError, match="1 of 2 starts"):
-        posterior.draws(model, pairs.x, start, 3, _rngs(2))
+        hmc.draws(model, pairs.x, start, 3, _rngs(2))
 
 
 def _autoregressive(phi, shape, rng):

@@ -6,11 +6,15 @@ import torch
 from scipy.special import logsumexp
 
 from tests.conjugate import Conjugate, Quadratic, gaussian_skl
-from validation_core.bayes import MODELS, HeartTransplants, inference
-from validation_core.bayes.inference import ALGORITHMS, ExactPosterior, Laplace, Variational
+from validation_core.bayes import MODELS, HeartTransplants, variational
+from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.importance_weights import log_weights
+from validation_core.bayes.inference import ExactPosterior
+from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.model import log_joint, log_joint_gradient, log_joint_hessian
-from validation_core.bayes.posterior import FullGaussian, log_weights
-from validation_core.learn.training import Adam
+from validation_core.bayes.posterior import FullGaussian
+from validation_core.bayes.variational import Variational
+from validation_core.learn.adam import Adam
 from validation_core.rng import stream
 
 CONCRETE, HEART, HOSPITALS = (MODELS[n]() for n in ("concrete", "heart_transplants", "hospitals"))
@@ -275,7 +279,7 @@ def test_data_sets_together_are_what_each_is_alone(way, monkeypatch):
     k, iterations = 6, 40
     pairs = HOSPITALS.simulate(k, np.random.default_rng(0))
     together = way.fit(HOSPITALS, pairs.x, iterations, _rngs(k))
-    monkeypatch.setattr(inference, "NOISE_NUMBERS_AT_A_TIME", 7 * 10 * 14)
+    monkeypatch.setattr(variational, "NOISE_NUMBERS_AT_A_TIME", 7 * 10 * 14)
     for i, rng in enumerate(_rngs(k)):
         alone = way.fit(HOSPITALS, pairs.x[i : i + 1], iterations, [rng])
         for item, other in ((together.mean, alone.mean), (together.scale, alone.scale)):

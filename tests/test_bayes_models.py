@@ -13,10 +13,18 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from validation_core import keys
-from validation_core.bayes import MODELS, GLMBinomial, HeartTransplants, models
-from validation_core.bayes import model as designs
+from validation_core.bayes import (
+    MODELS,
+    GLMBinomial,
+    HeartTransplants,
+    covariates,
+    glm_binomial,
+    heart_transplants,
+    hospitals,
+    models,
+)
 from validation_core.bayes.model import log_joint, log_joint_gradient, log_joint_hessian
-from validation_core.bayes.posterior import to_interval
+from validation_core.bayes.unconstrained import to_interval
 
 EVERY = (*(kind() for kind in MODELS.values()), GLMBinomial(data="book"))
 IDS = [f"{one.name}-{getattr(one, 'data', '')}".rstrip("-") for one in EVERY]
@@ -66,7 +74,7 @@ def hospitals_density(model, theta, y):
     prior = stats.uniform.logpdf(omega, 0.25, 0.75) + stats.uniform.logpdf(mu, -3, 6)
     # log odds are normal, so that the chances are logit-normal
     around = stats.norm.logpdf(logit(chance), mu, omega) - np.log(chance * (1 - chance))
-    return prior + around.sum() + stats.binom.logpmf(y, models.OPERATIONS, chance).sum()
+    return prior + around.sum() + stats.binom.logpmf(y, hospitals.OPERATIONS, chance).sum()
 
 
 def ionosphere_density(model, theta, y):
@@ -183,8 +191,8 @@ def total(model, axes, data, weight=1.0):
 
 def test_glm_binomial_sums_to_one(monkeypatch):
     """Two years of few pairs."""
-    few = models.PeregrineCounts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
-    monkeypatch.setattr(models, "PEREGRINES", few)
+    few = glm_binomial.PeregrineCounts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
+    monkeypatch.setattr(glm_binomial, "PEREGRINES", few)
     counts = [np.array(y, float) for y in itertools.product(range(4), range(3))]
     axis = np.arange(-65.0, 65.1, 3)
     assert total(GLMBinomial(), [axis] * 3, counts) == pytest.approx(1, abs=1e-6)
@@ -192,10 +200,10 @@ def test_glm_binomial_sums_to_one(monkeypatch):
 
 def test_hospitals_sum_to_one(monkeypatch):
     """One unit with three operations."""
-    monkeypatch.setattr(models, "OPERATIONS", np.array([3.0]))
-    monkeypatch.setattr(models, "UNITS", 1)
+    monkeypatch.setattr(hospitals, "OPERATIONS", np.array([3.0]))
+    monkeypatch.setattr(hospitals, "UNITS", 1)
     axes = np.arange(-18.0, 18.1, 0.75), np.arange(-18.0, 18.1, 0.75), np.arange(-9, 9.1, 0.125)
-    result = total(models.Hospitals(), axes, [np.array([y], float) for y in range(4)])
+    result = total(hospitals.Hospitals(), axes, [np.array([y], float) for y in range(4)])
     assert result == pytest.approx(1, abs=1e-6)
 
 
@@ -204,16 +212,16 @@ def small(monkeypatch):
     """A function: name, covariates (rows, columns), constant columns -> the model with these."""
 
     def make(name, raw, constant=0):
-        shape = designs.SHAPES[name]._replace(
+        shape = covariates.SHAPES[name]._replace(
             rows=len(raw), columns=len(raw[0]), constant=constant
         )
-        monkeypatch.setitem(designs.SHAPES, name, shape)
-        monkeypatch.setattr(designs, "real_covariates", lambda name: np.array(raw, float))
+        monkeypatch.setitem(covariates.SHAPES, name, shape)
+        monkeypatch.setattr(covariates, "real_covariates", lambda name: np.array(raw, float))
         return MODELS[name]()
 
-    designs.design_matrix.cache_clear()
+    covariates.design_matrix.cache_clear()
     yield make
-    designs.design_matrix.cache_clear()
+    covariates.design_matrix.cache_clear()
 
 
 def test_ionosphere_sums_to_one(small):
@@ -301,9 +309,9 @@ def test_counts_have_their_chances(name):
     model = MODELS[name]()
     z, y = simulated(model, 3000, 1)
     n, eta = {
-        "glm_binomial": lambda: (models.PEREGRINES.n, z @ np.vander(
-            models.PEREGRINES.t, 3, increasing=True).T),
-        "hospitals": lambda: (models.OPERATIONS, z[:, 2:]),
+        "glm_binomial": lambda: (glm_binomial.PEREGRINES.n, z @ np.vander(
+            glm_binomial.PEREGRINES.t, 3, increasing=True).T),
+        "hospitals": lambda: (hospitals.OPERATIONS, z[:, 2:]),
         "ionosphere": lambda: (1.0, z @ model.covariates.T),
     }[name]()  # fmt: skip
     assert (y == np.round(y)).all()
@@ -312,7 +320,7 @@ def test_counts_have_their_chances(name):
 
 
 def test_hospitals_spread_by_a_standard_deviation():
-    z, _ = simulated(models.Hospitals(), 4000, 0)
+    z, _ = simulated(hospitals.Hospitals(), 4000, 0)
     omega, mu = to_interval(z[:, 0], 0.25, 1), to_interval(z[:, 1], -3, 3)
     standard = (z[:, 2:] - mu[:, None]) / omega[:, None]
     assert stats.kstest(standard.ravel(), stats.norm.cdf).pvalue > 1e-3
@@ -395,7 +403,11 @@ def test_heart_s_posterior_is_exact():
 
 def test_heart_s_posterior_integrates_to_one_and_draws_have_its_moments():
     data = np.stack(
-        [models.OBSERVED_DEATHS, np.append(0.0, np.full(8, 30.0)), np.append(10.0, np.ones(8))]
+        [
+            heart_transplants.OBSERVED_DEATHS,
+            np.append(0.0, np.full(8, 30.0)),
+            np.append(10.0, np.ones(8)),
+        ]
     )
     exact = HeartTransplants().exact(data)
     assert exact.ok.all()
@@ -456,15 +468,15 @@ def test_only_two_have_a_closed_form(model):
 
 
 def test_the_real_counts_are_there():
-    t, n, y = models.PEREGRINES
+    t, n, y = glm_binomial.PEREGRINES
     assert (t[0], t[-1], len(t), len(n), len(y)) == (-1, 1, 40, 40, 40)
     assert (n.sum(), y.sum(), (y <= n).all()) == (3537, 2191, True)
-    t, n, y = models.BOOK
+    t, n, y = glm_binomial.BOOK
     assert (t[0], t[-1], len(n), n[0], n[-1]) == (-0.95, 1, 40, 43, 39)
     assert (n.sum(), y.sum(), (y <= n).all()) == (2604, 1747, True)
-    assert models.OPERATIONS.sum() == 3319
-    assert (models.OBSERVED <= models.OPERATIONS).all()
-    assert models.OBSERVED_DEATHS[0] == len(models.OBSERVED_DEATHS[1:]) == 8
+    assert hospitals.OPERATIONS.sum() == 3319
+    assert (hospitals.OBSERVED <= hospitals.OPERATIONS).all()
+    assert heart_transplants.OBSERVED_DEATHS[0] == len(heart_transplants.OBSERVED_DEATHS[1:]) == 8
 
 
 def test_an_unknown_choice_is_refused():

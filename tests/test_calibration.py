@@ -26,7 +26,7 @@ from validation_core.diagnosis.questions.calibration import (
 )
 from validation_core.drawing.marks import Points
 from validation_core.methods import SBC, SKL
-from validation_core.statistics import coverage, effects
+from validation_core.statistics import contraction, coverage, effects, region_coverage
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -308,7 +308,7 @@ def test_moments_tell_a_bias_and_a_width_without_the_noise_of_few_draws():
     rng = np.random.default_rng(0)
     n, k, shift, width = 60_000, 8, 0.6, 0.5
     q = shift + width * rng.standard_normal((n, k, 1))
-    z = effects.zscores(effects.moments(q), rng.standard_normal((n, 1)))[:, 0]
+    z = contraction.zscores(contraction.moments(q), rng.standard_normal((n, 1)))[:, 0]
     found = effects.by_moments(z, k)
     assert float(found.bias.estimate) == pytest.approx(shift / width, abs=0.03)
     needed = np.sqrt(1 + width**2 / k)  # the truth's spread about a mean of k draws
@@ -323,7 +323,7 @@ def test_moments_of_three_draws_say_nothing():
 def test_contraction_is_not_cut_off_at_the_prior():
     rng = np.random.default_rng(0)
     theta, q = rng.standard_normal((4000, 2)), rng.standard_normal((4000, 50, 2)) * [0.5, 1.5]
-    found = effects.contraction(effects.moments(q), theta)
+    found = contraction.contraction(contraction.moments(q), theta)
     assert found.estimate == pytest.approx([0.75, 1 - 1.5**2], abs=0.12)
     assert found.high[1] < 0 < found.low[0]
 
@@ -332,8 +332,8 @@ def test_contraction_intervals_hold():
     rng, inside, trials = np.random.default_rng(0), 0, 400
     for _ in range(trials):
         theta, scale = rng.standard_normal((200, 1)), rng.uniform(0.3, 0.7, (200, 1, 1))
-        found = effects.contraction(
-            effects.moments(scale * rng.standard_normal((200, 20, 1))), theta
+        found = contraction.contraction(
+            contraction.moments(scale * rng.standard_normal((200, 20, 1))), theta
         )
         inside += bool(found.low[0] <= 1 - (0.25 + 0.16 / 12) <= found.high[0])
     assert inside >= statistics.binomial_bounds(trials, 0.94, 0.999)[0]
@@ -343,14 +343,14 @@ def test_moments_do_not_lose_digits_or_copy_the_table():
     rng = np.random.default_rng(0)
     draws = (1e4 + rng.standard_normal((3000, 200, 8))).astype(np.float32)
     tracemalloc.start()
-    found = effects.moments(draws)
+    found = contraction.moments(draws)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < draws.nbytes
     whole = draws.astype(np.float64)
     np.testing.assert_allclose(found.mean, whole.mean(1), rtol=1e-12)
     np.testing.assert_allclose(found.variance, whole.var(1, ddof=1), rtol=1e-9)
-    assert (effects.moments(np.full((4, 7, 1), 0.1, np.float32)).variance == 0).all()
+    assert (contraction.moments(np.full((4, 7, 1), 0.1, np.float32)).variance == 0).all()
 
 
 def test_marginals_hold_no_second_copy_of_the_draws():
@@ -493,12 +493,12 @@ def test_highest_density_regions_cover_what_is_known(width):
     n, k = 20_000, 100
     truth, draws = rng.standard_normal(n), width * rng.standard_normal((n, k))
     log_q, log_q_draws = (norm.logpdf(one, scale=width) for one in (truth, draws))
-    found = coverage.regions(log_q, log_q_draws, rng)
+    found = region_coverage.regions(log_q, log_q_draws, rng)
     known = 2 * ndtr(width * ndtri((1 + np.array(effects.LEVELS)) / 2)) - 1
     assert found.rates.estimate == pytest.approx(known, abs=0.015)
     assert (found.pvalue < 1e-6) == (width != 1.0)
     assert np.sign(found.area.estimate) == np.sign(width - 1) or width == 1.0
-    levels, share, low, high = coverage.curve(found.needed)
+    levels, share, low, high = region_coverage.curve(found.needed)
     outside = ((share < low - 1e-12) | (share > high + 1e-12)).any()
     assert outside == (width != 1.0)
     assert levels[0] == 0

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
-from validation_core import sampling, statistics, study
+from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.injections import CAUSES
@@ -226,8 +226,8 @@ def test_it_does_not_depend_on_order_or_time():
     first, again = (find_likely_cause(normal(narrow=1.5, n=150, k=30), 3) for _ in range(2))
     first, again = (replace(found, seconds=0.0) for found in (first, again))
     assert QUESTION.to_json(first) == QUESTION.to_json(again)
-    for name, array in study.dump(first)[0].items():
-        np.testing.assert_array_equal(array, study.dump(again)[0][name])
+    for name, array in codec.dump(first)[0].items():
+        np.testing.assert_array_equal(array, codec.dump(again)[0][name])
 
 
 def hard(kind):
@@ -261,7 +261,7 @@ def hard(kind):
 def test_hard_tables_are_answered(kind):
     found = find_likely_cause(hard(kind), 0)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
-    assert all(np.isfinite(array).all() for array in study.dump(found)[0].values())
+    assert all(np.isfinite(array).all() for array in codec.dump(found)[0].values())
     assert found.cause in {*NAMED, "unclear", "none"}
     if kind not in ("leaked", "collapsed"):
         assert found.cause in ("unclear", "none")

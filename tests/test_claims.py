@@ -5,10 +5,10 @@ import pytest
 
 from tests.conftest import in_turn
 from validation_core import diagnosis, tables
-from validation_core.diagnosis import questions, tasks
+from validation_core.diagnosis import method_runs, questions, tasks
+from validation_core.diagnosis.method_runs import run_method
 from validation_core.diagnosis.questions.calibration import RowErrorStudy
 from validation_core.diagnosis.questions.over_x import find_errors_over_x
-from validation_core.diagnosis.tasks import run_method
 from validation_core.methods import SBC, Omnibus
 from validation_core.relabelling import UNLEARNED
 from validation_core.relabelling.battery import SHARES
@@ -36,7 +36,7 @@ def answered(upload, seed):
     tasks.register_upload(upload)
     sbc = run_method(upload, SBC(), seed, network=lambda: None)
     found = diagnosis.verdict(
-        [tasks.run_relabelling(upload, QUICK, seed, {}), sbc], upload, seed=seed
+        [method_runs.run_relabelling(upload, QUICK, seed, {}), sbc], upload, seed=seed
     )
     sizes = RowErrorStudy(digest=upload.digest, seed=seed)
     results = {
@@ -88,8 +88,8 @@ def test_a_shift_is_told_by_every_voice_with_one_p():
 def test_the_answer_at_once_has_its_share_of_the_level():
     """Before learned scores are there, a claim must stand as it would beside them."""
     upload = made(2, n=100)
-    early = tasks.run_relabelling(upload, QUICK, 0, {}, whole=False)
-    late = tasks.run_relabelling(upload, QUICK, 0, {})
+    early = method_runs.run_relabelling(upload, QUICK, 0, {}, whole=False)
+    late = method_runs.run_relabelling(upload, QUICK, 0, {})
     first, last = (
         diagnosis.verdict([one], upload, pending=pending)
         for one, pending in ((early, 1), (late, 0))
@@ -107,10 +107,12 @@ def test_the_observation_is_looked_at():
     upload = Upload.of({
         "theta": theta, "x": x, "theta_q": q, "x_o": np.ones(1), "theta_o": q[0] * 0 + 0.5
     })  # fmt: skip
-    found = diagnosis.verdict([tasks.run_relabelling(upload, Omnibus(), 0, {})], upload)
+    found = diagnosis.verdict([method_runs.run_relabelling(upload, Omnibus(), 0, {})], upload)
     assert found.claims.observation() <= 0.05
     elsewhere = Upload.of({**upload.arrays(), "x_o": -np.ones(1)})
-    found = diagnosis.verdict([tasks.run_relabelling(elsewhere, Omnibus(), 0, {})], elsewhere)
+    found = diagnosis.verdict(
+        [method_runs.run_relabelling(elsewhere, Omnibus(), 0, {})], elsewhere
+    )
     assert found.claims.observation() > 0.05
 
 
@@ -123,16 +125,16 @@ def test_rows_that_share_their_draws_are_one_pool():
         arrays = {"theta": rng.standard_normal((80, 2)), "x": np.zeros((80, 1)), "theta_q": q}
         upload = Upload.of(arrays)
         assert upload.groups is not None
-        rejected += tasks.run_relabelling(upload, QUICK, seed, {}).pvalue <= 0.05
+        rejected += method_runs.run_relabelling(upload, QUICK, seed, {}).pvalue <= 0.05
     assert rejected <= binomial_bounds(60, 0.05, 0.999)[1]
     wrong = Upload.of({**arrays, "theta": arrays["theta"] + 0.8})
-    assert tasks.run_relabelling(wrong, QUICK, 0, {}).pvalue == 0.01
-    assert tasks.learned_score_recipes(wrong) == {}
+    assert method_runs.run_relabelling(wrong, QUICK, 0, {}).pvalue == 0.01
+    assert method_runs.learned_score_recipes(wrong) == {}
 
 
 def test_a_real_table_says_what_its_ranks_say(shared):
     upload = tables.read(shared / "data" / "sir_well_trained.npz")
-    found = diagnosis.verdict([tasks.run_relabelling(upload, Omnibus(), 0, {})], upload)
+    found = diagnosis.verdict([method_runs.run_relabelling(upload, Omnibus(), 0, {})], upload)
     assert found.verdict == "problem found"
     assert found.claims.parameter(0) <= 0.01
     assert found.claims.over_x() <= 0.01

@@ -6,7 +6,7 @@ import pytest
 from validation_core import sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.learn import training
+from validation_core.learn import perceptron, training
 from validation_core.rng import stream
 from validation_core.scores.classifier import (
     PRESETS,
@@ -79,7 +79,7 @@ def test_beta_interpolates_all_parameters(trained):
 
 
 def test_initial_network_is_the_one_training_began_with(trained):
-    start = training.perceptron(stream(0, "initial"), [2, 32, 32, 32, 1])
+    start = perceptron.perceptron(stream(0, "initial"), [2, 32, 32, 32, 1])
     for name, array in start.items():
         np.testing.assert_array_equal(trained.initial[name], array)
         assert np.abs(array).max() <= 1 / np.sqrt(2 if name.endswith("0") else 32)
@@ -89,7 +89,7 @@ def test_forward_is_the_network_it_says():
     """Three hidden layers, the second and third adding to what came before."""
     import torch
 
-    parameters = training.perceptron(stream(1), [4, 8, 8, 8, 1])
+    parameters = perceptron.perceptron(stream(1), [4, 8, 8, 8, 1])
     z = stream(2).standard_normal((5, 4)).astype(np.float32)
 
     def silu(a):
@@ -99,7 +99,7 @@ def test_forward_is_the_network_it_says():
     for i in (1, 2):
         h = h + silu(h @ parameters[f"weight{i}"] + parameters[f"bias{i}"])
     expected = (h @ parameters["weight3"] + parameters["bias3"])[:, 0]
-    network = training.tensors(training.stack([parameters]), "cpu")
+    network = perceptron.tensors(perceptron.stack([parameters]), "cpu")
     got = training.logits(network, torch.from_numpy(z)[None])[0].numpy()
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 

@@ -15,16 +15,17 @@ from validation_core.cli import main
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
-from validation_core.tables import source
+from validation_core.scores import classifier
+from validation_core.tables import samples
 
-SAMPLE = str(source.sample_path("sample_undertrained"))
+SAMPLE = str(samples.sample_path("sample_undertrained"))
 pytestmark = pytest.mark.usefixtures("_few_trials")
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     """Few steps of networks: what is tested here is the command line."""
-    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20))
+    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20))
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
 

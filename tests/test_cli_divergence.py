@@ -10,7 +10,7 @@ import pytest
 
 from tests.test_cli import printed, refused, said
 from validation_core.bayes import HeartTransplants, Hospitals
-from validation_core.bayes.inference import Laplace
+from validation_core.bayes.laplace import Laplace
 from validation_core.store import Store
 from validation_core.symmetric_divergence import InferenceRun, Plan, collect
 

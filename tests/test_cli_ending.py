@@ -19,13 +19,13 @@ from validation_core import keys
 from validation_core.cli import main
 from validation_core.engine import SelfCheck
 from validation_core.store import Store
-from validation_core.tables import source
+from validation_core.tables import samples
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and shells of POSIX")
 COMMAND = [sys.executable, "-m", "validation_core"]
 POWER = ["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0,0.3",
          "--trials", "200", "--n", "50", "--k", "10"]  # fmt: skip
-SAMPLE = str(source.sample_path("sample_undertrained"))
+SAMPLE = str(samples.sample_path("sample_undertrained"))
 SLOW = {
     "on workers": [*POWER, "--engine", "local"],
     "in this process": [*POWER, "--engine", "serial"],

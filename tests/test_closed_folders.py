@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from validation_core import engine
 from validation_core.cli import main
 from validation_core.engine import Engine, SelfCheck
-from validation_core.engine.job import SerialExecutor
+from validation_core.engine.task import SerialExecutor
 from validation_core.store import SHIPPED, Store
 
 PAGES = sorted(

@@ -14,15 +14,16 @@ from tests.test_engine import LONG, LONG_WAIT, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.api.work import run_on_engine
 from validation_core.bayes import Hospitals
-from validation_core.bayes.inference import Laplace, Variational
-from validation_core.bayes.models import Concrete
+from validation_core.bayes.laplace import Laplace
+from validation_core.bayes.regressions import Concrete
+from validation_core.bayes.variational import Variational
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli import main
 from validation_core.cli.options import ProgressLines
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import Engine, SelfCheck
-from validation_core.engine.cluster import checks
 from validation_core.engine.cluster import executor as dask_executor
+from validation_core.engine.cluster import worker
 from validation_core.engine.cluster.executor import (
     ClusterState,
     ClusterUnreachable,
@@ -30,7 +31,7 @@ from validation_core.engine.cluster.executor import (
     RemoteFuture,
     SchedulerLink,
 )
-from validation_core.engine.job import SerialExecutor, TaskError, perform
+from validation_core.engine.task import SerialExecutor, TaskError, perform
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
@@ -271,7 +272,7 @@ def test_only_tasks_are_sent(executor, store):
 
 def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
     monkeypatch.setattr(
-        dask_executor, "required_versions", lambda: {**checks.numerical_versions(), "numpy": "0.1"}
+        dask_executor, "required_versions", lambda: {**worker.numerical_versions(), "numpy": "0.1"}
     )
     own = DaskExecutor(cluster.address)
     future = own.submit(perform, SelfCheck(rounds=1), store, print)

@@ -18,9 +18,10 @@ from validation_core.rng import stream
 from validation_core.scores import LinearBoundary, trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import LocalizerDistance, train_localizer
+from validation_core.scores.localizer_training import train_localizer
+from validation_core.scores.trained_localizer import LocalizerDistance
 from validation_core.store import Store
-from validation_core.sweep import plan, trials
+from validation_core.sweep import progress, trials
 from validation_core.sweep.plan import Batch, Sweep
 from validation_core.types import TableScores
 
@@ -343,9 +344,9 @@ def _needs(sweep):
 
 
 def _run(sweep, store):
-    for task in plan.missing(sweep, store):
+    for task in progress.missing(sweep, store):
         task.run(store, lambda fraction, live: None)
-    return plan.collect(sweep, store)
+    return progress.collect(sweep, store)
 
 
 def test_a_sweep_finds_each_methods_network(tmp_path):

@@ -11,11 +11,13 @@ from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma
 from validation_core.engine import Engine, WorkerPool
-from validation_core.engine.job import SerialExecutor
+from validation_core.engine.task import SerialExecutor
 from validation_core.explorers import conformal as workbench
 from validation_core.explorers import conformal_pictures as figures
-from validation_core.explorers.conformal import ConformalPower, ConformalStudy, Learned
+from validation_core.explorers import conformal_power, conformal_power_panel
+from validation_core.explorers.conformal import ConformalStudy, Learned
 from validation_core.explorers.conformal_pictures import ConformalView, MeasuredPower
+from validation_core.explorers.conformal_power import ConformalPower
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
@@ -23,7 +25,8 @@ from validation_core.scores.classifier import PRESETS, Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
 from validation_core.sweep import trials
-from validation_core.sweep.plan import Sweep, collect, keep_curves, missing
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import collect, keep_curves, missing
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import BlockScores
 
@@ -232,7 +235,9 @@ def test_every_view_follows_gamma_and_beta(seen, power, oracle, view, over_m):
 
 
 def test_between_counted_places_power_is_a_straight_line(power):
-    rates = figures.interpolate_rates(MeasuredPower(POWER, power), LEARNED.gammas, 0.05)
+    rates = conformal_power_panel.interpolate_rates(
+        MeasuredPower(POWER, power), LEARNED.gammas, 0.05
+    )
     assert rates.rate.shape == (4, 21, len(LEARNED.gammas))
     hits, trials = power.power(0.05)
     at = [LEARNED.gammas.index(gamma) for gamma in LEARNED.power_gammas]
@@ -243,7 +248,7 @@ def test_between_counted_places_power_is_a_straight_line(power):
 
 
 def test_what_is_shipped_is_what_the_page_opens_with():
-    shipped = workbench.shipped()
+    shipped = conformal_power.shipped()
     assert len({study.key for study in shipped}) == len(shipped) == 2 * 7 * 4
     assert ConformalStudy(learned=Learned(benchmark=Gaussian())) in shipped
 

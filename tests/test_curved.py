@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from validation_core import keys, sampling
-from validation_core.benchmarks.gaussian import HIDDEN, PERTURBATIONS, Gaussian, curved_map
+from validation_core.benchmarks.gaussian import HIDDEN, Gaussian, curved_map
+from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.rng import stream
 
 

@@ -10,14 +10,15 @@ from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import dc
 from validation_core.methods.dc import DC
 from validation_core.rng import stream
-from validation_core.scores.slot_classifier import SlotClassifier, SlotInputTransform
+from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slot_classifier_training import (
     SlotObjective,
     flatten_parameters,
     initial_parameters,
 )
+from validation_core.scores.slot_inputs import SlotInputTransform
 from validation_core.statistics import slots
-from validation_core.statistics.laws import share_beyond
+from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
 from validation_core.types import Budget, PosteriorTable, TableScores
 

@@ -13,13 +13,13 @@ from validation_core.diagnosis import Record, learning, tasks
 from validation_core.diagnosis.learning import held_out_table
 from validation_core.diagnosis.verdict import detectable_shift_by_ranks, detectable_shift_by_scores
 from validation_core.engine import Engine
-from validation_core.engine.job import SerialExecutor
+from validation_core.engine.task import SerialExecutor
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.panels.record import pictures
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.tables import Upload, source
+from validation_core.tables import Upload, samples
 from validation_core.types import TableScores
 
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
@@ -125,7 +125,7 @@ def test_undertrained_estimators_are_found(name, shared, store):
     [("sample_well_trained", "no problem found"), ("sample_undertrained", "problem found")],
 )
 def test_samples(name, verdict, store):
-    upload = tables.read(source.sample_path(name))
+    upload = tables.read(samples.sample_path(name))
     assert run(upload, store, how=shorter).verdict == verdict
 
 

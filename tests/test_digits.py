@@ -11,10 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from validation_core.benchmarks import Digits
 from validation_core.benchmarks import digits as benchmark
-from validation_core.explorers.highdim import digits as figures
 from validation_core.explorers.highdim import digits as highdim
-from validation_core.explorers.highdim import occlusion_sensitivity
+from validation_core.explorers.highdim import digits_pictures
 from validation_core.explorers.highdim.digits import DigitsStudy
+from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.store import Store
@@ -149,7 +149,7 @@ def test_the_study(store, monkeypatch):
     assert seen.drawn.shape == (2, highdim.ROWS, 10, 14, 14)
     assert seen.surest_q[1, 0].mean() > 0.9
     assert not seen.surest_q[1, 1].any()
-    payload = figures.payload(study, seen)
+    payload = digits_pictures.payload(study, seen)
     assert payload.sliders == ((0, 5), highdim.BETAS)
 
 

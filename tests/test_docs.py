@@ -12,10 +12,11 @@ from tests.benchmarks import samples
 from tests.conftest import ROOT, few_trials
 from validation_core import keys, methods, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.benchmarks.gaussian import PERTURBATIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.cli import main
 from validation_core.diagnosis import learning
 from validation_core.methods import METHODS
+from validation_core.scores import classifier
 from validation_core.sweep import trials
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -105,7 +106,7 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
     few_trials(monkeypatch)
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
-    monkeypatch.setattr(learning, "RECIPE", dataclasses.replace(learning.RECIPE, epochs=20))
+    monkeypatch.setattr(classifier, "RECIPE", dataclasses.replace(classifier.RECIPE, epochs=20))
     source = source.replace("gamma=[0, 0.3]", "gamma=[0.3], trials=10, n=50, k=20")
     exec(compile(source, "README.md", "exec"), {})
     assert (tmp_path / "report.html").stat().st_size > 100_000

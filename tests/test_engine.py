@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from validation_core import engine as engines
 from validation_core import keys
 from validation_core.engine import Engine, SelfCheck, WorkerPool, job_key
-from validation_core.engine.job import SerialExecutor, TaskError, perform
+from validation_core.engine.task import SerialExecutor, TaskError, perform
 from validation_core.keys import Specification
 from validation_core.store import Store
 

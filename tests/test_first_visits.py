@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import jobs
 from pages.ui.services import services
 from tests.conftest import ROOT, Idle
-from validation_core.diagnosis import epidemic, tasks
+from validation_core.diagnosis import epidemic, examples, tasks
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.study import Study
@@ -88,12 +88,12 @@ def test_high_dimensions_opens_with_every_system(system, words):
 
 def test_what_is_shipped_is_what_the_pages_ask_for():
     store = services().store
-    assert all(study.done(store) for study in epidemic.studies())
-    assert len(epidemic.studies()) > 50
+    assert all(study.done(store) for study in examples.studies())
+    assert len(examples.studies()) > 50
 
 
 def test_a_network_is_wanted_where_something_that_reads_it_is_missing(monkeypatch):
-    store, upload = services().store, epidemic.wrong()
+    store, upload = services().store, examples.wrong()
     work = tasks.tasks(upload, epidemic.posteriors.methods(), 7)
     trainings = [task for task in work if isinstance(task, TrainTask)]
     monkeypatch.setattr(jobs.st, "session_state", {})

@@ -23,11 +23,13 @@ from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.engine import start
 from validation_core.rng import stream
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import presets
-from validation_core.sweep.plan import Batch, collect, missing
+from validation_core.sweep.plan import Batch
+from validation_core.sweep.progress import collect, missing
 from validation_core.symmetric_divergence import InferenceRun
 
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
@@ -50,7 +52,7 @@ def table():
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    monkeypatch.setattr(learning, "RECIPE", quick)
+    monkeypatch.setattr(classifier, "RECIPE", quick)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
 
 
@@ -127,7 +129,7 @@ def test_densities_come_in_by_their_names():
 def found(table, tmp_path_factory):
     patch = pytest.MonkeyPatch()
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    patch.setattr(learning, "RECIPE", quick)
+    patch.setattr(classifier, "RECIPE", quick)
     store = npt.Store(tmp_path_factory.mktemp("store"))
     yield npt.diagnose(table, ["sbc", "c2st", npt.TARP()], ["calibration", "checker"], store=store)
     patch.undo()

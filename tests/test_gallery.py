@@ -13,13 +13,12 @@ from tests.conftest import ROOT
 from validation_core import gallery, keys, statistics, symmetric_divergence
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.cli import main
-from validation_core.explorers import conformal
-from validation_core.explorers.conformal import ConformalPower
+from validation_core.explorers import conformal_power
+from validation_core.explorers.conformal_power import ConformalPower
 from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.study import Study
-from validation_core.sweep import plan as sweeps
-from validation_core.sweep import presets
+from validation_core.sweep import colt_paper, presets, progress
 from validation_core.symmetric_divergence import MOST
 from validation_core.symmetric_divergence.runs import summarise_terms
 
@@ -36,7 +35,7 @@ def store(tmp_path):
 def counted(store):
     """Each power of the Conformal C2ST page: its study, gammas, betas, rejections by method."""
     rows = []
-    for study in conformal.shipped():
+    for study in conformal_power.shipped():
         if not isinstance(study, ConformalPower):
             continue
         trials = study.load(store)
@@ -112,7 +111,7 @@ def test_the_readme_has_the_shipped_divergences(tmp_path):
 def test_the_colt_page_opens_with_maps_at_every_gamma(store):
     """Right posteriors are left alone, the far ones found, and the ball has one size."""
     false, shown = 0, 0
-    for study in presets.shipped_maps():
+    for study in colt_paper.shipped_maps():
         seen = study.load(store)
         assert seen.q.shape[0] == len(study.gammas) == len(seen.rates)
         if study.gammas[0] == 0:
@@ -129,7 +128,7 @@ def test_blind_prior_in_four_dimensions(store):
     """Chen, Bansal, Scott, Table 3: their Full falls from .975 to .452 as dimensions grow."""
     rates = {}
     for sweep in gallery.part("colt").sweeps:
-        for cell in sweeps.collect(sweep, store).cells:
+        for cell in progress.collect(sweep, store).cells:
             rates[sweep.benchmark.dims, cell.beta, cell.label] = cell.rate
     for d, m in DIMENSIONS:
         dims = (m, d)
@@ -182,9 +181,9 @@ def test_degrading_takes_c2st_first(counted):
 
 @pytest.mark.parametrize("one", presets.shipped(), ids=lambda one: one.name)
 def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
-    result = sweeps.collect(one.sweep, store)
+    result = progress.collect(one.sweep, store)
     assert result.complete
-    assert sweeps.missing(one.sweep, store) == ()
+    assert progress.missing(one.sweep, store) == ()
     assert presets.broken(result.cells) == []
 
 
@@ -212,21 +211,23 @@ def test_the_demonstrations_show_what_they_say(store):
     apart = [references["TARP x", g] - references["TARP", g] for _, g in references]
     assert max(apart) > 0.15
     collapse = presets.by_name("collapse").sweep
-    rates = {(c.label, c.beta): c.rate for c in sweeps.collect(collapse, store).cells}
+    rates = {(c.label, c.beta): c.rate for c in progress.collect(collapse, store).cells}
     assert any(rates["C2ST", beta] < 0.05 < 0.9 < rates["Uniform(20)", beta] for _, beta in rates)
 
 
 def test_a_collapse_is_explained(store):
     """Both one-sided tests fall silent, for a reason that is said of a degraded network."""
     by_name = presets.by_name("collapse")
-    disagreement = presets.disagreement(by_name.sweep, sweeps.collect(by_name.sweep, store).cells)
+    disagreement = presets.disagreement(
+        by_name.sweep, progress.collect(by_name.sweep, store).cells
+    )
     assert disagreement.place.beta >= 0.9
     assert {remark.silent for remark in disagreement.remarks} == {"C2ST", "Multiple"}
     assert all("degraded" in remark.why for remark in disagreement.remarks)
 
 
 def _rates(name, store):
-    result = sweeps.collect(presets.by_name(name).sweep, store)
+    result = progress.collect(presets.by_name(name).sweep, store)
     return {(cell.label, cell.gamma): cell.rate for cell in result.cells}
 
 

@@ -13,16 +13,24 @@ import numpy as np
 import pytest
 
 from validation_core import gallery, statistics, symmetric_divergence
-from validation_core.diagnosis import epidemic, tasks
-from validation_core.explorers import conformal, playground
-from validation_core.explorers.conformal import ConformalPower, ConformalStudy
-from validation_core.explorers.highdim import digits, images, lensing, sphere_flow
+from validation_core.codec import dump
+from validation_core.diagnosis import examples, tasks
+from validation_core.explorers import conformal, conformal_power, playground
+from validation_core.explorers.conformal import ConformalStudy
+from validation_core.explorers.conformal_power import ConformalPower
+from validation_core.explorers.highdim import (
+    digits,
+    images,
+    lensing,
+    lensing_table,
+    sphere_flow,
+    sphere_flow_power,
+)
 from validation_core.explorers.playground import METHODS, POWER_BETAS
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.store import Store
-from validation_core.study import dump
-from validation_core.sweep import presets, trials
+from validation_core.sweep import colt_paper, trials
 from validation_core.symmetric_divergence import RunTermsStudy
 
 pytestmark = pytest.mark.slow
@@ -65,8 +73,8 @@ def cells(part):
 
 
 STRIP = playground.shipped()
-RANKED = [s for s in conformal.shipped() if isinstance(s, ConformalStudy)]
-POWERS = [s for s in conformal.shipped() if isinstance(s, ConformalPower)]
+RANKED = [s for s in conformal_power.shipped() if isinstance(s, ConformalStudy)]
+POWERS = [s for s in conformal_power.shipped() if isinstance(s, ConformalPower)]
 PVALUES = ("ks", "anderson_darling", "cramer_von_mises", "multiple_p", "accuracy_p")
 """Of the fields of the workbench."""
 NETWORKS = [
@@ -153,10 +161,10 @@ def decide(agree):
 # ---- The finished diagnoses: what reads no network ----
 
 
-@cases("diagnosis", [(study,) for study in epidemic.studies() if not study.needs], 4)
+@cases("diagnosis", [(study,) for study in examples.studies() if not study.needs], 4)
 def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
     (study,) = case
-    for upload in epidemic.tables():
+    for upload in examples.tables():
         tasks.register_upload(upload)
     study.run(fresh, silent)
     arrays, kept = (dump(study.load(store))[0] for store in (fresh, shipped))
@@ -273,7 +281,7 @@ def test_a_cell_of_a_compared_curve(case, shipped, fresh, agree, decide):
 
 @cases(
     "maps",
-    [(s,) for s in presets.shipped_maps() if not trained_scores.network_behind(s.benchmark)],
+    [(s,) for s in colt_paper.shipped_maps() if not trained_scores.network_behind(s.benchmark)],
     2,
 )
 def test_a_map_of_colt(case, shipped, fresh, agree, decide):
@@ -306,7 +314,7 @@ def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
 # ---- High dimensions: what is drawn, and the areas behind it ----
 
 
-@cases("spheres", [(study,) for study in sphere_flow.shipped()], 4)
+@cases("spheres", [(study,) for study in sphere_flow_power.shipped()], 4)
 def test_draws_and_areas_of_the_sphere_flow(case, shipped, agree, request):
     (study,) = case
     behind = trained_scores.network_behind(study.benchmark)
@@ -354,7 +362,7 @@ def test_generated_digits(shipped):
 
 
 def test_lensed_galaxies(shipped, agree):
-    (study,) = lensing.shipped()
+    (study,) = lensing_table.shipped()
     kept = study.load(shipped)
     source, image = lensing.simulate_systems(study)
     agree(source.reshape(kept.source.shape), kept.source)

@@ -8,8 +8,10 @@ from scipy import stats
 from sklearn.ensemble import ExtraTreesClassifier
 
 from tests.conftest import in_turn
-from validation_core import game
-from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Guess, Round
+from validation_core.game import plot_power, plots, points, rounds
+from validation_core.game.plots import PLOTS
+from validation_core.game.points import Guess
+from validation_core.game.rounds import DEFECTS, LEVELS, ROUNDS, Round
 
 LEAST = {"easy": 0.95, "middle": 0.8, "hard": 0.5}
 """Of rounds that a classifier names; a guess names 1 in 8."""
@@ -29,7 +31,7 @@ def vector(drawn):
 def test_rounds_can_be_solved_from_what_plots_draw(level, learning, asking):
     def rounds(first, count):
         made = [Round(d, level, first + i, 1, bool(i % 2)) for d in DEFECTS for i in range(count)]
-        return [vector(game.simulate_plots(one)) for one in made], [one.defect for one in made]
+        return [vector(plots.simulate_plots(one)) for one in made], [one.defect for one in made]
 
     trees = ExtraTreesClassifier(200, random_state=0).fit(*rounds(20_000, learning))
     named = trees.score(*rounds(30_000, asking))
@@ -38,8 +40,8 @@ def test_rounds_can_be_solved_from_what_plots_draw(level, learning, asking):
 
 
 def test_plots_draw_the_rounds_own_numbers():
-    hidden = game.deal(4, "middle", 2)
-    table, drawn = hidden.table(), game.simulate_plots(hidden)
+    hidden = rounds.deal(4, "middle", 2)
+    table, drawn = hidden.table(), plots.simulate_plots(hidden)
     theta, q = table.theta[:, 0], table.q[:, :, 0]
     u = drawn.ranks["ranks"]
     below = (q < theta[:, None]).sum(1)
@@ -71,7 +73,7 @@ def test_plots_draw_the_rounds_own_numbers():
 @in_turn(120, 300)
 def test_pvalues_are_valid_where_q_is_correct(trials):
     """At most 5% of rounds at level 5%, by a binomial bound of 1 in 10,000 for each plot."""
-    rounds = [game.simulate_plots(Round("none", "easy", i, 1)) for i in range(trials)]
+    rounds = [plots.simulate_plots(Round("none", "easy", i, 1)) for i in range(trials)]
     most = stats.binom.ppf(1 - 1e-4, len(rounds), 0.05)
     for plot in PLOTS:
         assert sum(one.pvalues[plot] <= 0.05 for one in rounds) <= most, plot
@@ -90,24 +92,24 @@ def test_the_correct_q_is_p_and_densities_integrate_to_one():
 
 
 def test_the_same_link_deals_the_same_rounds():
-    once, again = ([game.deal(7, "hard", i + 1) for i in range(ROUNDS)] for _ in range(2))
+    once, again = ([rounds.deal(7, "hard", i + 1) for i in range(ROUNDS)] for _ in range(2))
     assert once == again
-    dealt = [game.deal(seed, "easy", 1).defect for seed in range(800)]
+    dealt = [rounds.deal(seed, "easy", 1).defect for seed in range(800)]
     counts = [dealt.count(defect) for defect in DEFECTS]
     assert stats.chisquare(counts).pvalue > 1e-4
     with pytest.raises(ValueError, match="rounds 1 to 10"):
-        game.deal(0, "easy", 11)
+        rounds.deal(0, "easy", 11)
 
 
 def test_score():
-    right = game.deal(0, "easy", 1).defect
+    right = rounds.deal(0, "easy", 1).defect
     wrong = next(defect for defect in DEFECTS if defect != right)
-    assert game.points(Guess(right, 1), 0, "easy", 1) == 100
-    assert game.points(Guess(right, len(PLOTS)), 0, "easy", 1) == 30
-    assert game.points(Guess(wrong, 1), 0, "easy", 1) == 0
-    assert game.points(None, 0, "easy", 1) == 0
-    best = tuple(Guess(game.deal(0, "easy", i + 1).defect, 1 + i % 2) for i in range(ROUNDS))
-    assert game.total(best, 0, "easy") == 950
+    assert points.points(Guess(right, 1), 0, "easy", 1) == 100
+    assert points.points(Guess(right, len(PLOTS)), 0, "easy", 1) == 30
+    assert points.points(Guess(wrong, 1), 0, "easy", 1) == 0
+    assert points.points(None, 0, "easy", 1) == 0
+    best = tuple(Guess(rounds.deal(0, "easy", i + 1).defect, 1 + i % 2) for i in range(ROUNDS))
+    assert points.total(best, 0, "easy") == 950
 
 
 ANSWERS = some.none() | some.builds(
@@ -117,22 +119,22 @@ ANSWERS = some.none() | some.builds(
 
 @given(some.tuples(*[ANSWERS] * ROUNDS))
 def test_a_link_holds_the_game(played):
-    assert game.read(game.written(played)) == played
+    assert points.read(points.written(played)) == played
 
 
 @given(some.text(max_size=24) | some.text("bncwimet-123456789", max_size=24))
 def test_any_text_is_a_game_or_none(text):
-    read = game.read(text)
-    assert read is None or (len(read) == ROUNDS and game.read(game.written(read)) == read)
+    read = points.read(text)
+    assert read is None or (len(read) == ROUNDS and points.read(points.written(read)) == read)
 
 
 def test_what_plots_could_have_told():
     blind, wide = (
-        game.estimate_plot_power(Round(defect, "easy", 0, 1)) for defect in ("blind", "wide")
+        plot_power.estimate_plot_power(Round(defect, "easy", 0, 1)) for defect in ("blind", "wide")
     )
     # A q that ignores x has uniform ranks: SBC's tests reject about as often as by chance.
-    assert blind.found["ecdf"] <= stats.binom.ppf(0.9999, game.REPEATS, 0.05)
-    assert blind.found["over-x"] == game.REPEATS
-    assert wide.found["coverage"] == game.REPEATS
+    assert blind.found["ecdf"] <= stats.binom.ppf(0.9999, plot_power.REPEATS, 0.05)
+    assert blind.found["over-x"] == plot_power.REPEATS
+    assert wide.found["coverage"] == plot_power.REPEATS
     low, high = wide.interval("coverage")
-    assert (low, high) == pytest.approx((0.025 ** (1 / game.REPEATS), 1))
+    assert (low, high) == pytest.approx((0.025 ** (1 / plot_power.REPEATS), 1))

@@ -5,12 +5,8 @@ import pytest
 from scipy import stats
 
 from validation_core import sampling
-from validation_core.benchmarks.gaussian import (
-    DIMENSIONS,
-    PERTURBATIONS,
-    Gaussian,
-    gaussian_parameters,
-)
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, gaussian_parameters
+from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.rng import stream
 
 PERTURBED = [name for name in PERTURBATIONS if name != "blind_prior"]

@@ -18,7 +18,7 @@ from validation_core.engine import WorkerPool
 from validation_core.engine.pool import helper_pool
 from validation_core.methods import CoLT
 from validation_core.rng import stream
-from validation_core.scores import trained_scores
+from validation_core.scores import classifier, trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
@@ -199,7 +199,7 @@ def test_two_that_want_one_network_train_it_once(store, monkeypatch):
 @pytest.fixture
 def helped(monkeypatch):
     """What helpers do: two that have started, for networks that learn little."""
-    monkeypatch.setattr(learning, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     pool = WorkerPool(2)
     while pool.ready < pool.slots:

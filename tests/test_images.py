@@ -7,8 +7,9 @@ from scipy.ndimage import gaussian_filter
 from skimage.transform import swirl
 
 from validation_core import sampling
-from validation_core.benchmarks import images as sources
-from validation_core.benchmarks.images import RADIUS, Images, corrupt
+from validation_core.benchmarks import image_sources
+from validation_core.benchmarks.corruptions import RADIUS, corrupt
+from validation_core.benchmarks.images import Images
 from validation_core.explorers.highdim.images import ImagesStudy, pictures
 from validation_core.rng import common, stream
 
@@ -27,27 +28,27 @@ def _crops(n, seed=0):
 
 
 def test_every_photograph_is_there_in_colour_and_larger_than_a_crop():
-    for label in range(sources.LABELS):
-        pixels = sources.load_photograph(label)
+    for label in range(image_sources.LABELS):
+        pixels = image_sources.load_photograph(label)
         assert pixels.dtype == np.uint8
-        assert min(pixels.shape[:2]) > 2 * sources.SIDE
+        assert min(pixels.shape[:2]) > 2 * image_sources.SIDE
         assert np.abs(np.diff(pixels.astype(int), axis=2)).mean() > 1, "grey"
 
 
 def test_crops_are_pieces_of_the_photograph_that_the_label_names():
     labels, u = np.arange(10), stream(1).random((10, 2))
-    crops = sources.crop_photographs(labels, u)
+    crops = image_sources.crop_photographs(labels, u)
     for label, crop, place in zip(labels, crops, u, strict=True):
-        whole = sources.load_photograph(label)
+        whole = image_sources.load_photograph(label)
         down, across = (place * (np.array(whole.shape[:2]) - 31)).astype(int)
         np.testing.assert_array_equal(crop, whole[down : down + 32, across : across + 32])
 
 
 @pytest.mark.parametrize("corner", [0.0, 1 - 1e-12])
 def test_the_outermost_crops_lie_within(corner):
-    crops = sources.crop_photographs(np.arange(10), np.full((10, 2), corner))
+    crops = image_sources.crop_photographs(np.arange(10), np.full((10, 2), corner))
     for label, crop in enumerate(crops):
-        whole = sources.load_photograph(label)
+        whole = image_sources.load_photograph(label)
         part = slice(None, 32) if corner == 0 else slice(-32, None)
         np.testing.assert_array_equal(crop, whole[part, part])
 
@@ -60,7 +61,7 @@ def test_places_and_labels_are_uniform():
     assert (x.sum(axis=1) == 1).all()
     # The first pixel of a crop of a photograph is any of those at which one fits.
     theta = bench.theta(np.tile(np.eye(10)[2], (20_000, 1)), 0.0, stream(3))
-    whole = sources.load_photograph(2)[:-31, :-31]
+    whole = image_sources.load_photograph(2)[:-31, :-31]
     levels = np.round(127.5 * (theta[:, 0] + 1)).astype(int)
     expected = np.bincount(whole[..., 0].ravel(), minlength=256) * 20_000 / whole[..., 0].size
     kept = expected > 5
@@ -153,21 +154,21 @@ def test_pieces_of_many_images_are_what_each_is_alone():
 def folder(tmp_path, monkeypatch):
     """Six small files, the red plane of each image its number."""
     rng = np.random.default_rng(0)
-    for i, name in enumerate(sources.CIFAR10_FILES):
+    for i, name in enumerate(image_sources.CIFAR10_FILES):
         rows = rng.integers(256, size=(20, 3073), dtype=np.uint8)
         rows[:, 0] = np.arange(20) % 10
         rows[:, 1:1025] = 20 * i + np.arange(20)[:, None]
         rows.tofile(tmp_path / name)
     monkeypatch.setenv("NPTLAB_CIFAR10", str(tmp_path))
-    monkeypatch.setattr(sources.read_cifar10_file, "__defaults__", (SIZE,))
-    sources.load_cifar10.cache_clear()
+    monkeypatch.setattr(image_sources.read_cifar10_file, "__defaults__", (SIZE,))
+    image_sources.load_cifar10.cache_clear()
     yield tmp_path
-    sources.load_cifar10.cache_clear()
+    image_sources.load_cifar10.cache_clear()
 
 
 def test_cifar10_is_read_plane_by_plane(folder):
     raw = np.fromfile(folder / "data_batch_2.bin", np.uint8).reshape(-1, 3073)
-    images, labels = sources.read_cifar10_file(folder / "data_batch_2.bin")
+    images, labels = image_sources.read_cifar10_file(folder / "data_batch_2.bin")
     assert images.shape == (20, 32, 32, 3)
     np.testing.assert_array_equal(labels, np.arange(20) % 10)
     for colour in range(3):
@@ -186,7 +187,7 @@ def test_cifar10_draws_images_of_the_label_with_replacement(folder):
     assert stats.chisquare(counts).pvalue > 1e-4
     assert bench.gammas == (0.0, 0.36, 0.37, 0.38, 0.39)
     assert bench.names[0] == "airplane"
-    assert sources.missing("cifar10") == ""
+    assert image_sources.missing("cifar10") == ""
     shown = pictures(ImagesStudy(benchmark=bench))
     assert shown.labels[:2] == ("airplane", "bird")
     assert shown.corrupted.shape == (5, 6, 32, 32, 3)
@@ -198,8 +199,8 @@ def test_cifar10_is_asked_for_where_no_folder_is_named(monkeypatch, tmp_path):
     x = bench.x(3, stream(14))
     with pytest.raises(ValueError, match=r"NPTLAB_CIFAR10; it is not set\. Unpack"):
         bench.theta(x, 0.0, stream(15))
-    assert "NPTLAB_CIFAR10" in sources.missing("cifar10")
-    assert sources.missing("photographs") == ""
+    assert "NPTLAB_CIFAR10" in image_sources.missing("cifar10")
+    assert image_sources.missing("photographs") == ""
     monkeypatch.setenv("NPTLAB_CIFAR10", str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match="nowhere', which is no folder"):
         bench.theta(x, 0.0, stream(15))
@@ -225,11 +226,11 @@ def test_a_spoilt_file_of_cifar10_is_refused_in_words(folder, spoil, words):
     bench = Images(source="cifar10")
     with pytest.raises(ValueError, match=words):
         bench.theta(bench.x(3, stream(16)), 0.0, stream(17))
-    assert words in sources.missing("cifar10")
+    assert words in image_sources.missing("cifar10")
 
 
 def test_the_real_size_of_a_file():
-    assert sources.read_cifar10_file.__defaults__ == (10_000 * 3073,)
+    assert image_sources.read_cifar10_file.__defaults__ == (10_000 * 3073,)
 
 
 # ---- What tests are given ----

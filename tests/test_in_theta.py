@@ -10,16 +10,16 @@ import pytest
 from scipy.stats import binom
 
 from validation_core import diagnosis, statistics, tables
-from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import in_theta as regions
 from validation_core.diagnosis.questions.in_theta import mass_in_theta
-from validation_core.methods.record import equals
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import interval_text
 from validation_core.store import Store
 from validation_core.tables import Upload
+from validation_core.text import equals
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>", "c")
@@ -29,7 +29,7 @@ QUICK = Classifier(epochs=30, lr=1e-2, batch=64, hidden=16, layers=2)
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(learning, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "RECIPE", QUICK)
 
 
 def normals(n=500, k=50, d=2, m=1, seed=0, shift=0.0):
@@ -276,7 +276,7 @@ def test_the_code_runs(tmp_path, capsys):
 
 
 def test_a_real_table(shared, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "RECIPE", replace(QUICK, epochs=100, hidden=64))
+    monkeypatch.setattr(classifier, "RECIPE", replace(QUICK, epochs=100, hidden=64))
     upload = tables.read(shared / "data" / "two_moons_undertrained.npz")
     found = run(upload, Store(tmp_path))
     assert found.pvalue < 1e-3

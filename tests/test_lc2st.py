@@ -15,7 +15,7 @@ from validation_core.methods import lc2st
 from validation_core.methods.lc2st import LC2ST
 from validation_core.rng import stream
 from validation_core.scores.lc2st import FEWEST, LC2STClassifier
-from validation_core.statistics import binomial_bounds, holm, localization
+from validation_core.statistics import binomial_bounds, holm, local_test
 from validation_core.types import PosteriorTable, TableScores
 
 TRIALS = 600
@@ -98,7 +98,7 @@ def test_networks_are_alike_but_for_their_labels():
         train = _table(16, rng)
         made = LC2STClassifier(nulls=9, hidden=3, epochs=2).learn(train, rng)
         at = _look(X_O[:1], 20, rng)[0]
-        t = localization.distance_of_logits(made(at, np.repeat(X_O[:1], 20, axis=0)))
+        t = local_test.distance_of_logits(made(at, np.repeat(X_O[:1], 20, axis=0)))
         ranks.append(np.argsort(np.argsort(t)))
     mean = np.mean(ranks, axis=0)  # 4.5 each
     assert np.abs(mean - 4.5).max() < 4 * np.sqrt(99 / 12 / 300)
@@ -137,17 +137,17 @@ def test_sign():
 def test_formula(reference):
     """Statistics, and p with its +1, from given probabilities."""
     case, arrays, expected = reference("lc2st-formula")
-    folds = localization.distance_of_probabilities(arrays["probabilities_class_q"])
+    folds = local_test.distance_of_probabilities(arrays["probabilities_class_q"])
     out = case["outputs"]
     np.testing.assert_allclose(folds, out["statistic_per_fold"], rtol=1e-12)
     np.testing.assert_allclose(folds.mean(), out["statistic_mean_over_folds"], rtol=1e-12)
     np.testing.assert_allclose(
-        localization.distance_of_probabilities(arrays["probabilities_class_q"].mean(0)),
+        local_test.distance_of_probabilities(arrays["probabilities_class_q"].mean(0)),
         out["statistic_of_averaged_probabilities"], rtol=1e-12,
     )  # fmt: skip
-    nulls = localization.distance_of_probabilities(arrays["probabilities_null"])
+    nulls = local_test.distance_of_probabilities(arrays["probabilities_null"])
     np.testing.assert_allclose(nulls, expected["null_statistics"], rtol=1e-12)
-    found = localization.local(folds.mean(keepdims=True), nulls[None])
+    found = local_test.local(folds.mean(keepdims=True), nulls[None])
     assert found.pvalue[0] == out["p_plus_one"]
 
 
@@ -158,11 +158,11 @@ def test_formula_from_logits_of_either_class(reference):
     for sign in (1, -1):
         outcome = LC2ST().test(TableScores(sign * logits[..., 0], sign * logits), stream(0))
         np.testing.assert_allclose(
-            outcome.statistic, localization.distance_of_probabilities(d[0]), rtol=1e-12
+            outcome.statistic, local_test.distance_of_probabilities(d[0]), rtol=1e-12
         )
         above = (
-            localization.distance_of_probabilities(d[1:])
-            >= localization.distance_of_probabilities(d[0])
+            local_test.distance_of_probabilities(d[1:])
+            >= local_test.distance_of_probabilities(d[0])
         ).sum()
         assert outcome.pvalue == (1 + above) / 101
 
@@ -396,8 +396,8 @@ def test_critical_value_is_where_p_passes_the_level():
     critical, observed = (mark for mark in marks if isinstance(mark, VLine))
     marked = critical.x
     assert observed.x == 0.2
-    above = localization.local([marked + 1e-6], nulls[None]).pvalue[0]
-    below = localization.local([marked - 1e-6], nulls[None]).pvalue[0]
+    above = local_test.local([marked + 1e-6], nulls[None]).pvalue[0]
+    below = local_test.local([marked - 1e-6], nulls[None]).pvalue[0]
     assert above <= 0.05 < below
     few = lc2st.null_of_t(0.2, nulls[:10]).marks  # ten nulls never reject
     assert sum(isinstance(mark, VLine) for mark in few) == 1

@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from validation_core import keys, sampling, statistics
-from validation_core.benchmarks import lensing
+from validation_core.benchmarks import galaxies, lens, lensing
 from validation_core.benchmarks.lensing import NOISE, PIXELS, RIDGE, Lensing
-from validation_core.explorers.highdim.lensing import LensingStudy, sweeps
+from validation_core.explorers.highdim.lensing import LensingStudy
+from validation_core.explorers.highdim.lensing_table import sweeps
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
 from validation_core.store import Store
@@ -23,9 +24,9 @@ def system():
 
 
 def test_prior_is_of_real_galaxies(system):
-    galaxies = lensing.load_galaxies("hubble")
-    assert galaxies.shape[1:] == (16, 16)
-    assert 600 < len(galaxies) < 900
+    hubble = galaxies.load_galaxies("hubble")
+    assert hubble.shape[1:] == (16, 16)
+    assert 600 < len(hubble) < 900
     values = np.linalg.eigvalsh(system.prior)[::-1]
     assert values[-1] >= 0.99 * RIDGE
     held = np.cumsum(values) / values.sum()
@@ -38,7 +39,7 @@ def test_prior_is_of_real_galaxies(system):
 
 @pytest.mark.parametrize("lens", ["isothermal", "affine"])
 def test_lens_keeps_surface_brightness(lens):
-    forward = lensing.lens_matrix(lens)
+    forward = lens.lens_matrix(lens)
     assert forward.shape == (PIXELS, PIXELS)
     assert (forward >= 0).all()
     light = forward.sum(1).reshape(16, 16)
@@ -50,8 +51,8 @@ def test_isothermal_lens_makes_a_ring():
     """A compact source at the middle is seen about one Einstein radius from it, not there."""
     source = np.zeros((16, 16))
     source[7:9, 7:9] = 1
-    image = (lensing.lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
-    x, y = lensing.pixel_coordinates()
+    image = (lens.lens_matrix("isothermal") @ source.ravel()).reshape(16, 16)
+    x, y = lens.pixel_coordinates()
     radius = np.hypot(x, y)
     brightest = radius[np.argsort(image.ravel())[-20:]]
     assert abs(brightest.mean() - lensing.EINSTEIN) < 0.1
@@ -60,8 +61,8 @@ def test_isothermal_lens_makes_a_ring():
 
 def test_affine_lens_is_its_warp():
     """A linear ramp over the source is seen as the warped ramp, away from the edges."""
-    x, y = lensing.pixel_coordinates()
-    seen = (lensing.bilinear_weights(*lensing.affine_rays(0.0)) @ x).reshape(16, 16)
+    x, y = lens.pixel_coordinates()
+    seen = (lens.bilinear_weights(*lens.affine_rays(0.0)) @ x).reshape(16, 16)
     (a, b), _ = lensing.WARP
     expected = (a * x + b * y).reshape(16, 16)
     np.testing.assert_allclose(seen[5:11, 5:11], expected[5:11, 5:11], atol=1e-12)

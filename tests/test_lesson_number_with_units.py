@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.test_page_weak import shown, unpacked
 from validation_core import sampling
-from validation_core.bayes.models import POSTERIOR, TwoStageNormal
+from validation_core.bayes.two_stage_normal import POSTERIOR, TwoStageNormal
 from validation_core.lessons import LESSONS, number_with_units
 from validation_core.lessons.number_with_units import (
     FREEDOMS,

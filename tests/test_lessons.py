@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import ROOT
 from validation_core import lessons
 from validation_core.cli import main
-from validation_core.drawing import live
+from validation_core.drawing import html, live
 from validation_core.drawing.marks import Axis, Line, Panel, Slider, over
 from validation_core.lessons import LESSONS
 from validation_core.lessons.lesson import (
@@ -122,14 +122,14 @@ def test_numbers_are_computed_and_none_is_missing(lesson):
 
 
 def test_a_lesson_is_a_file_of_at_most_a_megabyte_that_asks_for_nothing(lesson):
-    text = lessons.html(lesson)
-    assert len(text.encode()) <= live.LIMIT
+    text = lessons.lesson_html(lesson)
+    assert len(text.encode()) <= html.LIMIT
     assert "default-src 'none'" in text
     assert not re.search(r"""(src|href)=["']?https?:|url\((?!#)|@import|fetch\(|import\(""", text)
 
 
 def test_the_file_holds_the_whole_payload(lesson):
-    text = lessons.html(lesson)
+    text = lessons.lesson_html(lesson)
     (scenes,) = re.findall(r'id="scenes">(.*?)</script>', text, re.DOTALL)
     message = gzip.decompress(base64.b64decode(json.loads(scenes)[0]["message"]))
     assert message == lesson.payload.message(lesson.payload.start)
@@ -264,19 +264,19 @@ def test_values_of_a_formula_have_their_places():
 
 def test_a_file_without_a_scene_is_refused():
     with pytest.raises(ValueError, match="at least one scene"):
-        live.html("nothing", [])
+        html.html("nothing", [])
 
 
 def test_names_in_a_file_are_escaped():
-    scene = live.Scene("</script><b>", made().payload)
-    text = live.html("<b>", [scene, scene], "<i>")
+    scene = html.Scene("</script><b>", made().payload)
+    text = html.html("<b>", [scene, scene], "<i>")
     assert "<b>" not in text
     assert "<i>" not in text
 
 
 def test_a_file_has_the_colours_of_the_pages():
     theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
-    text = live.html("", [live.Scene("", made().payload)])
+    text = html.html("", [html.Scene("", made().payload)])
     for side in ("light", "dark"):
         for name in ("primary", "background", "text"):
             assert f"--st-{name}-color: {theme[side][f'{name}Color']};" in text

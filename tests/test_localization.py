@@ -19,18 +19,20 @@ from validation_core.localization import (
     MapTask,
     areas,
     contours,
+    grid,
     intervals,
     local_rate,
+    map_draws,
     over_x,
     project,
     stacked,
     truth_curve,
 )
-from validation_core.localization import maps as atlas
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import LocalizerFrame, TrainedLocalizer
+from validation_core.scores.localizer_training import LocalizerFrame
+from validation_core.scores.trained_localizer import TrainedLocalizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.statistics.uniformity import ks_location
 from validation_core.store import Store
@@ -221,9 +223,9 @@ def test_one_x_is_walked_evenly_and_many_along_a_line(store):
     np.testing.assert_allclose(steps, steps[0], rtol=1e-4)
     assert -3 < one.x_at[0, 0] < -2
     x = Normals(m=4).x(500, stream(0))
-    many = atlas.simulate_places(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
+    many = map_draws.simulate_places(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
     assert many.x.shape == (7, 4)
-    assert (np.diff(atlas.first_component_scores(x, many.x)) > 0).all()
+    assert (np.diff(map_draws.first_component_scores(x, many.x)) > 0).all()
     assert not np.isin(many.x, x).any()
 
 
@@ -233,7 +235,7 @@ def test_along_is_the_principal_component(shape):
     hidden = rng.standard_normal(shape[0])
     x = 1000 * (np.outer(hidden, np.ones(shape[1])) + 0.2 * rng.standard_normal(shape))
     x[:, 1] = 5.0
-    assert np.corrcoef(atlas.first_component_scores(x, x), hidden)[0, 1] > 0.99
+    assert np.corrcoef(map_draws.first_component_scores(x, x), hidden)[0, 1] > 0.99
 
 
 # The task
@@ -354,15 +356,14 @@ def test_the_difference_of_a_law_that_ignores_x():
     source = Simulated(benchmark=benchmark, gamma=1.0)
     x = benchmark.x(3, stream(2))
     axis = np.linspace(-3, 3, 9)
-    places = atlas.grid_points(axis, axis)
-    found = atlas.density_difference(source, x, places)
+    places = grid.grid_points(axis, axis)
+    found = grid.density_difference(source, x, places)
     rows = np.tile(places, (3, 1)), np.repeat(x, 81, axis=0)
     log_p = benchmark.log_p(*rows, 1.0)
     expected = np.exp(log_p) - np.exp(log_p - benchmark.log_ratio(*rows, 1.0))
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-9)
     assert (
-        atlas.density_difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places)
-        is None
+        grid.density_difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places) is None
     )
 
 
@@ -402,7 +403,7 @@ def test_an_upload_is_mapped_by_its_test_rows(store, m):
         assert row.size == 1
         np.testing.assert_array_equal(test.theta[row].astype(np.float32), truth)
         np.testing.assert_array_equal(test.q[row[0]].astype(np.float32), q)
-    line = maps.x_at[:, 0] if m == 1 else atlas.first_component_scores(test.x, maps.x_at)
+    line = maps.x_at[:, 0] if m == 1 else map_draws.first_component_scores(test.x, maps.x_at)
     assert (np.diff(line) > 0).all()
     # A radius among the 25 draws themselves: u* of them within one.
     np.testing.assert_allclose(maps.q_inside.mean(1), float(maps.u_star), atol=1.01 / 25)
@@ -600,11 +601,11 @@ def test_kept_outlines_are_short_and_end_where_they_did():
 
 def test_rows_of_a_field_are_y():
     axis, other = np.linspace(0, 1, 3), np.linspace(5, 8, 4)
-    places = atlas.grid_points(axis, other)
+    places = grid.grid_points(axis, other)
     np.testing.assert_array_equal(
-        atlas.reshape_to_grid(places[:, 0], axis, other), np.tile(axis, (4, 1))
+        grid.reshape_to_grid(places[:, 0], axis, other), np.tile(axis, (4, 1))
     )
-    np.testing.assert_array_equal(atlas.reshape_to_grid(places[:, 1], axis, other)[:, 0], other)
+    np.testing.assert_array_equal(grid.reshape_to_grid(places[:, 1], axis, other)[:, 0], other)
 
 
 def test_the_outline_is_where_the_ball_ends(store):
@@ -690,21 +691,22 @@ def test_only_a_plane_is_bent():
 
 def test_a_bend_is_worked_out_once(monkeypatch):
     """It takes seconds, and two places of a page draw it."""
-    from validation_core.localization import outline
 
-    monkeypatch.setattr(outline, "TRUTH_CURVES", {})
+    monkeypatch.setattr(truth_curve, "TRUTH_CURVES", {})
     calls = []
-    monkeypatch.setattr(outline, "fit_truth_curve", lambda maps: calls.append(maps) or "a curve")
+    monkeypatch.setattr(
+        truth_curve, "fit_truth_curve", lambda maps: calls.append(maps) or "a curve"
+    )
 
     class Seen:
         spine = None
         x_at = np.zeros((2, 1))
         truth = np.zeros((2, 3, 2))
 
-    assert outline.truth_curve(Seen) == outline.truth_curve(Seen) == "a curve"
+    assert truth_curve.truth_curve(Seen) == truth_curve.truth_curve(Seen) == "a curve"
     assert len(calls) == 1
     Seen.truth = np.ones((2, 3, 2))
-    outline.truth_curve(Seen)
+    truth_curve.truth_curve(Seen)
     assert len(calls) == 2
 
 

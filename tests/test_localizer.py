@@ -17,11 +17,11 @@ from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
 from validation_core.scores.localizer_training import (
     CHECKS,
     LocalizerFrame,
-    TrainedLocalizer,
     anchors_in_frame,
     distances_from_centre,
     train_localizer,
 )
+from validation_core.scores.trained_localizer import TrainedLocalizer
 from validation_core.types import PosteriorTable, TableScore
 
 EMBEDDINGS = ("identity", "mlp", "residual", "fourier")

@@ -10,7 +10,7 @@ import pytest
 
 from validation_core import diagnosis, sampling, scores
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.tasks import run_method
+from validation_core.diagnosis.method_runs import run_method
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.rng import stream
 from validation_core.scores.quantities import Quantities

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis
-from validation_core.diagnosis import Record, learning, obstacle, questions, tasks
+from validation_core.diagnosis import Record, obstacle, questions, tasks
 from validation_core.methods import DC, LC2ST, SBC, TARP, AutoML, CoLT, MMDFuse, WithinX
+from validation_core.precision import narrow, narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier, TrainedClassifier
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.types import Joint, narrow, narrowed
+from validation_core.types import Joint
 
 MOVES = {"gps": (1126259462.0, 0.02), "julian day": (2460000.5, 1e-3), "tiny": (5e-46, 1e-46)}
 METHODS = diagnosis.with_further(tuple(diagnosis.further_methods()))
@@ -43,7 +44,7 @@ def moved(arrays, move, which):
 def _short():
     """A tenth of a classifier's steps: a q that ignores x is seen early."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20))
+        patch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20))
         yield
 
 

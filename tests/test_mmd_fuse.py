@@ -10,11 +10,10 @@ import pytest
 from tests.conftest import in_turn
 from validation_core import keys, statistics
 from validation_core.drawing import plotly
-from validation_core.methods import mmd_fuse
 from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.rng import stream
 from validation_core.scores import RawRows
-from validation_core.statistics import mmd
+from validation_core.statistics import mmd, mmd_fuse
 from validation_core.types import BlockScores
 
 CASES = ("mmdfuse-null", "mmdfuse-shift", "mmdfuse-scale-unequal", "mmdfuse-duplicates")
@@ -44,7 +43,7 @@ def case(request, reference):
 
 
 def _fused(normalised, n):
-    return {name: mmd.fused(normalised, n, name) for name in ("package", "paper")}
+    return {name: mmd_fuse.fused(normalised, n, name) for name in ("package", "paper")}
 
 
 def test_in_float64_every_number_is_the_packages(case):
@@ -52,7 +51,7 @@ def test_in_float64_every_number_is_the_packages(case):
     found = mmd.distances(*sides, np.float64)
     np.testing.assert_allclose(found.bandwidths[0], outputs["bandwidths_l1"], rtol=1e-10)
     np.testing.assert_allclose(found.bandwidths[1], outputs["bandwidths_l2"], rtol=1e-10)
-    made = mmd.kernels(found, labels)
+    made = mmd_fuse.kernels(found, labels)
     np.testing.assert_allclose(made.mmd2[:, -1], outputs["mmd2"], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(made.normaliser, outputs["normaliser_N"], rtol=1e-10)
     np.testing.assert_allclose(
@@ -64,18 +63,18 @@ def test_in_float64_every_number_is_the_packages(case):
             values, expected[f"permuted_fuse_lambda_{name}"], rtol=1e-8, atol=1e-10
         )
         assert values[-1] == pytest.approx(outputs[f"fuse_lambda_{name}"], rel=1e-8, abs=1e-11)
-        assert mmd.pvalues(values, n) == pytest.approx(outputs[f"p_value_lambda_{name}"])
+        assert mmd_fuse.pvalues(values, n) == pytest.approx(outputs[f"p_value_lambda_{name}"])
 
 
 def test_in_float32_statistics_and_pvalues_are_the_packages(case):
     outputs, sides, labels, expected = case
-    made = mmd.kernels(mmd.distances(*sides), labels)
+    made = mmd_fuse.kernels(mmd.distances(*sides), labels)
     np.testing.assert_allclose(
         made.normalised, expected["permuted_normalised_statistics"], atol=1e-6
     )
     n = min(map(len, sides))
     for name, values in _fused(made.normalised, n).items():
-        assert mmd.pvalues(values, n) == pytest.approx(outputs[f"p_value_lambda_{name}"])
+        assert mmd_fuse.pvalues(values, n) == pytest.approx(outputs[f"p_value_lambda_{name}"])
 
 
 # The same by loops
@@ -96,7 +95,7 @@ def _kernel(a, b, family, width):
 def test_mmd_is_the_mean_over_pairs_within_less_the_one_across(n):
     p, q = _points("loops", n=n)
     found = mmd.distances(p, q, np.float64)
-    made = mmd.kernels(found, mmd.relabelings(*n, 3, stream(2)))
+    made = mmd_fuse.kernels(found, mmd_fuse.relabelings(*n, 3, stream(2)))
     pooled = np.concatenate([p, q])
     for at, width in enumerate(found.bandwidths.ravel()):
         k = lambda a, b: _kernel(a, b, at // mmd.BANDWIDTHS, width)  # noqa: B023, E731
@@ -136,11 +135,11 @@ def test_strips_hold_every_pair_of_points_once():
 def test_fusing_is_a_soft_maximum_that_does_not_overflow():
     values = stream(3).normal(size=(20, 5))
     plain = np.log(np.exp(values * 12**0.5).mean(0)) / 12**0.5
-    np.testing.assert_allclose(mmd.fused(values, 4, "paper"), plain)
-    far = mmd.fused(values, 2000)
+    np.testing.assert_allclose(mmd_fuse.fused(values, 4, "paper"), plain)
+    far = mmd_fuse.fused(values, 2000)
     np.testing.assert_allclose(far, values.max(0), atol=1e-5)
-    assert (mmd.fused(values, 4) <= values.max(0)).all()
-    assert (mmd.fused(values, 4) > mmd.fused(values, 4, "paper")).all()
+    assert (mmd_fuse.fused(values, 4) <= values.max(0)).all()
+    assert (mmd_fuse.fused(values, 4) > mmd_fuse.fused(values, 4, "paper")).all()
 
 
 # Size
@@ -191,13 +190,13 @@ def test_level_with_ties(levels, trials):
 def test_equal_relabelings_tie_wherever_they_stand():
     """The same and the opposite labels in other columns of a product: equal but for rounding."""
     p, q = _points("places", n=(300, 300), size=3)
-    labels = mmd.relabelings(300, 300, 1, stream(7))
+    labels = mmd_fuse.relabelings(300, 300, 1, stream(7))
     many = np.concatenate([np.repeat(labels[:1], 99, 0), labels[:1] * -1, labels[1:] * -1,
                            np.repeat(labels[1:], 100, 0)])  # fmt: skip
-    normalised = mmd.kernels(mmd.distances(p, q), many).normalised
+    normalised = mmd_fuse.kernels(mmd.distances(p, q), many).normalised
     for values in _fused(normalised, 300).values():
         larger = values[0] > values[-1]
-        assert mmd.pvalues(values, 300) == pytest.approx(1.0 if larger else 101 / 201)
+        assert mmd_fuse.pvalues(values, 300) == pytest.approx(1.0 if larger else 101 / 201)
 
 
 @pytest.mark.parametrize("made", ["constant", "identical", "two values"])
@@ -300,8 +299,10 @@ def test_trials_are_an_axis():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_in_turns_is_as_at_once(dtype):
     p, q = _points("turns", n=(90, 70))
-    found, labels = mmd.distances(p, q, dtype), mmd.relabelings(90, 70, 100, stream(16))
-    whole, parts, single = (mmd.kernels(found, labels, bytes_) for bytes_ in (1 << 28, 1 << 20, 0))
+    found, labels = mmd.distances(p, q, dtype), mmd_fuse.relabelings(90, 70, 100, stream(16))
+    whole, parts, single = (
+        mmd_fuse.kernels(found, labels, bytes_) for bytes_ in (1 << 28, 1 << 20, 0)
+    )
     exact = 1e-14 if dtype is np.float64 else 1e-6
     for other in (parts, single):
         np.testing.assert_allclose(other.normalised, whole.normalised, atol=exact)
@@ -325,18 +326,18 @@ def test_memory_is_what_it_says():
     own = 4 * found.size * (found.size + 64)
     assert kept <= own
     assert peak <= 2 * own
-    labels = mmd.relabelings(400, 400, 1500, stream(17))
+    labels = mmd_fuse.relabelings(400, 400, 1500, stream(17))
     memory = 8 << 20
     sums = 20 * len(labels) * 8
-    _, peak = _peak(lambda: mmd.kernels(found, labels, memory))
-    _, free = _peak(lambda: mmd.kernels(found, labels))
+    _, peak = _peak(lambda: mmd_fuse.kernels(found, labels, memory))
+    _, free = _peak(lambda: mmd_fuse.kernels(found, labels))
     assert peak <= memory + 10 * sums
     assert free > 1.5 * peak, "otherwise the bound was never met"
 
 
 def test_the_papers_budget_fits_into_a_gigabyte():
     size = 4000
-    assert 8 * size * (size + 64) + mmd.MEMORY + 2001 * size + 12 * 20 * 2001 * 8 < 1e9
+    assert 8 * size * (size + 64) + mmd_fuse.MEMORY + 2001 * size + 12 * 20 * 2001 * 8 < 1e9
     assert 4 * mmd.LARGEST**2 < 1e9
     with pytest.raises(ValueError, match=f"at most {mmd.LARGEST} points"):
         mmd.distances(np.zeros((mmd.LARGEST, 1)), np.zeros((2, 1)))
@@ -377,15 +378,15 @@ def test_rows_far_out_do_no_harm():
 
 def test_labels_keep_the_sizes():
     found = mmd.distances(*_points("labels"))
-    good = mmd.relabelings(7, 5, 4, stream(21))
+    good = mmd_fuse.relabelings(7, 5, 4, stream(21))
     assert (good[-1] == [1] * 7 + [-1] * 5).all()
     assert ((good > 0).sum(axis=1) == 7).all()
     for bad in (good[:, 1:], np.where(np.arange(12) == 0, 1, -1)[None], np.eye(2, 12) * 2 - 1):
         with pytest.raises(ValueError, match="keep the size of both sides"):
-            mmd.kernels(found, bad.astype(np.int8))
+            mmd_fuse.kernels(found, bad.astype(np.int8))
     good[0] = 1
     with pytest.raises(ValueError, match="keep the size of both sides"):
-        mmd.kernels(found, good)
+        mmd_fuse.kernels(found, good)
 
 
 @pytest.mark.parametrize("options", [

@@ -9,18 +9,18 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
-from validation_core import diagnosis, keys, statistics, study, tables
-from validation_core.diagnosis import learning
+from validation_core import codec, diagnosis, keys, statistics, tables
+from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
 from validation_core.diagnosis.questions.base import Interval
-from validation_core.localization import over_x
+from validation_core.localization import neighbours
 from validation_core.methods import SBC, CoLT, Omnibus
-from validation_core.methods.record import equals
 from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.statistics import interval_text
 from validation_core.store import Store
 from validation_core.tables import Upload
+from validation_core.text import equals
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
@@ -213,7 +213,7 @@ def test_the_headline_never_names_a_parameter_that_is_exact(store):
 def test_what_is_not_claimed_is_told_as_two_sentences(store):
     """The verdict's own p first, what the numbers here are by themselves next."""
     upload = wrong_on_the_right(n=300)
-    relabelled = diagnoses.run_relabelling(upload_of(normals(n=100)), Omnibus(), 0, {})
+    relabelled = method_runs.run_relabelling(upload_of(normals(n=100)), Omnibus(), 0, {})
     claims = diagnosis.verdict([relabelled], upload).claims
     assert claims.pvalue > 0.05
     result = run(upload, store, where=[1.2])
@@ -326,7 +326,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m, k, store):
     fields = QUESTION.to_json(found)
     json.dumps(fields, allow_nan=False)
     assert set(fields) == {"place", "local", "near", "ball"}
-    assert sum(array.size for array in study.dump(found)[0].values()) < 200_000
+    assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
     figures = QUESTION.figures(found, Names(NAMES))
     assert len(figures) == 4
     for one in figures:
@@ -367,7 +367,7 @@ def test_columns_that_never_vary_are_no_trouble(store):
 
 def test_distances_are_in_sds_a_column():
     x = np.array([[0.0, 0.0], [2.0, 20.0]])  # sds 1 and 10
-    far = over_x.distances(x, np.array([[1.0, 0.0]]))[0]
+    far = neighbours.distances(x, np.array([[1.0, 0.0]]))[0]
     np.testing.assert_allclose(far, [np.sqrt(0.5), np.sqrt((1 + 4) / 2)])
 
 
@@ -375,9 +375,9 @@ def test_few_components_of_many_columns_keep_what_varies():
     rng = np.random.default_rng(0)
     hidden = rng.standard_normal((300, 2))
     x = hidden @ rng.standard_normal((2, 500)) + 0.05 * rng.standard_normal((300, 500))
-    fewer = over_x.reduced(x)
+    fewer = neighbours.reduced(x)
     z = fewer(x)
-    assert z.shape == (300, over_x.COMPONENTS)
+    assert z.shape == (300, neighbours.COMPONENTS)
     together = np.linalg.lstsq(np.c_[z[:, :2], np.ones(300)], hidden, rcond=None)[1]
     assert (together < 0.01 * 300).all()
     np.testing.assert_allclose(fewer(x[:7]), z[:7])
@@ -429,10 +429,10 @@ def test_a_real_table(shared, store):
 def test_neighbours_weigh_alike_where_all_are_about_as_far():
     """In many columns the row itself would be the only neighbour of its observation."""
     x = np.random.default_rng(0).standard_normal((300, 2000))
-    weight = over_x.weights(x, x[:1])[0]
+    weight = neighbours.weights(x, x[:1])[0]
     assert set(np.unique(weight)) == {0.0, 1.0}
     assert 20 < weight.sum() < 150
-    plain = over_x.weights(x[:, :2], x[:1, :2])[0]
+    plain = neighbours.weights(x[:, :2], x[:1, :2])[0]
     assert len(np.unique(plain)) > 20
 
 

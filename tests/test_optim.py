@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from validation_core.learn.training import Adam
+from validation_core.learn.adam import Adam
 from validation_core.rng import stream
 
 

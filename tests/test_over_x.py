@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import diagnosis, statistics, study, tables
-from validation_core.diagnosis import tasks
+from validation_core import codec, diagnosis, statistics, tables
+from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
 from validation_core.diagnosis.questions.over_x import find_errors_over_x, scan
@@ -280,7 +280,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m):
     table = normals(n=80, k=4, d=d, m=m)
     found = find_errors_over_x(upload_of(table), 0, nulls=39)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
-    assert sum(array.size for array in study.dump(found)[0].values()) < 200_000
+    assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
     figures = QUESTION.figures(found, Names(NAMES))
     assert 1 <= len(figures) <= 6
     for one in figures:
@@ -584,7 +584,7 @@ def test_x_that_never_varies_promises_no_power_over_x():
 def claimed(table, seed):
     """What a verdict without learned scores lets this question claim, and its own tests."""
     uploaded = upload_of(table)
-    relabelled = tasks.run_relabelling(uploaded, Omnibus(relabelings=199), seed, {})
+    relabelled = method_runs.run_relabelling(uploaded, Omnibus(relabelings=199), seed, {})
     claims = diagnosis.verdict([relabelled], uploaded, seed=seed).claims
     return claims, find_errors_over_x(uploaded, seed, nulls=199)
 

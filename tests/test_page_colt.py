@@ -18,19 +18,19 @@ from tests.conftest import ROOT
 from tests.test_page_models import Held
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.drawing.marks import Over, along
-from validation_core.localization import GammaMapsStudy, Maps, MapTask, maps, over_gamma
+from validation_core.localization import GammaMapsStudy, Maps, MapTask, map_draws, over_gamma
 from validation_core.localization.over_gamma import GammaMaps
 from validation_core.methods.colt import CoLT
 from validation_core.panels.colt import power as power_figures
-from validation_core.panels.colt import theta, where
+from validation_core.panels.colt import theta, training, where
 from validation_core.panels.power import curves
 from validation_core.scores import localizer, trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.store import Store
-from validation_core.sweep import presets
-from validation_core.sweep.plan import missing
+from validation_core.sweep import colt_paper, presets
+from validation_core.sweep.progress import missing
 
 PAGE, MAIN = str(ROOT / "pages" / "colt/page.py"), str(ROOT / "pages" / "main.py")
 SMALL = {"n": 60, "k": 20, "places": 5}
@@ -59,11 +59,13 @@ def _small(monkeypatch):
     monkeypatch.setattr(CoLT, "recipe", _recipe)
     monkeypatch.setattr(controls, "MapTask", partial(MapTask, **SMALL))
     monkeypatch.setattr(presets, "MapTask", partial(MapTask, **SMALL))
-    monkeypatch.setattr(presets, "FINE", {})
-    monkeypatch.setattr(presets, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2))
-    monkeypatch.setattr(maps, "SHOWN", 30)
-    monkeypatch.setattr(maps, "TRUTHS", 25)
-    monkeypatch.setattr(maps, "MEASURED", 60)
+    monkeypatch.setattr(colt_paper, "FINE", {})
+    monkeypatch.setattr(
+        colt_paper, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2)
+    )
+    monkeypatch.setattr(map_draws, "SHOWN", 30)
+    monkeypatch.setattr(map_draws, "TRUTHS", 25)
+    monkeypatch.setattr(map_draws, "MEASURED", 60)
     monkeypatch.setattr(where, "PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
@@ -82,9 +84,9 @@ def page():
 
 
 def _task(benchmark=CASES["plane"], gamma=0.15, embedding="fourier"):
-    n, k = presets.SIZES[benchmark.name]
+    n, k = colt_paper.SIZES[benchmark.name]
     source = Simulated(benchmark=benchmark, gamma=gamma)
-    training = presets.localizer(source, CoLT(embedding=embedding), n, k)
+    training = colt_paper.localizer(source, CoLT(embedding=embedding), n, k)
     return MapTask(training=training, **SMALL)
 
 
@@ -114,8 +116,8 @@ def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
 
 def _learned(benchmark=CASES["plane"]) -> GammaMaps:
     """What the page opens with."""
-    n, k = presets.SIZES[benchmark.name]
-    return _worked_out(presets.gamma_maps(benchmark, CoLT(), n, k))
+    n, k = colt_paper.SIZES[benchmark.name]
+    return _worked_out(colt_paper.gamma_maps(benchmark, CoLT(), n, k))
 
 
 def _address(page, benchmark):
@@ -288,7 +290,7 @@ def _payloads(page):
 def test_power_of_all_who_compete(page, monkeypatch):
     monkeypatch.setattr(power, "TRIALS", 5)
     monkeypatch.setattr(controls, "N", (100,))
-    monkeypatch.setattr(presets, "SIZES", {"gaussian": (100, 50)})
+    monkeypatch.setattr(colt_paper, "SIZES", {"gaussian": (100, 50)})
     page.query_params["perturbation"] = "Blind prior"  # one gamma
     page.query_params["view"] = "Power"
     page.session_state["colt-numbers"] = True
@@ -299,7 +301,12 @@ def test_power_of_all_who_compete(page, monkeypatch):
     assert not page.exception
     assert len(_charts(page)) == 1
     table = page.dataframe[0].value
-    wanted = {power_figures.UNTRAINED, "SBC", "C2ST", *(f"CoLT {e}" for e in presets.EMBEDDINGS)}
+    wanted = {
+        power_figures.UNTRAINED,
+        "SBC",
+        "C2ST",
+        *(f"CoLT {e}" for e in colt_paper.EMBEDDINGS),
+    }
     assert wanted <= set(table["Test"])
     assert set(table["Trials"]) == {5}
     assert not [button for button in page.button if button.key == "run-power"]
@@ -307,11 +314,11 @@ def test_power_of_all_who_compete(page, monkeypatch):
 
 @pytest.mark.slow
 def test_the_tables_stand_beside_what_was_published(page, monkeypatch):
-    monkeypatch.setattr(presets, "TRIALS", 3)
+    monkeypatch.setattr(colt_paper, "TRIALS", 3)
     monkeypatch.setattr(controls, "N", (10, 12))
     monkeypatch.setattr(controls, "K", (5,))
     monkeypatch.setattr(
-        presets, "SIZES", {"gaussian": (10, 5), "tree": (12, 5), "spiral": (12, 5)}
+        colt_paper, "SIZES", {"gaussian": (10, 5), "tree": (12, 5), "spiral": (12, 5)}
     )
     page.query_params["view"] = "Papers"
     page.run()
@@ -394,7 +401,7 @@ def test_a_first_visit_finds_what_is_shipped(page, monkeypatch):
     )
     page.run()
     assert not page.exception
-    assert presets.shipped_maps()[0].key in requests
+    assert colt_paper.shipped_maps()[0].key in requests
 
 
 class Kept(dict):
@@ -487,19 +494,19 @@ def test_outlines_that_the_grid_cannot_resolve_are_left_out():
 def test_the_film_says_which_step_was_kept():
     result = _mapped()
     tried = result._replace(starts=np.array([0.2, 0.1, 0.3]))
-    assert where.describe_kept_step(tried, 0) == (
+    assert training.describe_kept_step(tried, 0) == (
         "Training found no better centre than the start, a centre at the origin."
     )
     later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
-    assert "an embedding that tells" in where.describe_kept_step(
+    assert "an embedding that tells" in training.describe_kept_step(
         later, 2
     )  # the second stage's start
-    assert where.describe_kept_step(later, 3) == "Step 80 was kept."
+    assert training.describe_kept_step(later, 3) == "Step 80 was kept."
 
 
 def test_untrained_cells_have_a_curve_of_their_own():
     design = controls.TrialDesign(trials=2, n=20, k=5)
-    floor, *rest = presets.contest(Gaussian(), [0.1], CoLT(), design, embeddings=("identity",))
+    floor, *rest = colt_paper.contest(Gaussian(), [0.1], CoLT(), design, embeddings=("identity",))
     for sweep in (floor, *rest):
         for task in missing(sweep, services().store):
             task.run(services().store, lambda fraction, live: None)
@@ -515,7 +522,7 @@ def test_untrained_cells_have_a_curve_of_their_own():
 
 
 def test_a_table_of_nothing_shows_what_was_published():
-    frame = colt_papers.table(presets.type_one_tasks())
+    frame = colt_papers.table(colt_paper.type_one_tasks())
     assert isinstance(frame, pd.DataFrame)
     assert list(frame.columns) == ["(3, 3)", "(10, 10)", "(50, 10)", "(100, 100)"]
     assert frame.loc["C2ST"].tolist() == ["– (0.077)", "– (0.043)", "– (0.02)", "– (0.023)"]

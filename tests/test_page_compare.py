@@ -14,8 +14,8 @@ from validation_core.benchmarks import BayesModel, Gaussian
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.panels import power as curves
 from validation_core.scores import classifier
-from validation_core.sweep import plan
 from validation_core.sweep import presets as comparisons
+from validation_core.sweep import progress
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
@@ -201,8 +201,8 @@ def test_iterations_are_drawn_by_their_logarithm():
         design=TrialDesign(trials=100, n=100, k=10),
     )  # fmt: skip
     cells = [_cell("SBC", gamma, 50) for gamma in wanted.gammas]
-    progress = plan.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
-    (panel,) = json.loads(curves.compare(wanted, progress).head)["panels"]
+    found = progress.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
+    (panel,) = json.loads(curves.compare(wanted, found).head)["panels"]
     assert panel["x"]["ticks"] == [1, 2, 3]
     assert panel["x"]["shown"] == ["10", "100", "1000"]
     assert panel["x"]["label"] == "iterations"
@@ -226,7 +226,7 @@ def _chosen(cells=(), **changes):
         design=TrialDesign(trials=100), **changes,
     )  # fmt: skip
     counts = {method.label: 0 for method in wanted.methods}
-    return CompareChoice(wanted, None), plan.Progress(list(cells), counts, 1, counts, {})
+    return CompareChoice(wanted, None), progress.Progress(list(cells), counts, 1, counts, {})
 
 
 def _cell(label, gamma, rejections, trials=100):
@@ -241,8 +241,8 @@ def _cell(label, gamma, rejections, trials=100):
 def test_a_broken_level_is_marked():
     fine, bad = _cell("SBC", 0.0, 8), _cell("C2ST", 0.0, 30)
     assert comparisons.broken([fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
-    chosen, progress = _chosen([fine, bad, _cell("SBC", 0.3, 90)])
-    marked = curves.compare(chosen.sweep, progress).message((0.0,))
+    chosen, found = _chosen([fine, bad, _cell("SBC", 0.3, 90)])
+    marked = curves.compare(chosen.sweep, found).message((0.0,))
     assert "level broken" in str(marked)
     _, honest = _chosen([fine])
     assert "level broken" not in str(curves.compare(chosen.sweep, honest).message((0.0,)))
@@ -255,22 +255,22 @@ def test_an_honest_test_is_seldom_marked():
 
 
 def test_the_answer_has_its_numbers():
-    chosen, progress = _chosen([_cell("SBC", 0.3, 20), _cell("C2ST", 0.3, 80)])
-    said = curves.answer(chosen.sweep, progress)
+    chosen, found = _chosen([_cell("SBC", 0.3, 20), _cell("C2ST", 0.3, 80)])
+    said = curves.answer(chosen.sweep, found)
     assert "C2ST rejects q most often" in said
     assert "80%" in said
     assert "SBC in 20%" in said
-    chosen, progress = _chosen()
-    assert curves.answer(chosen.sweep, progress) == ""
+    chosen, found = _chosen()
+    assert curves.answer(chosen.sweep, found) == ""
 
 
 def test_what_is_taken_away_can_be_read_back():
-    _, progress = _chosen([_cell("SBC", 0.3, 20)])
-    found = numbers.comparison_frame(progress)
-    assert json.loads(found["options"][0]) == {"m": 3}
-    assert found["rate"][0] == 0.2
-    assert found.to_csv(index=False).count("\n") == 2
-    assert len(found.to_parquet(index=False)) > 100
+    _, found = _chosen([_cell("SBC", 0.3, 20)])
+    frame = numbers.comparison_frame(found)
+    assert json.loads(frame["options"][0]) == {"m": 3}
+    assert frame["rate"][0] == 0.2
+    assert frame.to_csv(index=False).count("\n") == 2
+    assert len(frame.to_parquet(index=False)) > 100
 
 
 @pytest.mark.slow
@@ -355,7 +355,7 @@ def test_variants_look_different():
 
 
 def test_tests_that_tie_stand_side_by_side_where_they_differ_most():
-    chosen, progress = _chosen(
+    chosen, found = _chosen(
         [
             _cell("SBC", 0.3, 100),
             _cell("C2ST", 0.3, 100),
@@ -363,6 +363,6 @@ def test_tests_that_tie_stand_side_by_side_where_they_differ_most():
             _cell("C2ST", 0.1, 80),
         ]
     )
-    assert "C2ST rejects q most often: in 80%" in curves.answer(chosen.sweep, progress)
-    chosen, progress = _chosen([_cell("SBC", 0.3, 100), _cell("C2ST", 0.3, 100)])
-    assert "2 tests reject q equally often, in 100%" in curves.answer(chosen.sweep, progress)
+    assert "C2ST rejects q most often: in 80%" in curves.answer(chosen.sweep, found)
+    chosen, found = _chosen([_cell("SBC", 0.3, 100), _cell("C2ST", 0.3, 100)])
+    assert "2 tests reject q equally often, in 100%" in curves.answer(chosen.sweep, found)

@@ -13,10 +13,11 @@ from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
 from tests.conftest import ROOT, nothing_worked_out
 from validation_core import diagnosis
-from validation_core.diagnosis import learning, questions
+from validation_core.diagnosis import learning, plan, questions
 from validation_core.methods import DC, MMDFuse
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
-from validation_core.tables import source as local
+from validation_core.tables import server_files
 
 PAGE = str(ROOT / "pages" / "diagnose/page.py")
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("_few_trials")
 def _small(monkeypatch, tmp_path_factory):
     """Small networks, and one store: what is tested here is the page."""
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path_factory.getbasetemp() / "diagnose"))
-    monkeypatch.setattr(learning, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     slots = learning.slot_recipe
     monkeypatch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))
@@ -266,7 +267,9 @@ def test_a_file_on_the_server(visited, tmp_path, monkeypatch):
     tricks = ("../table.npz", str(tmp_path / "table.npz"), "none.npz")
     with monkeypatch.context() as patch:  # what a visitor types stands beside the list
         patch.setattr(
-            local, "list_files", lambda folder: local.FileListing(("run.npz", *tricks), None)
+            server_files,
+            "list_files",
+            lambda folder: server_files.FileListing(("run.npz", *tricks), None),
         )
         page.run()
         for trick in tricks:
@@ -348,7 +351,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     cheap = dict(diagnosis.further_methods())
     cheap["dc"] = cheap["dc"]._replace(method=DC(m=3, permutations=39))
     cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
-    monkeypatch.setattr(learning, "further_methods", lambda: cheap)
+    monkeypatch.setattr(plan, "further_methods", lambda: cheap)
     upload(page, **table())
     told = texts(page).replace("\\", "")
     for one in cheap.values():
@@ -369,7 +372,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
 def test_more_tests_stand_in_the_address(monkeypatch, tmp_path):
     cheap = dict(diagnosis.further_methods())
     cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
-    monkeypatch.setattr(learning, "further_methods", lambda: cheap)
+    monkeypatch.setattr(plan, "further_methods", lambda: cheap)
     at = fresh()
     at.query_params["more"] = ["MMD-FUSE"]
     with nothing_worked_out(tmp_path / "example"):

@@ -10,10 +10,12 @@ from pages.divergence.controls import MOST, unfinished
 from tests.conftest import ROOT
 from validation_core import engine
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals
-from validation_core.bayes.inference import ALGORITHMS, Laplace, possible
+from validation_core.bayes.algorithms import ALGORITHMS, possible
+from validation_core.bayes.laplace import Laplace
 from validation_core.symmetric_divergence import MS, Plan, Terms, figure, views
 from validation_core.symmetric_divergence import importance_sample_size as own_m
-from validation_core.symmetric_divergence.curves import SCALE, rows
+from validation_core.symmetric_divergence.curves import rows
+from validation_core.symmetric_divergence.lines import SCALE
 
 PAGE = str(ROOT / "pages" / "divergence/page.py")
 LAPLACE = ALGORITHMS["laplace"]

@@ -10,10 +10,10 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from validation_core.bayes import MODELS
-from validation_core.bayes.inference import ALGORITHMS
+from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store
-from validation_core.symmetric_divergence import MS, InferenceRun, curves
+from validation_core.symmetric_divergence import MS, InferenceRun, nats_text
 from validation_core.symmetric_divergence import terms as dataset_terms
 from validation_core.symmetric_divergence.learned import ClassifierDivergence
 
@@ -91,7 +91,7 @@ def sentences(head, numbers, value):
                           (np.nan, "unknown"), (np.inf, "infinitely many")],
 )  # fmt: skip
 def test_sizes_in_words(nats, written):
-    assert curves.format_number(nats).replace("\u00a0", " ") == written
+    assert nats_text.format_number(nats).replace("\u00a0", " ") == written
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_sizes_in_words(nats, written):
     [(0, "0"), (0.01, "0.01"), (-100, "−100"), (1e6, "10⁶"), (-1e10, "−10¹⁰"), (1e-5, "10⁻⁵")],
 )
 def test_powers_of_ten_in_words(nats, written):
-    assert curves.tick_label(nats) == written
+    assert nats_text.tick_label(nats) == written
 
 
 # The terms

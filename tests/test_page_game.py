@@ -8,8 +8,9 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
-from validation_core import game
-from validation_core.game import DEFECTS, PLOTS, ROUNDS
+from validation_core.game import plot_power, plots, points, rounds
+from validation_core.game.plots import PLOTS
+from validation_core.game.rounds import DEFECTS, ROUNDS
 
 MAIN = str(ROOT / "pages" / "main.py")
 
@@ -17,7 +18,7 @@ MAIN = str(ROOT / "pages" / "main.py")
 @pytest.fixture(autouse=True)
 def _few_rounds(monkeypatch):
     """Rounds that say what a plot could have told: their number is test_game's."""
-    monkeypatch.setattr(game, "REPEATS", 8)
+    monkeypatch.setattr(plot_power, "REPEATS", 8)
 
 
 @cache
@@ -65,7 +66,7 @@ def test_first_visit_shows_round_one_and_its_first_plot():
 
 
 def test_a_round():
-    page, hidden = opened(seed="3"), game.deal(3, "easy", 1)
+    page, hidden = opened(seed="3"), rounds.deal(3, "easy", 1)
     press(page, "open-ranks")
     press(page, "open-units")
     assert len(page.get("plotly_chart")) == 3
@@ -75,7 +76,7 @@ def test_a_round():
     title = DEFECTS[hidden.defect].title
     assert f"Correct: **{title}**. 80 points." in words(page)
     assert len(page.get("plotly_chart")) == len(PLOTS)
-    drawn = game.simulate_plots(hidden)
+    drawn = plots.simulate_plots(hidden)
     for plot, about in PLOTS.items():
         said = f"{about.test}: p = {drawn.pvalues[plot]:.2g} in this round."
         assert said in words(page)
@@ -87,7 +88,7 @@ def test_a_round():
 
 
 def test_a_wrong_answer_gives_nothing_and_says_what_it_was():
-    page, hidden = opened(), game.deal(0, "easy", 1)
+    page, hidden = opened(), rounds.deal(0, "easy", 1)
     wrong = next(name for name in DEFECTS if name != hidden.defect)
     press(page, f"guess-{wrong}")
     assert f"The answer is **{DEFECTS[hidden.defect].title}**" in words(page)
@@ -97,7 +98,7 @@ def test_a_wrong_answer_gives_nothing_and_says_what_it_was():
 def test_a_whole_game_and_its_challenge():
     page = opened(seed="5", level="middle")
     for at in range(1, ROUNDS + 1):
-        hidden = game.deal(5, "middle", at)
+        hidden = rounds.deal(5, "middle", at)
         assert f"**Round {at} of 10**" in words(page)
         if at == 4:
             press(page, "open-tarp")
@@ -107,7 +108,7 @@ def test_a_whole_game_and_its_challenge():
     assert "990 points · 10 correct in a row" in words(page)
     assert "Next round" not in [one.label for one in page.button]
     (code,) = asked(page, "played")
-    assert game.total(game.read(code), 5, "middle") == 990
+    assert points.total(points.read(code), 5, "middle") == 990
 
     again = opened(**{name: asked(page, name) for name in page.query_params})
     assert "**Round 10 of 10** · 990 points" in words(again)
@@ -117,8 +118,8 @@ def test_a_whole_game_and_its_challenge():
     other = opened(seed="5", level="middle", against=code)
     assert "**Round 1 of 10** · 0 points · beat 990 of 1000" in words(other)
     assert set(other.table[0].value["Challenger"]) == {"answered"}
-    press(other, f"guess-{game.deal(5, 'middle', 1).defect}")
-    title = DEFECTS[game.deal(5, "middle", 1).defect].title
+    press(other, f"guess-{rounds.deal(5, 'middle', 1).defect}")
+    title = DEFECTS[rounds.deal(5, "middle", 1).defect].title
     assert other.table[0].value["Challenger"][0] == f"100 ({title})"
     assert "**You: 100. Challenger: 990.**" in words(other)
     pressed(other, "New game")
@@ -165,4 +166,4 @@ def test_no_address_breaks_it(query):
     assert "The link says" not in words(linked)
     for name in ("played", "against"):
         text = query.get(name, [""])[-1]
-        assert (f"The link says {name} =" in words(page)) == (game.read(text) is None)
+        assert (f"The link says {name} =" in words(page)) == (points.read(text) is None)

@@ -11,11 +11,11 @@ from pages.highdim import lensing
 from pages.ui.services import services
 from tests.test_lensing import SMALL, LensingAtThreeGammas
 from validation_core.engine import Engine
-from validation_core.explorers.highdim import lensing as figures
-from validation_core.explorers.highdim import lensing as highdim
+from validation_core.explorers.highdim import lensing_pictures, lensing_table
 from validation_core.methods import SBC, TARP
 from validation_core.store import Store
-from validation_core.sweep.plan import Sweep, collect
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import collect
 from validation_core.sweep.trials import TrialDesign
 
 
@@ -48,7 +48,7 @@ def tiny(**grid):
 
 def test_pictures_travel_in_one_piece(small):
     study, seen = small
-    payload = figures.payload(seen)
+    payload = lensing_pictures.payload(seen)
     assert payload.sliders == (study.gammas, (1.0, 2.0, 3.0, 4.0))
     assert len(payload.head) + len(payload.body) < 700_000
     for name in ("image x", "p's mean", "a draw of q", "residual", "CoLT's map"):
@@ -57,17 +57,17 @@ def test_pictures_travel_in_one_piece(small):
 
 
 def test_light_is_brighter_where_there_is_more():
-    shades = figures.brightness_to_rgb(np.array([[-1.0, 0.0, 0.5, 1.0, 9.0]]))
+    shades = lensing_pictures.brightness_to_rgb(np.array([[-1.0, 0.0, 0.5, 1.0, 9.0]]))
     assert shades.shape == (1, 5, 3)
     assert (np.diff(shades.astype(int).sum(-1)) > 0).all()
 
 
 def test_where_half_is_reached():
     places, rates = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.25, 0.75])
-    assert figures.half_power_crossing(places, rates) == pytest.approx(0.75)
-    assert figures.half_power_crossing(places, rates / 2) is None
-    assert figures.half_power_crossing(places, rates + 0.5) == 0
-    assert figures.tick_names(np.array([0.0, 0.6, 0.9, 0.95])) == ["0", "0.6", "", "0.95"]
+    assert lensing_table.half_power_crossing(places, rates) == pytest.approx(0.75)
+    assert lensing_table.half_power_crossing(places, rates / 2) is None
+    assert lensing_table.half_power_crossing(places, rates + 0.5) == 0
+    assert lensing_table.tick_names(np.array([0.0, 0.6, 0.9, 0.95])) == ["0", "0.6", "", "0.95"]
 
 
 def test_the_page_draws_what_the_store_holds(small, monkeypatch):
@@ -88,7 +88,7 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     assert not page.button
     assert "one half" in page.markdown[1].value or "Half of" in page.markdown[1].value
     progress = [collect(sweep, services().store) for sweep in both]
-    assert "gamma = 0.5" in figures.rates(both, progress, at=0.5).head
+    assert "gamma = 0.5" in lensing_table.rates(both, progress, at=0.5).head
 
 
 def test_what_is_missing_is_worked_out(monkeypatch):
@@ -100,7 +100,7 @@ def test_what_is_missing_is_worked_out(monkeypatch):
         raise RuntimeError("asked")
 
     monkeypatch.setattr(Engine, "submit", submit)
-    unshipped = dataclasses.replace(highdim.shipped()[0], seed=77)
+    unshipped = dataclasses.replace(lensing_table.shipped()[0], seed=77)
     monkeypatch.setattr(lensing, "shipped", lambda: (unshipped,))
     page = AppTest.from_function(_page, default_timeout=60).run()
     assert page.exception

@@ -14,8 +14,8 @@ from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import keys
 from validation_core.engine import SelfCheck
-from validation_core.engine.job import SerialExecutor
 from validation_core.engine.pool import Future
+from validation_core.engine.task import SerialExecutor
 from validation_core.store import Store
 
 PAGE = str(ROOT / "pages" / "models/page.py")

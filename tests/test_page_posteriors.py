@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from tests.conftest import ROOT
-from validation_core.diagnosis import epidemic, learning
+from validation_core.diagnosis import examples, learning
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 
 PAGE = str(ROOT / "pages" / "posteriors.py")
@@ -18,9 +19,9 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(learning, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    monkeypatch.setattr(epidemic, "flows", list)  # what a first visit shows: test_first_visits
+    monkeypatch.setattr(examples, "flows", list)  # what a first visit shows: test_first_visits
     services.clear()
     yield
     services.clear()

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from validation_core.drawing import live
 from validation_core.drawing.marks import Axis, Line, Panel, Slider, VLine, over
-from validation_core.explorers import weak_classifiers
+from validation_core.explorers import weak_classifiers, weak_classifiers_pictures
 from validation_core.store import SHIPPED, Store
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
@@ -99,7 +99,7 @@ def test_the_answer_of_the_paper(page):
 
 def test_headline_at_a_hundred_draws():
     exact = weak_classifiers.closed_form_power(100)
-    text = weak_classifiers.headline(exact)
+    text = weak_classifiers_pictures.headline(exact)
     at = {name: part.values[(20, 0)[: part.values.ndim]] if part.sliders[0] == "c" else
           part.values[0] for name, part in text.parts.items()}  # fmt: skip
     assert text.template.format(**at) == (
@@ -133,12 +133,12 @@ def test_m_changes_only_uniform(page):
 
 
 def test_pvalues_and_shares_are_never_shown_as_nothing():
-    assert list(weak_classifiers.pvalue_labels(np.array([0.0, 0.0312, 1.0]))) == [
+    assert list(weak_classifiers_pictures.pvalue_labels(np.array([0.0, 0.0312, 1.0]))) == [
         "< .001",
         ".031",
         ".999",
     ]
-    shares = weak_classifiers.percent_labels(np.array([0.001, 0.544, 0.999, 1.0]))
+    shares = weak_classifiers_pictures.percent_labels(np.array([0.001, 0.544, 0.999, 1.0]))
     assert list(shares) == ["under 1%", "54%", "over 99%", "100%"]
 
 

@@ -13,6 +13,7 @@ from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import learning, questions, tasks
 from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
 from validation_core.rng import stream
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 
@@ -24,7 +25,9 @@ SEED = 3
 def asked(tmp_path_factory):
     """A file with a name that needs care, and what all panels that can be quick say of it."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(learning, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2))
+    patch.setattr(
+        classifier, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+    )
     patch.setattr(learning, "LOCALIZER", SMALL)
     few_trials(patch)
     rng = stream(0, "code test")

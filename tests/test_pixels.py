@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from validation_core.diagnosis import pixels as figures
+from validation_core.diagnosis import pixel_pictures
 from validation_core.diagnosis.pixels import pixel_maps, shape_of
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -85,10 +85,10 @@ def test_images_that_differ_from_their_draws_are_refused():
 
 def test_maps_are_drawn_in_colours_and_in_grey():
     maps = pixel_maps(table())
-    payload = figures.payload(maps, (SIDE, SIDE, 1), (SIDE, SIDE, 1), 0.05)
+    payload = pixel_pictures.payload(maps, (SIDE, SIDE, 1), (SIDE, SIDE, 1), 0.05)
     assert "2 of 16 pixels reject" in payload.head
     assert payload.head.count('"kind":"image"') == 4
-    first = figures.grey_pixels(maps.truth, (SIDE, SIDE, 1), (-1, 1))
+    first = pixel_pictures.grey_pixels(maps.truth, (SIDE, SIDE, 1), (-1, 1))
     assert first.shape == (8, SIDE, SIDE, 3)
     assert first[0, 0, 0, 0] == np.rint(np.clip((maps.truth[0, 0] + 1) / 2, 0, 1) * 255)
 

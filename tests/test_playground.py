@@ -10,7 +10,7 @@ from tests.test_live import unpacked
 from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
-from validation_core.explorers import playground
+from validation_core.explorers import playground, playground_bricks, playground_strip
 from validation_core.explorers import playground_pictures as figures
 from validation_core.explorers.playground import (
     METHODS,
@@ -182,7 +182,7 @@ def test_an_opened_trial_is_the_brick(small, method):
     assert shown.p.shape == shown.q.shape == (POINTS, 2)
     if shown.ranks.size:
         assert shown.ranks.shape == (POINTS,)
-    figures.trial_payload(shown, method)
+    playground_bricks.trial_payload(shown, method)
 
 
 def test_only_what_can_be_drawn():
@@ -196,7 +196,7 @@ def test_the_strip_shows_every_benchmark():
         Gaussian, Boundary, Tree, Spiral
     }  # fmt: skip
     for name, benchmark in named().items():
-        item = figures.thumbnail(name, benchmark)
+        item = playground_strip.thumbnail(name, benchmark)
         for side in ("p", "q"):
             places = np.array(item[side])
             assert places.shape == (70, 2)
@@ -253,7 +253,7 @@ def test_power_on_screen_is_the_cores(drawn):
 def test_bricks_are_the_trials(small):
     _, seen, _ = small
     uniform = next(method for method in METHODS if method.name == "uniform")
-    head, numbers = unpacked(figures.pvalue_bricks(seen, uniform, POWER_BETAS))
+    head, numbers = unpacked(playground_bricks.pvalue_bricks(seen, uniform, POWER_BETAS))
     kept, rejected = head["panels"][0]["marks"][1:3]
     pvalues = seen.trial_pvalues[METHODS.index(uniform)].astype(float)
     for mark, side in ((kept, pvalues > 0.05), (rejected, pvalues <= 0.05)):

@@ -7,8 +7,8 @@ from scipy.stats import norm
 
 from validation_core import keys, statistics
 from validation_core.diagnosis import tasks
+from validation_core.diagnosis.method_runs import run_method
 from validation_core.diagnosis.questions import posteriors
-from validation_core.diagnosis.tasks import run_method
 from validation_core.methods import SBC, TARP
 from validation_core.panels import record as draw
 from validation_core.rng import stream

@@ -9,11 +9,12 @@ import pytest
 from validation_core import keys
 from validation_core.benchmarks import Gaussian, Tree
 from validation_core.cli import parser
-from validation_core.cli.power import chosen_sweep, command_line
+from validation_core.cli.power import chosen_sweep
+from validation_core.cli.power_line import command_line
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Uniform
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
-from validation_core.sweep import costs, plan
+from validation_core.sweep import costs, progress
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
@@ -91,9 +92,9 @@ def test_sbc_is_silent_on_a_q_that_ignores_x():
         methods=tuple(m for m in one.methods if m.name in ("sbc", "tarp")),
     )  # fmt: skip
     store = Store()
-    for task in plan.missing(small, store):
+    for task in progress.missing(small, store):
         task.run(store, lambda fraction, live: None)
-    rates = {cell.label: cell.rate for cell in plan.collect(small, store).cells}
+    rates = {cell.label: cell.rate for cell in progress.collect(small, store).cells}
     silent = {rates[SBC().label], rates[TARP().label]}
     assert max(silent) <= 0.2
     assert rates[TARP(reference="x").label] >= 0.9
@@ -144,7 +145,7 @@ def test_costs_grow_with_what_they_are_of():
         assert 0 < few.memory <= many.memory
         assert few.training >= 0
     store = Store()
-    left = plan.missing(small, store)
+    left = progress.missing(small, store)
     one, two = (costs.estimate(small, left, workers) for workers in (1, 2))
     assert one.seconds == pytest.approx(2 * two.seconds)
     assert one.memory < two.memory
@@ -157,9 +158,9 @@ def test_costs_are_measured_once_trials_have_run():
         design=TrialDesign(trials=20, n=50, k=10),
     )  # fmt: skip
     store = Store()
-    for task in plan.missing(wanted, store):
+    for task in progress.missing(wanted, store):
         task.run(store, lambda fraction, live: None)
-    progress = plan.collect(wanted, store)
-    measured = sum(cell.seconds for cell in progress.cells) / 20
-    assert costs.of(wanted, SBC(), progress).trial == pytest.approx(measured)
+    found = progress.collect(wanted, store)
+    measured = sum(cell.seconds for cell in found.cells) / 20
+    assert costs.of(wanted, SBC(), found).trial == pytest.approx(measured)
     assert np.isfinite(costs.of(wanted, SBC()).trial)

@@ -9,13 +9,13 @@ from validation_core.methods.colt import CoLT
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.localizer import Localizer
 from validation_core.store import Store
-from validation_core.sweep import presets
-from validation_core.sweep.plan import collect, missing
+from validation_core.sweep import colt_paper
+from validation_core.sweep.progress import collect, missing
 from validation_core.sweep.trials import TrialDesign
 
 TABLES = {
-    "table 3": presets.blind_prior_tasks, "table 4": presets.type_one_tasks,
-    "tree": presets.tree_tasks,
+    "table 3": colt_paper.blind_prior_tasks, "table 4": colt_paper.type_one_tasks,
+    "tree": colt_paper.tree_tasks,
 }  # fmt: skip
 tables = pytest.mark.parametrize("name", TABLES)
 
@@ -42,7 +42,7 @@ def test_tasks_can_be_sent_to_a_worker(name):
         assert all(keys.read(keys.canonical_text(task)) == task for task in one.sweep.tasks)
 
 
-@pytest.mark.parametrize("tasks", [presets.tree_maps, presets.spiral_maps])
+@pytest.mark.parametrize("tasks", [colt_paper.tree_maps, colt_paper.spiral_maps])
 def test_maps_can_be_sent_to_a_worker(tasks):
     found = tasks()
     assert len({task.key for task in found}) == len(found)
@@ -71,12 +71,12 @@ def test_the_numbers_of_the_paper():
 
 
 def test_the_tables_are_run_where_the_paper_ran_them():
-    places = list(dict.fromkeys(one.place for one in presets.blind_prior_tasks()))
+    places = list(dict.fromkeys(one.place for one in colt_paper.blind_prior_tasks()))
     assert places == ["(3, 3)", "(10, 10)", "(50, 10)", "(100, 100)"]
-    assert {one.sweep.gammas for one in presets.type_one_tasks()} == {(0.0,)}
-    for one in presets.tree_tasks():
+    assert {one.sweep.gammas for one in colt_paper.type_one_tasks()} == {(0.0,)}
+    for one in colt_paper.tree_tasks():
         assert (one.sweep.design.n, one.sweep.design.k) == (1000, 100)
-    for one in presets.blind_prior_tasks():
+    for one in colt_paper.blind_prior_tasks():
         assert (one.sweep.design.n, one.sweep.design.k) == (100, 500)
         assert one.sweep.benchmark.perturbation == "blind_prior"
 
@@ -85,11 +85,11 @@ def test_who_competes():
     """Each trained network once, on one budget; what learns nothing first, at beta = 1."""
     benchmark = Gaussian(dim_x=2, dim_theta=2)
     design = TrialDesign(trials=4, n=40, k=10)
-    floor, *learned, c2st = presets.contest(benchmark, [0.2], CoLT(fresh=True), design, seed=3)
+    floor, *learned, c2st = colt_paper.contest(benchmark, [0.2], CoLT(fresh=True), design, seed=3)
     assert floor.betas == (1.0,)
     assert floor.methods[0].name == "colt"
     assert {"sbc"} <= {method.name for method in floor.methods} <= {"colt", *METHODS}
-    assert [sweep.methods[0].embedding for sweep in learned] == list(presets.EMBEDDINGS)
+    assert [sweep.methods[0].embedding for sweep in learned] == list(colt_paper.EMBEDDINGS)
     for sweep in (floor, *learned):
         training = sweep.network(sweep.methods[0], 0.2)
         assert isinstance(training.recipe, Localizer)
@@ -104,7 +104,7 @@ def test_who_competes():
 def test_c2st_of_the_same_budget_tells_the_blind_prior(tmp_path):
     """Its classifier learns from one table and finds a q that ignores x at (3, 3)."""
     benchmark = Gaussian(perturbation="blind_prior")
-    sweep = presets.contest(benchmark, [1.0], CoLT(), TrialDesign(trials=20, n=100, k=50))[-1]
+    sweep = colt_paper.contest(benchmark, [1.0], CoLT(), TrialDesign(trials=20, n=100, k=50))[-1]
     store = Store(tmp_path)
     for task in missing(sweep, store):
         task.run(store, lambda fraction, live: None)

@@ -11,6 +11,7 @@ from validation_core import diagnosis, report
 from validation_core.diagnosis import learning, questions, tasks
 from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
 from validation_core.rng import stream
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -23,7 +24,9 @@ NAMES = ("zeta", "<b>spin")
 def answered(tmp_path_factory):
     """A table that is too narrow, its verdict and every answer that is quick."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(learning, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2))
+    patch.setattr(
+        classifier, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+    )
     patch.setattr(learning, "LOCALIZER", SMALL)
     few_trials(patch)
     rng = stream(0, "panels test")

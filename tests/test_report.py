@@ -24,8 +24,8 @@ from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions import Asked
 from validation_core.drawing import plotly
 from validation_core.methods import SBC, MMDFuse
+from validation_core.report import datatree, figures, numbers
 from validation_core.report import document as drawings
-from validation_core.report import numbers
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -99,7 +99,7 @@ def test_only_the_two_scripts_of_a_report_may_run():
     assert plotly == (drawings.resources.files("plotly") / "package_data/plotly.min.js").read_text(
         encoding="utf-8"
     )
-    assert policy.split() == [drawings.trusted_script(item).digest for item in (own[0], plotly)]
+    assert policy.split() == [figures.trusted_script(item).digest for item in (own[0], plotly)]
     assert "unsafe-inline" not in policy
     assert "unsafe-eval" not in policy
 
@@ -227,7 +227,7 @@ def test_a_report_made_early_says_so():
 
 
 def same(figure):
-    fitted = drawings.fit_figures([figure], 10**7)
+    fitted = figures.fit_figures([figure], 10**7)
     (first,) = json.loads(unpacked(fitted.packed))
     assert fitted.said == ""
     return first
@@ -260,7 +260,7 @@ def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
     z = np.add.outer(np.arange(600.0), np.arange(900.0) / 1000)
     heat = {"type": "heatmap", "x": np.arange(900), "y": np.arange(600), "z": z}
     figure = go.Figure({"data": [trace, heat]})
-    fitted = drawings.fit_figures([figure], 60_000)
+    fitted = figures.fit_figures([figure], 60_000)
     assert len(fitted.packed) <= 60_000
     line, warm = json.loads(unpacked(fitted.packed))[0]["data"]
     remaining = len(line["x"])
@@ -277,7 +277,7 @@ def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
 
 
 def test_figures_that_never_fit_are_left_out_from_the_end():
-    fitted = drawings.fit_figures([plotly.figure(cloud(200, seed)) for seed in range(50)], 20_000)
+    fitted = figures.fit_figures([plotly.figure(cloud(200, seed)) for seed in range(50)], 20_000)
     assert len(fitted.packed) <= 20_000
     assert 0 < fitted.drawn < 50
     assert len(json.loads(unpacked(fitted.packed))) == fitted.drawn
@@ -366,7 +366,7 @@ def opened(content):
 def test_a_datatree_opens_again_with_the_ranks_that_were_tested():
     upload = table(names=["mass", "spin"])
     result = diagnosed(upload, seed=3)
-    with opened(numbers.datatree(result, upload)) as tree:
+    with opened(datatree.datatree(result, upload)) as tree:
         group = tree["prior_sbc"]
         assert list(group.data_vars) == ["mass", "spin"]
         assert group["mass"].dims == ("chain", "draw")
@@ -383,16 +383,16 @@ def test_a_datatree_opens_again_with_the_ranks_that_were_tested():
 def test_ranks_without_sbc_are_ranks_too():
     upload = table(n=2000)
     result = diagnosed(upload, (QUICK,))
-    u = numbers.pit_values(result, upload)
+    u = datatree.pit_values(result, upload)
     assert u.shape == (2, 2000)
     assert ((u >= 0) & (u <= 1)).all()
     assert min(statistics.ks(item).pvalue for item in u) > 1e-4
-    assert numbers.datatree(result, upload) == numbers.datatree(result, upload)
+    assert datatree.datatree(result, upload) == datatree.datatree(result, upload)
 
 
 def test_odd_names_are_made_safe():
     upload = table(d=len(HOSTILE), names=HOSTILE)
-    with opened(numbers.datatree(diagnosed(upload), upload)) as tree:
+    with opened(datatree.datatree(diagnosed(upload), upload)) as tree:
         names = list(tree["prior_sbc"].data_vars)
         assert len(set(names)) == len(HOSTILE)
         assert all(re.fullmatch(r"\w+", name) for name in names)
@@ -404,7 +404,7 @@ def test_odd_names_are_made_safe():
 def test_many_parameters_are_one_variable():
     upload = table(n=30, k=4, d=201)
     result = diagnosed(upload)
-    with opened(numbers.datatree(result, upload)) as tree:
+    with opened(datatree.datatree(result, upload)) as tree:
         group = tree["prior_sbc"]
         assert dict(group.sizes) == {"chain": 1, "draw": 30, "parameter": 201}
         value = group["theta"].sel(parameter="theta_7").values[0]
@@ -414,7 +414,7 @@ def test_many_parameters_are_one_variable():
 @given(st.lists(st.text(max_size=90), min_size=1, max_size=6))
 @settings(max_examples=300, deadline=None)
 def test_every_variable_has_a_name_of_its_own(names):
-    variables = numbers.netcdf_names(names)
+    variables = datatree.netcdf_names(names)
     assert len(set(variables)) == len(names)
     assert all(re.fullmatch(r"\w{1,90}", name) for name in variables)
 
@@ -423,7 +423,7 @@ def test_two_samples_have_no_ranks():
     rng = np.random.default_rng(0)
     upload = Upload.of({"p": rng.random((50, 2)), "q": rng.random((60, 2))})
     with pytest.raises(ValueError, match="two samples"):
-        numbers.datatree(diagnosis.verdict([], upload), upload)
+        datatree.datatree(diagnosis.verdict([], upload), upload)
 
 
 # Notes

@@ -11,7 +11,7 @@ from validation_core.methods.sbc import SBC
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES, Quantities, chosen, labels
 from validation_core.statistics import ranks
-from validation_core.statistics.curves import bins, histogram, histogram_band
+from validation_core.statistics.histograms import bins, histogram, histogram_band
 from validation_core.types import PosteriorTable, TableScore, TableScores
 
 TRIALS = 1200

@@ -140,13 +140,13 @@ def test_a_story_is_saved_as_a_file_of_the_pictures_that_were_seen():
     payload = drawn("same-or-different").payload
     at = [slider[-1] for slider in payload.sliders]
     pictures = {SCENES[2]: story.Picture(payload, tuple(at))}
-    text = story.html(SCENES, pictures)
+    text = story.story_html(SCENES, pictures)
     (scenes,) = re.findall(r'id="scenes">(.*?)</script>', text, re.DOTALL)
     (scene,) = json.loads(scenes)
     assert (scene["title"], scene["at"]) == ("The null", at)
     assert "Without a live picture, and so not here: Rain, A tree." in text
     with pytest.raises(ValueError, match="at least one scene"):
-        story.html(SCENES[:2], pictures)
+        story.story_html(SCENES[:2], pictures)
 
 
 # ---- Present mode ----

@@ -7,11 +7,13 @@ import pytest
 from scipy.special import logsumexp
 
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals
-from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational
+from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.model import log_joint
-from validation_core.bayes.models import Concrete
+from validation_core.bayes.regressions import Concrete
+from validation_core.bayes.variational import Variational
 from validation_core.engine import Engine
-from validation_core.engine.job import SerialExecutor
+from validation_core.engine.task import SerialExecutor
 from validation_core.store import Store
 from validation_core.symmetric_divergence import (
     FOUR,

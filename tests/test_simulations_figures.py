@@ -5,16 +5,13 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core.bayes import HeartTransplants, Hospitals
-from validation_core.bayes.inference import ALGORITHMS, Laplace
+from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.laplace import Laplace
 from validation_core.drawing import style
-from validation_core.symmetric_divergence import MS, Plan, Terms
-from validation_core.symmetric_divergence import curves as divergence
-from validation_core.symmetric_divergence.curves import (
-    SCALE,
-    DivergenceCurve,
-    Subplot,
-    against_iterations_figure,
-)
+from validation_core.symmetric_divergence import MS, Plan, Terms, figures
+from validation_core.symmetric_divergence.curves import DivergenceCurve
+from validation_core.symmetric_divergence.figures import Subplot, against_iterations_figure
+from validation_core.symmetric_divergence.lines import SCALE
 from validation_core.symmetric_divergence.runs import TermSummary
 
 X = np.array([10.0, 100, 1000])
@@ -254,9 +251,9 @@ def found():
 
 def test_the_three_figures(found):
     plan, of = found
-    (first,) = divergence.drawn(1, plan, of)
-    middle, last = divergence.drawn(2, plan, of)
-    (three,) = divergence.drawn(3, plan, of)
+    (first,) = figures.drawn(1, plan, of)
+    middle, last = figures.drawn(2, plan, of)
+    (three,) = figures.drawn(3, plan, of)
     for message in (first, middle, last, three):
         go.Figure(message.figure.to_dict())
         assert "if q were correct" in message.caption
@@ -281,13 +278,13 @@ def test_the_three_figures(found):
 
 def test_figure_2_over_a_choice_of_m(found):
     plan, of = found
-    *_, last = divergence.drawn(2, plan, of, (1, 10))
+    *_, last = figures.drawn(2, plan, of, (1, 10))
     assert list(last.figure.layout.xaxis.ticktext) == ["1", "10"]
 
 
 def test_one_run_at_one_place_is_drawn():
     plan = Plan(models=(HeartTransplants(),), inferences=(Laplace(),), iterations=(10,),
                 datasets=20)  # fmt: skip
-    (example,) = divergence.drawn(1, plan, {(0, 0): terms(plan, 1.0)})
+    (example,) = figures.drawn(1, plan, {(0, 0): terms(plan, 1.0)})
     low, high = example.figure.layout.xaxis.range
     assert low < 1 < high

@@ -5,7 +5,8 @@ import pytest
 
 from validation_core import keys
 from validation_core.bayes import MODELS
-from validation_core.bayes.inference import ALGORITHMS, Variational
+from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.variational import Variational
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.symmetric_divergence import InferenceRun, learned

@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 
 from validation_core import statistics
 from validation_core.bayes import MODELS
-from validation_core.bayes.inference import ALGORITHMS
+from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.bayes.model import log_joint
 from validation_core.rng import stream
 from validation_core.symmetric_divergence import MS, InferenceRun, RunResult, terms

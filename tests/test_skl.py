@@ -13,8 +13,9 @@ from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.methods import SBC, SKL
 from validation_core.rng import stream
-from validation_core.scores import quantities
+from validation_core.scores import log_ratio
 from validation_core.statistics import divergence as nats
+from validation_core.statistics import divergence_rows
 from validation_core.store import Store
 from validation_core.sweep import trials
 from validation_core.tables import Upload
@@ -41,7 +42,7 @@ def arrays(n=200, k=20, shift=SHIFT, variance=VARIANCE, seed=0):
 
 
 def given(**more):
-    found = quantities.of_densities(arrays(**more))
+    found = log_ratio.of_densities(arrays(**more))
     assert found is not None
     return found
 
@@ -210,7 +211,7 @@ def test_without_densities_it_says_what_is_missing_and_holm_does_not_count_it(st
     assert list(found.adjusted) == ["SBC"]
 
 
-@pytest.mark.parametrize("name", quantities.NAMES)
+@pytest.mark.parametrize("name", log_ratio.NAMES)
 def test_an_array_of_the_wrong_shape_is_said_in_one_line(name, store):
     whole = arrays()
     upload = Upload.of({**whole, name: whole[name][:7]})
@@ -224,7 +225,7 @@ def test_an_array_of_the_wrong_shape_is_said_in_one_line(name, store):
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf])
-@pytest.mark.parametrize("name", quantities.NAMES)
+@pytest.mark.parametrize("name", log_ratio.NAMES)
 def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, store):
     whole = arrays()
     for rows, status in ((20, "ran"), (21, "not run")):
@@ -235,7 +236,9 @@ def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, st
         if status == "ran":
             assert record.effect.numbers["infinite"] == rows
             assert record.effect.numbers["k"] == 180
-            d = nats.log_ratio_differences(*(whole[one][rows:] for one in quantities.NAMES))
+            d = divergence_rows.log_ratio_differences(
+                *(whole[one][rows:] for one in log_ratio.NAMES)
+            )
             assert record.statistic == pytest.approx(d.mean())
             assert any("In 20 of 200 rows" in one for one in diagnosis.findings(record))
         else:
@@ -292,7 +295,7 @@ def test_a_heavy_tail_is_warned_of(reference, store):
     table = {"theta": rng.standard_normal((n, 1)), "x": rng.standard_normal((n, 1)),
              "theta_q": rng.standard_normal((n, 1, 1))}  # fmt: skip
     logs = {name: found[name][:, :1] if name.endswith("draws") else found[name]
-            for name in quantities.NAMES}  # fmt: skip
+            for name in log_ratio.NAMES}  # fmt: skip
     (record,) = run(Upload.of({**table, **logs}), [SKL()], store=store).records
     assert record.effect.numbers["heavy"]
     assert record.effect.numbers["tail"] > nats.HEAVY

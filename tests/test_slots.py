@@ -7,17 +7,16 @@ import pytest
 
 from tests.conftest import in_turn
 from validation_core import diagnosis, keys, sampling, scores, statistics
-from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis import costs, learning, plan, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.in_theta import HeldOutNats
 from validation_core.methods import DC
 from validation_core.rng import stream
-from validation_core.scores import slots, slots_training, trained_scores
+from validation_core.scores import classifier, slot_features, trained_scores, trees
 from validation_core.scores.slots import Slots
 from validation_core.scores.slots_training import equalise_tied_slots
 from validation_core.statistics import slots as divergences
 from validation_core.store import Store
-from validation_core.sweep import costs
 from validation_core.tables import Upload
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
@@ -62,7 +61,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
     rng = stream(0, "among", p)
     z = rng.standard_normal((p, 4, k + 1)) * 3 + 5
     z[0, :, 2] += 30  # far out: its own share of the scatter is large
-    alone, white, norm = slots.standardise_among_others(z, k + 1)
+    alone, white, norm = slot_features.standardise_among_others(z, k + 1)
     share = max(1e-4, 0.5 * min(1.0, p / k) ** 2)
     for row in range(4):
         scatter = np.diag(np.square(z[:, row] - z[:, row].mean(1, keepdims=True)).sum(1))
@@ -82,7 +81,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
 def test_neighbours_are_others():
     rng = stream(0, "near")
     z = rng.standard_normal((2, 3, 30))
-    near = slots.neighbour_log_distances(z, 9, 21)
+    near = slot_features.neighbour_log_distances(z, 9, 21)
     unit = (z - z.mean(2, keepdims=True)) / z.std(2, keepdims=True)
     for row in range(3):
         for slot in range(9):
@@ -111,7 +110,7 @@ def test_pieces_of_a_table_are_scored_alike(monkeypatch):
     trained = _learnt(_quick(100, 40), normals(100, 40, correlation=0.5))
     table = normals(60, 40, seed=2)
     whole = scores.apply(trained.at(), table)
-    monkeypatch.setattr(slots, "NUMBERS_AT_ONCE", 700)
+    monkeypatch.setattr(slot_features, "NUMBERS_AT_ONCE", 700)
     view = sampling.lent(normals(60, 40, seed=2), np.arange(60))
     parts = scores.apply(trained.at(), view)
     np.testing.assert_allclose(parts.draws, whole.draws, atol=1e-9)
@@ -137,11 +136,11 @@ def test_ties_take_one_score():
 def test_many_parameters_keep_those_that_are_off():
     table = normals(60, 20, d=50)
     table.theta[:, 41] += 2
-    frame = slots.fit_slot_features(table, whole=21, context=21)
+    frame = slot_features.fit_slot_features(table, whole=21, context=21)
     assert len(frame.parameters) == 32
     assert 41 in frame.parameters
     wide = PosteriorTable(table.theta, stream(0).standard_normal((60, 90)), table.q)
-    observed = slots.fit_slot_features(wide, whole=21, context=21)(wide, 4)
+    observed = slot_features.fit_slot_features(wide, whole=21, context=21)(wide, 4)
     assert observed.own.shape[1:] == (60, 5)
     assert observed.x.shape == (20, 60)
 
@@ -149,7 +148,7 @@ def test_many_parameters_keep_those_that_are_off():
 @pytest.mark.parametrize("d", [1, 2, 6, 9, 14])
 def test_chances_belong_to_features(d):
     table = normals(40, 20, d=d)
-    frame = slots.fit_slot_features(table, whole=21, context=21)
+    frame = slot_features.fit_slot_features(table, whole=21, context=21)
     chance = frame.chance(21)
     assert len(chance) == len(frame(table, 5).rows())
     assert chance.sum() == pytest.approx(1)
@@ -167,9 +166,9 @@ def _two_classes(n=4000, seed=0):
 
 def test_a_forest_answers_as_its_nodes_say():
     columns, truth = _two_classes()
-    how = slots_training.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    grown = [slots_training.grow_tree(columns, truth, how, stream(i)) for i in range(5)]
-    forest = slots_training.Forest.of(grown)
+    how = trees.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    grown = [trees.grow_tree(columns, truth, how, stream(i)) for i in range(5)]
+    forest = trees.Forest.of(grown)
     answers = forest(np.ascontiguousarray(columns.T))
     expected = np.zeros(50)
     for tree in grown:
@@ -183,9 +182,9 @@ def test_a_forest_answers_as_its_nodes_say():
 
 def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
     columns, truth = _two_classes()
-    how = slots_training.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    tree = slots_training.grow_tree(columns, truth, how, stream(0))
-    forest = slots_training.Forest.of([tree])
+    how = trees.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    tree = trees.grow_tree(columns, truth, how, stream(0))
+    forest = trees.Forest.of([tree])
     text = replace(forest, value=np.arange(len(tree.value), dtype=np.float32))
     leaf, inverse = np.unique(text(np.ascontiguousarray(columns.T)), return_inverse=True)
     values = tree.value[leaf.astype(int)]
@@ -200,10 +199,8 @@ def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
 
 def test_trees_see_what_no_single_coordinate_shows():
     columns, truth = _two_classes()
-    how = slots_training.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    forest = slots_training.Forest.of(
-        [slots_training.grow_tree(columns, truth, how, stream(i)) for i in range(20)]
-    )
+    how = trees.TreeSettings(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    forest = trees.Forest.of([trees.grow_tree(columns, truth, how, stream(i)) for i in range(20)])
     fresh, label = _two_classes(seed=1)
     answers = forest(np.ascontiguousarray(fresh.T))
     assert statistics.auc(answers[label], answers[~label]) > 0.65
@@ -346,10 +343,10 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
     sides = (Joint(rng.standard_normal((90, 2)), np.zeros((90, 0))) for _ in range(2))
     two = Upload.of({name: side.theta for name, side in zip("pq", sides, strict=True)})
     assert isinstance(two.data, TwoSamples)
-    assert "two samples p and q have no x" in learning.slots_obstacle(two)
-    assert "needs at least 50; got 49" in learning.slots_obstacle(_upload(n=49))
-    assert "at least 8 others at its x; got 7" in learning.slots_obstacle(_upload(k=7))
-    assert learning.slots_obstacle(_upload(n=50, k=8)) is None
+    assert "two samples p and q have no x" in plan.slots_obstacle(two)
+    assert "needs at least 50; got 49" in plan.slots_obstacle(_upload(n=49))
+    assert "at least 8 others at its x; got 7" in plan.slots_obstacle(_upload(k=7))
+    assert plan.slots_obstacle(_upload(n=50, k=8)) is None
     learnt = trained_scores.trained(Store(tmp_path), _trained(_upload(n=50, k=8)))
     assert np.isfinite(learnt.summary["divergence"])
 
@@ -380,7 +377,7 @@ def test_long_tables_learn_from_fewer_draws():
 def test_rows_that_the_classifier_was_watched_on():
     upload = _upload()
     rows, _ = learning.training_and_held_out_rows(upload, 5)
-    training = learning.build_training_set(upload, learning.RECIPE, 5)
+    training = learning.build_training_set(upload, classifier.RECIPE, 5)
     watched = rows[learning.validation_rows(upload, 5)]
     np.testing.assert_array_equal(training.held_p.theta, upload.data.theta[watched])
 
@@ -430,7 +427,7 @@ def _answer(upload, store):
 
 def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path):
     """A correlation is one cut deep within x; a classifier trained shortly is blind to it."""
-    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
+    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20, hidden=8))
     upload = _upload(n=600, k=60, correlation=0.6)
     task, result = _answer(upload, Store(tmp_path))
     assert len(task.trainings) == 2
@@ -446,7 +443,7 @@ def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path)
 
 
 def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_path):
-    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
+    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20, hidden=8))
     monkeypatch.setattr(
         "validation_core.diagnosis.questions.in_theta._held",
         lambda *_: HeldOutNats(within=-0.01, classifier=0.02),
@@ -458,7 +455,7 @@ def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_pa
 
 
 def test_few_draws_leave_the_classifier_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
+    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20, hidden=8))
     task, result = _answer(_upload(n=120, k=7), Store(tmp_path))
     assert len(task.trainings) == 1
     assert result.score == "classifier"

@@ -5,9 +5,15 @@ import pytest
 from scipy.stats import binom, genpareto, norm
 
 from validation_core import statistics
+from validation_core.statistics import (
+    classifier_divergence,
+    divergence_mean,
+    divergence_rows,
+    divergence_test,
+    slots,
+)
 from validation_core.statistics import divergence as nats
-from validation_core.statistics import slots
-from validation_core.statistics.laws import share_beyond
+from validation_core.statistics.permutation import share_beyond
 
 SHIFT, VARIANCE = 0.3, 0.8
 EXACT = 0.25875
@@ -38,13 +44,16 @@ def conjugate(n, k, rng, shift=SHIFT, variance=VARIANCE):
 def test_reference_tables(name, reference):
     case, arrays, expected = reference(name)
     names = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
-    d = nats.log_ratio_differences(*(arrays[one] for one in names))
+    d = divergence_rows.log_ratio_differences(*(arrays[one] for one in names))
     np.testing.assert_allclose(d, expected["d_mean_over_draws"], rtol=1e-9, atol=1e-9)
     first = [arrays[one][:, :1] if one.endswith("draws") else arrays[one] for one in names]
     np.testing.assert_allclose(
-        nats.log_ratio_differences(*first), expected["d_first_draw"], rtol=1e-9, atol=1e-9
+        divergence_rows.log_ratio_differences(*first),
+        expected["d_first_draw"],
+        rtol=1e-9,
+        atol=1e-9,
     )
-    result = nats.divergence(d, np.random.default_rng(0))
+    result = divergence_mean.divergence(d, np.random.default_rng(0))
     published = case["outputs"]["mean_over_draws"]
     close = {"rel": 1e-8, "abs": 1e-9}
     assert result.estimate == pytest.approx(published["estimate"], **close)
@@ -64,10 +73,10 @@ def test_the_heavy_tail_is_noticed_and_light_ones_are_not(reference):
     for name in ("domke-heavy-tail", "domke-linear-gaussian"):
         _, arrays, _ = reference(name)
         densities = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
-        d = nats.log_ratio_differences(*(
+        d = divergence_rows.log_ratio_differences(*(
             arrays[one][:, :1] if one.endswith("draws") else arrays[one] for one in densities
         ))  # fmt: skip
-        heavy[name] = nats.divergence(d, np.random.default_rng(0)).heavy
+        heavy[name] = divergence_mean.divergence(d, np.random.default_rng(0)).heavy
     assert heavy == {"domke-heavy-tail": True, "domke-linear-gaussian": False}
 
 
@@ -95,7 +104,7 @@ def test_tails_that_cannot_be_told_are_nan(values):
 
 
 def test_the_divergence_is_the_exact_one():
-    d = nats.log_ratio_differences(*conjugate(200_000, 5, np.random.default_rng(0)))
+    d = divergence_rows.log_ratio_differences(*conjugate(200_000, 5, np.random.default_rng(0)))
     assert d.mean() == pytest.approx(EXACT, abs=4 * d.std() / np.sqrt(len(d)))
 
 
@@ -104,15 +113,17 @@ def test_what_depends_on_x_alone_cancels_in_its_row():
     joint, joint_draws, q, q_draws = conjugate(300, 4, rng)
     off = 1e3 * rng.standard_normal(300)
     np.testing.assert_allclose(
-        nats.log_ratio_differences(joint + off, joint_draws + off[:, None], q, q_draws),
-        nats.log_ratio_differences(joint, joint_draws, q, q_draws), atol=1e-9,
+        divergence_rows.log_ratio_differences(joint + off, joint_draws + off[:, None], q, q_draws),
+        divergence_rows.log_ratio_differences(joint, joint_draws, q, q_draws), atol=1e-9,
     )  # fmt: skip
 
 
 def test_intervals_cover_the_exact_divergence():
     rng, trials, normal, boot = np.random.default_rng(0), 400, 0, 0
     for _ in range(trials):
-        result = nats.divergence(nats.log_ratio_differences(*conjugate(200, 10, rng)), rng)
+        result = divergence_mean.divergence(
+            divergence_rows.log_ratio_differences(*conjugate(200, 10, rng)), rng
+        )
         normal += result.low <= EXACT <= result.high
         boot += result.boot_low <= EXACT <= result.boot_high
     least = statistics.binomial_bounds(trials, 0.93, 0.999)[0]  # a little short at 200 rows
@@ -121,30 +132,34 @@ def test_intervals_cover_the_exact_divergence():
 
 
 def test_an_exact_posterior_has_none():
-    d = nats.log_ratio_differences(*conjugate(500, 10, np.random.default_rng(0), 0.0, 0.5))
+    d = divergence_rows.log_ratio_differences(
+        *conjugate(500, 10, np.random.default_rng(0), 0.0, 0.5)
+    )
     np.testing.assert_allclose(d, 0, atol=1e-12)
-    result = nats.divergence(d, np.random.default_rng(0))
+    result = divergence_mean.divergence(d, np.random.default_rng(0))
     assert abs(result.estimate) < 1e-13
 
 
 def test_rows_without_a_finite_density_are_counted():
     joint, joint_draws, q, q_draws = conjugate(100, 4, np.random.default_rng(0))
     q[:2], joint_draws[5, 1], joint[7] = -np.inf, -np.inf, np.nan
-    d = nats.log_ratio_differences(joint, joint_draws, q, q_draws)
-    result = nats.divergence(d, np.random.default_rng(0))
+    d = divergence_rows.log_ratio_differences(joint, joint_draws, q, q_draws)
+    result = divergence_mean.divergence(d, np.random.default_rng(0))
     assert result.infinite == 4
     assert np.isfinite(result.estimate)
 
 
 def test_refusals_say_the_rule():
     with pytest.raises(ValueError, match=r"log densities have shapes \(N,\)"):
-        nats.log_ratio_differences(np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.zeros((3, 4)))
+        divergence_rows.log_ratio_differences(
+            np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.zeros((3, 4))
+        )
     with pytest.raises(ValueError, match=r"log densities have shapes \(N,\)"):
-        nats.log_ratio_differences(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
+        divergence_rows.log_ratio_differences(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
     with pytest.raises(ValueError, match="got 1 of 3"):
-        nats.divergence([np.nan, 1.0, np.inf], np.random.default_rng(0))
+        divergence_mean.divergence([np.nan, 1.0, np.inf], np.random.default_rng(0))
     with pytest.raises(ValueError, match="got 3 rows"):
-        nats.from_logits(np.zeros(3), np.zeros((3, 2)), np.random.default_rng(0))
+        classifier_divergence.from_logits(np.zeros(3), np.zeros((3, 2)), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("stretch", [0.2, 1.0, 5.0])
@@ -160,7 +175,7 @@ def test_logits_on_any_scale_give_the_divergence(stretch):
             norm.logpdf(theta, 0, sd) - norm.logpdf(theta, SHIFT, np.sqrt(VARIANCE))
         )
 
-    result = nats.from_logits(logits(truth), logits(draws), rng)
+    result = classifier_divergence.from_logits(logits(truth), logits(draws), rng)
     assert result.slope * stretch == pytest.approx(1, abs=0.1)
     assert result.d.mean() == pytest.approx(EXACT, abs=0.02)
 
@@ -171,7 +186,7 @@ def test_a_classifier_that_overlooks_a_part_finds_less():
     n, k = 20_000, 20
     truth = rng.standard_normal(n) > 0
     draws = SHIFT + rng.standard_normal((n, k)) > 0
-    result = nats.from_logits(5.0 * truth, 5.0 * draws, rng)
+    result = classifier_divergence.from_logits(5.0 * truth, 5.0 * draws, rng)
     p, q = 0.5, norm.cdf(SHIFT)
     coarse = (p - q) * np.log(p * (1 - q) / (q * (1 - p)))
     assert coarse < SHIFT**2
@@ -184,7 +199,9 @@ def test_a_classifier_that_sees_nothing_finds_nothing(spread):
     rng = np.random.default_rng(0)
     for _ in range(trials):
         logits = spread * rng.standard_normal((100, 11))
-        result = nats.divergence(nats.from_logits(logits[:, 0], logits[:, 1:], rng).d, rng)
+        result = divergence_mean.divergence(
+            classifier_divergence.from_logits(logits[:, 0], logits[:, 1:], rng).d, rng
+        )
         least += result.boot_low > 0
         assert abs(result.estimate) < 0.2
     assert least <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
@@ -192,13 +209,15 @@ def test_a_classifier_that_sees_nothing_finds_nothing(spread):
 
 def test_logits_that_part_the_sides_entirely_stay_finite():
     rng = np.random.default_rng(0)
-    result = nats.from_logits(np.ones(60), -np.ones((60, 8)), rng)
+    result = classifier_divergence.from_logits(np.ones(60), -np.ones((60, 8)), rng)
     assert 5 < result.d.mean() < 20
     assert np.isfinite(result.d).all()
 
 
 def test_constant_logits_have_no_divergence():
-    result = nats.from_logits(np.full(60, 3.0), np.full((60, 8), 3.0), np.random.default_rng(0))
+    result = classifier_divergence.from_logits(
+        np.full(60, 3.0), np.full((60, 8), 3.0), np.random.default_rng(0)
+    )
     assert (result.d == 0).all()
     assert result.slope == 0
 
@@ -220,15 +239,17 @@ def test_reference_importance_weighting(name, reference):
     truth, draws = ratios(arrays)
     for m in (1, 2, 5):
         first = np.column_stack([truth, draws[:, : m - 1]])
-        (d,) = nats.importance_weighted(first, draws[:, m - 1 : 2 * m - 1], [m])
+        (d,) = divergence_rows.importance_weighted(first, draws[:, m - 1 : 2 * m - 1], [m])
         np.testing.assert_allclose(d, expected[f"d_iw_M{m}"], rtol=1e-9, atol=1e-9)
         published = case["outputs"][f"importance_weighted_M{m}"]
-        mean = nats.means(d)
+        mean = divergence_mean.means(d)
         assert float(mean.estimate) == pytest.approx(published["estimate"], rel=1e-9, abs=1e-9)
         assert float(mean.low) == pytest.approx(published["ci_low"], abs=1e-5)  # 1.96 there
         assert float(mean.high) == pytest.approx(published["ci_high"], abs=1e-5)
         if m == 5:  # one group of 9 draws: the very same; more of them are averaged
-            np.testing.assert_allclose(nats.weighted(truth, draws[:, :9], m), d, atol=1e-12)
+            np.testing.assert_allclose(
+                divergence_rows.weighted(truth, draws[:, :9], m), d, atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -240,7 +261,7 @@ def test_reference_sign_flips(name, reference):
     np.testing.assert_allclose(null, (signs * d).mean(1), atol=1e-12)
     published = case["outputs"]["sign_flip_p_first_draw"]
     assert float(share_beyond(d.mean(), null, 1e-12)) == published
-    result = nats.relabelled(*ratios(arrays, 1), np.random.default_rng(0), len(signs))
+    result = divergence_test.relabelled(*ratios(arrays, 1), np.random.default_rng(0), len(signs))
     assert float(result.pvalue) == pytest.approx(published, abs=0.01)
     assert float(result.statistic) == pytest.approx(d.mean(), abs=1e-9)
 
@@ -250,19 +271,20 @@ def test_importance_weighting_gives_the_exact_numbers(reference):
     joint, joint_draws, q, q_draws = conjugate(60_000, 39, np.random.default_rng(0))
     truth, draws = joint - q, joint_draws - q_draws
     for m, known in case["outputs"]["exact_importance_weighted"].items():
-        d = nats.weighted(truth, draws, int(m))
+        d = divergence_rows.weighted(truth, draws, int(m))
         assert abs(d.mean() - known) < 4 * d.std() / np.sqrt(len(d)), m
 
 
 def test_importance_weighting_takes_all_m_at_once_over_leading_axes():
     rng = np.random.default_rng(0)
     first, second = rng.standard_normal((2, 3, 7, 10))
-    d = nats.importance_weighted(first, second, (1, 4, 10))
+    d = divergence_rows.importance_weighted(first, second, (1, 4, 10))
     assert d.shape == (3, 3, 7)
     for i, m in enumerate((1, 4, 10)):
         known = np.log(np.exp(first[..., :m]).sum(-1) / np.exp(second[..., :m]).sum(-1))
         np.testing.assert_allclose(d[i], known, atol=1e-12)
-    np.testing.assert_allclose(nats.importance_weighted(first + 800, second + 800, [4])[0], d[1],
+    moved = divergence_rows.importance_weighted(first + 800, second + 800, [4])[0]
+    np.testing.assert_allclose(moved, d[1],
                                atol=1e-9)  # fmt: skip
 
 
@@ -270,31 +292,33 @@ def test_without_weighing_nothing_changes_and_odd_draws_are_left_over():
     joint, joint_draws, q, q_draws = conjugate(50, 8, np.random.default_rng(0))
     truth, draws = joint - q, joint_draws - q_draws
     np.testing.assert_allclose(
-        nats.weighted(truth, draws, 1),
-        nats.log_ratio_differences(joint, joint_draws, q, q_draws),
+        divergence_rows.weighted(truth, draws, 1),
+        divergence_rows.log_ratio_differences(joint, joint_draws, q, q_draws),
         atol=1e-9,
     )
     np.testing.assert_allclose(
-        nats.weighted(truth, draws, 2), nats.weighted(truth, draws[:, :6], 2), atol=1e-12
+        divergence_rows.weighted(truth, draws, 2),
+        divergence_rows.weighted(truth, draws[:, :6], 2),
+        atol=1e-12,
     )
 
 
 def test_infinite_weights_stay_infinite_or_missing():
     truth = np.array([[np.inf, 0.0], [0.0, -np.inf], [np.nan, 0.0]])
     draws = np.array([[0.0, 0.0], [-np.inf, -np.inf], [0.0, 0.0]])
-    one, two = nats.importance_weighted(truth, draws, (1, 2))
+    one, two = divergence_rows.importance_weighted(truth, draws, (1, 2))
     assert list(one[:2]) == list(two[:2]) == [np.inf, np.inf]
     assert np.isnan([one[2], two[2]]).all()
 
 
 def test_means_are_those_of_rows_and_missing_where_one_is():
     d = np.array([[1.0, 2.0, 6.0], [0.0, np.nan, 1.0]])
-    result = nats.means(d)
+    result = divergence_mean.means(d)
     reach = 1.959964 * np.std([1, 2, 6], ddof=1) / np.sqrt(3)
     np.testing.assert_allclose([part[0] for part in result], [3, 3 - reach, 3 + reach], atol=1e-6)
     assert np.isnan([part[1] for part in result]).all()
     with pytest.raises(ValueError, match="got 1; bring more"):
-        nats.means([1.0])
+        divergence_mean.means([1.0])
 
 
 LAWS = {
@@ -318,7 +342,7 @@ def test_relabelling_holds_its_level(law, k):
     """2000 tables in which the truth's ratio is one of q's, whatever function of x is added."""
     rng, repeats = np.random.default_rng(k), 2000
     values = LAWS[law](rng, (repeats, 30, k + 1)) + 50 * rng.standard_normal((repeats, 30, 1))
-    result = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
+    result = divergence_test.relabelled(values[..., 0], values[..., 1:], rng, 199)
     low, high = statistics.binomial_bounds(repeats, 0.05, 0.999)
     assert low <= (result.pvalue <= 0.05).sum() <= high
     assert result.null.shape == (repeats, 199)
@@ -342,7 +366,7 @@ def test_rows_that_are_not_finite_do_not_break_the_level():
     rng, repeats = np.random.default_rng(0), 2000
     values = rng.standard_t(2, (repeats, 30, 6))
     values[rng.random(values.shape) < 0.05] = -np.inf
-    result = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
+    result = divergence_test.relabelled(values[..., 0], values[..., 1:], rng, 199)
     low, high = statistics.binomial_bounds(repeats, 0.05, 0.999)
     assert low <= (result.pvalue <= 0.05).sum() <= high
     finite = np.isfinite(values[0]).all(-1)
@@ -353,19 +377,19 @@ def test_rows_that_are_not_finite_do_not_break_the_level():
 def test_relabelling_says_nothing_where_nothing_differs():
     rng = np.random.default_rng(0)
     off = 1e6 * rng.standard_normal((40, 1))
-    same = nats.relabelled(off[:, 0], np.repeat(off, 5, axis=1), rng, 99)
+    same = divergence_test.relabelled(off[:, 0], np.repeat(off, 5, axis=1), rng, 99)
     assert float(same.pvalue) == 1
     assert float(same.statistic) == 0
-    lost = nats.relabelled(np.full(5, np.nan), np.zeros((5, 2)), rng, 99)
+    lost = divergence_test.relabelled(np.full(5, np.nan), np.zeros((5, 2)), rng, 99)
     assert float(lost.pvalue) == 1
-    clear = nats.relabelled(np.full(40, 3.0), np.zeros((40, 5)), rng, 99)
+    clear = divergence_test.relabelled(np.full(40, 3.0), np.zeros((40, 5)), rng, 99)
     assert float(clear.pvalue) == 1 / 100
 
 
 def test_relabelling_has_power():
     rng = np.random.default_rng(0)
     result = [
-        float(nats.relabelled(joint - q, joint_draws - q_draws, rng, 99).pvalue) <= 0.05
+        float(divergence_test.relabelled(joint - q, joint_draws - q_draws, rng, 99).pvalue) <= 0.05
         for joint, joint_draws, q, q_draws in (conjugate(100, 10, rng) for _ in range(100))
     ]
     assert np.mean(result) > 0.95
@@ -375,29 +399,29 @@ def test_paired_auc_is_the_known_one():
     """log N(t; 0, 1) - log N(t; g, 1) falls in t: P(truth's is higher) = Phi(g / sqrt 2)."""
     rng, g = np.random.default_rng(0), 0.7
     truth, draws = rng.standard_normal(40_000), g + rng.standard_normal((40_000, 5))
-    shares = nats.paired(-g * truth, -g * draws)
+    shares = divergence_rows.paired(-g * truth, -g * draws)
     known = norm.cdf(g / np.sqrt(2))
-    assert abs(nats.paired_auc(-g * truth, -g * draws) - known) < 4 * shares.std() / 200
-    assert float(nats.paired_auc(np.zeros(9), np.zeros((9, 4)))) == 0.5
-    assert float(nats.paired_auc([2.0, 0.0], [[1.0, 2.0], [1.0, 0.0]])) == 0.5
-    assert np.isnan(nats.paired_auc([0.0, np.nan], np.zeros((2, 3))))
-    assert nats.paired_auc(np.zeros((3, 9)), np.zeros((3, 9, 4))).shape == (3,)
+    assert abs(divergence_rows.paired_auc(-g * truth, -g * draws) - known) < 4 * shares.std() / 200
+    assert float(divergence_rows.paired_auc(np.zeros(9), np.zeros((9, 4)))) == 0.5
+    assert float(divergence_rows.paired_auc([2.0, 0.0], [[1.0, 2.0], [1.0, 0.0]])) == 0.5
+    assert np.isnan(divergence_rows.paired_auc([0.0, np.nan], np.zeros((2, 3))))
+    assert divergence_rows.paired_auc(np.zeros((3, 9)), np.zeros((3, 9, 4))).shape == (3,)
 
 
 def test_weights_and_ratios_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"one shape \(..., N, M\)"):
-        nats.importance_weighted(np.zeros((3, 2)), np.zeros((3, 3)), [1])
+        divergence_rows.importance_weighted(np.zeros((3, 2)), np.zeros((3, 3)), [1])
     for wrong in ([0], [3], []):
         with pytest.raises(ValueError, match="M lies among 1 to 2"):
-            nats.importance_weighted(np.zeros((3, 2)), np.zeros((3, 2)), wrong)
+            divergence_rows.importance_weighted(np.zeros((3, 2)), np.zeros((3, 2)), wrong)
     with pytest.raises(ValueError, match="got M = 3 and 4"):
-        nats.weighted(np.zeros(3), np.zeros((3, 4)), 3)
+        divergence_rows.weighted(np.zeros(3), np.zeros((3, 4)), 3)
     rng = np.random.default_rng(0)
     for draws in (np.zeros(3), np.zeros((3, 0)), np.zeros((2, 4))):
         with pytest.raises(ValueError, match="log ratios have shapes"):
-            nats.relabelled(np.zeros(3), draws, rng)
+            divergence_test.relabelled(np.zeros(3), draws, rng)
     with pytest.raises(ValueError, match="at least one permutation"):
-        nats.relabelled(np.zeros(3), np.zeros((3, 2)), rng, 0)
+        divergence_test.relabelled(np.zeros(3), np.zeros((3, 2)), rng, 0)
 
 
 @pytest.mark.parametrize(("n", "ranks"), [(6, (1, 6)), (25, (8, 18)), (100, (40, 61))])
@@ -406,7 +430,7 @@ def test_an_interval_of_the_median_lies_between_two_ordered_terms(n, ranks):
     of a narrower one.
     """
     d = np.random.default_rng(0).permutation(np.arange(1.0, n + 1))
-    found = nats.medians(d)
+    found = divergence_mean.medians(d)
     assert (found.low, found.high) == ranks
     assert found.estimate == np.median(d)
     assert 1 - 2 * binom.cdf(ranks[0] - 1, n, 0.5) >= 0.95 > 1 - 2 * binom.cdf(ranks[0], n, 0.5)
@@ -414,16 +438,16 @@ def test_an_interval_of_the_median_lies_between_two_ordered_terms(n, ranks):
 
 def test_the_interval_covers_the_median_of_a_law_without_a_mean():
     d = np.random.default_rng(1).standard_cauchy((2000, 40)) + 3
-    found = nats.medians(d)
+    found = divergence_mean.medians(d)
     covered = ((found.low <= 3) & (found.high >= 3)).sum()
     low, _ = statistics.binomial_bounds(2000, 0.95, 0.999)
     assert low <= covered <= 0.99 * 2000
 
 
 def test_medians_of_few_rows_and_of_none():
-    found = nats.medians([[1.0, 2, 4], [1, np.nan, 2]])
+    found = divergence_mean.medians([[1.0, 2, 4], [1, np.nan, 2]])
     np.testing.assert_array_equal(found.estimate, [2, np.nan])
     assert np.isnan([found.low, found.high]).all()
-    assert np.isnan(nats.medians([1.0] * 9 + [np.nan]).low)
+    assert np.isnan(divergence_mean.medians([1.0] * 9 + [np.nan]).low)
     with pytest.raises(ValueError, match="a row or more; got 0"):
-        nats.medians([])
+        divergence_mean.medians([])

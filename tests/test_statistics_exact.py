@@ -10,7 +10,7 @@ from scipy import stats
 from tests.conftest import in_turn
 from validation_core import statistics as st
 from validation_core.rng import stream
-from validation_core.statistics import laws
+from validation_core.statistics import two_sample_laws
 
 SIDES = [(12, 12), (12, 40), (40, 12), (30, 150), (5, 8)]
 
@@ -91,13 +91,17 @@ def test_relabelling_agrees_with_the_law_of_all_arrangements():
     pvalue = st.multiple(p, q, stream(14)).pvalue
     q[1] = q[0]
     tied = st.multiple(p, q, stream(14)).pvalue
-    assert tied == pytest.approx(pvalue, abs=4 * np.sqrt(pvalue / laws.PERMUTATIONS) + 0.02)
+    assert tied == pytest.approx(
+        pvalue, abs=4 * np.sqrt(pvalue / two_sample_laws.PERMUTATIONS) + 0.02
+    )
 
 
 @pytest.mark.parametrize(("n_p", "n_q"), [(20, 30), (3, 50)])
 def test_accuracy_takes_the_worst_rate(n_p, n_q):
     x, y = np.arange(n_p + 1), np.arange(n_q + 1)
-    table = laws.accuracy(*np.meshgrid(x.astype(float), y.astype(float), indexing="ij"), n_p, n_q)
+    table = two_sample_laws.accuracy(
+        *np.meshgrid(x.astype(float), y.astype(float), indexing="ij"), n_p, n_q
+    )
     for rate in (0.03, 0.2, 0.5, 0.77):
         law = np.outer(stats.binom.pmf(x, n_p, rate), stats.binom.pmf(y, n_q, rate))
         for level in (0.001, 0.01, 0.05, 0.2):
@@ -109,7 +113,7 @@ def test_accuracy_takes_the_worst_rate(n_p, n_q):
 def test_the_conditional_law_is_fishers(n_p, n_q):
     for x, y in [(7, 2), (3, 3), (9, 0), (0, 9), (9, 9)]:
         want = stats.fisher_exact([[x, n_p - x], [y, n_q - y]], alternative="greater").pvalue
-        law = laws.conditional(np.array(float(x)), np.array(float(y)), n_p, n_q)
+        law = two_sample_laws.conditional(np.array(float(x)), np.array(float(y)), n_p, n_q)
         assert law == pytest.approx(want, rel=1e-9)
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from validation_core import statistics as st
-from validation_core.statistics import laws
+from validation_core.statistics import two_sample_laws
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
 pytestmark = pytest.mark.skipif(
@@ -92,7 +92,9 @@ def test_multiple_agrees(case):
     agrees(case, "sigma_squared", result.sigma**2)
     agrees(case, "sigma1_squared", result.sigma**2 - len(p) / (12 * len(q)))
     agrees(case, "p_value", ndtr(-result.statistic))
-    if min(len(p), len(q)) >= laws.SMALL:  # else by the exact law: test_statistics_exact
+    if (
+        min(len(p), len(q)) >= two_sample_laws.SMALL
+    ):  # else by the exact law: test_statistics_exact
         agrees(case, "p_value", result.pvalue)
         assert result.pvalue == pytest.approx(out["p_bayesflow"], rel=1e-9)
     agrees(case, "auc_midrank", result.auc)
@@ -114,7 +116,7 @@ def test_c2st_agrees(case):
     assert result.accuracy == pytest.approx(out["c2st_balanced_accuracy"], abs=1e-14)
     assert result.p_hits == pytest.approx(out["share_p_called_p"] * len(p))
     assert result.q_hits == pytest.approx((1 - out["share_q_called_p"]) * len(q))
-    small = min(len(p), len(q)) < laws.SMALL  # by the exact laws: test_statistics_exact
+    small = min(len(p), len(q)) < two_sample_laws.SMALL  # by the exact laws: test_statistics_exact
     if len(p) == len(q) and not small:  # else the stored p is of the plain accuracy
         agrees(case, "c2st_p", result.pvalue)
     assert ndtr(-(accuracy - 0.5) * 2 * np.sqrt(n)) == pytest.approx(out["c2st_p"], rel=1e-9)

@@ -9,7 +9,7 @@ from scipy.special import erfc
 
 from validation_core import statistics as st
 from validation_core.rng import stream
-from validation_core.statistics import laws
+from validation_core.statistics import uniformity_laws
 from validation_core.statistics.uniformity import ks_location
 
 TESTS = [st.ks, st.anderson_darling, st.cramer_von_mises]
@@ -22,7 +22,7 @@ def test_kolmogorov_law_is_scipys(n):
     )
     distance = distance[distance <= 1]
     close = 1e-9 if n <= 140 else 3e-6
-    ours, scipys = laws.kolmogorov_sf(distance, n), stats.kstwo.sf(distance, n)
+    ours, scipys = uniformity_laws.kolmogorov_sf(distance, n), stats.kstwo.sf(distance, n)
     np.testing.assert_allclose(ours, scipys, rtol=close, atol=1e-300)
 
 
@@ -31,8 +31,10 @@ def test_durbins_series_is_his_matrix(n):
     """In every band, at its ends and on either side of its middle."""
     h = np.array([1e-9, 0.2, 0.5, np.nextafter(0.5, 1), 0.7, 1.0])
     for k in range(1, int(2 * np.sqrt(n)) + 2):
-        matrix = laws.durbin_matrix_entry(h, k, n)
-        np.testing.assert_allclose(laws.durbin_cdf((k - h) / n, n), matrix, rtol=0, atol=2e-14)
+        matrix = uniformity_laws.durbin_matrix_entry(h, k, n)
+        np.testing.assert_allclose(
+            uniformity_laws.durbin_cdf((k - h) / n, n), matrix, rtol=0, atol=2e-14
+        )
 
 
 @pytest.mark.parametrize("n", [5, 40, 1000])
@@ -51,22 +53,26 @@ def test_statistics_are_scipys(n):
 
 def test_limit_laws_at_tabled_points():
     big = 10**9
-    tabled = laws.anderson_darling_sf(np.array([1.933, 2.492, 3.0775, 3.878]), big)
+    tabled = uniformity_laws.anderson_darling_sf(np.array([1.933, 2.492, 3.0775, 3.878]), big)
     np.testing.assert_allclose(tabled, [0.1, 0.05, 0.025, 0.01], rtol=2e-3)
-    tabled = laws.cramer_von_mises_sf(np.array([0.34730, 0.46136, 0.58061, 0.74346]), big)
+    tabled = uniformity_laws.cramer_von_mises_sf(
+        np.array([0.34730, 0.46136, 0.58061, 0.74346]), big
+    )
     np.testing.assert_allclose(tabled, [0.1, 0.05, 0.025, 0.01], rtol=1e-3)
 
 
 def test_tails_stay_positive_and_follow_their_largest_term():
     z = np.array([10.0, 30.0, 60.0])
     leading = np.sqrt(3) * erfc(np.sqrt(z))  # 3 = prod 1/(1 - 2/(j(j+1))), j >= 2
-    np.testing.assert_allclose(laws.anderson_darling_sf(z, 1000), leading, rtol=0.04)
+    np.testing.assert_allclose(uniformity_laws.anderson_darling_sf(z, 1000), leading, rtol=0.04)
     strong = stream(2).random(1000) ** 2
     for test in TESTS:
         assert 0 < test(strong).pvalue < 1e-20
 
 
-@pytest.mark.parametrize("law", [laws.anderson_darling_sf, laws.cramer_von_mises_sf])
+@pytest.mark.parametrize(
+    "law", [uniformity_laws.anderson_darling_sf, uniformity_laws.cramer_von_mises_sf]
+)
 @pytest.mark.parametrize("n", [20, 1000])
 def test_laws_descend_from_one(law, n):
     sf = law(np.linspace(0, 8, 2001), n)

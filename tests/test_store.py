@@ -11,8 +11,9 @@ import pytest
 
 from tests.conftest import ROOT
 from validation_core import keys
+from validation_core.describe import describe
 from validation_core.engine import SelfCheck
-from validation_core.store import Store, describe
+from validation_core.store import Store
 
 SPEC = keys.canonical_text(SelfCheck(seed=3))
 KINDS = ("models", "results", "tables", "jobs")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from validation_core import study as codec
+from validation_core import codec
 from validation_core.store import Store
 from validation_core.study import Report, Study
 from validation_core.types import Array

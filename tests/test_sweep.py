@@ -8,20 +8,14 @@ import pytest
 from validation_core import keys
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine
-from validation_core.engine.job import SerialExecutor
+from validation_core.engine.task import SerialExecutor
 from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
-from validation_core.sweep import plan, trials
-from validation_core.sweep.plan import (
-    Batch,
-    MethodTrials,
-    Sweep,
-    SweepPlace,
-    TrialStudy,
-    first_trial,
-)
+from validation_core.sweep import progress, trials
+from validation_core.sweep.plan import Batch, MethodTrials, Sweep, SweepPlace
+from validation_core.sweep.trial_detail import TrialStudy, first_trial
 from validation_core.sweep.trials import TrialDesign
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
@@ -37,7 +31,7 @@ def _sweep(*methods, **changes):
 
 
 def _run(wanted, store):
-    for task in plan.missing(wanted, store):
+    for task in progress.missing(wanted, store):
         task.run(store, lambda fraction, live: None)
 
 
@@ -48,9 +42,9 @@ def store():
 
 def test_a_sweep_runs_and_tells(store):
     wanted = _sweep()
-    assert plan.collect(wanted, store).cells == []
+    assert progress.collect(wanted, store).cells == []
     _run(wanted, store)
-    found = plan.collect(wanted, store)
+    found = progress.collect(wanted, store)
     assert found.complete
     assert [(c.label, c.gamma) for c in found.cells] == [
         (m.label, g) for m in wanted.methods for g in wanted.gammas
@@ -60,7 +54,7 @@ def test_a_sweep_runs_and_tells(store):
     sbc = [cell for cell in found.cells if cell.method == "sbc"]
     assert sbc[0].rejections < sbc[1].rejections
     assert sbc[0].draws_q == 70 * 60 * 12
-    rows = plan.rows(found)
+    rows = progress.progress_rows(found)
     assert all(row["low"] <= row["rate"] <= row["high"] for row in rows)
 
 
@@ -105,7 +99,7 @@ def test_more_trials_add_to_those_that_are_there(store):
     _run(_sweep(design=dataclasses.replace(DESIGN, trials=50)), store)
     before = {entry.key for entry in store.entries()}
     longer = _sweep(design=dataclasses.replace(DESIGN, trials=100))
-    left = plan.missing(longer, store)
+    left = progress.missing(longer, store)
     assert {(p.first, p.count) for t in left for p in t.parts} == {(50, 50)}
     _run(longer, store)
     assert before <= {entry.key for entry in store.entries()}
@@ -117,7 +111,7 @@ def test_more_trials_add_to_those_that_are_there(store):
         ).parts["SBC", SweepPlace(0.0, 0.0)][-1:]
     }
     assert few in {part.first for part in longer.parts["SBC", SweepPlace(0.0, 0.0)]}
-    short, long = (plan.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
+    short, long = (progress.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
                    for n in (50, 100))  # fmt: skip
     place = ("SBC", SweepPlace(0.0, 0.0))
     np.testing.assert_array_equal(long.pvalues[place][:50], short.pvalues[place])
@@ -125,16 +119,16 @@ def test_more_trials_add_to_those_that_are_there(store):
 
 def test_a_further_method_adds_its_own_trials_only(store):
     _run(_sweep(SBC()), store)
-    left = plan.missing(_sweep(SBC(), C2ST()), store)
+    left = progress.missing(_sweep(SBC(), C2ST()), store)
     assert {p.method.name for t in left if isinstance(t, Batch) for p in t.parts} == {"c2st"}
 
 
 def test_the_level_costs_no_trial(store):
     _run(_sweep(SBC()), store)
     strict = _sweep(SBC(), design=dataclasses.replace(DESIGN, alpha=0.01))
-    assert plan.missing(strict, store) == ()
-    loose = plan.collect(_sweep(SBC()), store).cells
-    assert plan.collect(strict, store).cells[1].rejections <= loose[1].rejections
+    assert progress.missing(strict, store) == ()
+    loose = progress.collect(_sweep(SBC()), store).cells
+    assert progress.collect(strict, store).cells[1].rejections <= loose[1].rejections
 
 
 def test_what_plays_no_part_costs_no_trial():
@@ -153,7 +147,7 @@ def test_beta_degrades(store):
     wanted = _sweep(C2ST(), gammas=(1.4,), betas=(0.0, 1.0), recipe=Classifier(train=400),
                     design=dataclasses.replace(DESIGN, trials=20, n=300))  # fmt: skip
     _run(wanted, store)
-    sound, dead = plan.collect(wanted, store).cells
+    sound, dead = progress.collect(wanted, store).cells
     assert sound.rejections > 15
     assert dead.rejections < 5
 
@@ -161,29 +155,29 @@ def test_beta_degrades(store):
 def test_a_finished_curve_is_one_record(store):
     wanted = _sweep()
     _run(wanted, store)
-    before = plan.rows(plan.collect(wanted, store))
-    plan.keep_curves(wanted, store)
+    before = progress.progress_rows(progress.collect(wanted, store))
+    progress.keep_curves(wanted, store)
     for parts in wanted.parts.values():
         for part in parts:
             store.delete("results", part.key)
-    assert plan.missing(wanted, store) == ()
-    assert plan.rows(plan.collect(wanted, store)) == before
+    assert progress.missing(wanted, store) == ()
+    assert progress.progress_rows(progress.collect(wanted, store)) == before
 
 
 def test_an_unfinished_curve_is_not_kept(store):
     wanted = _sweep(SBC())
-    plan.missing(wanted, store)[0].run(store, lambda fraction, live: None)
-    plan.keep_curves(wanted, store)
+    progress.missing(wanted, store)[0].run(store, lambda fraction, live: None)
+    progress.keep_curves(wanted, store)
     assert not store.has("results", wanted.curve(SBC()).key)
-    assert len(plan.collect(wanted, store).cells) == 1
+    assert len(progress.collect(wanted, store).cells) == 1
 
 
 def test_memory_is_read_once(store, monkeypatch):
     wanted, memory = _sweep(SBC()), {}
     _run(wanted, store)
-    first = plan.rows(plan.collect(wanted, store, memory))
+    first = progress.progress_rows(progress.collect(wanted, store, memory))
     monkeypatch.setattr(MethodTrials, "load", lambda *a: pytest.fail("read again"))
-    assert plan.rows(plan.collect(wanted, store, memory)) == first
+    assert progress.progress_rows(progress.collect(wanted, store, memory)) == first
 
 
 def test_a_method_that_fails_stops_no_other(store, monkeypatch):
@@ -199,7 +193,7 @@ def test_a_method_that_fails_stops_no_other(store, monkeypatch):
         engine.close()
     assert state.state == "failed"
     assert "needs something else" in state.message
-    assert plan.collect(wanted, store).done == {"Within x": 0, "SBC": 70}
+    assert progress.collect(wanted, store).done == {"Within x": 0, "SBC": 70}
 
 
 def test_a_learned_method_without_a_score_is_refused():

@@ -8,10 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.benchmarks import samples
+from tests.benchmarks import samples as made_samples
 from validation_core import tables
-from validation_core.tables import AmbiguousOrder, Upload
-from validation_core.tables import source as local
+from validation_core.tables import AmbiguousOrder, Upload, samples
 from validation_core.types import PosteriorTable, TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -403,18 +402,18 @@ def test_arrays_in_memory_are_read_alike():
     assert upload.k == N
 
 
-@pytest.mark.parametrize("name", local.SAMPLES)
+@pytest.mark.parametrize("name", samples.SAMPLES)
 def test_samples_are_what_their_maker_makes(name):
-    upload = tables.read(local.sample_path(name))
+    upload = tables.read(samples.sample_path(name))
     assert (upload.n, upload.k, upload.names) == (400, 50, ("intercept", "slope"))
     for key, array in upload.arrays().items():
-        np.testing.assert_allclose(array, samples.arrays(name)[key], rtol=1e-5, atol=1e-6)
-    assert local.sample_path(name).stat().st_size < 300_000
+        np.testing.assert_allclose(array, made_samples.arrays(name)[key], rtol=1e-5, atol=1e-6)
+    assert samples.sample_path(name).stat().st_size < 300_000
 
 
 def test_the_exact_sample_is_exact():
     """Its draws at an x have the closed form's mean and spread."""
-    arrays = samples.arrays("sample_well_trained")
+    arrays = made_samples.arrays("sample_well_trained")
     z = arrays["theta_q"] - arrays["theta_q"].mean(axis=1, keepdims=True)
     t = np.linspace(-1, 1, 5)
     variance = 1 / (1 + np.array([5, (t**2).sum()]) / 0.25)

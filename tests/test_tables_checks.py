@@ -9,7 +9,7 @@ import pytest
 
 from validation_core import statistics, tables
 from validation_core.diagnosis.questions.calibration import marginal_errors
-from validation_core.tables import Upload, checks, repeats, source
+from validation_core.tables import Upload, checks, repeats, samples
 from validation_core.types import PosteriorTable
 
 N, K = 300, 40
@@ -43,9 +43,9 @@ def test_nothing_is_said_of_an_exact_table(n, k, d, seed):
     assert warnings_of(exact(n, k, d, seed)) == ()
 
 
-@pytest.mark.parametrize("name", source.SAMPLES)
+@pytest.mark.parametrize("name", samples.SAMPLES)
 def test_nothing_is_said_of_the_samples(name):
-    assert tables.read(source.sample_path(name)).warnings == ()
+    assert tables.read(samples.sample_path(name)).warnings == ()
 
 
 @pytest.mark.parametrize("quality", ["well_trained", "undertrained"])

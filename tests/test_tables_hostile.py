@@ -20,7 +20,7 @@ from pages.diagnose import files as page_files
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
 from validation_core.tables import guarded, reading
-from validation_core.tables.reading import preview
+from validation_core.tables.preview import preview
 
 N, K, D, M = 60, 12, 2, 3
 

@@ -6,7 +6,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
 from validation_core.tables import Upload
-from validation_core.tables.densities import normalisation_offset, normalisation_warnings
+from validation_core.tables.log_q_offset import normalisation_offset, normalisation_warnings
 
 
 def log_normal(z):

@@ -8,8 +8,8 @@ import pytest
 
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
-from validation_core.tables import AmbiguousOrder, source
-from validation_core.tables.reading import preview
+from validation_core.tables import AmbiguousOrder, server_files
+from validation_core.tables.preview import preview
 from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -160,9 +160,9 @@ def shelf(tmp_path):
 
 
 def test_files_within_the_folder(shelf):
-    assert tables.read(source.resolve_in_folder(shelf, "a.npz")).n == N
-    assert source.resolve_in_folder(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
-    assert source.resolve_in_folder(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
+    assert tables.read(server_files.resolve_in_folder(shelf, "a.npz")).n == N
+    assert server_files.resolve_in_folder(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
+    assert server_files.resolve_in_folder(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_files_within_the_folder(shelf):
 )  # fmt: skip
 def test_nothing_outside_the_folder_is_named(shelf, text):
     with pytest.raises(ValueError, match="; got") as caught:
-        source.resolve_in_folder(shelf, text)
+        server_files.resolve_in_folder(shelf, text)
     assert "\n" not in str(caught.value)
 
 
@@ -182,33 +182,33 @@ def test_links_do_not_lead_out(shelf):
     (shelf / "inside.npz").symlink_to(shelf / "a.npz")
     for text in ("link.npz", "folder/secret.npz"):
         with pytest.raises(ValueError, match="folder that this server allows"):
-            source.resolve_in_folder(shelf, text)
-    assert source.resolve_in_folder(shelf, "inside.npz") == (shelf / "a.npz").resolve()
-    assert source.list_files(shelf).files == ("a.npz", "deep/b.CSV")
+            server_files.resolve_in_folder(shelf, text)
+    assert server_files.resolve_in_folder(shelf, "inside.npz") == (shelf / "a.npz").resolve()
+    assert server_files.list_files(shelf).files == ("a.npz", "deep/b.CSV")
 
 
 def test_what_is_no_regular_file_is_refused(shelf):
     os.mkfifo(shelf / "pipe.npz")
     with pytest.raises(ValueError, match="must name a file"):
-        source.resolve_in_folder(shelf, "pipe.npz")
-    assert "pipe.npz" not in source.list_files(shelf).files
+        server_files.resolve_in_folder(shelf, "pipe.npz")
+    assert "pipe.npz" not in server_files.list_files(shelf).files
 
 
 def test_a_long_list_is_cut_and_says_so(shelf, monkeypatch):
-    assert source.list_files(shelf).cut is None
+    assert server_files.list_files(shelf).cut is None
     for i in range(10):
         (shelf / f"run{i}.npz").touch()
-    monkeypatch.setattr(source, "MOST_FILES_LISTED", 5)
-    shown = source.list_files(shelf)
+    monkeypatch.setattr(server_files, "MOST_FILES_LISTED", 5)
+    shown = server_files.list_files(shelf)
     assert len(shown.files) == 5
     assert "first 5 files" in shown.cut
 
 
 def test_the_folder_is_off_until_it_is_named(shelf, monkeypatch):
     monkeypatch.delenv("NPTLAB_FILES", raising=False)
-    assert source.data_folder() is None
+    assert server_files.data_folder() is None
     monkeypatch.setenv("NPTLAB_FILES", str(shelf))
-    assert source.data_folder() == shelf.resolve()
+    assert server_files.data_folder() == shelf.resolve()
     monkeypatch.setenv("NPTLAB_FILES", str(shelf / "a.npz"))
     with pytest.raises(ValueError, match="must name a folder"):
-        source.data_folder()
+        server_files.data_folder()

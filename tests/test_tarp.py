@@ -10,9 +10,10 @@ from scipy.stats import ks_2samp
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.drawing import plotly
+from validation_core.hashing import again, hashed, occurrences, uniforms
 from validation_core.methods import tarp
 from validation_core.methods.tarp import TARP
-from validation_core.rng import again, hashed, occurrences, stream, uniforms
+from validation_core.rng import stream
 from validation_core.scores import reference as regression
 from validation_core.scores import trained_scores
 from validation_core.scores.reference import (

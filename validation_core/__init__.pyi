@@ -12,12 +12,11 @@ from .api.divergence import DivergenceResult as DivergenceResult
 from .api.divergence import divergence as divergence
 from .api.power import PowerResult as PowerResult
 from .api.power import power as power
+from .api.result import Result as Result
 from .api.run import MethodResult as MethodResult
 from .api.run import run as run
-from .api.table import AmbiguousOrder as AmbiguousOrder
 from .api.table import Table as Table
 from .api.table import read as read
-from .api.work import Result as Result
 from .benchmarks import BENCHMARKS as BENCHMARKS
 from .benchmarks import BayesModel as BayesModel
 from .benchmarks import Boundary as Boundary
@@ -41,6 +40,7 @@ from .methods import Omnibus as Omnibus
 from .methods import Uniform as Uniform
 from .methods import WithinX as WithinX
 from .store import Store as Store
+from .tables.source import AmbiguousOrder as AmbiguousOrder
 from .types import PowerCell as PowerCell
 
 __version__: str

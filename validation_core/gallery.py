@@ -21,17 +21,17 @@ from typing import Any
 from validation_core import keys, symmetric_divergence
 from validation_core.api.work import Watch, run_on_engine
 from validation_core.benchmarks import Digits, SphereFlow, Spiral
-from validation_core.diagnosis import epidemic, tasks
+from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
-from validation_core.explorers import conformal, playground, weak_classifiers
-from validation_core.explorers.highdim import digits, images, lensing, sphere_flow
+from validation_core.explorers import conformal_power, playground, weak_classifiers
+from validation_core.explorers.highdim import digits, images, lensing_table, sphere_flow_power
 from validation_core.lessons import LESSONS
 from validation_core.methods import CoLT
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
 from validation_core.study import Study
-from validation_core.sweep import plan, presets
+from validation_core.sweep import colt_paper, presets, progress
 from validation_core.sweep.plan import Sweep
 from validation_core.tables import Upload
 from validation_core.types import Benchmark
@@ -88,9 +88,11 @@ class Part:
         for sweep in self.sweeps:
             if all(store.has("results", sweep.curve(m).key) for m in sweep.methods):
                 continue
-            state = run_on_engine(plan.missing(sweep, store), store, watch, sweep.label, engine)
+            state = run_on_engine(
+                progress.missing(sweep, store), store, watch, sweep.label, engine
+            )
             failures += state.failures.values()
-            plan.keep_curves(sweep, store)
+            progress.keep_curves(sweep, store)
         return failures
 
     def ship(self, store: Store, folder: Path = FOLDER) -> int:
@@ -109,7 +111,7 @@ class Part:
 
 def parts() -> tuple[Part, ...]:
     """Everything that is shipped."""
-    shown, ranked = playground.shipped(), conformal.shipped()
+    shown, ranked = playground.shipped(), conformal_power.shipped()
     return (
         Part(
             "playground",
@@ -128,7 +130,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "colt",
             "CoLT",
-            studies=presets.shipped_maps(),
+            studies=colt_paper.shipped_maps(),
             sweeps=tuple(_colt()),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
@@ -140,20 +142,20 @@ def parts() -> tuple[Part, ...]:
         Part(
             "diagnose",
             "My posterior, Compare posteriors",
-            studies=(*epidemic.draws(), *epidemic.studies()),
-            behind=epidemic.trainings(),
-            uploads=epidemic.tables(),
+            studies=(*examples.draws(), *examples.studies()),
+            behind=examples.trainings(),
+            uploads=examples.tables(),
         ),
         Part(
             "highdim",
             "High dimensions",
             studies=(
                 *images.shipped(),
-                *lensing.shipped(),
+                *lensing_table.shipped(),
                 *digits.shipped(),
-                *sphere_flow.shipped(),
+                *sphere_flow_power.shipped(),
             ),
-            sweeps=(*lensing.sweeps(), *digits.sweeps()),
+            sweeps=(*lensing_table.sweeps(), *digits.sweeps()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
         ),
         Part(
@@ -192,7 +194,7 @@ def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
 
 def _colt() -> Iterator[Sweep]:
     """Table 3 of CoLT's paper, but for the wide embedding, whose tests take minutes."""
-    for sweep in dict.fromkeys(place.sweep for place in presets.blind_prior_tasks()):
+    for sweep in dict.fromkeys(place.sweep for place in colt_paper.blind_prior_tasks()):
         if CoLT(embedding="mlp") not in sweep.methods:
             yield sweep
 

@@ -13,7 +13,6 @@ suffix: safetensors for networks, npz for the rest. Neither is ever unpickled.
 
 from __future__ import annotations
 
-import atexit
 import errno
 import hashlib
 import json
@@ -28,9 +27,8 @@ import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict, TypeGuard, TypeVar, cast
+from typing import Literal, NamedTuple, TypedDict, TypeVar, cast
 
 import filelock
 import numpy as np
@@ -40,104 +38,15 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.keys import JSON, Arrays
+from validation_core.memory_folder import (
+    clear,
+    clear_at_exit,
+    is_from_this_machine,
+    memory_folder,
+    owner_has_ended,
+    process_stamp,
+)
 from validation_core.settings import CACHE
-
-# ---- Where results go while the disk takes none ----
-#
-# A folder in memory that ends with this process.
-#
-# It is named after its process, so that any other can tell whether its owner still lives, and
-# clears it where that one was killed. No clock is asked: a process is its number and the tick at
-# which the system started it.
-
-
-_PREFIX = "nptlab-"
-_STAMP = re.compile(r"([0-9a-f]{8})-(\d+)-(\d+)")
-SHARED_MEMORY = Path("/dev/shm")
-
-
-@cache
-def system_fingerprint() -> str:
-    """This start of this machine, or container: elsewhere a number is another process."""
-    names = [os.uname().nodename if hasattr(os, "uname") else ""]
-    with suppress(OSError):
-        names.append(Path("/proc/sys/kernel/random/boot_id").read_text())
-        names.append(os.readlink("/proc/self/ns/pid"))
-    return hashlib.sha256("".join(names).encode()).hexdigest()[:8]
-
-
-def process_stamp() -> str:
-    """This process, for the names of what it leaves: `system-number-start`."""
-    number = os.getpid()
-    return f"{system_fingerprint()}-{number}-{process_start_tick(number) or 0}"
-
-
-def is_from_this_machine(name: str) -> bool:
-    """Whether a name bears the stamp of a process of this machine that can be looked up."""
-    match = _STAMP.search(name)
-    return (
-        match is not None and match[1] == system_fingerprint() and Path("/proc/self/stat").exists()
-    )
-
-
-def owner_has_ended(name: str) -> bool:
-    """Whether a name bears the stamp of a process of this machine that has ended."""
-    match = _STAMP.search(name)
-    if match is None or not is_from_this_machine(name):
-        return False
-    return process_start_tick(int(match[2])) != int(match[3])
-
-
-def memory_folder() -> Path:
-    """The folder of this process, which may not be there yet.
-
-    In memory where the system has a place for that, else where temporary files go.
-    """
-    return _memory_place() / f"{_PREFIX}{process_stamp()}"
-
-
-def clear() -> None:
-    """Delete the folder of this process, at whatever end that is not sudden."""
-    shutil.rmtree(memory_folder(), ignore_errors=True)
-
-
-def clear_abandoned() -> None:
-    """Delete the folders of processes that have ended and could not do so."""
-    with suppress(OSError):
-        for path in _memory_place().glob(f"{_PREFIX}*"):
-            if owner_has_ended(path.name):
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _memory_place() -> Path:
-    if os.access(SHARED_MEMORY, os.W_OK | os.X_OK):
-        return SHARED_MEMORY
-    try:
-        return Path(tempfile.gettempdir())
-    except OSError:  # there is none that can be written: what is kept there says so
-        return Path(os.sep, "tmp")
-
-
-def process_start_tick(number: int) -> int | None:
-    """The tick at which a process was started; None for one that is not there any more."""
-    try:
-        text = Path(f"/proc/{number}/stat").read_text()
-    except OSError:
-        return None
-    # the second field is the program's name in brackets, which may hold anything
-    state, *fields = text.rpartition(")")[2].split()
-    return None if state in "ZX" else int(fields[18])
-
-
-@cache
-def clear_at_exit(number: int, end: Callable[[], None] = clear) -> None:
-    """Clear up when process `number`, this one, ends; registered once, and not for its forks."""
-    clear_abandoned()
-    atexit.register(lambda: end() if os.getpid() == number else None)
-
-
-# ---- The store ----
-
 
 _ABOUT = "__about__"
 
@@ -267,11 +176,8 @@ _READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[np.generic]]]]
     ".npz": _read_npz,
     ".safetensors": _read_safetensors,
 }
-
-
 Kind = Literal["models", "results", "tables", "jobs", "notes"]
 T = TypeVar("T")
-
 LIMIT = 2 * 2**30
 SHIPPED = Path(__file__).parent / "data" / "gallery"
 """The gallery that comes with the package."""
@@ -851,95 +757,3 @@ def _default_root() -> Path:
         return CACHE.value() or platformdirs.user_cache_path("nptlab").expanduser()
     except RuntimeError:  # a user without a home
         return Path(os.devnull, "nptlab")
-
-
-# ---- A specification as a person reads it, from its canonical text alone ----
-
-_MANY_VALUES = 6
-_FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "beta")
-_LAST = ("recipe", "seed")
-
-
-@lru_cache(maxsize=4096)  # a table of the store's files asks for each at every run
-def describe(spec: str) -> str:
-    """One readable line for a specification's canonical text, whatever its types.
-
-    Type names and field values only, so that the text of a class that has gone reads as well:
-    `training · simulated gaussian mean_shift (3,3) gamma 0.15 · seed 0`. Anything but canonical
-    text is given as it is.
-    """
-    try:
-        value = json.loads(spec)
-    except ValueError:
-        return spec
-    if isinstance(value, list) and value:
-        more = f" and {len(value) - 1} more" if len(value) > 1 else ""
-        return describe(json.dumps(value[0])) + more
-    if not _is_typed(value):
-        return spec
-    parts = [_name(value), *(_part(name, item) for name, item in _fields(value))]
-    return " · ".join(part for part in parts if part)
-
-
-def _nested(value: dict[str, JSON]) -> str:
-    """Name, choices and dimensions before the rest: `gaussian mean_shift (3,3)`."""
-    fields = _fields(value)
-    choices = [item for _, item in fields if isinstance(item, str)]
-    # the papers write (dimension of x, dimension of theta)
-    dims = [str(item) for name, item in reversed(fields) if name.startswith("dim_")]
-    rest = [
-        _part(name, item)
-        for name, item in fields
-        if not (name.startswith("dim_") or isinstance(item, str))
-    ]
-    size = f"({','.join(dims)})" if dims else ""
-    return " ".join(part for part in (_name(value), *choices, size, *rest) if part)
-
-
-def _part(name: str, value: JSON) -> str:
-    if _is_typed(value):
-        return _nested(value)
-    if isinstance(value, list):
-        return f"{_words(name)} {_tuple(value)}"
-    if isinstance(value, str):
-        return value
-    if value is None or value is False:
-        return ""
-    return _words(name) if value is True else f"{_words(name)} {_value_text(value)}"
-
-
-def _tuple(values: Sequence[JSON]) -> str:
-    items = [_nested(item) if _is_typed(item) else _value_text(item) for item in values]
-    if len(items) > _MANY_VALUES:
-        items = [*items[:2], "…", items[-1]]
-    return f"({', '.join(items)})"
-
-
-def _fields(value: dict[str, JSON]) -> list[tuple[str, JSON]]:
-    """Fields in the order a reader wants: what it is about first, how and the seed last."""
-    fields = [(name, item) for name, item in value.items() if name not in ("type", "version")]
-    return sorted(fields, key=lambda field: (_place(field[0]), field[0]))
-
-
-def _place(name: str) -> int:
-    if name in _FIRST:
-        return _FIRST.index(name)
-    return len(_FIRST) + (1 + _LAST.index(name) if name in _LAST else 0)
-
-
-def _is_typed(value: JSON) -> TypeGuard[dict[str, JSON]]:
-    return isinstance(value, dict) and isinstance(value.get("type"), str)
-
-
-def _name(value: dict[str, JSON]) -> str:
-    class_name = re.sub(r"Task$", "", str(value["type"]).rpartition(":")[2].rpartition(".")[2])
-    # Two letters before a capital begin a word of their own: "within x", but "colt".
-    return _words(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _value_text(value: JSON) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

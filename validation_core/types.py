@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from validation_core.keys import Specification
 
 Array = NDArray[np.floating]
 Float = NDArray[np.float64]
-
 LogDensity = Callable[[Array, Array], Array]
 """log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
 Preset = Literal["interactive", "paper"]
@@ -285,48 +284,3 @@ class PowerCell:
     def rate(self) -> float:
         """Share of trials that rejected."""
         return self.rejections / self.trials
-
-
-# ---- float32 where it tells numbers apart, float64 where a level dwarfs their spread ----
-#
-# Seconds of GPS time, 1126259462 +- .02, are one number in float32, and 5e-46 is zero.
-
-
-_COARSE = 1e-3  # of a column's range: rounding beyond this shows
-_LONG = 8  # entries that have a range of their own
-
-
-def narrow(values: ArrayLike) -> Array:
-    """The numbers in float32, or in float64 where a column or a row of them would be lost."""
-    array = np.asarray(values)
-    if array.dtype != np.float64:
-        return array.astype(np.float32, copy=False)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        small = array.astype(np.float32)
-        return array if array.size and _lost(array, small) else small
-
-
-def narrowed(shift: Array, scale: Array) -> tuple[Array, Array]:
-    """A shift and a scale (C,) in float64, rounded to float32's numbers where that moves nothing.
-
-    Networks that were trained when both were kept in float32 stay what training gives.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        near, unit = (np.float64(part.astype(np.float32)) for part in (shift, scale))
-    with np.errstate(over="ignore", invalid="ignore"):
-        fine = (np.abs(near - shift) <= 1e-4 * scale) & (np.abs(unit - scale) <= 1e-6 * scale)
-    return np.where(fine, near, shift), np.where(fine, unit, scale)
-
-
-def _lost(array: Array, small: Array) -> bool:
-    if array.ndim == 0:
-        return bool(np.isfinite(array) and np.abs(small - array) > _COARSE * np.abs(array))
-    off = np.where(np.isfinite(array), np.abs(small - array), 0.0)
-    for axis in {0, array.ndim - 1}:
-        if array.shape[axis] >= _LONG:
-            finite = np.isfinite(array)
-            low = np.where(finite, array, np.inf).min(axis=axis)
-            high = np.where(finite, array, -np.inf).max(axis=axis)
-            if (off.max(axis=axis) > _COARSE * np.maximum(high - low, 0.0))[high > low].any():
-                return True
-    return False

@@ -15,7 +15,7 @@ from validation_core.benchmarks.tree import Noise
 from validation_core.localization import GammaMapsStudy, MapTask
 from validation_core.scores.localizer import Embedding, Localizer, for_all_gammas
 from validation_core.scores.trained_scores import Simulated, Training
-from validation_core.sweep import presets as papers
+from validation_core.sweep import colt_paper
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
@@ -71,24 +71,24 @@ class ColtChoice:
     @property
     def study(self) -> GammaMapsStudy:
         """One localizer for every gamma, and its ball at each."""
-        return papers.gamma_maps(self.benchmark, self.colt, self.n, self.k, self.seed)
+        return colt_paper.gamma_maps(self.benchmark, self.colt, self.n, self.k, self.seed)
 
     def training(self, gamma: float) -> Training:
         """The localizer of one gamma."""
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
-        return papers.localizer(source, self.colt, self.n, self.k, self.seed)
+        return colt_paper.localizer(source, self.colt, self.n, self.k, self.seed)
 
     def map(self, gamma: float) -> MapTask:
         """Its ball at many x."""
-        return papers.map_of(self.training(gamma))
+        return colt_paper.map_of(self.training(gamma))
 
     def contest(self, trials: int) -> list[Sweep]:
         """CoLT and its rivals at every gamma, the chosen embedding before the others."""
         design = TrialDesign(trials=trials, n=self.n, k=self.k, alpha=self.alpha)
         own, gammas = self.colt.embedding, self.benchmark.gammas
-        order = sorted(papers.EMBEDDINGS, key=lambda embedding: embedding != own)
+        order = sorted(colt_paper.EMBEDDINGS, key=lambda embedding: embedding != own)
         near = sorted(gammas, key=lambda gamma: abs(gamma - self.start))
-        contest = papers.contest(self.benchmark, near, self.colt, design, self.seed, order)
+        contest = colt_paper.contest(self.benchmark, near, self.colt, design, self.seed, order)
         return [same(sweep) for sweep in contest]
 
 
@@ -156,7 +156,7 @@ def _tree() -> Tree:
 
 
 def _spiral() -> Spiral:
-    models: dict[papers.Model, str] = {"ideal": "Ideal", "diffusion": "Trained"}
+    models: dict[colt_paper.Model, str] = {"ideal": "Ideal", "diffusion": "Trained"}
     model = segmented(
         "Denoiser",
         models,
@@ -191,7 +191,7 @@ def owner(benchmark: Benchmark) -> str:
 
 def _sizes(benchmark: Benchmark) -> tuple[int, int]:
     """N and K; each benchmark remembers its own, which begin as the paper's."""
-    n, k = papers.SIZES[benchmark.name]
+    n, k = colt_paper.SIZES[benchmark.name]
     left, right = st.columns(2)
     with left:
         n = forms.choice(

@@ -11,7 +11,8 @@ from validation_core import PowerCell
 from validation_core.localization import GammaMapsStudy, LocalRate, Maps, MapTask
 from validation_core.panels.colt import where as figures
 from validation_core.panels.colt.power import named
-from validation_core.sweep.plan import Memory, Sweep, collect
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import Memory, collect
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -8,16 +8,16 @@ from pages.ui.services import services
 from validation_core import keys
 from validation_core.engine import JobState
 from validation_core.localization import Maps
-from validation_core.panels.colt import where
+from validation_core.panels.colt import training
 from validation_core.panels.colt.theta import ThetaAxes
 
 
-def training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes) -> None:
+def show_training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes) -> None:
     """The film under a frame slider, and what the training cost."""
     task = chosen.map(gamma)
     watched = _watched(chosen)
     payload = live.once(
-        ("film", task.key, sight, watched), lambda: where.training_film(maps, sight, watched)
+        ("film", task.key, sight, watched), lambda: training.training_film(maps, sight, watched)
     )
     live.chart(payload, key="film")
     st.caption(
@@ -48,4 +48,4 @@ def _spent(chosen: ColtChoice, gamma: float, steps: int) -> None:
 def course(state: JobState) -> None:
     """Both curves of the training that reported last."""
     if state.history.get("step"):
-        live.chart(where.training_curves(state.history), key="course")
+        live.chart(training.training_curves(state.history), key="course")

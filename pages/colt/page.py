@@ -93,7 +93,7 @@ def _theta(chosen: ColtChoice, view: str) -> None:
     sight = colt_maps.directions(d)
     with above:
         if view == "Training":
-            film.training(chosen, located.gammas[0], located.maps[0], sight)
+            film.show_training(chosen, located.gammas[0], located.maps[0], sight)
         else:
             colt_maps.where(chosen, located, sight)
 

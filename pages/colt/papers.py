@@ -12,24 +12,24 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core import PowerCell, Spiral, statistics
 from validation_core.panels.colt.power import UNTRAINED, gallery
-from validation_core.sweep import costs, presets
-from validation_core.sweep.plan import missing
-from validation_core.sweep.presets import Model, PublishedPlace, PublishedRate
+from validation_core.sweep import colt_paper, costs
+from validation_core.sweep.colt_paper import Model, PublishedPlace, PublishedRate
+from validation_core.sweep.progress import missing
 
 _TABLES: dict[str, tuple[str, Callable[[], list[PublishedPlace]], str]] = {
     "table3": (
         "Table 3: power where q ignores x",
-        presets.blind_prior_tasks,
+        colt_paper.blind_prior_tasks,
         "The blind prior at four dimensions of (x, θ)",
     ),
     "table4": (
         "Table 4: rejections where q is p",
-        presets.type_one_tasks,
+        colt_paper.type_one_tasks,
         "Type I error at the level of 5%",
     ),
     "tree": (
         "Section 4.2: power on the tree",
-        presets.tree_tasks,
+        colt_paper.tree_tasks,
         "Blur of q by alpha; 1000 simulations with 100 draws each",
     ),
 }
@@ -56,7 +56,7 @@ def _places(key: str) -> Sequence[PublishedPlace]:
 
 
 def _tree() -> None:
-    tasks = presets.tree_maps()
+    tasks = colt_paper.tree_maps()
     done = [task for task in tasks if task.done(services().store)]
     if done:
         payload = live.once(
@@ -73,7 +73,7 @@ def _tree() -> None:
 
 
 def _spiral() -> None:
-    series = {title: presets.spiral_maps(model) for model, title in _DENOISERS.items()}
+    series = {title: colt_paper.spiral_maps(model) for model, title in _DENOISERS.items()}
     distances(series, Spiral().gammas, key="fig4d", label="reverse steps left out")
     for model, tasks in zip(_DENOISERS, series.values(), strict=True):
         train_more(
@@ -90,7 +90,7 @@ def _table(key: str, compared: Sequence[PublishedPlace], words: str) -> None:
     left = [task for sweep in sweeps for task in missing(sweep, store)]
     st.table(table(compared))
     st.caption(
-        f"{words}. Share of {presets.TRIALS} tables on which a test rejects q, with its 95% "
+        f"{words}. Share of {colt_paper.TRIALS} tables on which a test rejects q, with its 95% "
         "Wilson interval and one trained network; in parentheses the published share, for "
         "CoLT mlp that of the paper's CoLT Full. C2ST learns from one more table of the same "
         "size."

@@ -8,7 +8,7 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.panels.colt import power as figures
 from validation_core.sweep import costs
-from validation_core.sweep.plan import missing
+from validation_core.sweep.progress import missing
 from validation_core.sweep.trials import TrialDesign
 
 TRIALS = 200

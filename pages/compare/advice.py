@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui import forms
-from validation_core.sweep.costs import WANTS, Situation, advise, calibration
+from validation_core.sweep.advice import WANTS, Situation, advise, calibration
 
 
 def advisor() -> None:

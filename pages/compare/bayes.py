@@ -3,11 +3,10 @@
 from dataclasses import replace
 from typing import get_args
 
-from pages.divergence.controls import FALCONS, INFERENCES, covariates
+from pages.divergence.controls import FALCONS, INFERENCES, choose_covariates
 from pages.ui import forms
 from validation_core import ALGORITHMS, MODELS, BayesModel
-from validation_core.bayes import closed
-from validation_core.bayes import model as designs
+from validation_core.bayes import closed, covariates
 from validation_core.benchmarks.bayes_model import InferenceName, ModelName
 
 
@@ -42,8 +41,8 @@ def choose() -> BayesModel:
             help="In each of the groups that training weighs.",
         )
         chosen = replace(chosen, m=weighed)
-    if model in designs.SHAPES:
-        chosen = replace(chosen, design=covariates())
+    if model in covariates.SHAPES:
+        chosen = replace(chosen, design=choose_covariates())
     if model == "glm_binomial":
         data = forms.choice(
             "Years and pairs", list(FALCONS), "bayes-data", words=FALCONS.__getitem__

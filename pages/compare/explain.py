@@ -6,8 +6,8 @@ from pages.compare import plan
 from pages.compare.controls import CompareChoice, take
 from pages.ui.services import services
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep.plan import Progress, missing
 from validation_core.sweep.presets import Comparison, Remark, disagreement
+from validation_core.sweep.progress import Progress, missing
 
 
 def remarks(chosen: CompareChoice, progress: Progress) -> None:

@@ -9,7 +9,7 @@ from pages.ui.services import services
 from validation_core.diagnosis import equals
 from validation_core.methods.base import Method
 from validation_core.panels.record import trial_figures
-from validation_core.sweep.plan import TrialDetail, TrialStudy, first_trial
+from validation_core.sweep.trial_detail import TrialDetail, TrialStudy, first_trial
 
 
 def one_test(chosen: CompareChoice) -> None:

@@ -6,14 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from pages.compare.controls import CompareChoice
-from validation_core.cli.power import command_line
-from validation_core.sweep import plan
-from validation_core.sweep.plan import Progress
+from validation_core.cli.power_line import command_line
+from validation_core.sweep.progress import Progress, progress_rows
 
 
 def comparison_frame(progress: Progress) -> pd.DataFrame:
     """One row for each method and place; options as JSON, so that a CSV holds them."""
-    records = plan.rows(progress)
+    records = progress_rows(progress)
     for row in records:
         row["options"] = json.dumps(row["options"], sort_keys=True)
     return pd.DataFrame(records)
@@ -58,7 +57,7 @@ def numbers(chosen: CompareChoice, progress: Progress) -> None:
                 f"{name}.parquet",
                 "application/vnd.apache.parquet",
             )
-            document = json.dumps({"cells": plan.rows(progress)}, indent=1)
+            document = json.dumps({"cells": progress_rows(progress)}, indent=1)
             _download("JSON", document, f"{name}.json", "application/json")
         st.caption("The same trials on the command line, from the same store or on a cluster:")
         st.code(command_line(chosen.sweep, chosen.comparison), language="sh", wrap_lines=True)

@@ -10,8 +10,9 @@ from pages.ui.once import once
 from pages.ui.services import services
 from validation_core.engine import JobState
 from validation_core.panels import power as curves
-from validation_core.sweep.plan import Batch, Memory, Progress, collect, missing
+from validation_core.sweep.plan import Batch
 from validation_core.sweep.presets import broken
+from validation_core.sweep.progress import Memory, Progress, collect, missing
 
 VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagree"}
 _EVERY = 1.0

@@ -12,7 +12,8 @@ from validation_core.scores import Recipe
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
-from validation_core.sweep.plan import Batch, Progress
+from validation_core.sweep.plan import Batch
+from validation_core.sweep.progress import Progress
 
 
 def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:

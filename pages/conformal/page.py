@@ -9,6 +9,7 @@ from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import stored
 from validation_core.explorers import conformal_pictures as figures
+from validation_core.explorers import conformal_power_panel
 from validation_core.explorers.conformal import Conformal
 from validation_core.explorers.conformal_pictures import ConformalView, MeasuredPower
 
@@ -65,7 +66,7 @@ def _below(
         numbers = st.expander("The numbers", key="numbers", on_change="rerun")
         opened = st.expander("How the classifier was trained", key="trained", on_change="rerun")
     if numbers.open and counted:
-        table = figures.power_table(counted, chosen.alpha)
+        table = conformal_power_panel.power_table(counted, chosen.alpha)
         numbers.dataframe(table, hide_index=True)
     if opened.open and not look.oracle:
         with opened:

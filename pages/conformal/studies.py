@@ -10,8 +10,9 @@ from pages.ui.services import services, stored
 from validation_core import C2ST
 from validation_core.engine import JobState, Task
 from validation_core.explorers import conformal as workbench
-from validation_core.explorers.conformal import Conformal, ConformalPower, ConformalStudy, Learned
+from validation_core.explorers.conformal import Conformal, ConformalStudy, Learned
 from validation_core.explorers.conformal_pictures import MeasuredPower
+from validation_core.explorers.conformal_power import ConformalPower
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Sweep

@@ -11,8 +11,8 @@ from pages.ui.services import services
 from validation_core import Record
 from validation_core.diagnosis import Diagnosis
 from validation_core.localization import Maps, MapTask
-from validation_core.panels.colt import theta
-from validation_core.panels.colt.theta import BallAxes
+from validation_core.panels.colt import ball
+from validation_core.panels.colt.ball import BallAxes
 
 _AXES = {"own": "The same everywhere", "around": "Around q"}
 
@@ -37,10 +37,10 @@ def _picture(
     sight = _sight(task.key, localization, names, worst or range(len(names)))
     payload = live.once(
         ("ball", task.key, tuple(names), tuple(x_names), sight),
-        lambda: theta.ball(localization, names, x_names, sight),
+        lambda: ball.ball(localization, names, x_names, sight),
     )
     live.chart(payload, key="ball")
-    st.caption(plain(theta.how_to_read(localization, sight)))
+    st.caption(plain(ball.how_to_read(localization, sight)))
 
 
 def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> BallAxes:
@@ -64,8 +64,8 @@ def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> 
             )
             up = up if up != across else next(i for i in order if i != across)
         around = False
-        if draws >= theta.FEWEST:
-            narrow = theta.is_narrow(maps, (across, up))
+        if draws >= ball.FEWEST:
+            narrow = ball.is_narrow(maps, (across, up))
             axes = st.segmented_control(
                 "Axes",
                 list(_AXES),

@@ -20,7 +20,7 @@ from validation_core.tables import (
     warm,
 )
 from validation_core.tables.reading import File
-from validation_core.tables.source import label
+from validation_core.tables.roles import label
 
 Tables = list[tuple[str, Upload]]
 

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.diagnose import card, known, pixels, rows, source, takeaway, view
 from pages.ui import jobs
 from pages.ui.services import services
-from validation_core.diagnosis import epidemic, tasks
+from validation_core.diagnosis import examples, tasks
 from validation_core.tables import Upload
 
 
@@ -60,8 +60,8 @@ alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
 chosen = source.choose()
 about = ""
 if not chosen and source.waits():
-    about = f"Example: {epidemic.ABOUT_WRONG[0].lower()}{epidemic.ABOUT_WRONG[1:]}"
-    chosen = [("an example", epidemic.wrong())]
+    about = f"Example: {examples.ABOUT_WRONG[0].lower()}{examples.ABOUT_WRONG[1:]}"
+    chosen = [("an example", examples.wrong())]
 for label, upload in chosen[:1]:
     view.what_was_read(upload, about)
     _diagnose(upload, label, alpha, seed)

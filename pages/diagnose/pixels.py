@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui import forms, live
 from pages.ui.jobs import plain
 from pages.ui.services import services, stored
-from validation_core.diagnosis import pixels as figures
+from validation_core.diagnosis import pixel_pictures
 from validation_core.diagnosis.pixels import (
     FEWEST,
     PixelMaps,
@@ -40,7 +40,7 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
     ready = next((task for task in maps if task.done(services().store)), None)
     payload = live.once(
         ("pixels", upload.digest, theta, x, alpha, ready.key if ready else ""),
-        lambda: figures.payload(
+        lambda: pixel_pictures.payload(
             pixels, theta, x, alpha, ball_centre(stored(ready.key, ready)) if ready else None
         ),
     )

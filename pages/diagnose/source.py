@@ -7,8 +7,8 @@ from pages.diagnose.files import Tables
 from pages.ui import folder, forms, recent
 from pages.ui.jobs import plain
 from validation_core import Gaussian, sampling
-from validation_core.benchmarks.gaussian import PERTURBATIONS, Perturbation
-from validation_core.diagnosis import epidemic
+from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
+from validation_core.diagnosis import examples
 from validation_core.rng import stream
 from validation_core.tables import Upload
 
@@ -31,8 +31,8 @@ def choose() -> Tables:
         label_visibility="collapsed",
     )
     if what in ("exact", "narrow"):
-        st.caption(epidemic.ABOUT_EXACT if what == "exact" else epidemic.ABOUT_WRONG)
-        return [(_SOURCES[what], epidemic.exact() if what == "exact" else epidemic.wrong())]
+        st.caption(examples.ABOUT_EXACT if what == "exact" else examples.ABOUT_WRONG)
+        return [(_SOURCES[what], examples.exact() if what == "exact" else examples.wrong())]
     if what == "benchmark":
         return [_benchmark()]
     path = what == "path"

@@ -12,7 +12,7 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.report import card as rendering
-from validation_core.report import numbers
+from validation_core.report import datatree, numbers
 from validation_core.report.sections import slug
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
@@ -118,7 +118,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
         if upload.k:
             st.download_button(
                 "DataTree (netCDF)",
-                undisturbed(lambda: numbers.datatree(diagnosis, upload)),
+                undisturbed(lambda: datatree.datatree(diagnosis, upload)),
                 f"{stem}-prior-sbc.nc",
                 "application/x-netcdf",
                 key="take-datatree",

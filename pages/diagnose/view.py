@@ -10,10 +10,9 @@ from pages.diagnose import figures
 from pages.ui import forms
 from pages.ui.jobs import plain, seconds
 from validation_core import Record, diagnosis
-from validation_core.diagnosis import Diagnosis, pvalue_text
+from validation_core.diagnosis import Diagnosis, costs, pvalue_text
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods.base import Method
-from validation_core.sweep import costs
 from validation_core.tables import Upload
 
 

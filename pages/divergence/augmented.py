@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui import address, live
-from validation_core.symmetric_divergence import learned
+from validation_core.symmetric_divergence import meaning
 
 
 @address.fragment
@@ -18,11 +18,11 @@ def show() -> None:
         "1), and q is a mixture whose integral is known, so the bound can be compared with "
         "what it bounds."
     )
-    payload = live.once(("augmented",), learned.augmented_payload)
+    payload = live.once(("augmented",), meaning.augmented_payload)
     live.chart(payload, key="augmented", default=(0.8,), url=("r-off",))
     st.caption(
         "The curve is the exact SKL(z, h) for every r, with estimates of Algorithm 3 from "
-        f"{learned.SIMULATED:,} simulations each and their 95% intervals; the dashed line is "
+        f"{meaning.SIMULATED:,} simulations each and their 95% intervals; the dashed line is "
         "SKL(z). If r were q's own law of h given z, the two laws would coincide and the "
         "bound would touch the dashed line. If q were correct as well, both would be 0."
     )

@@ -11,8 +11,9 @@ from pages.ui import forms
 from pages.ui.forms import segmented
 from pages.ui.once import same
 from validation_core import ALGORITHMS, MODELS
-from validation_core.bayes import GLMBinomial, Model, model
-from validation_core.bayes.inference import Inference, Variational
+from validation_core.bayes import GLMBinomial, Model, covariates
+from validation_core.bayes.inference import Inference
+from validation_core.bayes.variational import Variational
 from validation_core.symmetric_divergence import FOUR, GRID, MOST, Plan, figure
 
 DATASETS = (25, 50, 100, 200)
@@ -22,7 +23,7 @@ Falcons = Literal["peregrine", "book"]
 FALCONS: dict[Falcons, str] = {"peregrine": "Real counts", "book": "The book's simulation"}
 
 
-DESIGNS: dict[model.Design, str] = {"real": "Real", "stand-in": "Stand-in"}
+DESIGNS: dict[covariates.Design, str] = {"real": "Real", "stand-in": "Stand-in"}
 INFERENCES = (
     "Laplace: a normal about the posterior's mode. Adjusted Laplace: one Newton step on from "
     "where the search for it stopped. VI: the normal with the smallest KL(q‖p). IWVI, "
@@ -120,7 +121,7 @@ class _AdvancedSettings(NamedTuple):
     m: int
     seed: int
     falcons: Falcons
-    design: model.Design
+    design: covariates.Design
 
 
 def _more(names: list[str], algorithms: list[str]) -> _AdvancedSettings:
@@ -137,13 +138,13 @@ def _more(names: list[str], algorithms: list[str]) -> _AdvancedSettings:
             )
         if GLMBinomial in [MODELS[name] for name in names]:
             falcons = segmented("Years and pairs of falcons", FALCONS, "falcons")
-        if any(name in model.SHAPES for name in names):
-            design = covariates()
+        if any(name in covariates.SHAPES for name in names):
+            design = choose_covariates()
         seed = forms.seed()
     return _AdvancedSettings(m, seed, falcons, design)
 
 
-def covariates() -> model.Design:
+def choose_covariates() -> covariates.Design:
     """Which covariates the two regressions have."""
     return segmented(
         "Covariates of the regressions",
@@ -156,7 +157,7 @@ def covariates() -> model.Design:
 
 
 def _model(name: str, seldom: _AdvancedSettings) -> Model:
-    if name in model.SHAPES:
+    if name in covariates.SHAPES:
         return replace(MODELS[name](), design=seldom.design)
     kind = MODELS[name]
     return GLMBinomial(data=seldom.falcons) if kind is GLMBinomial else kind()

@@ -8,7 +8,7 @@ from pages.ui import live
 from validation_core import keys
 from validation_core.drawing.live import Payload
 from validation_core.symmetric_divergence import Plan, Terms, views
-from validation_core.symmetric_divergence.curves import MARKS
+from validation_core.symmetric_divergence.lines import MARKS
 
 VIEWS = {"iterations": "Iterations", "weighted": "Importance sampling", "trained": "IWVI"}
 

@@ -4,14 +4,14 @@ import streamlit as st
 
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.symmetric_divergence import InferenceRun, learned
-from validation_core.symmetric_divergence.curves import format_number
+from validation_core.symmetric_divergence import InferenceRun, meaning
 from validation_core.symmetric_divergence.learned import (
     DRAWS,
     TESTED,
     ClassifierDivergence,
     DivergenceComparison,
 )
+from validation_core.symmetric_divergence.nats_text import format_number
 
 
 def show(run: InferenceRun) -> None:
@@ -49,8 +49,8 @@ def show(run: InferenceRun) -> None:
 
 def _figures(key: str, comparison: DivergenceComparison) -> None:
     st.markdown(
-        f"The classifier's **estimate** is {learned.in_words(comparison.estimate)}; the exact "
-        f"densities give {learned.in_words(comparison.exact)}. Its AUC is "
+        f"The classifier's **estimate** is {meaning.in_words(comparison.estimate)}; the exact "
+        f"densities give {meaning.in_words(comparison.exact)}. Its AUC is "
         f"{comparison.auc.estimate:.3f}, of at most {comparison.auc_exact.estimate:.3f} that the "
         "log ratio itself has."
     )
@@ -66,7 +66,7 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
             f"{format_number(comparison.exact.largest)} nats."
         )
     live.chart(
-        live.once(("learned", key), lambda: learned.learned_payload(comparison)), key="learned"
+        live.once(("learned", key), lambda: meaning.learned_payload(comparison)), key="learned"
     )
     st.caption(
         "Intervals are 95%. Term by term, each point is one simulation: on the dotted line "

@@ -5,8 +5,8 @@ from math import isfinite, sqrt
 import streamlit as st
 
 from pages.ui import live
-from validation_core.symmetric_divergence import learned, terms
-from validation_core.symmetric_divergence.curves import format_number
+from validation_core.symmetric_divergence import meaning, terms
+from validation_core.symmetric_divergence.nats_text import format_number
 from validation_core.symmetric_divergence.terms import NATS
 
 
@@ -20,7 +20,7 @@ def show(nats: float) -> None:
         "The symmetric divergence is KL(p‖q) + KL(q‖p): 0 only where q is p, and how well draws "
         f"of the two can be told apart grows with it.{_from(nats)}"
     )
-    payload = live.once(("meaning",), learned.meaning_payload)
+    payload = live.once(("meaning",), meaning.meaning_payload)
     live.chart(payload, key=f"meaning-{start}", default=(float(NATS[start]),))
     st.caption(
         "Blue is p, orange a q this far from it, both scaled to the same height. If q were "

@@ -10,7 +10,7 @@ from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core import keys
 from validation_core.bayes import Hospitals
-from validation_core.bayes.inference import possible
+from validation_core.bayes.algorithms import possible
 from validation_core.symmetric_divergence import InferenceRun, Plan, RunResult
 from validation_core.symmetric_divergence.terms import mean
 

@@ -11,7 +11,7 @@ from pages.ui import jobs
 from pages.ui.services import services
 from validation_core import symmetric_divergence
 from validation_core.bayes import HeartTransplants
-from validation_core.bayes.inference import possible
+from validation_core.bayes.algorithms import possible
 from validation_core.engine import JobState
 from validation_core.sweep.costs import describe_duration
 from validation_core.symmetric_divergence import InferenceRun, Memory, Plan, RunTermsStudy

@@ -11,8 +11,10 @@ import streamlit as st
 from pages.ui import address, charts, share
 from pages.ui.forms import choice, number
 from pages.ui.once import once
-from validation_core import game
-from validation_core.game import DEFECTS, LEVELS, PLOTS, ROUNDS, Defect, Game, Guess, Level, Plot
+from validation_core.game import plot_power, plots, points, rounds
+from validation_core.game.plots import PLOTS, Plot
+from validation_core.game.points import Game, Guess
+from validation_core.game.rounds import DEFECTS, LEVELS, ROUNDS, Defect, Level
 
 FIRST: Plot = "draws"
 EMPTY: Game = (None,) * ROUNDS
@@ -20,7 +22,7 @@ WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
 
 
 def _read(name: str, texts: Sequence[str]) -> tuple[Game, str]:
-    read = game.read(texts[-1])
+    read = points.read(texts[-1])
     note = address.unknown(name, texts[-1]) if read is None else ""
     return EMPTY if read is None else read, note
 
@@ -32,7 +34,7 @@ def _game(name: str) -> Game:
         EMPTY,
         lambda: st.session_state[name],
         read=partial(_read, name),
-        texts=lambda value: (game.written(value),) if any(value) else (),
+        texts=lambda value: (points.written(value),) if any(value) else (),
     )
 
 
@@ -84,18 +86,18 @@ def _guess(defect: Defect, number: int, seed: int, level: Level) -> None:
     answer = Guess(defect, 1 + len(st.session_state["plots"]))
     st.session_state["played"] = (*played[: number - 1], answer, *played[number:])
     streak = st.session_state.get("defect-streak", 0)
-    right = game.correct(answer, seed, level, number)
+    right = points.correct(answer, seed, level, number)
     st.session_state["defect-streak"] = streak + 1 if right else 0
 
 
 def _heading(seed: int, level: Level, at: int, played: Game, against: Game) -> None:
-    score = game.total(played, seed, level)
-    most = game.FULL * ROUNDS
+    score = points.total(played, seed, level)
+    most = points.FULL * ROUNDS
     words = [f"**Round {at} of {ROUNDS}**", f"{score} points"]
     if (streak := st.session_state.get("defect-streak", 0)) > 1:
         words.append(f"{streak} correct in a row")
     if any(against):
-        words.append(f"beat {game.total(against, seed, level)} of {most}")
+        words.append(f"beat {points.total(against, seed, level)} of {most}")
     st.markdown(" · ".join(words))
 
 
@@ -104,7 +106,7 @@ def _buy(opened: tuple[Plot, ...]) -> None:
         for plot, about in PLOTS.items():
             if plot != FIRST and plot not in opened:
                 st.button(
-                    f"{about.title} (−{game.COST})",
+                    f"{about.title} (−{points.COST})",
                     key=f"open-{plot}",
                     on_click=_open,
                     args=(plot,),
@@ -115,7 +117,7 @@ def _buy(opened: tuple[Plot, ...]) -> None:
 def _ask(at: int, seed: int, level: Level, plots: int) -> None:
     st.markdown(
         f"**What is wrong with q?** A correct answer now gives "
-        f"{game.FULL - game.COST * (plots - 1)} points."
+        f"{points.FULL - points.COST * (plots - 1)} points."
     )
     names = list(DEFECTS)
     for row in (names[:4], names[4:]):
@@ -131,10 +133,10 @@ def _ask(at: int, seed: int, level: Level, plots: int) -> None:
 
 
 def _plots(
-    round_: game.Round,
+    round_: rounds.Round,
     shown: Sequence[Plot],
-    drawn: game.RoundPlots,
-    telling: game.PlotPower | None,
+    drawn: plots.RoundPlots,
+    telling: plot_power.PlotPower | None,
 ) -> None:
     key = f"{round_.seed}-{round_.level}-{round_.number}"
     open_, hidden = telling is not None, round_ if telling else None
@@ -146,23 +148,23 @@ def _plots(
             mean = telling.means[plot] if telling else None
             picture = once(
                 ("defect-panel", round_, plot, open_),
-                partial(game.panel, plot, drawn, hidden, mean),
+                partial(plots.panel, plot, drawn, hidden, mean),
             )
             words = about.caption
             if telling is not None:
                 low, high = telling.interval(plot)
                 words = (
                     f"{about.test}: p = {drawn.pvalues[plot]:.2g} in this round. At "
-                    f"5% it rejects in {telling.found[plot]} of {game.REPEATS} simulated rounds "
-                    f"with this q (95% interval {low:.0%} to {high:.0%})."
+                    f"5% it rejects in {telling.found[plot]} of {plot_power.REPEATS} simulated "
+                    f"rounds with this q (95% interval {low:.0%} to {high:.0%})."
                 )
             charts.captioned(column, about.title, picture, f"defect-{key}-{plot}-{open_}", words)
 
 
-def _reveal(round_: game.Round, answer: Guess) -> None:
+def _reveal(round_: rounds.Round, answer: Guess) -> None:
     title, of = DEFECTS[round_.defect].title, (round_.seed, round_.level, round_.number)
-    if game.correct(answer, *of):
-        won = game.points(answer, *of)
+    if points.correct(answer, *of):
+        won = points.points(answer, *of)
         st.success(f"Correct: **{title}**. {won} points.", icon=":material/check_circle:")
     else:
         st.info(
@@ -186,7 +188,7 @@ def _board(seed: int, level: Level, played: Game, against: Game) -> None:
         # What was hidden in a round stays hidden until one's own answer.
         if played[at - 1] is None:
             return "answered"
-        return f"{game.points(answer, seed, level, at)} ({DEFECTS[answer.defect].title})"
+        return f"{points.points(answer, seed, level, at)} ({DEFECTS[answer.defect].title})"
 
     rows = range(1, ROUNDS + 1)
     columns: dict[str, list[str]] = {
@@ -197,7 +199,7 @@ def _board(seed: int, level: Level, played: Game, against: Game) -> None:
         columns["Challenger"] = [cell(against[at - 1], at) for at in rows]
     st.table(columns)
     if any(against):
-        yours, theirs = (game.total(each, seed, level) for each in (played, against))
+        yours, theirs = (points.total(each, seed, level) for each in (played, against))
         st.markdown(f"**You: {yours}. Challenger: {theirs}.**")
 
 
@@ -206,11 +208,11 @@ def _links(seed: int, level: Level, played: Game) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         share.copy_link("copy-game")
         if any(played):
-            score = game.total(played, seed, level)
+            score = points.total(played, seed, level)
             share.copy_link(
                 "copy-challenge",
-                label=f"Copy challenge: beat my {score} of {game.FULL * ROUNDS}",
-                other={"seed": [str(seed)], "level": [level], "against": [game.written(played)]},
+                label=f"Copy challenge: beat my {score} of {points.FULL * ROUNDS}",
+                other={"seed": [str(seed)], "level": [level], "against": [points.written(played)]},
             )
     st.caption(
         "The same game number and level give everybody the same ten rounds. The challenge link "
@@ -221,7 +223,7 @@ def _links(seed: int, level: Level, played: Game) -> None:
 st.title("Name that defect", anchor=False)
 st.caption(
     "Ten rounds. In each, q has one hidden defect, or none. The first plot is free; every further "
-    f"plot costs {game.COST} of {game.FULL} points. p is normal, except where q misses a mode."
+    f"plot costs {points.COST} of {points.FULL} points. p is normal, except where q misses a mode."
 )
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     level = choice(
@@ -233,8 +235,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
 played, against, opened = _game("played"), _game("against"), _opened()
 _heading(seed, level, at, played, against)
 
-round_ = game.deal(seed, level, at)
-drawn = once(("defect-round", round_), partial(game.simulate_plots, round_))
+round_ = rounds.deal(seed, level, at)
+drawn = once(("defect-round", round_), partial(plots.simulate_plots, round_))
 answer = played[at - 1]
 if answer is None:
     shown = [FIRST, *opened]
@@ -246,13 +248,13 @@ else:
     following = _following(played, at)
     if following:
         st.button("Next round", on_click=_turn, args=(following,), type="primary")
-    with st.spinner(f"Simulating {game.REPEATS} more rounds with this q…"):
+    with st.spinner(f"Simulating {plot_power.REPEATS} more rounds with this q…"):
         # What a defect does to plots depends on its size alone: all rounds with it share this.
         alike = replace(round_, seed=0, number=1)
-        telling = once(("defect-telling", alike), partial(game.estimate_plot_power, alike))
+        telling = once(("defect-telling", alike), partial(plot_power.estimate_plot_power, alike))
     st.caption(
-        f"Red dashes: the mean over {game.REPEATS} other rounds with this q. In the first plot: "
-        "the densities p and q at this x."
+        f"Red dashes: the mean over {plot_power.REPEATS} other rounds with this q. In the first "
+        "plot: the densities p and q at this x."
     )
     _plots(round_, list(PLOTS), drawn, telling)
 

@@ -6,9 +6,11 @@ import streamlit as st
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
-from validation_core.benchmarks import images as sources
-from validation_core.benchmarks.images import Corruption, Images, Source
-from validation_core.explorers.highdim import images
+from validation_core.benchmarks import image_sources
+from validation_core.benchmarks.corruptions import Corruption
+from validation_core.benchmarks.image_sources import Source
+from validation_core.benchmarks.images import Images
+from validation_core.explorers.highdim import images_pictures
 from validation_core.explorers.highdim.images import ImagesStudy, pictures
 from validation_core.scores import features
 
@@ -25,8 +27,8 @@ LABELS = {"seen": "Image and label", "unseen": "Image alone"}
 def show() -> None:
     """Images before and after, what the classifier says of them, and power over gamma."""
     study, conditional = _choose()
-    absent = sources.missing(study.benchmark.source) or features.missing(study.features)
-    if sources.missing(study.benchmark.source):
+    absent = image_sources.missing(study.benchmark.source) or features.missing(study.features)
+    if image_sources.missing(study.benchmark.source):
         jobs.only("highdim", [], "")
         st.info(absent, icon=":material/folder_open:")
         return
@@ -60,17 +62,18 @@ def _pictures(study: ImagesStudy, conditional: bool) -> None:
     scored = stored(study.key, study)
     payload = live.once(
         ("images", study.key, conditional),
-        lambda: images.payload(study, scored, conditional=conditional),
+        lambda: images_pictures.payload(study, scored, conditional=conditional),
     )
     live.chart(payload, key=f"images-{study.benchmark.corruption}", url=("gamma",))
     numbers = st.expander("The numbers", key="images-numbers", on_change="rerun")
     if numbers.open:
-        numbers.dataframe(pd.DataFrame(images.numbers(scored)), hide_index=True)
+        numbers.dataframe(pd.DataFrame(images_pictures.numbers(scored)), hide_index=True)
 
 
 def _meanwhile(study: ImagesStudy) -> None:
     payload = live.once(
-        ("images", "meanwhile", study.key), lambda: images.examples_payload(study, pictures(study))
+        ("images", "meanwhile", study.key),
+        lambda: images_pictures.examples_payload(study, pictures(study)),
     )
     live.chart(payload, key=f"images-first-{study.benchmark.corruption}", url=("gamma",))
 

@@ -6,10 +6,12 @@ from pages.ui import jobs, live
 from pages.ui.services import services, stored
 from validation_core.drawing.live import Payload
 from validation_core.engine import JobState, Task
-from validation_core.explorers.highdim import lensing
-from validation_core.explorers.highdim.lensing import LensingStudy, shipped, sweeps
+from validation_core.explorers.highdim import lensing_pictures, lensing_table
+from validation_core.explorers.highdim.lensing import LensingStudy
+from validation_core.explorers.highdim.lensing_table import shipped, sweeps
 from validation_core.scores.trained_scores import TrainTask
-from validation_core.sweep.plan import Memory, Progress, Sweep, collect, missing
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import Memory, Progress, collect, missing
 
 _TABLE = "Run Table 2"
 
@@ -42,9 +44,11 @@ def _pictures(study: LensingStudy) -> float | None:
         jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
         return None
     jobs.only("highdim", [], "")
-    payload = live.once(("lensing", study.key), lambda: lensing.payload(stored(study.key, study)))
+    payload = live.once(
+        ("lensing", study.key), lambda: lensing_pictures.payload(stored(study.key, study))
+    )
     gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
-    st.caption(lensing.how_to_read(study))
+    st.caption(lensing_table.how_to_read(study))
     return gamma
 
 
@@ -56,18 +60,18 @@ def _power(gamma: float | None) -> None:
         collect(sweep, services().store, cached_trials(), beside=halves) for sweep in halves
     ]
     if any(each.cells for each in progress):
-        st.markdown(lensing.answer(progress[0]))
+        st.markdown(lensing_table.answer(progress[0]))
         live.chart(_rates(halves, progress, gamma), key="lensing-rates")
         with st.expander("The numbers, beside the paper's"):
-            st.dataframe(lensing.table(halves, progress), hide_index=True)
-            st.caption(lensing.ABOUT_TABLE)
+            st.dataframe(lensing_table.table(halves, progress), hide_index=True)
+            st.caption(lensing_table.ABOUT_TABLE)
     _missing(halves)
 
 
 def _rates(halves: tuple[Sweep, ...], progress: list[Progress], gamma: float | None) -> Payload:
     counts = tuple(tuple(each.done.items()) for each in progress)
     key = ("lensing rates", tuple(sweep.key for sweep in halves), counts, gamma)
-    return live.once(key, lambda: lensing.rates(halves, progress, gamma))
+    return live.once(key, lambda: lensing_table.rates(halves, progress, gamma))
 
 
 def _missing(halves: tuple[Sweep, ...]) -> None:

@@ -6,7 +6,7 @@ from pages.ui import jobs, live
 from pages.ui.forms import form
 from pages.ui.services import services, stored
 from validation_core.benchmarks import SphereFlow
-from validation_core.explorers.highdim import sphere_flow
+from validation_core.explorers.highdim import sphere_flow_pictures
 from validation_core.explorers.highdim.sphere_flow import SphereStudy
 
 
@@ -20,7 +20,8 @@ def show() -> None:
         return
     jobs.only("highdim", [], "")
     payload = live.once(
-        ("sphere flow", study.key), lambda: sphere_flow.payload(study, stored(study.key, study))
+        ("sphere flow", study.key),
+        lambda: sphere_flow_pictures.payload(study, stored(study.key, study)),
     )
     live.chart(payload, key="sphere-live", url=("gamma", "beta"))
     st.caption(

@@ -25,7 +25,7 @@ def _show(kind: Kind) -> None:
         )
         st.download_button(
             "Save as a file",
-            data=lambda: lessons.html(lesson),
+            data=lambda: lessons.lesson_html(lesson),
             file_name=f"{kind.name}.html",
             mime="text/html",
             on_click="ignore",

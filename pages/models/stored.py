@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from validation_core.store import StoreEntry, describe
+from validation_core.describe import describe
+from validation_core.store import StoreEntry
 
 _KINDS = {"models": "network", "results": "result", "tables": "uploaded table"}
 

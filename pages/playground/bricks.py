@@ -4,7 +4,7 @@ from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core import keys
-from validation_core.explorers import playground_pictures as figures
+from validation_core.explorers import playground_bricks
 from validation_core.explorers.playground import (
     METHODS,
     Playground,
@@ -21,7 +21,8 @@ def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, 
     method = kinds[segmented("Test", titles, "test", first="uniform")]
     betas = betas_of(method)
     payload = live.once(
-        ("bricks", study.key, method.name), lambda: figures.pvalue_bricks(seen, method, betas)
+        ("bricks", study.key, method.name),
+        lambda: playground_bricks.pvalue_bricks(seen, method, betas),
     )
     gamma, beta, trial = live.chart(
         payload, key=f"bricks-{name}-{method.name}", url=("gamma", "beta", "trial")
@@ -38,5 +39,5 @@ def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, 
     if state is None:
         trial_data = trial_study.load(services().store)
         assert trial_data is not None, "its job is done"
-        live.chart(figures.trial_payload(trial_data, method), key="opened")
+        live.chart(playground_bricks.trial_payload(trial_data, method), key="opened")
     return gamma, beta

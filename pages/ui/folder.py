@@ -8,13 +8,13 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.jobs import plain
-from validation_core.tables import source
+from validation_core.tables import server_files
 
 
 def allowed() -> bool:
     """Whether files on the server may be read; says so when its operator named no folder."""
     try:
-        return source.data_folder() is not None
+        return server_files.data_folder() is not None
     except ValueError as refusal:
         st.warning(plain(str(refusal)))
         return False
@@ -22,9 +22,9 @@ def allowed() -> bool:
 
 def pick(label: str, key: str) -> tuple[Path, str] | None:
     """The file that is chosen, with a stamp that changes when it does; None without one."""
-    folder = source.data_folder()
+    folder = server_files.data_folder()
     assert folder is not None
-    known = source.list_files(folder)
+    known = server_files.list_files(folder)
     text = st.selectbox(
         label,
         known.files,
@@ -38,7 +38,7 @@ def pick(label: str, key: str) -> tuple[Path, str] | None:
     if not text:
         return None
     try:
-        path = source.resolve_in_folder(folder, text)
+        path = server_files.resolve_in_folder(folder, text)
     except ValueError as refusal:
         st.error(plain(str(refusal)), icon=":material/error:")
         return None

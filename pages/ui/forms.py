@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import streamlit as st
 
 from pages.ui import address
-from validation_core.benchmarks.gaussian import PERTURBATIONS, Perturbation
+from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.keys import Specification
 
 _T = TypeVar("_T")

@@ -21,7 +21,8 @@ from streamlit import config
 from websockets import http11
 
 from pages.ui import visitors
-from validation_core.settings import EMBED, HOSTS, hostname
+from validation_core.setting_checks import hostname
+from validation_core.settings import EMBED, HOSTS
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",

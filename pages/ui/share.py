@@ -108,7 +108,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
         if images:
             st.download_button(
                 "Save as a file",
-                data=jobs.undisturbed(lambda: story.html(tuple(scenes), images)),
+                data=jobs.undisturbed(lambda: story.story_html(tuple(scenes), images)),
                 file_name="story.html",
                 mime="text/html",
                 on_click="ignore",

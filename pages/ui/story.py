@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
-from validation_core.drawing import live
+from validation_core.drawing import html
 from validation_core.drawing.live import Payload
 
 STORY, SCENE = "story", "scene"
@@ -159,7 +159,7 @@ def keep(scene: Scene) -> None:
         pictures()[scene] = picture
 
 
-def html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
+def story_html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
     """A story as one file; scenes that have no picture are left out.
 
     Args:
@@ -169,14 +169,14 @@ def html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
         ValueError: when none of them has one.
     """
     slides = [
-        live.Scene(scene.title, seen[scene].payload, seen[scene].at)
+        html.Scene(scene.title, seen[scene].payload, seen[scene].at)
         for scene in story
         if scene in seen
     ]
     foot = "A story of NPT Lab."
     if missing := [scene.title for scene in story if scene not in seen]:
         foot += f" Without a live picture, and so not here: {', '.join(missing)}."
-    return live.html("A story · NPT Lab", slides, foot)
+    return html.html("A story · NPT Lab", slides, foot)
 
 
 def link(story: Sequence[Scene], index: int = 0) -> dict[str, str | list[str]]:

@@ -22,7 +22,8 @@ import streamlit as st
 from streamlit import config, runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from validation_core.settings import ADMIN, HOSTS, LIMITS, PUBLIC, Share, hostname
+from validation_core.setting_checks import Share, hostname
+from validation_core.settings import ADMIN, HOSTS, LIMITS, PUBLIC
 
 if TYPE_CHECKING:  # numpy reads how many threads it may use when it is imported: app.py says first
     from validation_core.tables import Upload

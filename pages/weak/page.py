@@ -6,7 +6,7 @@ import streamlit as st
 from pages.ui import address, forms, jobs, live
 from pages.ui.services import services, stored
 from validation_core.drawing.live import Payload
-from validation_core.explorers import weak_classifiers
+from validation_core.explorers import weak_classifiers, weak_classifiers_pictures
 
 READING = (
     "**What you see.** p is a standard normal, q the same shifted by half a standard "
@@ -36,7 +36,7 @@ def _chart(power: weak_classifiers.BoundaryPower, n: int, m: int, sample: int) -
     """Everything the page draws, for every place of the sliders."""
     blocks = weak_classifiers.draw(n, sample)
     pvalues = weak_classifiers.sample_pvalues(blocks, m, sample)
-    return weak_classifiers.payload(
+    return weak_classifiers_pictures.payload(
         blocks, pvalues, power.exact, power.rejections(m), power.trials, m
     )
 

@@ -37,7 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.benchmarks.gaussian import DIMENSIONS, PERTURBATIONS, Gaussian
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
+from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream

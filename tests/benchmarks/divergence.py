@@ -20,7 +20,7 @@ from validation_core.api.divergence import TITLE, DivergenceResult
 from validation_core.report.document import sheet
 from validation_core.store import Store
 from validation_core.symmetric_divergence import GRID, MS, collect, figure, importance_sample_size
-from validation_core.symmetric_divergence.curves import format_number
+from validation_core.symmetric_divergence.nats_text import format_number
 from validation_core.symmetric_divergence.runs import summarise_terms
 
 LAST = MOST[-1]

@@ -42,9 +42,10 @@ from validation_core.drawing import plotly, style
 from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel
 from validation_core.panels.power import curves
 from validation_core.store import Store
-from validation_core.sweep import plan
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep.plan import Progress, Sweep
+from validation_core.sweep import progress
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import Progress
 
 NAMES = (*(f"conformal_{name}" for name in comparisons.PERTURBATIONS), "type_one")
 
@@ -53,11 +54,11 @@ def compute(title: str, wanted: Sweep, store: Store, trials: int | None = None) 
     """Run what is missing of a sweep and keep its finished curves."""
     if trials is not None:
         wanted = replace(wanted, design=replace(wanted.design, trials=trials))
-    state = run_on_engine(plan.missing(wanted, store), store, ProgressLines(), title, "local")
+    state = run_on_engine(progress.missing(wanted, store), store, ProgressLines(), title, "local")
     for why in set(state.failures.values()):
         print(f"{title}: {why}", file=sys.stderr)
-    plan.keep_curves(wanted, store)
-    return plan.collect(wanted, store)
+    progress.keep_curves(wanted, store)
+    return progress.collect(wanted, store)
 
 
 def table(progress: Progress) -> str:

@@ -10,8 +10,9 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import METHODS, Lab, say
 from tests.benchmarks.rows import Row
 from validation_core import sampling
-from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
-from validation_core.learn import training as nets
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.learn import perceptron
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier, TrainedClassifier, train_classifiers
 from validation_core.sweep import trials
@@ -36,7 +37,7 @@ SMALL = Size(Classifier(epochs=10, lr=1e-5), 2, 2, SIX[:2], 10)
 def rows(lab: Lab) -> Iterator[Row]:
     """21 paper-preset classifiers, then power over gamma of six perturbations at all seven m."""
     del lab
-    device = nets.pick_device()
+    device = perceptron.pick_device()
     size = SMALL if device == "cpu" else LARGE
     train_classifiers(
         [_data(Gaussian(), 0.1, 0, size)], Classifier(epochs=1), [0]

@@ -11,7 +11,7 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from validation_core.bayes import Hospitals
-from validation_core.bayes.inference import Variational
+from validation_core.bayes.variational import Variational
 from validation_core.rng import stream
 
 DATASETS, ITERATIONS, TIMES = 100, 30, 5

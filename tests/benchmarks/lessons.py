@@ -94,7 +94,7 @@ def _in_chromium(folder: Path, drawn: Mapping[str, Lesson]) -> Iterator[Row]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for name, lesson in drawn.items():
             path = folder / f"{name}.html"
-            path.write_text(lessons.html(lesson), encoding="utf-8")
+            path.write_text(lessons.lesson_html(lesson), encoding="utf-8")
             sizes.append(path.stat().st_size)
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             began = time.perf_counter()

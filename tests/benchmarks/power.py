@@ -16,7 +16,8 @@ from tests.benchmarks.rows import Row
 from validation_core.methods import Uniform
 from validation_core.scores import trained_scores
 from validation_core.store import Store
-from validation_core.sweep.plan import Sweep, collect, missing
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import collect, missing
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
 

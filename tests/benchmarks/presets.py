@@ -10,7 +10,8 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from validation_core import sampling, statistics
-from validation_core.benchmarks.gaussian import PERTURBATIONS, Gaussian
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.rng import stream
 from validation_core.scores.classifier import PRESETS, TrainedClassifier, train_classifier
 from validation_core.types import Preset

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from validation_core.rng import stream
-from validation_core.tables import source
+from validation_core.tables import samples
 
 _N, _K = 400, 50
 _PLACES = np.linspace(-1, 1, 5)
@@ -42,8 +42,8 @@ def arrays(name: str) -> dict[str, np.ndarray]:
 
 def main() -> None:
     """Replace the files."""
-    for name in source.SAMPLES:
-        np.savez_compressed(source.sample_path(name), **arrays(name))
+    for name in samples.SAMPLES:
+        np.savez_compressed(samples.sample_path(name), **arrays(name))
 
 
 if __name__ == "__main__":

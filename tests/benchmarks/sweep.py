@@ -15,13 +15,14 @@ from typing import NamedTuple
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import ROOT, Lab, say
 from tests.benchmarks.rows import Row
-from validation_core.cli.power import command_line
+from validation_core.cli.power_line import command_line
 from validation_core.methods import C2ST, SBC, Multiple
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep.plan import Sweep, collect, missing
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import collect, missing
 
 COMPARISON = comparisons.by_name("conformal_mean_shift")
 _POLL = 0.2

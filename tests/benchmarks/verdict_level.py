@@ -29,7 +29,7 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from validation_core import keys
 from validation_core.diagnosis.learning import build_training_set
-from validation_core.diagnosis.tasks import run_method
+from validation_core.diagnosis.method_runs import run_method
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds

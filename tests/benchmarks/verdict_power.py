@@ -24,7 +24,7 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.nulls import NULLS, Given
 from validation_core import relabelling
-from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis import learning, method_runs
 from validation_core.methods import Omnibus
 from validation_core.relabelling import RELABELINGS
 from validation_core.rng import stream
@@ -57,9 +57,9 @@ def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
     trained = {
         name: recipe.learn_all([learning.build_training_set(upload, recipe, seed)], [seed])[0]
-        for name, recipe in tasks.learned_score_recipes(upload).items()
+        for name, recipe in method_runs.learned_score_recipes(upload).items()
     }
-    answer = tasks.run_relabelling(upload, Omnibus(), seed, trained)
+    answer = method_runs.run_relabelling(upload, Omnibus(), seed, trained)
     return 1.0 if answer.pvalue is None else answer.pvalue
 
 

@@ -15,6 +15,7 @@ from tests.conftest import few_trials
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import QUESTIONS, by_name, studies
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -79,7 +80,7 @@ def _answer(server, upload, methods, work):
     tasks.register_upload(upload)
     with pytest.MonkeyPatch.context() as patch:
         few_trials(patch)
-        patch.setattr(learning, "RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2))
+        patch.setattr(classifier, "RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2))
         patch.setattr(learning, "LOCALIZER", {"steps": 8, "batch": 16, "start": "origin"})
         for task in by_name("sensitivity").studies(upload, methods, 0):
             task.run(store, lambda fraction, live: None)

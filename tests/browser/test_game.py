@@ -5,12 +5,13 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.driving import settled
-from validation_core import game
-from validation_core.game import DEFECTS, PLOTS
+from validation_core.game import plots, rounds
+from validation_core.game.plots import PLOTS
+from validation_core.game.rounds import DEFECTS
 
 
 def test_a_student_plays_two_rounds(visit):
-    first, second = (game.deal(11, "easy", at) for at in (1, 2))
+    first, second = (rounds.deal(11, "easy", at) for at in (1, 2))
     page = visit("name-that-defect?seed=11")
     charts = page.locator(".js-plotly-plot")
     expect(charts).to_have_count(1)
@@ -20,7 +21,7 @@ def test_a_student_plays_two_rounds(visit):
     page.get_by_role("button", name=DEFECTS[first.defect].title, exact=True).click()
     expect(page.get_by_text("90 points.")).to_be_visible()
     expect(charts).to_have_count(len(PLOTS))
-    pvalue = game.simulate_plots(first).pvalues["ecdf"]
+    pvalue = plots.simulate_plots(first).pvalues["ecdf"]
     words = f"{PLOTS['ecdf'].test}: p = {pvalue:.2g} in this round."
     expect(page.get_by_text(words)).to_be_visible()
     page.get_by_role("button", name="Next round").click()

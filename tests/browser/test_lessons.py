@@ -23,7 +23,7 @@ def files(tmp_path_factory):
     for name, kind in LESSONS.items():
         paths[name] = folder / f"{name}.html"
         numbers = kind.study.load(Store.usual())
-        paths[name].write_text(lessons.html(kind.lesson(numbers)), encoding="utf-8")
+        paths[name].write_text(lessons.lesson_html(kind.lesson(numbers)), encoding="utf-8")
     return paths
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser.driving import LONG, serving, until
 from tests.server import free_port
-from validation_core import store
+from validation_core.memory_folder import process_start_tick, system_fingerprint
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,4 @@ def _begun(worker):
 
 def _in_memory(pid):
     """The folder of a process while its disk takes nothing."""
-    return (
-        Path("/dev/shm")
-        / f"nptlab-{store.system_fingerprint()}-{pid}-{store.process_start_tick(pid)}"
-    )
+    return Path("/dev/shm") / f"nptlab-{system_fingerprint()}-{pid}-{process_start_tick(pid)}"

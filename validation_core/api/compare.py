@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core.api.diagnose import helper_processes
+from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
-from validation_core.api.work import Result, Rows, Watch, progress_watch, run_in_turn
+from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, Ranking

@@ -22,19 +22,15 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from validation_core.api.table import (
-    ALIASES,
-    Table,
-    as_table,
-    resolve_methods,
-    resolve_question,
-    resolve_questions,
-)
-from validation_core.api.work import Result, Rows, Watch, progress_watch, run_in_turn
+from validation_core.api.names import resolve_methods, resolve_question, resolve_questions
+from validation_core.api.result import Result, Rows
+from validation_core.api.table import Table, as_table
+from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.questions import (
+    ALIASES,
     Answer,
     Answers,
     AnyAnswer,
@@ -269,7 +265,7 @@ class DiagnosisResult(Result):
         Raises:
             ValueError: for two samples, which have no x.
         """
-        from validation_core.report.numbers import datatree
+        from validation_core.report.datatree import datatree
 
         if isinstance(self.diagnosis.upload.data, TwoSamples):
             raise ValueError(

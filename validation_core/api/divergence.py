@@ -20,15 +20,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from validation_core.api.table import entry
-from validation_core.api.work import Result, Rows, Watch, progress_watch, run_on_engine
+from validation_core.api.names import entry
+from validation_core.api.result import Result, Rows
+from validation_core.api.work import Watch, progress_watch, run_on_engine
 from validation_core.bayes import MODELS, Model, closed
-from validation_core.bayes.inference import ALGORITHMS, Inference, possible
+from validation_core.bayes.algorithms import ALGORITHMS, possible
+from validation_core.bayes.inference import Inference
 from validation_core.drawing.outcome import Drawn
 from validation_core.report.numbers import dumps, library_versions
 from validation_core.store import Store
 from validation_core.symmetric_divergence import GRID, MS, Plan, Terms, collect, figure, missing
-from validation_core.symmetric_divergence.curves import drawn, figure_rows
+from validation_core.symmetric_divergence.curves import figure_rows
+from validation_core.symmetric_divergence.figures import drawn
 from validation_core.symmetric_divergence.runs import trained
 
 T = TypeVar("T")

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from validation_core.api.table import entry, resolve_benchmark, resolve_method
-from validation_core.api.work import Result, Rows, Watch, progress_watch, run_on_engine
+from validation_core.api.names import entry, resolve_benchmark, resolve_method
+from validation_core.api.result import Result, Rows
+from validation_core.api.work import Watch, progress_watch, run_on_engine
 from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
 from validation_core.panels.power import Along, curves, power_figure
@@ -15,7 +16,8 @@ from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep import presets
-from validation_core.sweep.plan import Progress, Sweep, collect, missing, rows
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import Progress, collect, missing, progress_rows
 from validation_core.sweep.trials import Protocol, TrialDesign
 from validation_core.types import Benchmark, PowerCell
 
@@ -58,7 +60,7 @@ class PowerResult(Result):
         """A row for each cell: rate, low and high its 95% Wilson interval."""
         benchmark = self.sweep.benchmark
         about = {"benchmark": benchmark.name, "set": asdict(benchmark)}
-        return [{**row, **about} for row in rows(self.counted)]
+        return [{**row, **about} for row in progress_rows(self.counted)]
 
     def to_json(self) -> str:
         """The cells, as the command line prints them."""

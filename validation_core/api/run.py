@@ -9,11 +9,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from validation_core.api.table import Table, as_table, resolve_benchmark, resolve_method
-from validation_core.api.work import Result, Rows, Watch, progress_watch, run_in_turn
+from validation_core.api.names import resolve_benchmark, resolve_method
+from validation_core.api.result import Result, Rows
+from validation_core.api.table import Table, as_table
+from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import Record, equals, findings, tasks
-from validation_core.diagnosis.learning import obstacle
+from validation_core.diagnosis.plan import obstacle
 from validation_core.drawing.outcome import Drawn
 from validation_core.keys import JSON
 from validation_core.methods.base import Method
@@ -21,7 +23,8 @@ from validation_core.methods.record import Effects
 from validation_core.panels.record import learned, pictures
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
-from validation_core.sweep.plan import Sweep, SweepPlace, first_trial
+from validation_core.sweep.plan import Sweep, SweepPlace
+from validation_core.sweep.trial_detail import first_trial
 from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 from validation_core.tables.reading import File

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import sys
 import threading
 import time
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from html import escape
 from operator import attrgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from validation_core.drawing.outcome import Drawn
 from validation_core.engine import Engine, JobState, Task, WorkerPool
-from validation_core.engine.job import perform
 from validation_core.engine.start import executor
+from validation_core.engine.task import perform
 from validation_core.keys import JSON
 from validation_core.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
-
 
 _ME = "front door"
 
@@ -325,108 +315,3 @@ def run_on_engine(
     finally:
         runner.close()
     return state
-
-
-# ---- What every answer of the front door can do: show itself, give its numbers, be saved ----
-
-
-Rows = Sequence[Mapping[str, object]]
-
-
-class Result(ABC):
-    """An answer: sentences, figures and rows of numbers.
-
-    In a notebook it shows itself as one self-contained HTML document, figures included.
-    """
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What it answers, as a heading."""
-
-    @property
-    @abstractmethod
-    def sentences(self) -> tuple[str, ...]:
-        """What it says, the first sentence first. They may hold names that a user chose."""
-
-    @abstractmethod
-    def figures(self) -> tuple[Drawn, ...]:
-        """Its figures, each with a title and a caption that says how to read it."""
-
-    @abstractmethod
-    def rows(self) -> Rows:
-        """Its table, row by row: column name to plain value."""
-
-    @abstractmethod
-    def to_json(self) -> str:
-        """Every number of it as JSON text."""
-
-    def to_frame(self) -> pd.DataFrame:
-        """Its table as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.rows()))
-
-    def figure(self, title: str | int = 0) -> go.Figure:
-        """One of its figures as a plotly Figure.
-
-        Args:
-            title: of the figure as `figures` names them, or its place there.
-
-        Raises:
-            ValueError: when there is no such figure.
-        """
-        figures = self.figures()
-        titles = [drawing.title for drawing in figures]
-        at = titles.index(title) if title in titles else title
-        if not isinstance(at, int) or not -len(figures) <= at < len(figures):
-            raise ValueError(
-                f"{self.title} has the figures {', '.join(titles) or 'none'}; got {title!r}. "
-                "Name one of them, or its place."
-            )
-        return figures[at].figure
-
-    def document(self) -> str:
-        """One HTML file that needs nothing else and asks no network for anything."""
-        from validation_core.report.document import sheet
-
-        numbers = json.loads(self.to_json())
-        rows = self.rows()
-        return sheet(self.title, self.sentences, self.figures(), {"Numbers": rows}, numbers)
-
-    def save(self, path: Path | str) -> Path:
-        """Write it: .html as it shows itself, .json every number, .csv its table.
-
-        Raises:
-            ValueError: for another ending.
-        """
-        path = Path(path)
-        writers = self._writers()
-        if path.suffix not in writers:
-            raise ValueError(
-                f"{self.title} is saved as {', '.join(writers)}; got {path.name}. Choose one of "
-                "these endings."
-            )
-        path.write_bytes(writers[path.suffix]())
-        return path
-
-    def _writers(self) -> Mapping[str, Callable[[], bytes]]:
-        """What gives the bytes of a file, by its ending."""
-        from validation_core.report.numbers import csv_table
-
-        return {
-            ".html": lambda: self.document().encode("utf-8"),
-            ".json": lambda: self.to_json().encode("utf-8"),
-            ".csv": lambda: csv_table(self.rows()),
-        }
-
-    def _repr_html_(self) -> str:
-        """The document in a frame of its own: its styles and scripts stay inside."""
-        inside = escape(self.document(), quote=True)
-        return (
-            f'<iframe srcdoc="{inside}" title="{escape(self.title, quote=True)}" '
-            'style="width:100%;height:640px;border:0" loading="lazy"></iframe>'
-        )
-
-    def __repr__(self) -> str:
-        return "\n".join([self.title, *self.sentences])

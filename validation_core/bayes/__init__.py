@@ -5,14 +5,11 @@ from functools import cache
 import numpy as np
 
 from validation_core import keys
+from validation_core.bayes.glm_binomial import GLMBinomial
+from validation_core.bayes.heart_transplants import HeartTransplants
+from validation_core.bayes.hospitals import Hospitals
 from validation_core.bayes.model import Model
-from validation_core.bayes.models import (
-    Concrete,
-    GLMBinomial,
-    HeartTransplants,
-    Hospitals,
-    Ionosphere,
-)
+from validation_core.bayes.regressions import Concrete, Ionosphere
 
 __all__ = ["MODELS", "GLMBinomial", "HeartTransplants", "Hospitals", "Model", "closed"]
 

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.bayes import MODELS, Model, closed
-from validation_core.bayes import model as designs
-from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
+from validation_core.bayes import MODELS, Model, closed, covariates
+from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.inference import Inference
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import FullGaussian, Posterior
+from validation_core.bayes.variational import Variational
 from validation_core.rng import stream
 from validation_core.types import Array, Joint, Pairs, Paper
 
@@ -82,7 +83,9 @@ class BayesModel(Pairs):
             "of the book.",
         },
     )
-    design: designs.Design = field(default="real", metadata={**designs.OPTION, "listed": False})
+    design: covariates.Design = field(
+        default="real", metadata={**covariates.OPTION, "listed": False}
+    )
 
     @classmethod
     def about(cls, model: Model, inference: Inference) -> BayesModel:
@@ -109,7 +112,7 @@ class BayesModel(Pairs):
                     f"{what} is one of {', '.join(known)}; got {getattr(self, what)!r}. Choose "
                     f"one of those."
                 )
-        object.__setattr__(self, "design", designs.read(self.model, self.design))
+        object.__setattr__(self, "design", covariates.read(self.model, self.design))
         for name in self._changed - _options(self.model):
             raise ValueError(
                 f"{name} is an option of other models; got {getattr(self, name)!r} for "
@@ -129,7 +132,7 @@ class BayesModel(Pairs):
     @property
     def digest(self) -> str:
         """Of the model's covariates, in the key."""
-        return designs.digest(self.model, self.design)
+        return covariates.digest(self.model, self.design)
 
     @property
     def of(self) -> Model:

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, owens_t, xlog1py, xlogy
 
-from validation_core.statistics import laws
+from validation_core.statistics import two_sample_laws
 from validation_core.types import Array, Benchmark, Paper
 
 GAMMA = 0.5
@@ -127,9 +127,9 @@ def _binomial(n: int, rate: Array) -> Array:
 @lru_cache(maxsize=32)
 def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
     """Which pairs of hits (of p's draws, of q's) reject: (n + 1, n + 1) of 0 and 1."""
-    if n < laws.SMALL:
+    if n < two_sample_laws.SMALL:
         p_hits, q_hits = np.meshgrid(*[np.arange(n + 1.0)] * 2, indexing="ij")
-        law = laws.conditional if per_class else laws.accuracy
+        law = two_sample_laws.conditional if per_class else two_sample_laws.accuracy
         return (law(p_hits, n - q_hits, n, n) <= alpha).astype(float)
     share = np.arange(n + 1) / n
     excess = (share[:, None] + share) / 2 - 0.5

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.benchmarks.diffusion import STEPS, Diffusion
-from validation_core.scores.features import FeatureClassifier
+from validation_core.scores.feature_classifier import FeatureClassifier
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn import StoredNetwork
+from validation_core.learn import perceptron
+from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, Paper
@@ -271,12 +272,12 @@ def _learn(
 ) -> _TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
     from validation_core.learn import training
-    from validation_core.learn.training import Adam
+    from validation_core.learn.adam import Adam
 
     scale = float(data.theta.std())
     theta, x = _single(data.theta / scale), _single(data.x)
     flow = build_flow()
-    training.reinitialise(flow, stream(seed, "initial"))
+    perceptron.reinitialise(flow, stream(seed, "initial"))
     adam = Adam([(list(flow.parameters()), recipe.lr)], over=recipe.epochs)
     rng = stream(seed, "order")
     parts = training.slices(len(x), max(1, round(len(x) / recipe.batch)))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from validation_core import ComparisonResult, Store
 from validation_core.api.compare import compared
-from validation_core.cli import tell
 from validation_core.cli.options import (
     NoteLines,
     add_json_option,
@@ -17,6 +16,7 @@ from validation_core.cli.options import (
     read_table,
     write_json_text,
 )
+from validation_core.cli.process import tell
 from validation_core.diagnosis.questions.posteriors import number
 
 

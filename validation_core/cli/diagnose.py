@@ -9,8 +9,7 @@ from pathlib import Path
 
 from validation_core import Record, Store, diagnosis
 from validation_core.api import diagnose as front
-from validation_core.api.table import resolve_questions
-from validation_core.cli import tell
+from validation_core.api.names import resolve_questions
 from validation_core.cli.options import (
     NoteLines,
     add_json_option,
@@ -22,6 +21,7 @@ from validation_core.cli.options import (
     read_table,
     write_json_text,
 )
+from validation_core.cli.process import tell
 from validation_core.diagnosis import Diagnosis, equals, findings
 from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.tasks import DiagnoseTask

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from validation_core import ALGORITHMS, MODELS, Store
 from validation_core.api.divergence import FIGURES, TITLE, estimate, plans
-from validation_core.api.table import entry
-from validation_core.api.work import Rows
+from validation_core.api.names import entry
+from validation_core.api.result import Rows
 from validation_core.bayes import Model
 from validation_core.bayes.inference import Inference
 from validation_core.cli.options import (

@@ -6,12 +6,10 @@ import argparse
 import os
 from pathlib import Path
 
-from validation_core import Store, gallery, lessons
-from validation_core.api.work import run_on_engine
-from validation_core.cli import tell
+from validation_core import Store, gallery
 from validation_core.cli.options import ProgressLines
+from validation_core.cli.process import tell
 from validation_core.gallery import FOLDER, Part
-from validation_core.lessons import LESSONS
 from validation_core.settings import DEVICE
 
 
@@ -67,41 +65,3 @@ def _made(part: Part, store: Store, folder: Path, engine: str) -> list[str]:
     problems = part.make(store, ProgressLines(), engine)
     tell(f"{part.title}: {part.ship(store, folder)} files copied")
     return [f"{part.name}: {problem}" for problem in dict.fromkeys(problems)]
-
-
-# ---- `lessons`: each lesson as one HTML file that runs without a server or a network ----
-
-
-def add_lessons(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
-    option = parser.add_argument
-    option("--html", type=Path, required=True, metavar="FOLDER", help="where the files go")
-    option(
-        "--only",
-        action="append",
-        choices=list(LESSONS),
-        metavar="NAME",
-        help=f"one of {', '.join(LESSONS)}; may be given again",
-    )
-    parser.set_defaults(run=_write_lessons)
-
-
-def _write_lessons(chosen: argparse.Namespace) -> None:
-    """Write the files, computing first what neither the store nor the package has.
-
-    Raises:
-        ValueError: when a lesson's numbers could not be computed.
-        OSError: when the folder cannot be written.
-    """
-    store = Store.usual()
-    chosen.html.mkdir(parents=True, exist_ok=True)
-    for name in chosen.only or LESSONS:
-        kind = LESSONS[name]
-        if not kind.study.done(store):
-            state = run_on_engine([kind.study], store, ProgressLines(), kind.title, None)
-            if state.failures:
-                raise ValueError(f"{kind.title}: {'; '.join(state.failures.values())}")
-        numbers = kind.study.load(store)
-        path = chosen.html / f"{name}.html"
-        path.write_text(lessons.html(kind.lesson(numbers)), encoding="utf-8")
-        tell(f"{path}: {path.stat().st_size / 1e3:.0f} kB")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import validation_core as npt
 from validation_core.cli.options import add_json_option, option_text, write_json
-from validation_core.store import describe
+from validation_core.describe import describe
 
 if TYPE_CHECKING:
     from validation_core.methods.base import Method

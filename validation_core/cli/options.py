@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import validation_core as npt
-from validation_core.cli import tell
+from validation_core.cli.process import tell
 from validation_core.keys import Specification
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def parse_methods(texts: Sequence[str] | None) -> list[Method]:
     Raises:
         ValueError: for a name or an option that there is not, or two that are the same.
     """
-    from validation_core.api.table import entry
+    from validation_core.api.names import entry
 
     selected: list[Method] = []
     for text in texts or ():
@@ -198,7 +198,7 @@ def parse_benchmark(name: str, options: Sequence[str]) -> Benchmark:
     Raises:
         ValueError: for a name or an option that there is not.
     """
-    from validation_core.api.table import entry
+    from validation_core.api.names import entry
 
     return parse_specification(entry(npt.BENCHMARKS, name, "benchmark"), options)
 

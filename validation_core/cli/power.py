@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from validation_core import Store
+from validation_core.api.names import entry
 from validation_core.api.power import count, published
-from validation_core.api.table import entry
 from validation_core.cli.options import (
     ProgressLines,
     add_json_option,
     check_writable,
-    option_text,
     parse_benchmark,
     parse_grid,
     parse_level,
     parse_methods,
     write_json_text,
 )
-from validation_core.keys import Specification
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import Comparison
 from validation_core.sweep.trials import TrialDesign
 
 _TRIALS = 200
@@ -136,53 +131,3 @@ def _mean(cell: Mapping[str, Any]) -> str:
         return ""
     low, high = cell["statistic_low"], cell["statistic_high"]
     return f", statistic {cell['statistic']:.3g} [{low:.3g}, {high:.3g}]"
-
-
-# ---- The command that makes a sweep: what a page shows to be run elsewhere ----
-
-
-def command_line(sweep: Sweep, comparison: Comparison | None = None) -> str:
-    """`python -m validation_core power ...` with the options that are not the defaults."""
-    words = ["python", "-m", "validation_core", "power"]
-    if comparison is not None:
-        words += ["--comparison", comparison.name]
-    else:
-        words += _what(sweep)
-    design, usual = sweep.design, TrialDesign()
-    words += ["--trials", str(design.trials)]
-    if design.alpha != usual.alpha:
-        words += ["--alpha", f"{design.alpha:g}"]
-    return shlex.join(words)
-
-
-def _what(sweep: Sweep) -> list[str]:
-    design = sweep.design
-    words = ["--benchmark", sweep.benchmark.name]
-    for option in _options(sweep.benchmark):
-        words += ["--set", option]
-    for method in sweep.methods:
-        options = ",".join(_options(method))
-        words += ["--method", f"{method.name}:{options}" if options else method.name]
-    words += ["--gamma", _grid(sweep.gammas)]
-    if sweep.betas != (0.0,):
-        words += ["--beta", _grid(sweep.betas)]
-    words += ["--n", str(design.n), "--k", str(design.k)]
-    preset = next((n for n, recipe in PRESETS.items() if recipe == sweep.recipe), "interactive")
-    if preset != "interactive":
-        words += ["--preset", preset]
-    if sweep.seed:
-        words += ["--seed", str(sweep.seed)]
-    return words + (["--protocol", design.protocol] if design.protocol != "pooled" else [])
-
-
-def _options(chosen: Specification) -> list[str]:
-    """Fields that are not their defaults."""
-    fields = dataclasses.fields(chosen)
-    values = {field.name: (getattr(chosen, field.name), field.default) for field in fields}
-    return [
-        f"{name}={option_text(value)}" for name, (value, usual) in values.items() if value != usual
-    ]
-
-
-def _grid(values: Sequence[float]) -> str:
-    return ",".join(f"{value:g}" for value in values)

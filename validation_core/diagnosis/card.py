@@ -42,11 +42,12 @@ from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter
 from validation_core.drawing import style
 from validation_core.drawing.outcome import Drawn
-from validation_core.methods.record import equals, findings
+from validation_core.methods.record import findings
 from validation_core.relabelling.battery import Family
 from validation_core.relabelling.claims import Magnitude, parameter_name
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
+from validation_core.text import equals
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:

@@ -11,20 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.questions import QUESTIONS, posteriors
-from validation_core.diagnosis.questions import studies as of_questions
+from validation_core.learn import perceptron
 from validation_core.rng import stream
-from validation_core.scores.trained_scores import TrainTask
-from validation_core.store import Store
 from validation_core.study import Report, Study
-from validation_core.tables import Upload, read, source
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -33,12 +27,10 @@ if TYPE_CHECKING:
 
     from validation_core.store import Store
 
-
 NAMES = ("infection rate", "recovery rate")
 """Of the parameters, short enough for an axis."""
 DAYS = tuple(range(16, 161, 16))
 """When infected people are counted."""
-
 _POPULATION, _ASKED = 1_000_000, 1_000
 _MEDIANS, _SPREADS = np.log([0.4, 0.125]), np.array([0.5, 0.2])  # of the log-normal prior
 _STEPS = 4  # of the solver, a day
@@ -156,10 +148,10 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     from zuko.flows import NSF
 
     from validation_core.learn import training
-    from validation_core.learn.training import Adam
+    from validation_core.learn.adam import Adam
 
     flow = NSF(2, len(DAYS), transforms=_TRANSFORMS, hidden_features=(_HIDDEN, _HIDDEN))
-    training.reinitialise(flow, stream(seed, "epidemic", "initial"))
+    perceptron.reinitialise(flow, stream(seed, "epidemic", "initial"))
     rng = stream(seed, "epidemic", "order")
     order, tenth = rng.permutation(len(theta)), len(theta) // 10
     held, learnt = order[:tenth], order[tenth:]
@@ -193,82 +185,3 @@ def _single(rows: Array) -> Tensor:
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
-
-
-# ---- Tables whose finished diagnosis is shipped: what a page shows before one is brought ----
-
-
-SEED = 0
-FEW, SOME, MANY = 200, 1_000, 20_000
-"""Simulations that the three flows learnt from."""
-
-ABOUT_EXACT = "The exact posterior of a straight line's intercept and slope."
-ABOUT_WRONG = (
-    f"A neural spline flow for the two rates of an epidemic, trained on {FEW} simulations: too "
-    "few."
-)
-ABOUT_FLOWS = (
-    "Three neural spline flows that learnt an epidemic's infection and recovery rate, from "
-    f"{FEW}, {SOME:,} and {MANY:,} simulations."
-)
-"""What the tables are, in a sentence for the page that shows them."""
-
-
-def wrong() -> Upload:
-    """Draws of a flow that was trained on too few simulations."""
-    return _drawn(FEW)
-
-
-@cache
-def exact() -> Upload:
-    """Draws of an exact posterior."""
-    return read(source.sample_path("sample_well_trained"))
-
-
-def flows() -> list[tuple[str, Upload]]:
-    """Tables of the same simulations to compare: flows trained on few, more and many."""
-    return [(f"{count:,} simulations", _drawn(count)) for count in (FEW, SOME, MANY)]
-
-
-def tables() -> tuple[Upload, ...]:
-    """All of them."""
-    return exact(), *(upload for _, upload in flows())
-
-
-def draws() -> tuple[EpidemicStudy, ...]:
-    """What the flows' tables are read from."""
-    return tuple(EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
-
-
-def studies() -> tuple[Study[Any], ...]:
-    """Every test and answer of the wrong and the exact table, and what compares the flows."""
-    return tuple(dict.fromkeys(work for work in _work() if isinstance(work, Study)))
-
-
-def trainings() -> tuple[TrainTask, ...]:
-    """The networks that these read."""
-    return tuple(dict.fromkeys(work for work in _work() if isinstance(work, TrainTask)))
-
-
-@cache
-def _drawn(simulations: int) -> Upload:
-    """The table of a flow; where it is not shipped it is trained first, which takes minutes."""
-    store, study = Store.usual(), EpidemicStudy(simulations=simulations)
-    if not study.done(store):
-        study.run(store, lambda fraction, live: None)
-    result = study.load(store)
-    assert result is not None, "it is done"
-    arrays = {"theta": result.theta, "x": result.x, "theta_q": result.q}
-    labels = {"theta_names": NAMES, "x_names": [f"infected on day {day}" for day in DAYS]}
-    named = {name: np.array(texts) for name, texts in labels.items()}
-    return Upload.of({**arrays, **named}, order="NKD")
-
-
-def _work() -> Iterator[Study[Any] | TrainTask]:
-    usual = learning.with_further(())
-    for upload in (wrong(), exact()):
-        yield from tasks.tasks(upload, usual, SEED)
-        yield from of_questions(QUESTIONS, upload, usual, SEED)
-    for _, upload in flows():
-        yield from tasks.tasks(upload, posteriors.methods(), SEED)
-        yield from posteriors.studies(upload, SEED)

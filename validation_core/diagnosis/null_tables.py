@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from validation_core import scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.learning import obstacle, upload_obstacle
+from validation_core.diagnosis.plan import obstacle, upload_obstacle
 from validation_core.methods.base import Method
 from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
@@ -27,7 +27,7 @@ from validation_core.relabelling.battery import RATIOS, ROUNDING, Battery, Evide
 from validation_core.relabelling.magnitudes import magnitudes_beside
 from validation_core.relabelling.pools import SlotRanks, Slots, log_ratios, norms
 from validation_core.rng import stream
-from validation_core.statistics.laws import share_beyond
+from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import count, require_numbers
 from validation_core.tables import Upload
 from validation_core.types import (

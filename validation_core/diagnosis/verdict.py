@@ -20,13 +20,14 @@ from scipy.special import ndtr, ndtri
 
 from validation_core import __version__, statistics
 from validation_core.keys import JSON
-from validation_core.methods.record import LISTED, SMALLEST, Record, equals, remark
+from validation_core.methods.record import LISTED, Record, remark
 from validation_core.relabelling import OmnibusResult
 from validation_core.relabelling.claims import Claims
 from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
-from validation_core.statistics.laws import kolmogorov_quantile
+from validation_core.statistics.two_sample_laws import kolmogorov_quantile
 from validation_core.tables import Upload
+from validation_core.text import SMALLEST, equals
 from validation_core.types import Array
 
 Verdict = Literal["problem found", "no problem found", "not enough data"]

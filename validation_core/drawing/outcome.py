@@ -27,7 +27,7 @@ from validation_core.drawing.marks import (
     VLine,
     empty,
 )
-from validation_core.statistics.curves import histogram, histogram_band
+from validation_core.statistics.histograms import histogram, histogram_band
 from validation_core.types import Array
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from validation_core.drawing.marks import (
     VLine,
     freeze_sliders,
 )
-from validation_core.types import Array, narrow
+from validation_core.precision import narrow
+from validation_core.types import Array
 
 _Json = dict[str, Any]
 

@@ -1,6 +1,9 @@
 """Where work runs: in this process or in worker processes, watched and cancelled from anywhere."""
 
-from .job import Interrupted, JobState, Report, SelfCheck, Task, job_key
+from validation_core.engine.job import Interrupted, JobState, job_key
+from validation_core.engine.self_check import SelfCheck
+from validation_core.engine.task import Report, Task
+
 from .pool import WorkerPool
 from .runner import Engine
 from .start import Services, start

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.job import Report, Task, TaskError, TaskReply, TaskStopped, perform
+from validation_core.engine.task import Report, Task, TaskError, TaskReply, TaskStopped, perform
 from validation_core.settings import ENGINE, WORKERS
 from validation_core.store import Store
 

@@ -19,18 +19,8 @@ from pathlib import Path
 import filelock
 
 from validation_core import keys
-from validation_core.engine.job import (
-    ACTIVE,
-    Interrupted,
-    Job,
-    JobState,
-    Task,
-    TaskRun,
-    TaskStopped,
-    describe_error,
-    job_key,
-    perform,
-)
+from validation_core.engine.job import ACTIVE, Interrupted, Job, JobState, TaskRun, job_key
+from validation_core.engine.task import Task, TaskStopped, describe_error, perform
 from validation_core.keys import JSON
 from validation_core.store import Store, StoreFullError
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from validation_core.engine.job import SerialExecutor
 from validation_core.engine.pool import local_pool
 from validation_core.engine.runner import Engine
+from validation_core.engine.task import SerialExecutor
 from validation_core.settings import ENGINE, FALLBACK, SCHEDULER
 from validation_core.store import Store
 

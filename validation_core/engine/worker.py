@@ -26,7 +26,7 @@ from contextlib import suppress
 from typing import Any
 
 from validation_core import keys
-from validation_core.engine.job import (
+from validation_core.engine.task import (
     Report,
     TaskReply,
     TaskRequest,
@@ -35,7 +35,8 @@ from validation_core.engine.job import (
     perform,
 )
 from validation_core.keys import JSON
-from validation_core.store import Store, clear_abandoned, flush_stores
+from validation_core.memory_folder import clear_abandoned
+from validation_core.store import Store, flush_stores
 
 Send = Callable[[TaskReply], None]
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
-from validation_core.benchmarks.gaussian import Gaussian, Perturbation
+from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
 from validation_core.localization.outline import rims, stacked
@@ -42,7 +43,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.scores.localizer_training import TrainedLocalizer
+    from validation_core.scores.trained_localizer import TrainedLocalizer
     from validation_core.store import Store
 
 GAMMAS = 25

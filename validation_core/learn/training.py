@@ -1,9 +1,11 @@
-"""Perceptrons, the one training loop and Adam, and classifiers: any number of a shape at once."""
+"""Perceptrons, the one training loop and Adam, and classifiers: any number of a shape at once.
+
+Any number of one shape, each on its own data.
+"""
 
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,156 +18,19 @@ from torch import Tensor
 from torch.nn import functional
 
 from validation_core import statistics
-from validation_core.keys import Arrays
-from validation_core.settings import DEVICE
-
-# ---- Perceptrons as arrays by name ----
-#
-# How they start, their one forward pass, to tensors and back.
-#
-# Parameters may have a leading axis of networks, so that a gamma grid by seeds trains as one
-# batch, and psi_beta = (1 - beta) psi + beta psi_rand is one line.
-
-
-# Networks this small lose from more threads, and by a factor of 100 beside another busy process;
-# one thread also makes results independent of the machine's cores.
-torch.set_num_threads(1)
-
-_Single = NDArray[np.float32]
-Parameters = dict[str, _Single]
-Tensors = Mapping[str, Tensor]
-
-
-def perceptron(
-    rng: np.random.Generator, widths: Sequence[int], count: int | None = None
-) -> Parameters:
-    """Layers `weight0`, `bias0`, ... between these widths.
-
-    Weights (fan in, fan out) and biases (fan out,); for `count` networks at once, each drawn by
-    itself, (count, fan in, fan out) and (count, 1, fan out).
-    """
-    parameters: Parameters = {}
-    for i, (fan_in, fan_out) in enumerate(itertools.pairwise(widths)):
-        weight, bias = layer(rng, fan_in, fan_out, count)
-        parameters |= {f"weight{i}": weight, f"bias{i}": bias}
-    return parameters
-
-
-def layer(
-    rng: np.random.Generator, fan_in: int, fan_out: int, count: int | None = None
-) -> tuple[_Single, _Single]:
-    """PyTorch's default start, U(-1, 1) / sqrt(fan in) for weights and biases alike."""
-    bound = 1 / np.sqrt(max(fan_in, 1))  # an input of no columns is a layer's bias alone
-    networks, rows = ((), ()) if count is None else ((count,), (1,))
-    shapes = ((*networks, fan_in, fan_out), (*networks, *rows, fan_out))
-    weight, bias = (rng.uniform(-bound, bound, shape).astype(np.float32) for shape in shapes)
-    return weight, bias
-
-
-def reinitialise(network: torch.nn.Module, rng: np.random.Generator) -> None:
-    """Start a module of another library anew by our own generator, as PyTorch's default does."""
-    state = network.state_dict()
-    for name in [name for name in state if name.endswith("weight")]:
-        bound = 1 / np.sqrt(state[name].shape[1])
-        for each in (name, name.removesuffix("weight") + "bias"):
-            values = rng.uniform(-bound, bound, state[each].shape).astype(np.float32)
-            state[each].copy_(torch.from_numpy(values))
-
-
-def zero_last_layer(parameters: Parameters) -> Parameters:
-    """The same network with its last layer at 0: it adds nothing until it has learnt."""
-    last = _depth(parameters) - 1
-    zeros = {name: np.zeros_like(parameters[name]) for name in (f"weight{last}", f"bias{last}")}
-    return {**parameters, **zeros}
-
-
-def forward(
-    parameters: Tensors,
-    h: Tensor,
-    *,
-    skips: bool = False,
-    activation: Callable[[Tensor], Tensor] = functional.silu,
-) -> Tensor:
-    """What a perceptron makes of rows h (n, inputs), or B of them of rows (B, n, inputs).
-
-    With `skips` a hidden layer from the second on adds to the one before: h <- h + a(h W + b).
-    """
-    last = _depth(parameters) - 1
-    for i in range(last):
-        after = activation(_affine(parameters, i, h))
-        h = h + after if skips and i else after
-    return _affine(parameters, last, h)
-
-
-def _affine(parameters: Tensors, i: int, h: Tensor) -> Tensor:
-    weight, bias = parameters[f"weight{i}"], parameters[f"bias{i}"]
-    if weight.ndim == 2:
-        return torch.addmm(bias, h, weight)
-    if bias.ndim == 3:
-        return torch.baddbmm(bias, h, weight)
-    if len(weight) == 1:  # one network: the plain product is faster than the batched one
-        return torch.addmm(bias[0], h[0], weight[0]).unsqueeze(0)
-    return torch.baddbmm(bias.unsqueeze(1), h, weight)
-
-
-def _depth(parameters: Mapping[str, object]) -> int:
-    return sum(name.startswith("weight") for name in parameters)
-
-
-def tensors(parameters: Arrays, device: str) -> dict[str, Tensor]:
-    """Arrays as tensors, which share their memory on a processor."""
-    return {name: torch.from_numpy(array).to(device) for name, array in parameters.items()}
-
-
-def learnable(parameters: Arrays, device: str) -> dict[str, Tensor]:
-    """Arrays as tensors of their own that collect gradients."""
-    copies = tensors({name: array.copy() for name, array in parameters.items()}, device)
-    return {name: tensor.requires_grad_() for name, tensor in copies.items()}
-
-
-def arrays(parameters: Tensors) -> Parameters:
-    """The way back, as copies."""
-    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in parameters.items()}
-
-
-def stack(networks: Sequence[Arrays]) -> Parameters:
-    """Networks of one shape with a leading axis."""
-    return {name: np.stack([network[name] for network in networks]) for name in networks[0]}
-
-
-def unstack(networks: Parameters) -> list[Parameters]:
-    """The way back: one dictionary of arrays per network."""
-    count = len(next(iter(networks.values())))
-    return [{name: array[i].copy() for name, array in networks.items()} for i in range(count)]
-
-
-def interpolate_parameters(
-    trained: Mapping[str, _Single], initial: Mapping[str, _Single], beta: float
-) -> Parameters:
-    """psi_beta = (1 - beta) psi_trained + beta psi_initial, in single precision."""
-    if beta == 0:
-        return dict(trained)
-    share, other = np.float32(1 - beta), np.float32(beta)
-    return {name: share * array + other * initial[name] for name, array in trained.items()}
-
-
-def pick_device(wanted: str | None = None) -> str:
-    """`wanted`, else NPTLAB_DEVICE, else the best this machine has: cuda, mps, cpu."""
-    if chosen := wanted or DEVICE.value():
-        return chosen
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
-# ---- The one training loop, and classifiers on it ----
-#
-# Any number of one shape, each on its own data.
-
+from validation_core.learn.adam import Adam
+from validation_core.learn.perceptron import (
+    Parameters,
+    Tensors,
+    arrays,
+    forward,
+    learnable,
+    stack,
+    unstack,
+)
 
 Report = Callable[[float, Mapping[str, float]], None]
 """Called with the fraction done and a few live numbers."""
-
 _Inputs = NDArray[np.float32]
 _T = TypeVar("_T")
 
@@ -394,122 +259,3 @@ def timed(work: Callable[[], _T]) -> tuple[_T, float]:
     """What `work` returns, and the seconds it took."""
     start = time.perf_counter()
     return work(), time.perf_counter() - start
-
-
-# ---- Adam along a cosine, on torch's own fused kernel: what torch.optim computes, to the bit ----
-#
-# torch.optim imports torch's compiler at its first step, which costs every process two seconds and
-# 70 MB and is then not used.
-
-
-_BETAS, _EPS = (0.9, 0.999), 1e-8
-
-
-class Adam:
-    """Adam, or AdamW where weights decay: a rate for each group of parameters.
-
-    Args:
-        groups: parameters and the rate that they begin at.
-        over: calls of `step_schedule` along which every rate falls as a cosine to 0; None: none.
-        decay: share of a parameter, times the rate, that a step takes away.
-        fused: use the fused kernel; else go operation by operation, as torch.optim does by
-            default, whose last digits differ.
-    """
-
-    def __init__(
-        self,
-        groups: Sequence[tuple[Iterable[Tensor], float]],
-        *,
-        over: int | None = None,
-        decay: float = 0.0,
-        fused: bool = True,
-    ) -> None:
-        self._groups = [[_AdamState(tensor) for tensor in tensors] for tensors, _ in groups]
-        self._rates = [rate for _, rate in groups]
-        self._over, self._decay, self._passed = over, decay, 0
-        self._fused = fused
-
-    @property
-    def parameters(self) -> list[Tensor]:
-        """What it moves, group after group."""
-        return [moments.tensor for group in self._groups for moments in group]
-
-    def zero_grad(self) -> None:
-        """Forget the gradients."""
-        for tensor in self.parameters:
-            tensor.grad = None
-
-    def step(self) -> None:
-        """Take one step along the gradients; parameters without one stay where they are."""
-        for group, rate in zip(self._groups, self._rates, strict=True):
-            moved = [moments for moments in group if moments.tensor.grad is not None]
-            if moved and self._fused:
-                self._move(moved, rate)
-            elif moved:
-                self._move_by_parts(moved, rate)
-
-    def set_lr(self, *rates: float) -> None:
-        """Go on at other rates, one for each group, with what is remembered of the gradients."""
-        if len(rates) != len(self._rates):
-            raise ValueError(
-                f"every group of parameters has a rate; got {len(rates)} for {len(self._rates)}"
-            )
-        self._rates = list(rates)
-
-    def step_schedule(self) -> None:
-        """Lower the rates: 1 + cos(pi t / over) over what it was a call before, and 0 at the end.
-
-        A product over calls, as torch's schedule has it, not the closed form: the two differ in
-        their last digits, and what was trained would be another network.
-        """
-        if self._over is None:
-            return
-        self._passed += 1
-        now, before = (
-            1 + math.cos(math.pi * t / self._over) for t in (self._passed, self._passed - 1)
-        )
-        over = self._passed >= self._over
-        self._rates = [0.0 if over else now / before * rate for rate in self._rates]
-
-    def _move(self, group: Sequence[_AdamState], rate: float) -> None:
-        steps = [moments.steps for moments in group]
-        with torch.no_grad():
-            torch._foreach_add_(steps, 1)
-            torch._fused_adamw_(
-                [moments.tensor for moments in group],
-                [moments.tensor.grad for moments in group if moments.tensor.grad is not None],
-                [moments.mean for moments in group],
-                [moments.square for moments in group],
-                [],
-                steps,
-                lr=rate,
-                beta1=_BETAS[0],
-                beta2=_BETAS[1],
-                weight_decay=self._decay,
-                eps=_EPS,
-                amsgrad=False,
-                maximize=False,
-            )
-
-    def _move_by_parts(self, group: Sequence[_AdamState], rate: float) -> None:
-        with torch.no_grad():
-            for moments in group:
-                gradient, decay = moments.tensor.grad, 1 - rate * self._decay
-                assert gradient is not None
-                moments.steps += 1
-                moments.tensor.mul_(decay)
-                moments.mean.lerp_(gradient, 1 - _BETAS[0])
-                moments.square.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
-                first, second = (1 - beta ** moments.steps.item() for beta in _BETAS)
-                size = (moments.square.sqrt() / second**0.5).add_(_EPS)
-                moments.tensor.addcdiv_(moments.mean, size, value=-rate / first)
-
-
-class _AdamState:
-    """A parameter and what Adam remembers of its gradients."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self.mean, self.square = torch.zeros_like(tensor), torch.zeros_like(tensor)
-        # A tensor, as the kernel asks for, and where the kernel runs.
-        self.steps = torch.zeros((), dtype=torch.float32, device=tensor.device)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from validation_core import keys
-from validation_core.drawing import live
-from validation_core.drawing.live import Scene
+from validation_core.drawing import html
+from validation_core.drawing.html import Scene
 from validation_core.lessons import (
     bag_lottery,
     blind_prior,
@@ -81,11 +81,11 @@ KINDS = (
 )
 
 
-def html(lesson: Lesson) -> str:
+def lesson_html(lesson: Lesson) -> str:
     """A lesson as one HTML file that runs without a server or a network."""
     papers = "; ".join(str(paper) for paper in lesson.papers)
     foot = f"NPT Lab. {papers}. In NPT Lab the same is asked of your own table."
-    return live.html(f"{lesson.title} · NPT Lab", [Scene(lesson.title, lesson.payload)], foot)
+    return html.html(f"{lesson.title} · NPT Lab", [Scene(lesson.title, lesson.payload)], foot)
 
 
 LESSONS: Mapping[str, Kind] = keys.by_name(*KINDS)

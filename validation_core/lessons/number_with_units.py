@@ -11,7 +11,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from validation_core import sampling, statistics
-from validation_core.bayes import models
+from validation_core.bayes import two_stage_normal
 from validation_core.benchmarks import Boundary, Gaussian
 from validation_core.benchmarks.boundary import GAMMA
 from validation_core.drawing import style
@@ -39,8 +39,8 @@ from validation_core.lessons.lesson import (
 )
 from validation_core.methods import SKL
 from validation_core.rng import common, stream
-from validation_core.scores.quantities import Ratio
-from validation_core.statistics import divergence as nats
+from validation_core.scores.log_ratio import Ratio
+from validation_core.statistics import divergence_mean, divergence_rows
 from validation_core.store import Store
 from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark
@@ -136,7 +136,7 @@ class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
 
 def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
     """d (n,) of one draw theta' of q for each theta of p, at the same x."""
-    return nats.weighted(ratio(truth, x), ratio(draw, x)[:, None], 1)
+    return divergence_rows.weighted(ratio(truth, x), ratio(draw, x)[:, None], 1)
 
 
 def _standard(family: Benchmark, theta: Array, x: Array) -> Array:
@@ -155,18 +155,18 @@ def _placed(family: Benchmark, z: Array, x: Array) -> Array:
 
 def _log_weight(away: Array) -> Array:
     """log p - log q of draws less the posterior's mean: p and q of Domke's normal example."""
-    q = models.TwoStageNormal()
-    p_sd, q_sd = np.sqrt(models.POSTERIOR), np.sqrt(q.variance)
+    q = two_stage_normal.TwoStageNormal()
+    p_sd, q_sd = np.sqrt(two_stage_normal.POSTERIOR), np.sqrt(q.variance)
     return np.asarray(norm.logpdf(away, 0, p_sd) - norm.logpdf(away, q.shift, q_sd))
 
 
 def _weighed(seed: int) -> tuple[Array, Array]:
     """Bounds (M, 3) and histograms (M, bins) of q with M draws weighed: Algorithm 4."""
-    rng, q, most = stream(seed, "weighed"), models.TwoStageNormal(), MS[-1]
+    rng, q, most = stream(seed, "weighed"), two_stage_normal.TwoStageNormal(), MS[-1]
     drawn = q.shift + np.sqrt(q.variance) * rng.standard_normal((2, WEIGHED, most))
-    drawn[0, :, 0] = np.sqrt(models.POSTERIOR) * rng.standard_normal(WEIGHED)
+    drawn[0, :, 0] = np.sqrt(two_stage_normal.POSTERIOR) * rng.standard_normal(WEIGHED)
     weights = _log_weight(drawn)
-    bounds = nats.means(nats.importance_weighted(weights[0], weights[1], MS))
+    bounds = divergence_mean.means(divergence_rows.importance_weighted(weights[0], weights[1], MS))
     # The largest of log weights and standard Gumbels is at draw i with chance w_i / sum of w.
     chance = weights[1] + rng.gumbel(size=weights[1].shape)
     picked = np.empty((len(MS), len(_BINS) - 1))
@@ -189,7 +189,7 @@ def heavy_tailed_intervals(seed: int) -> Array:
         drawn = sampling.table(heavy_tailed_benchmark(), 1 / freedom, REPEATS * EACH, 1, rng)
         ratio = Ratio(heavy_tailed_benchmark(), 1 / freedom)
         d = _terms(ratio, drawn.theta, drawn.q[:, 0], drawn.x).reshape(REPEATS, EACH)
-        intervals[i] = np.stack(nats.means(d), -1)
+        intervals[i] = np.stack(divergence_mean.means(d), -1)
     return intervals
 
 
@@ -298,8 +298,8 @@ def build_lesson(seen: _Divergences) -> Lesson:
                 words=sentence(
                     "Take M draws of q, weigh each by p / q, and pick one by its weight: a "
                     "better q. q alone is "
-                    f"{models.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a bound on "
-                    "what is left is {bound} nats (95% interval {low} to {high}, from "
+                    f"{two_stage_normal.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a "
+                    "bound on what is left is {bound} nats (95% interval {low} to {high}, from "
                     f"{WEIGHED:,} pairs).",
                     m=over([str(m) for m in MS], "m"),
                     bound=ends[0],
@@ -421,7 +421,7 @@ def build_lesson(seen: _Divergences) -> Lesson:
 
 def _prefixes(d: Array) -> Array:
     """Mean and interval of the first n of d (..., N), for each n of PAIRS: (3, ..., V)."""
-    return np.stack([np.stack(nats.means(d[..., :n])) for n in PAIRS], -1)
+    return np.stack([np.stack(divergence_mean.means(d[..., :n])) for n in PAIRS], -1)
 
 
 def _covers(intervals: Array, truth: Array) -> NDArray[np.bool_]:
@@ -540,7 +540,7 @@ def _bound(seen: _Divergences) -> Panel:
     points = [over(each[:, None], "m") for each in seen.weighed.T]
     return Panel(
         [
-            HLine(models.TwoStageNormal().skl(), label="q, closed form"),
+            HLine(two_stage_normal.TwoStageNormal().skl(), label="q, closed form"),
             Line(at, seen.weighed[:, 0], color=style.Q, width=1.5),
             Points(at, seen.weighed[:, 0], color=style.Q, size=5),
             Points(
@@ -566,7 +566,7 @@ def _picked(seen: _Divergences) -> Panel:
     return Panel(
         [
             Bars(_BINS, over(seen.picked / scale, "m"), color=style.Q),
-            Line(middle, norm.pdf(middle, 0, np.sqrt(models.POSTERIOR)), color=style.P),
+            Line(middle, norm.pdf(middle, 0, np.sqrt(two_stage_normal.POSTERIOR)), color=style.P),
         ],
         title="Draws picked by their weight",
         x=Axis((-3, 3), "θ less the posterior's mean"),

@@ -30,6 +30,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.learn import adam, perceptron
 from validation_core.lessons.lesson import (
     PERCENTAGE_NAMES,
     PERCENTAGES,
@@ -200,27 +201,24 @@ def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
     """The network before its first step and after every ten: logits of p against q."""
     from torch.nn.functional import softplus
 
-    from validation_core.learn import training
-
     learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
-    rows = training.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
-    network = training.learnable(_start(seed, "initial network"), "cpu")
-    adam = training.Adam([(network.values(), _RATE)])
+    rows = perceptron.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
+    network = perceptron.learnable(_start(seed, "initial network"), "cpu")
+    optimiser = adam.Adam([(network.values(), _RATE)])
     for step in range(STEPS[-1] + 1):
         if step in STEPS:
-            yield training.arrays(network)
-        adam.zero_grad()
-        p, q = (training.forward(network, rows[side]) for side in ("p", "q"))
+            yield perceptron.arrays(network)
+        optimiser.zero_grad()
+        p, q = (perceptron.forward(network, rows[side]) for side in ("p", "q"))
         loss = softplus(-p).mean() + softplus(q).mean()
         loss.backward()  # type: ignore[no-untyped-call]
-        adam.step()
+        optimiser.step()
 
 
 def _start(seed: int, name: str) -> Mapping[str, Array]:
     """A network that has learnt nothing."""
-    from validation_core.learn import training
 
-    return training.perceptron(stream(seed, name), _WIDTHS)
+    return perceptron.perceptron(stream(seed, name), _WIDTHS)
 
 
 def _rows(joint: Joint) -> Array:
@@ -231,11 +229,9 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
     """(..., 2) to (...,), in pieces that stay in the cache."""
     import torch
 
-    from validation_core.learn import training
-
-    tensors, flat = training.tensors(network, "cpu"), torch.from_numpy(rows.reshape(-1, 2))
+    tensors, flat = perceptron.tensors(network, "cpu"), torch.from_numpy(rows.reshape(-1, 2))
     with torch.no_grad():
-        pieces = [training.forward(tensors, piece) for piece in torch.split(flat, _CHUNK)]
+        pieces = [perceptron.forward(tensors, piece) for piece in torch.split(flat, _CHUNK)]
     return np.asarray(torch.cat(pieces).numpy().reshape(rows.shape[:-1]))
 
 

@@ -1,6 +1,7 @@
 """Where a trained localizer's ball lies, and where along x it is wrong: the CoLT page's maps."""
 
-from validation_core.localization.maps import Maps, MapTask, places_of
+from validation_core.localization.map_draws import places_of
+from validation_core.localization.maps import Maps, MapTask
 from validation_core.localization.outline import (
     areas,
     contours,
@@ -9,10 +10,10 @@ from validation_core.localization.outline import (
     project,
     rims,
     stacked,
-    truth_curve,
 )
 from validation_core.localization.over_gamma import GammaMapsStudy
 from validation_core.localization.over_x import LocalRate, RateCurve, local_rate
+from validation_core.localization.truth_curve import truth_curve
 
 __all__ = [
     "GammaMapsStudy",

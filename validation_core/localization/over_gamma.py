@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core import sampling, statistics
+from validation_core.localization import film, grid, map_draws
 from validation_core.localization import maps as atlas
 from validation_core.localization.maps import Maps, TruthCurve
-from validation_core.localization.outline import rims, stacked, truth_curve
+from validation_core.localization.outline import rims, stacked
 from validation_core.localization.over_x import LocalRate, RateCurve, RateHeatmap, local_rate
+from validation_core.localization.truth_curve import truth_curve
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces, for_all_gammas
@@ -26,7 +28,7 @@ from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.benchmarks.over_gamma import OverGamma
-    from validation_core.scores.localizer_training import LocalizerDistance, TrainedLocalizer
+    from validation_core.scores.trained_localizer import LocalizerDistance, TrainedLocalizer
     from validation_core.store import Store
 
 _SHADES = 127
@@ -181,7 +183,7 @@ def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) 
     inside = (quote <= u_star).sum(1)
     low, high = statistics.wilson(inside, np.full(len(gammas), quote.shape[1]))
     report(0.6, {})
-    drawn = [atlas.places_of(study.benchmark, g, study.places, study.seed) for g in gammas]
+    drawn = [map_draws.places_of(study.benchmark, g, study.places, study.seed) for g in gammas]
     x_at = drawn[0].x
     axes = _axes(drawn, study.points)
     lines = [axis for axis in axes if axis.size]
@@ -191,13 +193,13 @@ def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) 
     for index, places in enumerate(drawn):
         at = MapPlaces(study.over.at(x_at, index), places.q, places.truth, places.measured)
         ball = distance.ball(at, u_star)
-        field = atlas.distance_field(distance, at.x, *axes)
+        field = film.distance_field(distance, at.x, *axes)
         outlines.append(rims(lines, field, ball.radius) if lines else [])
         differences.append(_difference(study, gammas[index], x_at, axes))
         balls.append(ball)
         report(0.6 + 0.4 * (index + 1) / len(gammas), {})
     still = all((places.truth == drawn[0].truth).all() for places in drawn)
-    shown = atlas.SHOWN if study.benchmark.dims[0] == 1 else _IN_PLANE
+    shown = map_draws.SHOWN if study.benchmark.dims[0] == 1 else _IN_PLANE
     maps = GammaMaps(
         gammas=np.array(gammas),
         u_star=u_star,
@@ -232,7 +234,7 @@ def _ranks(
     for index, gamma in enumerate(study.gammas):
         rng = stream(study.seed, "maps", "simulations")  # the same x at every gamma
         table = sampling.table(study.benchmark, gamma, 2 * study.n, study.k, rng)
-        halves = atlas.split_in_halves(table)
+        halves = map_draws.split_in_halves(table)
         x = halves[1].x
         ranks = [
             distance.ranks(
@@ -252,14 +254,14 @@ def _axes(drawn: Sequence[MapPlaces], points: int) -> tuple[Array, Array]:
     q, truth = (
         np.concatenate([getattr(places, side) for places in drawn]) for side in ("q", "truth")
     )
-    return atlas.grid_axes(drawn[0]._replace(q=q, truth=truth), points)
+    return grid.grid_axes(drawn[0]._replace(q=q, truth=truth), points)
 
 
 def _difference(study: GammaMapsStudy, gamma: float, x: Array, axes: tuple[Array, Array]) -> Array:
     """p - q on every other grid point, in steps of a 127th of its largest value at each x."""
     source = Simulated(benchmark=study.benchmark, gamma=gamma)
     few = [axis[::_COARSE] for axis in axes]
-    difference = atlas.density_difference_on_grid(source, x, (few[0], few[1]))
+    difference = grid.density_difference_on_grid(source, x, (few[0], few[1]))
     if not difference.size:
         return difference
     largest = np.abs(difference).reshape(len(x), -1).max(1)

@@ -12,9 +12,9 @@ from validation_core.drawing import style
 from validation_core.drawing.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
 from validation_core.drawing.outcome import Drawn, permutation_histogram
 from validation_core.methods.base import Further, Layout, Method, ScoreKind, three_decimals_text
-from validation_core.scores import witness
+from validation_core.scores import witness, witness_rows
 from validation_core.scores.witness import Engine, Witness
-from validation_core.statistics.laws import permuted
+from validation_core.statistics.witness_test import permuted
 from validation_core.types import (
     Array,
     Benchmark,
@@ -89,7 +89,7 @@ class AutoML(Method):
             raise ValueError(
                 f"permutations is at least 1; got {self.permutations}. 999 serves most levels."
             )
-        self.recipe(witness.FEWEST, 1)
+        self.recipe(witness_rows.FEWEST, 1)
 
     @property
     def label(self) -> str:

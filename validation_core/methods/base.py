@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from validation_core.methods.record import Effect, Record
     from validation_core.statistics import Uniformity
     from validation_core.tables import Upload
-    from validation_core.tables.repeats import Range
+    from validation_core.tables.ranges import Range
 
 
 LEARN_ROWS = 50

@@ -30,7 +30,7 @@ from validation_core.drawing.outcome import Drawn, beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.statistics import number_text
-from validation_core.statistics.localization import distance_of_logits, least_pvalue, local
+from validation_core.statistics.local_test import distance_of_logits, least_pvalue, local
 from validation_core.types import (
     Array,
     Budget,

@@ -13,7 +13,7 @@ from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, Points
 from validation_core.drawing.outcome import Drawn, null_histogram
 from validation_core.methods.base import Further, Layout, Method, Work
 from validation_core.scores import RawRows
-from validation_core.statistics import mmd
+from validation_core.statistics import mmd, mmd_fuse
 from validation_core.types import (
     Array,
     Benchmark,
@@ -94,7 +94,7 @@ class MMDFuse(Method):
             "max": 20_000,
         },
     )
-    scaling: mmd.Scaling = field(
+    scaling: mmd_fuse.Scaling = field(
         default="package",
         metadata={
             "label": "Lambda",
@@ -252,19 +252,19 @@ class MMDFuse(Method):
         return np.moveaxis(side, -1, -2)[..., : self.points or None, :]
 
     def _trial(self, p: Array, q: Array, rng: np.random.Generator) -> _Trial:
-        labels = mmd.relabelings(len(p), len(q), self.permutations, rng)
+        labels = mmd_fuse.relabelings(len(p), len(q), self.permutations, rng)
         distances = mmd.distances(*mmd.standardised(p, q))
-        normalised = mmd.kernels(distances, labels).normalised
+        normalised = mmd_fuse.kernels(distances, labels).normalised
         smaller = min(len(p), len(q))
-        fused = mmd.fused(normalised, smaller, self.scaling)
+        fused = mmd_fuse.fused(normalised, smaller, self.scaling)
         place = int(_ALONE * normalised.shape[1])
         return _Trial(
             fused[-1],
-            mmd.pvalues(fused, smaller),
+            mmd_fuse.pvalues(fused, smaller),
             fused[:-1],
             normalised[:, -1],
             np.partition(normalised, place, axis=1)[:, place],
-            mmd.pvalues(normalised, smaller),
+            mmd_fuse.pvalues(normalised, smaller),
             distances.bandwidths.ravel(),
         )
 

@@ -29,7 +29,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.relabelling.claims import Claims
     from validation_core.tables import Upload
-    from validation_core.tables.repeats import Range
+    from validation_core.tables.ranges import Range
 
 _LEVEL = 0.05
 _LINE = 26  # pixels of one family

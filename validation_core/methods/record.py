@@ -11,19 +11,16 @@ from typing import Literal
 
 import numpy as np
 
+from validation_core.codec import dump, load
 from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
 from validation_core.statistics import interval_text
-from validation_core.study import dump, load
+from validation_core.text import SMALLEST, pvalue_text
 from validation_core.types import Array, Outcome
-
-SMALLEST = 1e-300
-"""What a p-value is written as when it is too small for a float: never 0."""
 
 LISTED = 20
 """Numbers of an observation that a reader of JSON can use."""
 _TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
-
 Effect = float | str
 """What a method says of its outcome beyond the p-value: a number, or a word."""
 
@@ -139,24 +136,6 @@ def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:
     """Arrays of a single number are effects as well; what is not finite says nothing."""
     single = {name: float(a) for name, a in arrays.items() if np.ndim(a) == 0}
     return {name: value for name, value in single.items() if np.isfinite(value)}
-
-
-def pvalue_text(p: float | None) -> str:
-    """A p-value to read: two digits, and never 0."""
-    if p is None:
-        return "–"
-    if p <= SMALLEST:
-        return "< 1e-300"
-    if p < 1e-3:
-        mantissa, _, exponent = f"{p:.1e}".partition("e")
-        return f"{mantissa}e{int(exponent)}"
-    return f"{p:.2g}" if p < 0.995 else "1"
-
-
-def equals(p: float | None) -> str:
-    """A p-value with its sign, to follow a letter: `= 0.034`, `< 1e-300`."""
-    text = pvalue_text(p)
-    return text if text.startswith("<") else f"= {text}"
 
 
 def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:

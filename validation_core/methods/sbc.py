@@ -22,7 +22,7 @@ from validation_core.scores.quantities import (
     labels,
     parameters_of,
 )
-from validation_core.statistics.curves import bins
+from validation_core.statistics.histograms import bins
 from validation_core.types import (
     Array,
     Benchmark,
@@ -40,7 +40,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.methods.record import Record
     from validation_core.tables import Upload
-    from validation_core.tables.repeats import Range
+    from validation_core.tables.ranges import Range
 
 _SHOWN = 6
 """Quantities that are drawn; a table has them all."""

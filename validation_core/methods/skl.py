@@ -22,10 +22,14 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.outcome import Drawn, null_histogram
 from validation_core.methods.base import RANK_ROWS, Method, effect_interval_text
-from validation_core.scores import quantities
-from validation_core.scores.quantities import Ratio
-from validation_core.statistics import divergence as nats
-from validation_core.statistics import signed_text
+from validation_core.scores import log_ratio
+from validation_core.scores.log_ratio import Ratio
+from validation_core.statistics import (
+    divergence_mean,
+    divergence_rows,
+    divergence_test,
+    signed_text,
+)
 from validation_core.types import (
     Array,
     Benchmark,
@@ -39,7 +43,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.methods.record import Record
     from validation_core.tables import Upload
-    from validation_core.tables.repeats import Range
+    from validation_core.tables.ranges import Range
 
 _SURE = 2.0  # half widths of a 95% interval, beyond which chance does not reach
 _SOME = 1e-3  # nats: float32 rounds to less
@@ -98,7 +102,7 @@ class SKL(Method):
     style: ClassVar[MethodStyle] = MethodStyle("#6B8E23", "solid", "hourglass")
     turn: ClassVar[int] = 3
     relabelings: int = field(
-        default=nats.RELABELINGS,
+        default=divergence_test.RELABELINGS,
         metadata={
             "label": "Relabelings",
             "min": 19,
@@ -111,7 +115,7 @@ class SKL(Method):
         if not 1 <= self.relabelings <= _MOST:
             raise ValueError(
                 f"relabelings are 1 to {_MOST:,}; got {self.relabelings:,}. The default is "
-                f"{nats.RELABELINGS:,}."
+                f"{divergence_test.RELABELINGS:,}."
             )
 
     @property
@@ -122,14 +126,14 @@ class SKL(Method):
         return Ratio(benchmark, gamma)
 
     def known_scores(self, upload: Upload) -> TableScores | None:
-        return quantities.of_densities(upload.densities)
+        return log_ratio.of_densities(upload.densities)
 
     def least_rows(self, upload: Upload) -> tuple[int, str]:
         del upload
         return RANK_ROWS, "averages over rows"
 
     def obstacle(self, upload: Upload) -> str | None:
-        return quantities.obstacle(upload)
+        return log_ratio.obstacle(upload)
 
     def squared(self, upload: Upload) -> Sequence[Range]:
         del upload
@@ -187,7 +191,7 @@ class SKL(Method):
         assert isinstance(scores, TableScores)
         truth, draws = (np.asarray(ratios, np.float64) for ratios in (scores.truth, scores.draws))
         truth, draws = truth[..., 0, :], draws[..., 0, :, :]
-        relabelled = nats.relabelled(truth, draws, rng, self.relabelings)
+        relabelled = divergence_test.relabelled(truth, draws, rng, self.relabelings)
         with np.errstate(invalid="ignore"):
             d = truth - draws.mean(axis=-1)
         arrays: dict[str, Array] = {"null": relabelled.null}
@@ -199,7 +203,7 @@ class SKL(Method):
             statistic = more["skl"]  # to the last digit
             d = d[np.isfinite(d)]
         else:
-            each = nats.means(d)
+            each = divergence_mean.means(d)
             arrays |= {"skl": each.estimate, "ci_low": each.low, "ci_high": each.high}
         return Outcome(
             statistic,
@@ -214,9 +218,9 @@ def _of_one_table(
     d: Array, truth: Array, draws: Array, rng: np.random.Generator
 ) -> tuple[dict[str, Array], dict[str, float]]:
     """What one table's d (n,) say beyond their mean, as arrays of one number and as an effect."""
-    divergence = nats.divergence(d, rng)
-    shares = nats.paired(truth, draws)
-    auc = nats.means(shares[~np.isnan(shares)])
+    divergence = divergence_mean.divergence(d, rng)
+    shares = divergence_rows.paired(truth, draws)
+    auc = divergence_mean.means(shares[~np.isnan(shares)])
     arrays = {
         "skl": divergence.estimate,
         "ci_low": divergence.low,

@@ -31,7 +31,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.methods.record import Effect, Record
     from validation_core.tables import Upload
-    from validation_core.tables.repeats import Range
+    from validation_core.tables.ranges import Range
 
 _HEIGHT = 340
 _OFF = 0.05  # p-value of a coverage that is off

@@ -26,8 +26,9 @@ from validation_core.drawing.marks import (
     over,
 )
 from validation_core.drawing.outcome import Drawn
-from validation_core.sweep.plan import Progress, Sweep
+from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import bounds, broken
+from validation_core.sweep.progress import Progress
 from validation_core.types import Array, PowerCell
 
 Along = Literal["gamma", "beta", "m"]

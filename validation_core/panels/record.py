@@ -17,7 +17,7 @@ from validation_core.types import Array, Budget, Outcome
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.questions.posteriors import Measure, Ranking
-    from validation_core.sweep.plan import TrialDetail
+    from validation_core.sweep.trial_detail import TrialDetail
 
 
 def pictures(

@@ -1,6 +1,7 @@
 """What a user takes away: one HTML file, JSON, CSV, a DataTree, and the notes kept with them."""
 
-from validation_core.report.document import LIMIT, html, read_line
+from validation_core.diagnosis.verdict import read_line
+from validation_core.report.document import LIMIT, html
 from validation_core.report.numbers import as_json
 from validation_core.report.sections import code
 

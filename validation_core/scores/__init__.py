@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
+from validation_core.hashing import hashed
 from validation_core.keys import Specification
-from validation_core.rng import hashed
 from validation_core.types import (
     Array,
     Benchmark,

@@ -15,19 +15,14 @@ from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.keys import Arrays
-from validation_core.learn import Standardizer, StoredNetwork, robust
+from validation_core.learn import perceptron
+from validation_core.learn.scaling import Standardizer, robust
+from validation_core.learn.stored_network import StoredNetwork
+from validation_core.precision import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe, equalise_tied_scores
-from validation_core.types import (
-    Array,
-    Benchmark,
-    Joint,
-    PosteriorTable,
-    Preset,
-    TableScores,
-    narrowed,
-)
+from validation_core.types import Array, Benchmark, Joint, PosteriorTable, Preset, TableScores
 
 if TYPE_CHECKING:
     from validation_core.learn.training import Problem, Report
@@ -208,10 +203,10 @@ class _Logit:
 
         from validation_core.learn import training
 
-        device, ends = training.pick_device(), (self.classifier.trained, self.classifier.initial)
+        device, ends = perceptron.pick_device(), (self.classifier.trained, self.classifier.initial)
         networks = [
-            training.tensors(
-                training.stack([training.interpolate_parameters(*ends, beta)]), device
+            perceptron.tensors(
+                perceptron.stack([perceptron.interpolate_parameters(*ends, beta)]), device
             )
             for beta in self.betas
         ]
@@ -275,10 +270,10 @@ def train_classifiers(
     """
     from validation_core.learn import training
 
-    where = training.pick_device(device)
+    where = perceptron.pick_device(device)
     scalings = [_scaling(training_set) for training_set in data]
     widths = [len(scalings[0][0]), *[recipe.hidden] * recipe.layers, 1]
-    starts = [training.perceptron(stream(seed, "initial"), widths) for seed in seeds]
+    starts = [perceptron.perceptron(stream(seed, "initial"), widths) for seed in seeds]
     problems = [
         _problem(training_set, *scaling)
         for training_set, scaling in zip(data, scalings, strict=True)
@@ -329,3 +324,7 @@ def _problem(data: TrainingSet, shift: Array, scale: Array) -> Problem:
 
 def _inputs(joint: Joint) -> Array:
     return np.concatenate([joint.theta, joint.x], axis=1)
+
+
+RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
+"""How an upload's classifier is trained: few rows, so a faster rate and the best held-out step."""

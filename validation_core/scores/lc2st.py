@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import Specification
-from validation_core.learn import robust
+from validation_core.learn import perceptron
+from validation_core.learn.scaling import robust
+from validation_core.precision import narrowed
 from validation_core.scores.classifier import standardise_inputs
-from validation_core.types import Array, PosteriorTable, narrowed
+from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from validation_core.learn.training import Parameters, Tensors
+    from validation_core.learn.perceptron import Parameters, Tensors
 
 FEWEST = 8
 """Pairs to learn from: with fewer, swaps leave too few different sets of labels."""
@@ -106,14 +108,12 @@ class LocalScore:
     def __call__(self, theta: Array, x: Array) -> Array:
         import torch
 
-        from validation_core.learn import training
-
-        device = training.pick_device()
+        device = perceptron.pick_device()
         z = standardise_inputs(theta, x, self.shift, self.scale)
         out = np.empty((self.nulls + 1, len(z)), dtype=np.float32)
         step = _ROWS if device == "cpu" else 1 << 14
         with torch.inference_mode():
-            tensors = training.tensors(self.parameters, device)
+            tensors = perceptron.tensors(self.parameters, device)
             for first in range(0, len(z), step):
                 part = slice(first, first + step)
                 rows = torch.from_numpy(z[part]).to(device)
@@ -136,10 +136,8 @@ def _logits(parameters: Tensors, z: Tensor) -> Tensor:
     """Logits (B, n) of the same inputs z (n, inputs) under B networks."""
     from torch.nn import functional
 
-    from validation_core.learn import training
-
     shared = z.expand(len(parameters["bias0"]), -1, -1)  # a view: rows are never copied
-    return training.forward(parameters, shared, activation=functional.relu).squeeze(-1)
+    return perceptron.forward(parameters, shared, activation=functional.relu).squeeze(-1)
 
 
 def _train(pairs: _Pairs, recipe: LC2STClassifier, rng: np.random.Generator) -> Parameters:
@@ -148,17 +146,16 @@ def _train(pairs: _Pairs, recipe: LC2STClassifier, rng: np.random.Generator) -> 
     `rng` draws the networks' starts and the common order of pairs: each takes the steps that it
     would take alone, whichever others are trained beside it.
     """
-    from validation_core.learn import training
 
     widths, count = [pairs.first.shape[1], recipe.hidden, recipe.hidden, 1], len(pairs.signs)
-    start, device = training.perceptron(rng, widths, count), training.pick_device()
+    start, device = perceptron.perceptron(rng, widths, count), perceptron.pick_device()
     orders = [rng.permutation(len(pairs.first)) for _ in range(recipe.epochs)]
     step = _AT_ONCE if device == "cpu" else count
     parts = []
     for i in range(0, count, step):
         own = {name: array[i : i + step] for name, array in start.items()}
         some = pairs._replace(signs=pairs.signs[i : i + step])
-        parts.append(_trained(training.learnable(own, device), some, orders, recipe, device))
+        parts.append(_trained(perceptron.learnable(own, device), some, orders, recipe, device))
     return {name: np.concatenate([part[name] for part in parts]) for name in start}
 
 
@@ -173,8 +170,8 @@ def _trained(
     import torch
     from torch.nn import functional
 
-    from validation_core.learn import training
-    from validation_core.learn.training import Adam, descend
+    from validation_core.learn.adam import Adam
+    from validation_core.learn.training import descend
 
     first, second, sign = (torch.from_numpy(array).to(device) for array in pairs)
     batches = recipe.batches(len(first))
@@ -193,7 +190,7 @@ def _trained(
     )
     for _ in descend(adam, rounds, loss):
         pass
-    return training.arrays(tensors)
+    return perceptron.arrays(tensors)
 
 
 def _require(train: PosteriorTable) -> None:

@@ -15,7 +15,7 @@ from validation_core.types import Array, Benchmark, PosteriorTable, Preset
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
     from validation_core.learn.training import Report
-    from validation_core.scores.localizer_training import TrainedLocalizer
+    from validation_core.scores.trained_localizer import TrainedLocalizer
 
 Embedding = Literal["identity", "mlp", "residual", "fourier"]
 Divergence = Literal["w2", "sinkhorn"]
@@ -141,7 +141,7 @@ class Localizer(Recipe, spec="localizer"):
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:
         """What `TrainedLocalizer.arrays` gave."""
-        from validation_core.scores.localizer_training import TrainedLocalizer
+        from validation_core.scores.trained_localizer import TrainedLocalizer
 
         return TrainedLocalizer.read(
             arrays, embedding=self.embedding, seconds=seconds, device=device

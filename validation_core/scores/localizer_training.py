@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,43 +14,27 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from validation_core import statistics
-from validation_core.keys import part
-from validation_core.learn import (
-    GIVEN,
-    Standardizer,
-    StoredNetwork,
-    moments,
-    robust,
-    training,
-    whitener,
-)
-from validation_core.learn.training import Adam, Parameters, Report, Tensors, descend
+from validation_core.learn import perceptron
+from validation_core.learn.adam import Adam
+from validation_core.learn.perceptron import Parameters, Tensors
+from validation_core.learn.scaling import Standardizer, moments, robust, whitener
+from validation_core.learn.training import Report, descend
 from validation_core.rng import stream
-from validation_core.scores import equalise_tied_scores
-from validation_core.scores.localizer import (
-    STARTS,
-    Anchors,
-    BallAtPlaces,
-    Embedding,
-    Localizer,
-    MapPlaces,
-)
-from validation_core.types import Array, PosteriorTable, TableScores
+from validation_core.scores.localizer import STARTS, Anchors, Embedding, Localizer
+from validation_core.scores.trained_localizer import TrainedLocalizer
+from validation_core.types import Array, PosteriorTable
 
 _CLIP = 30.0  # robust sds: heavy tails reach the networks as "far out", not as 1e6
 _FITTED_ROWS = 20_000  # draws that the scales are read off
 _EQUAL = 1e-5  # relative: what ties may differ by where a matrix product rounds
 _TAIL = 4.0  # sds beyond which a draw no longer sways the covariance
 _RIDGE = 0.02  # share of the identity in the covariance, whatever the dimension
-
 _FEATURES = 64  # frequencies of the fourier embedding; each gives a sine and a cosine
 # Their range, in radians per sd of q's spread: from a bend of the whole to its finest branch.
 _SCALES = (3.0, 30.0)
 _FOURIER_HIDDEN = (128, 128)
-
 _CHECK_DRAWS = 200  # of q at an anchor that a check ranks the truth among
 _POINTS = 4096  # through the networks at a time: more leave the cache, and take memory
-
 SINKHORN_BLUR = 0.05  # square root of Sinkhorn's epsilon, in units of U
 # geomloss's annealing: its own 0.5 stops a quarter below the fixed point near uniform ranks.
 SINKHORN_SCALING = 0.9
@@ -111,7 +95,7 @@ def build_initial_centre(
     recipe: Localizer, m: int, d: int, rng: np.random.Generator
 ) -> Parameters:
     """A network of x that says 0 nearly everywhere, and a linear map of x beside it."""
-    parameters = training.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
+    parameters = perceptron.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
     parameters[f"bias{recipe.layers}"] *= 0
     return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}
 
@@ -121,20 +105,22 @@ def build_initial_embedding(kind: Embedding, d: int, rng: np.random.Generator) -
     if kind == "identity":
         return {}
     if kind == "mlp":
-        return training.perceptron(rng, [d, 256, 256, 256, d])
+        return perceptron.perceptron(rng, [d, 256, 256, 256, d])
     if kind == "residual":
-        return training.zero_last_layer(training.perceptron(rng, [d, 256, 256, 256, d]))
+        return perceptron.zero_last_layer(perceptron.perceptron(rng, [d, 256, 256, 256, d]))
     scales = np.geomspace(*_SCALES, _FEATURES)
     frequency = rng.standard_normal((d, _FEATURES)) * scales / np.sqrt(d)
     return {
-        **training.zero_last_layer(training.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])),
+        **perceptron.zero_last_layer(
+            perceptron.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])
+        ),
         "frequency": frequency.astype(np.float32),
     }
 
 
 def _centre_at(parameters: Tensors, x: Tensor) -> Tensor:
     """theta_l(x) in the frame: x (n, M) to (n, D)."""
-    return training.forward(parameters, x) + torch.addmm(
+    return perceptron.forward(parameters, x) + torch.addmm(
         parameters["shift"], x, parameters["linear"]
     )
 
@@ -144,11 +130,13 @@ def _embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
     if kind == "identity":
         return z
     if kind == "mlp":
-        return training.forward(parameters, z)
+        return perceptron.forward(parameters, z)
     if kind == "residual":
-        return z + training.forward(parameters, z)
+        return z + perceptron.forward(parameters, z)
     angle = z @ parameters["frequency"]
-    return z + training.forward(parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1))
+    return z + perceptron.forward(
+        parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)
+    )
 
 
 def _optimiser(recipe: Localizer, centre: Tensors, phi: Tensors, steps: int) -> Adam:
@@ -261,178 +249,8 @@ def soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
     return (soft + (hard - soft.detach())).mean(dim=1)
 
 
-# ---- A trained localizer ----
-
-
-_ROWS = 2048  # rows per pass: what stays in a core's cache
-
-
-@dataclass(frozen=True, eq=False)
-class TrainedLocalizer(StoredNetwork):
-    """Two networks, the random ones they began as, and the frame in which they measure."""
-
-    embedding: Embedding = field(metadata=GIVEN)
-    centre: Parameters
-    phi: Parameters
-    initial_centre: Parameters
-    initial_phi: Parameters
-    frame: LocalizerFrame
-    history: Mapping[str, NDArray[np.floating]]
-    """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
-    start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
-    checkpoints: Mapping[str, NDArray[np.float16]] = field(metadata={"stored": "film"})
-    """Parameters at each check, with a leading axis of checks."""
-    kept: int = -1
-    """The check whose parameters were kept."""
-    seconds: float = 0.0
-    device: str = "cpu"
-
-    @property
-    def summary(self) -> Mapping[str, float]:
-        """What training said of it, for lists of networks."""
-        return {
-            "held": float(self.history["held"][self.kept]),
-            "step": float(self.history["step"][self.kept]),
-        }
-
-    def at(self, beta: float = 0.0) -> LocalizerDistance:
-        """The distance at (1 - beta) times the trained parameters plus beta times the initial."""
-        return LocalizerDistance(
-            self.embedding,
-            training.interpolate_parameters(self.centre, self.initial_centre, beta),
-            training.interpolate_parameters(self.phi, self.initial_phi, beta),
-            self.frame,
-        )
-
-    @property
-    def checks(self) -> int:
-        """Checks of the training."""
-        return len(self.history["step"])
-
-    def without_film(self) -> TrainedLocalizer:
-        """The check that was kept alone, a fifth of the bytes: for what shows no training."""
-        kept = slice(self.kept % self.checks, self.kept % self.checks + 1)
-        return replace(
-            self,
-            history={
-                name: array[kept] if len(array) == self.checks else array
-                for name, array in self.history.items()
-            },
-            checkpoints={name: array[kept] for name, array in self.checkpoints.items()},
-            kept=0,
-        )
-
-    def at_checkpoint(self, index: int) -> LocalizerDistance:
-        """The distance at one check of the training; in half precision, for pictures."""
-        parts = {n: a[index].astype(np.float32) for n, a in self.checkpoints.items()}
-        return LocalizerDistance(
-            self.embedding, part(parts, "centre"), part(parts, "phi"), self.frame
-        )
-
-
-class _TruthRanks(NamedTuple):
-    """Randomised ranks (n,) of the truth's distance, and which truths tie with a draw (n,)."""
-
-    u: Array
-    tied: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class LocalizerDistance:
-    """d(theta, theta_l(x)) = |phi(theta) - phi(theta_l(x))|: the score of CoLT."""
-
-    embedding: Embedding
-    centre_parameters: Parameters
-    phi_parameters: Parameters
-    frame: LocalizerFrame
-
-    def __call__(self, theta: Array, x: Array) -> Array:
-        """Distances (n,) of parameters theta (n, D) from the centres at x (n, M)."""
-        return _lengths(self.embed(theta) - self._embedded(self._centres(x)))
-
-    def table(self, draws: PosteriorTable) -> TableScores:
-        """Distances of the truth (1, n) and of q's draws (1, n, K): each centre computed once."""
-        n, k, d = draws.q.shape
-        centre = self._embedded(self._centres(draws.x))
-        truth = _lengths(self.embed(draws.theta) - centre)
-        draw_distances = np.empty((n, k), dtype=truth.dtype)
-        step = max(1, 8 * _ROWS // k)
-        for first in range(0, n, step):
-            part = slice(first, min(first + step, n))
-            q = draws.q[part]
-            phi = self.embed(q.reshape(-1, d)).reshape(-1, k, centre.shape[1])
-            far = _lengths(phi - centre[part, None])
-            slots = np.concatenate([draws.theta[part, None], q], axis=1)
-            both = np.concatenate([truth[part, None], far], axis=1)
-            draw_distances[part] = equalise_tied_scores(slots, both)[:, 1:]
-        return TableScores(truth[None], draw_distances[None])
-
-    def centre(self, x: Array) -> Array:
-        """theta_l(x) in the parameters' own units: (n, M) to (n, D)."""
-        return self.frame.back(self._centres(x))
-
-    def field(self, theta: Array, x: Array) -> Array:
-        """Distances (n, G) of places theta (G, D), or (n, G, D), from each centre at x (n, M)."""
-        centre = self._embedded(self._centres(x))
-        places = self.embed(theta.reshape(-1, theta.shape[-1]))
-        return _lengths(places.reshape(-1, theta.shape[-2], centre.shape[1]) - centre[:, None])
-
-    def ranks(self, draws: PosteriorTable, rng: np.random.Generator) -> _TruthRanks:
-        """The truths' ranks by their distance from the centre."""
-        scored = self.table(draws)
-        below, equal = statistics.count(scored.truth[0], scored.draws[0])
-        u = statistics.randomised_ranks(below, equal, draws.q.shape[1], rng)
-        return _TruthRanks(u, equal > 0)
-
-    def ball(self, places: MapPlaces, u_star: float) -> BallAtPlaces:
-        """The ball of q-mass u_star at every place."""
-        radius, q_inside, truth_inside = [], [], []
-        draws, truths = places.q.shape[1], places.truth.shape[1]
-        for place in range(len(places.x)):
-            part = slice(place, place + 1)
-            groups = (places.q[part], places.truth[part], places.measured[part])
-            far = self.field(np.concatenate(groups, axis=1), places.x[part])[0]
-            radius.append(np.quantile(far[draws + truths :], u_star))
-            reach = radius[-1] * (1 + _EQUAL)
-            q_inside.append(far[:draws] <= reach)
-            truth_inside.append(far[draws : draws + truths] <= reach)
-        return BallAtPlaces(
-            self.centre(places.x), np.array(radius), np.array(q_inside), np.array(truth_inside)
-        )
-
-    def embed(self, theta: Array) -> NDArray[np.float32]:
-        """phi(theta): (n, D) to (n, D)."""
-        return self._embedded(self.frame.theta(theta))
-
-    def _embedded(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
-        if self.embedding == "identity":
-            return z
-        tensors = training.tensors(self.phi_parameters, "cpu")
-        return _passes(lambda part: _embed(self.embedding, tensors, part), z)
-
-    def _centres(self, x: Array) -> NDArray[np.float32]:
-        tensors = training.tensors(self.centre_parameters, "cpu")
-        return _passes(lambda part: _centre_at(tensors, part), self.frame.x(x))
-
-
-def _passes(network: Callable[[Tensor], Tensor], rows: NDArray[np.float32]) -> Any:
-    with torch.no_grad():
-        parts = [network(part) for part in torch.from_numpy(rows).split(_ROWS)]
-        return torch.cat(parts).numpy()
-
-
-def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
-
-
-# ---- Training: where it starts, how ranks climb away from uniform, and when it is enough. It
-# may start at the origin, at q's mean, or with q's detail; only q shapes any of these. Held-out
-# anchors say which step to keep. ----
-
-
 CHECKS = 12
 """Times that the ranks of all anchors are looked at, beside the start."""
-
 _RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
 CENTRE_FIT_STEPS, _LR = 300, 3e-3
 _ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
@@ -440,7 +258,6 @@ _NULL_MEAN = 0.869  # of Kolmogorov's law, times the root of n
 # KS distance, times the root of the anchors that judge, by which one place must beat another to be
 # preferred: about half a standard error. Within it the simpler one is the better bet.
 _MARGIN = 0.5
-
 _Tell = Callable[[int, Mapping[str, float]], None]
 """Told the step and live numbers."""
 
@@ -454,7 +271,7 @@ def train_localizer(
 ) -> TrainedLocalizer:
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     began = time.perf_counter()
-    where = training.pick_device(device)
+    where = perceptron.pick_device(device)
     frame = LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
     rows, watch = (anchors_in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]
@@ -509,7 +326,7 @@ class _Stage:
         self.recipe, self.rows, self.watch = recipe, rows, watch
         self.start = start
         self.centre, self.phi = (
-            training.learnable(part, device) for part in (start.centre, start.phi)
+            perceptron.learnable(part, device) for part in (start.centre, start.phi)
         )
         self.snapshots: list[tuple[Parameters, Parameters]] = []
         self.checks: list[tuple[float, float, float, float]] = []
@@ -574,7 +391,7 @@ class _Stage:
         return self.rows.take(which, draws)
 
     def _check(self, step: int) -> dict[str, float]:
-        self.snapshots.append((training.arrays(self.centre), training.arrays(self.phi)))
+        self.snapshots.append((perceptron.arrays(self.centre), perceptron.arrays(self.phi)))
         u = _ranks(self.recipe, self.centre, self.phi, self.rows)
         train, away = (
             float(statistics.ks(u).statistic),
@@ -640,7 +457,7 @@ def _choose(
     start_distances = dict.fromkeys(STARTS, float("nan"))
 
     def judged(name: str, centre: Parameters, phi: Parameters) -> _Start:
-        tensors = [training.tensors(part, rows.x.device.type) for part in (centre, phi)]
+        tensors = [perceptron.tensors(part, rows.x.device.type) for part in (centre, phi)]
         start_distances[name] = _distance(recipe, tensors[0], tensors[1], (rows, watch))
         return _Start(centre, phi, _excess(start_distances[name], len(rows.x) + len(watch.x)))
 
@@ -681,7 +498,7 @@ def train_on_blurred_draws(
     structure of q. A q that is too blunt or too sharp then shows at once.
     """
     where = rows.x.device.type
-    own_centre, own_phi = (training.learnable(part, where) for part in (centre, phi))
+    own_centre, own_phi = (perceptron.learnable(part, where) for part in (centre, phi))
     adam = _optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
     n, k, d = rows.q.shape
     half = min(recipe.draws_step or k, k) // 2
@@ -702,7 +519,7 @@ def train_on_blurred_draws(
 
     for step, _ in enumerate(descend(adam, batches(), loss), 1):
         tell(step, {})
-    return training.arrays(own_centre), training.arrays(own_phi)
+    return perceptron.arrays(own_centre), perceptron.arrays(own_phi)
 
 
 def fit_centre_to_median(
@@ -712,7 +529,7 @@ def fit_centre_to_median(
     target, held_target = (part.q.median(dim=1).values for part in (rows, watch))
     linear = _ridge(rows.x, target, watch.x, held_target)
     started = {**centre, **linear}
-    return _fitted(training.zero_last_layer(started), rows.x, target, watch.x, held_target, rng)
+    return _fitted(perceptron.zero_last_layer(started), rows.x, target, watch.x, held_target, rng)
 
 
 def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
@@ -739,7 +556,7 @@ def _fitted(
     held_y: Tensor,
     rng: np.random.Generator,
 ) -> Parameters:
-    tensors = training.learnable(start, x.device.type)
+    tensors = perceptron.learnable(start, x.device.type)
     adam = Adam([(tensors.values(), _LR)], over=CENTRE_FIT_STEPS)
 
     def error() -> float:
@@ -753,5 +570,5 @@ def _fitted(
     batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(CENTRE_FIT_STEPS))
     for step, _ in enumerate(descend(adam, batches, loss), 1):
         if step % 20 == 0 and (now := error()) < least:
-            best, least = training.arrays(tensors), now
+            best, least = perceptron.arrays(tensors), now
     return best

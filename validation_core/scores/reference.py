@@ -15,9 +15,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from validation_core import sampling
+from validation_core.hashing import Words, again, hashed, occurrences, uniforms
 from validation_core.keys import Arrays
-from validation_core.learn import GIVEN, Standardizer, StoredNetwork, moments, nonzero_scales
-from validation_core.rng import Words, again, hashed, occurrences, stream, uniforms
+from validation_core.learn.scaling import Standardizer, moments, nonzero_scales
+from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TableScores
 

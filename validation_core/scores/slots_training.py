@@ -1,10 +1,11 @@
 """Learning a score within x: trees, the slot classifier's units on what a slot is seen as, their
-weights by folds that answer for each other, and the scores that they make of a table."""
+weights by folds that answer for each other, and the scores that they make of a table.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from validation_core.learn import GIVEN, StoredNetwork, moments
+from validation_core.learn.scaling import moments
+from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.slot_classifier_training import (
     PARAMETERS,
@@ -22,214 +24,17 @@ from validation_core.scores.slot_classifier_training import (
     initial_parameters,
     unflatten_parameters,
 )
-from validation_core.scores.slots import ScoredSlots, SlotFeatures, Slots, fit_slot_features
+from validation_core.scores.slot_features import ScoredSlots, SlotFeatures, fit_slot_features
+from validation_core.scores.slots import Slots
+from validation_core.scores.trees import Forest, TreeSettings, _GrownTree, grow_tree
 from validation_core.statistics import slots
 from validation_core.types import Array, Float, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
-
 Single = NDArray[np.float32]
-
-# ---- Extremely randomised trees of two classes, grown level by level, as flat arrays. After
-# Geurts, Ernst and Wehenkel (2006): cuts are drawn, not sought, and the best of a few is kept. A
-# cut lies at random between the values of two of the node's own rows, drawn at random: no minimum
-# or maximum need be known, and half of the cuts lie where the rows are. ----
-
-
-_DEPTH = 14
-_TRUTH = float(1 << 24)  # how a truth is counted beside draws, in one sum
-_PULL = 2.0  # rows' worth of "either" in a leaf
-_ROWS = 1 << 13  # answered at a time: what stays in a core's cache
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeSettings:
-    """How a tree grows."""
-
-    cuts: int
-    """Drawn at each node, of which the best is kept."""
-    leaf: int
-    """Rows of a leaf, at least."""
-    chance: Float
-    """(F,) with which a feature is drawn, of sum 1."""
-
-
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """Nodes of all trees, one after another: a row above the cut goes to `child` + 1."""
-
-    feature: NDArray[np.int16]  # (nodes,)
-    cut: Single  # (nodes,), infinite at a leaf
-    child: NDArray[np.int32]  # (nodes,), itself at a leaf
-    value: Single  # (nodes,): share of truths, both classes weighing alike
-    root: NDArray[np.int32]  # (trees,)
-    depth: NDArray[np.int32]  # (trees,)
-
-    def __len__(self) -> int:
-        return len(self.root)
-
-    def __call__(self, rows: Single, which: slice = slice(None)) -> Single:
-        """Mean share of truths (n,) that some trees hold rows (n, F) for."""
-        total = np.zeros(len(rows), np.float32)
-        width = rows.shape[1]
-        for first in range(0, len(rows), _ROWS):
-            some = slice(first, first + _ROWS)
-            flat = np.ascontiguousarray(rows[some]).ravel()
-            start = np.arange(0, flat.size, width)
-            for root, depth in zip(self.root[which], self.depth[which], strict=True):
-                node = np.full(len(start), root)
-                for _ in range(depth):
-                    above = flat.take(start + self.feature.take(node)) > self.cut.take(node)
-                    node = self.child.take(node) + above
-                total[some] += self.value.take(node)
-        return total / np.float32(max(1, len(self.root[which])))
-
-    @classmethod
-    def of(cls, trees: Sequence[_GrownTree]) -> Forest:
-        """Trees one after another."""
-        sizes = np.array([len(tree.feature) for tree in trees])
-        root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
-        return cls(
-            np.concatenate([tree.feature for tree in trees]),
-            np.concatenate([tree.cut for tree in trees]),
-            np.concatenate([tree.child + at for tree, at in zip(trees, root, strict=True)]),
-            np.concatenate([tree.value for tree in trees]),
-            root,
-            np.array([tree.depth for tree in trees], np.int32),
-        )
-
-
-class _GrownTree(NamedTuple):
-    """One tree's nodes, level by level; children count from its root."""
-
-    feature: NDArray[np.int16]
-    cut: Single
-    child: NDArray[np.int32]
-    value: Single
-    depth: int
-
-
-class _Level(NamedTuple):
-    """Nodes of one depth: the rows of each lie one after another."""
-
-    rows: NDArray[np.int64]  # (r,)
-    counts: NDArray[np.int64]  # (nodes,)
-    total: Float  # (nodes,): truths and draws, as one number
-
-
-class _Cuts(NamedTuple):
-    feature: NDArray[np.int64]  # (nodes,)
-    at: Single  # (nodes,)
-    parts: NDArray[np.bool_]  # (nodes,): whether both sides are large enough
-    above: NDArray[np.bool_]  # (r,)
-
-
-def grow_tree(
-    columns: Single, truth: NDArray[np.bool_], how: TreeSettings, rng: np.random.Generator
-) -> _GrownTree:
-    """One tree of features (F, n), of which `truth` (n,) says the class."""
-    n = len(truth)
-    counted = np.where(truth, _TRUTH, 1.0)
-    heavy = (n - truth.sum()) / max(1, truth.sum())  # a truth's weight beside a draw's
-    level = _Level(np.arange(n), np.array([n]), counted.sum(keepdims=True))
-    feature: list[NDArray[np.int64]] = []
-    cut: list[Float] = []
-    child: list[NDArray[np.int64]] = []
-    total: list[Float] = []
-    first = 0
-    for _ in range(_DEPTH + 1):
-        nodes = len(level.counts)
-        best_cuts = _cuts(columns, counted, level, heavy, how, rng)
-        if len(feature) == _DEPTH:
-            best_cuts.parts[:] = False
-        after = first + nodes + 2 * (np.cumsum(best_cuts.parts) - 1)
-        feature.append(np.where(best_cuts.parts, best_cuts.feature, 0))
-        cut.append(np.where(best_cuts.parts, best_cuts.at, np.inf))
-        child.append(np.where(best_cuts.parts, after, first + np.arange(nodes)))
-        total.append(level.total)
-        if not best_cuts.parts.any():
-            break
-        level = _children(counted, level, best_cuts)
-        first += nodes
-    truths, draws = _classes(np.concatenate(total))
-    value = (heavy * truths + _PULL / 2) / (heavy * truths + draws + _PULL)
-    return _GrownTree(
-        np.concatenate(feature).astype(np.int16),
-        np.concatenate(cut).astype(np.float32),
-        np.concatenate(child).astype(np.int32),
-        value.astype(np.float32),
-        len(feature) - 1,
-    )
-
-
-def _classes(total: Float) -> tuple[Float, Float]:
-    """Truths and draws in sums of both."""
-    truths = np.floor(total / _TRUTH)
-    return truths, total - truths * _TRUTH
-
-
-def _cuts(
-    columns: Single,
-    counted: Float,
-    level: _Level,
-    heavy: float,
-    how: TreeSettings,
-    rng: np.random.Generator,
-) -> _Cuts:
-    """The best of a few cuts drawn at each node: that of least Gini impurity."""
-    nodes, shape = len(level.counts), (how.cuts, len(level.counts))
-    start = np.cumsum(level.counts) - level.counts
-    feature = rng.choice(len(columns), size=shape, p=how.chance)
-    endpoint, other = (
-        columns[feature, level.rows[start + (rng.random(shape) * level.counts).astype(int)]]
-        for _ in range(2)
-    )
-    at = endpoint + rng.random(shape, dtype=np.float32) * (other - endpoint)
-    node = np.repeat(np.arange(nodes), level.counts)
-    above = columns[feature[:, node], level.rows] > at[:, node]  # (cuts, r)
-    right = np.add.reduceat(above * counted[level.rows], start, axis=1)
-    truths, draws = _classes(right)
-    all_truths, all_draws = _classes(level.total)
-    pure = _pure(heavy * truths, draws) + _pure(heavy * (all_truths - truths), all_draws - draws)
-    size = truths + draws
-    fits = (size >= how.leaf) & (level.counts - size >= how.leaf)
-    pure = np.where(fits, pure, -1.0)
-    best, each = pure.argmax(axis=0), np.arange(nodes)
-    mixed = (all_truths > 0) & (all_draws > 0)
-    parts = (pure[best, each] >= 0) & mixed
-    return _Cuts(
-        feature[best, each], at[best, each], parts, above[best[node], np.arange(len(node))]
-    )
-
-
-def _narrow(most: int) -> type[np.int16] | type[np.int64]:
-    """A type for numbers below `most`: short ones are sorted by counting."""
-    return np.int16 if most < 1 << 15 else np.int64
-
-
-def _pure(truths: Float, draws: Float) -> Float:
-    """Rows times the chance that two of them are of one class."""
-    return (truths**2 + draws**2) / np.maximum(truths + draws, 1.0)
-
-
-def _children(counted: Float, level: _Level, cuts: _Cuts) -> _Level:
-    """The nodes below those that are parted; rows of the others are done."""
-    stay = np.repeat(cuts.parts, level.counts)
-    rank = np.cumsum(cuts.parts) - 1
-    node = 2 * np.repeat(rank, level.counts)[stay] + cuts.above[stay]
-    order = np.argsort(node.astype(_narrow(2 * len(rank))), kind="stable")  # by counting
-    rows, size = level.rows[stay][order], 2 * int(cuts.parts.sum())
-    total = np.bincount(node, counted[level.rows[stay]], size).astype(np.float64)
-    return _Level(rows, np.bincount(node, minlength=size), total)
-
-
-# ---- Trees and network together ----
-
-
 _FEWEST_LEAVES = 100  # that the rows of a small table are to make
-
 _HIDDEN = 16
 _CROSSED = 64  # products of a standardised coordinate with one of x, at most
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # from strong to weak

@@ -22,9 +22,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.learn import GIVEN, StoredNetwork
+from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.rng import stream
-from validation_core.scores.witness import (
+from validation_core.scores.witness_rows import (
     FOLDS,
     WitnessRegression,
     WitnessRows,

@@ -3,17 +3,15 @@
 Nothing here knows what a score is or where it came from.
 """
 
+from validation_core.statistics.accuracy import c2st
 from validation_core.statistics.coverage import atc, bootstrap_band
-from validation_core.statistics.curves import bins, histogram, histogram_band
-from validation_core.statistics.differences import auc, c2st, multiple
+from validation_core.statistics.differences import auc, multiple
+from validation_core.statistics.histograms import bins, histogram, histogram_band
 from validation_core.statistics.intervals import (
     binomial_bounds,
     clopper_pearson,
     dkw,
     holm,
-    interval_text,
-    number_text,
-    signed_text,
     total_variation_bounds,
     wilson,
 )
@@ -34,6 +32,7 @@ from validation_core.statistics.uniformity import (
     ecdf_difference,
     ks,
 )
+from validation_core.text import interval_text, number_text, signed_text
 
 __all__ = [
     "GRID",

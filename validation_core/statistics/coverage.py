@@ -7,7 +7,8 @@ q's region of that level covers the truth.
 
 References:
     Sampling-based accuracy testing of posterior estimators for general inference, Lemos, Coogan,
-    Hezaveh & Perreault-Levasseur (2023), Section 3."""
+    Hezaveh & Perreault-Levasseur (2023), Section 3.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +18,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from validation_core.statistics.effects import LEVELS, RateInterval, rate_interval
-from validation_core.statistics.ranks import conformal_ranks
-from validation_core.statistics.uniformity import GRID, ecdf_band, ecdf_difference, ks
+from validation_core.statistics.uniformity import GRID, ecdf_difference
 from validation_core.types import Float
 
 RESAMPLES = 399
 """Bootstrap samples behind an interval: (399 + 1) x 2.5% is a whole number."""
-
 SIMULATIONS_AT_ONCE = 1 << 20  # simulations drawn again at a time
 
 
@@ -152,51 +150,3 @@ def bootstrap_counts(n: int, resamples: int, rng: np.random.Generator) -> Iterat
         which = rng.integers(n, size=(rows, n))
         which += n * np.arange(rows)[:, None]
         yield np.bincount(which.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
-
-
-# ---- Expected coverage of q's highest-density regions, from log q ----
-
-
-class _RegionCoverage(NamedTuple):
-    """How often highest-density regions hold the truth."""
-
-    needed: Float
-    """Mass of the smallest region that holds each truth (n,): uniform if q is right."""
-    rates: RateInterval
-    """True coverage of the nominal levels (L,)."""
-    area: _Atc
-    """Coverage less level, integrated from 1/2 to 1: positive is under-confident."""
-    pvalue: float
-    """Exact KS test that `needed` is uniform."""
-
-
-def regions(
-    log_q: ArrayLike, log_q_draws: ArrayLike, rng: np.random.Generator, levels: ArrayLike = LEVELS
-) -> _RegionCoverage:
-    """Expected coverage of the highest-density regions of q.
-
-    Args:
-        log_q: log density of q at the truth (n,); constants that depend on x alone do not matter.
-        log_q_draws: at q's own draws (n, K).
-        rng: breaks ties, and draws the bootstrap of the area.
-        levels: nominal levels (L,).
-
-    Raises:
-        ValueError: if shapes do not fit, there are fewer than two rows, or one is NaN.
-    """
-    needed = 1 - conformal_ranks(log_q, log_q_draws, rng)
-    inside = np.array([(needed <= nominal).sum() for nominal in np.asarray(levels, float)])
-    return _RegionCoverage(
-        needed, rate_interval(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
-    )
-
-
-def curve(needed: ArrayLike, level: float = 0.95) -> tuple[Float, Float, Float, Float]:
-    """Expected coverage by level, and the band it stays in as a whole if q is right.
-
-    Returns:
-        levels (G,), coverage (G,), low (G,) and high (G,).
-    """
-    masses = np.asarray(needed, dtype=np.float64)
-    low, high = ecdf_band(masses.shape[-1], level)
-    return np.array(GRID), coverage(masses), GRID + low, GRID + high

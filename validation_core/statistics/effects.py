@@ -2,7 +2,8 @@
 
 Ranks u (..., n) are exactly uniform if q is right, whatever its shape and however few draws, so
 that their normal scores are exactly standard normal. Their mean and their spread become a bias in
-q's own posterior sd and a ratio of widths once the noise of having K draws only is taken out."""
+q's own posterior sd and a ratio of widths once the noise of having K draws only is taken out.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +17,22 @@ from scipy.special import bdtr, bdtrc, chdtr, chdtrc, chdtri, gammaln, ndtr, ndt
 
 from validation_core.statistics.intervals import clopper_pearson
 from validation_core.statistics.uniformity import ks
-from validation_core.types import Array, Float
+from validation_core.types import Float
 
 LEVELS = (0.5, 0.8, 0.95)
 """Nominal levels whose true coverage is told."""
-
 WIDEST = 20.0
 """Ratios of widths are told between 1 / 20 and 20: beyond, ranks do not tell them apart."""
-
 BEYOND = 0.15
 """Share of truths beyond all draws on one side, above that of a right q, from which on a bias is
 told as a bound."""
-
 OUTSIDE = 0.5
 """Share of truths outside all draws, above that of a right q, from which on ranks are saturated:
 bias and width are then told by q's mean and sd."""
-
 _BY_CHANCE = 0.1  # of as many truths beyond the other end, if q is right there
 _SHAPED = 20  # ranks from which on their skew and tails are told
 _ALIKE = 1e-12  # variance of normal scores below which all are one, and have no shape
 _MOMENTS = 4  # draws from which on z-scores have a known spread
-
 _ENDS = 2.0**-54  # a rank of exactly 0 or 1 is rounding: U is continuous
 _REACH, _CELLS = 8.0, 801  # of q's standardised truths, in sd: where the rank's law is tabulated
 _ORDERS = 8  # of a normal score's moments
@@ -488,72 +484,3 @@ def _averaged(cells: Float, k: int) -> Float:
         law = np.exp(ways + j * below[:, None] + (k - j) * above[:, None])
         out[:, part] = (law @ cells.T).T
     return out
-
-
-# ---- What q makes of the prior: its draws' means and variances, contraction, and z-scores ----
-
-
-_DRAWS = 1 << 19  # draws in float64 at a time: the table itself is never copied
-
-
-class _Moments(NamedTuple):
-    """Of q's draws at each x: (n, D) each."""
-
-    mean: Float
-    variance: Float
-    """Unbiased; NaN where there is one draw only."""
-
-
-def moments(draws: Array) -> _Moments:
-    """Mean and variance of q's draws (n, K, D) at each x, in float64, a few rows at a time.
-
-    Draws that are all the same have a variance of exactly 0.
-    """
-    n, k, d = draws.shape
-    mean, variance = np.empty((n, d)), np.full((n, d), np.nan)
-    step = max(1, _DRAWS // max(k * d, 1))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, n, step):
-            part = slice(start, start + step)
-            off = draws[part].astype(np.float64)
-            first = off[:, :1].copy()
-            off -= first
-            middle = off.mean(axis=1, keepdims=True)
-            mean[part] = (first + middle)[:, 0]
-            if k > 1:
-                off -= middle
-                variance[part] = np.einsum("nkd,nkd->nd", off, off) / (k - 1)
-    return _Moments(mean, variance)
-
-
-def zscores(found: _Moments, truth: ArrayLike) -> Float:
-    """(Mean of q's draws - truth) / their sd: (n, D); positive where q sits too high.
-
-    NaN where the draws at an x do not differ.
-    """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        z = (found.mean - np.asarray(truth, dtype=np.float64)) / np.sqrt(found.variance)
-    return np.where((found.variance > 0) & np.isfinite(z), z, np.nan)
-
-
-def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> RateInterval:
-    """1 - mean variance of q / variance of the truths: (D,), which is not cut off at 0.
-
-    0 is as wide as the prior, negative is wider, 1 is a point. The interval takes the log of the
-    ratio as normal, with the sd that its linear expansion has over simulations. NaN where a
-    truth never varies or q has one draw at each x.
-    """
-    theta = np.asarray(truth, dtype=np.float64)
-    n = len(theta)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        squares = (theta - theta.mean(0)) ** 2
-        prior, own = squares.sum(0) / max(n - 1, 1), found.variance.mean(0)
-        ratio = np.where(prior > 0, own / prior, np.nan)
-        each = found.variance / own - squares / prior
-        reach = -stdtrit(max(n - 1, 1), (1 - level) / 2) * each.std(0, ddof=1) / np.sqrt(n)
-        # Draws that never vary have a ratio of exactly 0.
-        wide = np.where(own > 0, np.exp(reach), 1.0)
-        return RateInterval(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
-
-
-# ---- Quantiles of the binomial law and of Kolmogorov's, as scipy.stats has them ----

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrik, betaincinv, ndtri
@@ -129,31 +127,3 @@ def binomial_quantile(q: ArrayLike, n: int, rate: ArrayLike) -> NDArray[np.int64
     # Without chance there is one count.
     near = np.where(rate <= 0, 0, np.where(rate >= 1, n, near))
     return near.astype(np.int64)
-
-
-def interval_text(ends: Iterable[float], form: str = ".2f") -> str:
-    """An estimate with the ends of its interval, as one reads it: `−0.12 [−0.31, 0.07]`.
-
-    Args:
-        ends: estimate, low and high.
-        form: of each, as Python's `format` takes it; per cent are written once.
-    """
-    estimate, low, high = (signed_text(end, form) for end in ends)
-    return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]"
-
-
-def signed_text(value: float, form: str) -> str:
-    """A number with a proper minus, and without a sign where all of its digits are 0."""
-    text = format(value, form)
-    nothing = text[:1] in "+-" and not any(digit in text for digit in "123456789nif")
-    return text[1:] if nothing else text.replace("-", "−")
-
-
-def number_text(value: float, digits: int = 3) -> str:
-    """A number to so many digits as one reads it: 100, never 1e+02; `−1.02`, never `-1.02`."""
-    rounded = float(f"{value:.{digits}g}")
-    if rounded == 0:
-        return "0"
-    if not 1e-4 <= abs(rounded) < 1e7:
-        return f"{rounded:.{digits}g}".replace("-", "−")
-    return np.format_float_positional(rounded, trim="-").replace("-", "−")

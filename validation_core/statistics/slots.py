@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp, ndtri, xlogy
 
-from validation_core.statistics.laws import (
+from validation_core.statistics.permutation import (
     SUMMATION_ROUNDING,
     PermutationResult,
     require_permutations,

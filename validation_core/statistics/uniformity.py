@@ -17,7 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from validation_core.statistics.intervals import binomial_quantile
-from validation_core.statistics.laws import anderson_darling_sf, cramer_von_mises_sf, kolmogorov_sf
+from validation_core.statistics.uniformity_laws import (
+    anderson_darling_sf,
+    cramer_von_mises_sf,
+    kolmogorov_sf,
+)
 from validation_core.types import Float
 
 GRID: Float = np.linspace(0.0, 1.0, 101)

@@ -6,16 +6,14 @@ that read the same network, which share their draws and scores.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from validation_core import statistics
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
 from validation_core.scores import Recipe, trained_scores
@@ -24,8 +22,8 @@ from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
-from validation_core.sweep.trials import MethodFailed, Tally, TrialDesign, merge_tallies
-from validation_core.types import Array, Benchmark, PowerCell, Score
+from validation_core.sweep.trials import MethodFailed, Tally, TrialDesign
+from validation_core.types import Array, Benchmark, Score
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -229,9 +227,6 @@ class _SweepCurve(Study[_Tallies], spec="curve"):
         ]
 
 
-# ---- What is compared, and in which order it runs ----
-
-
 _FIRST, _STEP = (10, 20, 50), 50  # a first picture from ten trials; then parts of a size
 
 
@@ -365,210 +360,3 @@ def _cuts(count: int) -> list[tuple[int, int]]:
     """Trials from, and to: 0 10 20 50 100 150 ... so that every sweep cuts alike."""
     marks = [0, *_FIRST, *range(_FIRST[-1] + _STEP, count, _STEP)]
     return list(pairwise([*[mark for mark in marks if mark < count], count]))
-
-
-# ---- What the store holds so far, what is missing, and the numbers to take away ----
-
-
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """What the store holds of a sweep."""
-
-    cells: Sequence[PowerCell]
-    """Counts so far, in the order of methods and places; places without a trial are left out."""
-    done: Mapping[str, int]
-    """Trials that have run, by method's label, over all places."""
-    wanted: int
-    """Trials of each method, over all places."""
-    training: Mapping[str, float]
-    """Seconds that the networks which a method read took, by its label."""
-    pvalues: Mapping[tuple[str, SweepPlace], Array]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every trial has run."""
-        return all(count >= self.wanted for count in self.done.values())
-
-
-Memory = MutableMapping[str, "list[Tally]"]
-"""What was read before, by key: a page asks twice a second."""
-
-
-def collect(
-    sweep: Sweep, store: Store, memory: Memory | None = None, beside: Sequence[Sweep] = ()
-) -> Progress:
-    """Gather what has run so far, also as part of curves that were kept of sweeps `beside`."""
-    known: Memory = {} if memory is None else memory
-    cells, done, seconds = [], {}, {}
-    pvalues: dict[tuple[str, SweepPlace], Array] = {}
-    for method in sweep.methods:
-        done[method.label], training = 0, {}
-        for place, tally in _tallies(sweep, method, store, known, beside).items():
-            cell = tally.cell(sweep.benchmark, method, *place, sweep.design)
-            pvalues[method.label, place] = tally.pvalues
-            cells.append(cell)
-            done[method.label] += cell.trials
-            training[place.gamma] = tally.training
-        seconds[method.label] = sum(training.values())
-    wanted = sweep.design.trials * len(sweep.places)
-    return Progress(cells, done, wanted, seconds, pvalues)
-
-
-def missing(
-    sweep: Sweep, store: Store, beside: Sequence[Sweep] = ()
-) -> tuple[TrainTask | Batch, ...]:
-    """What must still run, in order; a curve that is kept needs nothing at its places."""
-    kept = {
-        (method.label, place)
-        for other in (sweep, *beside)
-        for method in other.methods
-        if store.has("results", other.curve(method).key)
-        for place in other.places
-    }
-    if all((method.label, place) in kept for method in sweep.methods for place in sweep.places):
-        return ()
-    whole = {part for at in kept & set(sweep.parts) for part in sweep.parts[at]}
-    batches = {
-        task
-        for task in sweep.tasks
-        if isinstance(task, Batch)
-        and not whole.issuperset(task.parts)
-        and not whole.issuperset(task.missing(store))
-    }
-    networks = {training for batch in batches for training in batch.trainings}
-    return tuple(
-        task
-        for task in sweep.tasks
-        if (
-            task in batches
-            if isinstance(task, Batch)
-            else networks & set(task.trainings) and not task.done(store)
-        )
-    )
-
-
-def keep_curves(sweep: Sweep, store: Store) -> None:
-    """Put each finished curve into a record of its own."""
-    for method in sweep.methods:
-        tallies = _tallies(sweep, method, store, {})
-        complete = len(tallies) == len(sweep.places) and all(
-            len(tally.pvalues) == sweep.design.trials for tally in tallies.values()
-        )
-        if complete:
-            sweep.curve(method).save(store, list(tallies.values()))
-
-
-def _tallies(
-    sweep: Sweep, method: Method, store: Store, known: Memory, beside: Sequence[Sweep] = ()
-) -> dict[SweepPlace, Tally]:
-    """What a method has said at each place where it has run; parts are added up."""
-    whole: dict[SweepPlace, Tally] = {}
-    for other in (*beside, sweep):
-        curve = other.curve(method)
-        if curve.key not in known and store.has("results", curve.key):
-            stored = curve.tallies(store)
-            if stored is not None:
-                known[curve.key] = stored
-        whole |= dict(zip(other.places, known.get(curve.key, ()), strict=False))
-    tallies = {}
-    for place in sweep.places:
-        tally = whole.get(place) or _added(sweep.parts[method.label, place], store, known)
-        if tally is not None:
-            tallies[place] = tally
-    return tallies
-
-
-def _added(parts: Sequence[MethodTrials], store: Store, known: Memory) -> Tally | None:
-    """The parts of one place that have run, as one."""
-    tallies: list[Tally] = []
-    for part in parts:
-        if part.key not in known and part.done(store):
-            tally = part.load(store)
-            if tally is not None:
-                known[part.key] = [tally]
-        tallies += known.get(part.key, [])
-    return merge_tallies(tallies) if tallies else None
-
-
-def rows(progress: Progress) -> list[dict[str, object]]:
-    """Cells as plain values, one row each: what tables, CSV, parquet and JSON hold."""
-    records = []
-    for cell in progress.cells:
-        low, high = statistics.wilson(cell.rejections, cell.trials)
-        interval = {"rate": cell.rate, "low": float(low), "high": float(high)}
-        records.append({**asdict(cell), **interval})
-    return records
-
-
-# ---- One trial opened up ----
-
-
-_KEPT = 200_000  # numbers of a table's draws that are kept to be drawn
-
-
-class TrialDetail(NamedTuple):
-    """What one test said, and what it looked at."""
-
-    statistic: float
-    pvalue: float
-    draws_p: int
-    draws_q: int
-    seconds: float
-    effect: Mapping[str, float]
-    arrays: Mapping[str, Array]
-    learned: Mapping[str, float]
-    """What the training of the network that it read said of it."""
-    theta: Array
-    """Draws of q at each x (n, K, D) of a small table; empty where there is none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialStudy(Study[TrialDetail], spec="look"):
-    """The first trial of some trials of a sweep, kept whole."""
-
-    trials: MethodTrials
-
-    @property
-    def label(self) -> str:
-        return f"One test: {self.trials.method.label}, {self.trials.source.label}"
-
-    @property
-    def gpu(self) -> bool:  # type: ignore[override]
-        """As its trials."""
-        return self.trials.gpu
-
-    @property
-    def trainings(self) -> tuple[Training, ...]:
-        """As its trials."""
-        return self.trials.trainings
-
-    def compute(self, store: Store, report: Report) -> TrialDetail:
-        """Test once, training the network where the store lacks it."""
-        part = self.trials
-        trained_scores.ready(store, part.source.benchmark)
-        network = trained_scores.trained(store, part.network, report) if part.network else None
-        start = time.perf_counter()
-        outcome, table = trials.run_trial(
-            part.source.benchmark,
-            part.source.gamma,
-            network.at(part.beta) if network else None,
-            part.method,
-            part.design,
-            part.first,
-        )
-        return TrialDetail(
-            statistic=float(outcome.statistic),
-            pvalue=float(outcome.pvalue),
-            draws_p=outcome.budget.p,
-            draws_q=outcome.budget.q,
-            seconds=time.perf_counter() - start,
-            effect={name: float(value) for name, value in outcome.effect.items()},
-            arrays={name: np.asarray(array) for name, array in outcome.arrays.items()},
-            learned=dict(network.summary) if network else {},
-            theta=table.q if table is not None and table.q.size <= _KEPT else np.zeros((0, 0, 0)),
-        )
-
-
-def first_trial(sweep: Sweep, method: Method, place: SweepPlace) -> TrialStudy:
-    """The first trial of a method at one place of a sweep."""
-    return TrialStudy(trials=sweep.parts[method.label, place][0])

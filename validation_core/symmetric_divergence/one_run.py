@@ -30,7 +30,7 @@ from validation_core.drawing.marks import (
 from validation_core.drawing.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
 from validation_core.symmetric_divergence import MS, InferenceRun, RunResult, terms
-from validation_core.symmetric_divergence.curves import format_number, tick_label
+from validation_core.symmetric_divergence.nats_text import format_number, tick_label
 from validation_core.symmetric_divergence.terms import (
     FLIPS,
     DatasetTerms,

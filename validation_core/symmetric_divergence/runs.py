@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.bayes import MODELS, HeartTransplants, Model
-from validation_core.bayes.inference import ALGORITHMS, Inference, Laplace
-from validation_core.bayes.posterior import FullGaussian, LogWeights, Posterior, log_weights
+from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.importance_weights import LogWeights, log_weights
+from validation_core.bayes.inference import Inference
+from validation_core.bayes.laplace import Laplace
+from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.keys import Specification
 from validation_core.rng import stream
-from validation_core.statistics import divergence as nats
-from validation_core.statistics.divergence import importance_weighted
+from validation_core.statistics import divergence_mean
+from validation_core.statistics.divergence_rows import importance_weighted
 from validation_core.study import Report, Study
 from validation_core.types import Array, Joint
 
@@ -431,7 +434,12 @@ def summarise_terms(d: Array) -> TermSummary:
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]
-    values = (*nats.means(rows), *nats.medians(rows), rows.max(-1), rows.std(-1, ddof=1))
+    values = (
+        *divergence_mean.means(rows),
+        *divergence_mean.medians(rows),
+        rows.max(-1),
+        rows.std(-1, ddof=1),
+    )
     return TermSummary(*(_put(there, value) for value in values))
 
 

@@ -13,7 +13,12 @@ from scipy.special import ndtr, ndtri
 from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
 from validation_core.rng import stream
-from validation_core.statistics import divergence
+from validation_core.statistics import (
+    divergence,
+    divergence_mean,
+    divergence_rows,
+    divergence_test,
+)
 from validation_core.study import Report, Study
 from validation_core.symmetric_divergence.runs import (
     MS,
@@ -77,16 +82,16 @@ def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
     for the rest; the mean is then that of the data sets on which inference did not fail.
     """
     truth, draws = found.weights.truth, found.weights.draws
-    d = divergence.importance_weighted(truth, draws, MS)
+    d = divergence_rows.importance_weighted(truth, draws, MS)
     finite = np.flatnonzero(np.isfinite(d).all(0))
     without = int((~found.ok).sum())
     if len(finite) < 2:
         return None
     d = d[:, finite]
-    means = divergence.means(d)
+    means = divergence_mean.means(d)
     # One draw of q beside each truth: relabelling the two flips the sign of d.
     nothing = np.zeros((*d.shape, 1))
-    test = divergence.relabelled(d, nothing, stream(seed, "signs"), relabelings=FLIPS)
+    test = divergence_test.relabelled(d, nothing, stream(seed, "signs"), relabelings=FLIPS)
     root = np.sqrt(np.square(d).mean(-1) / d.shape[1])  # the same whatever the signs
     scale = np.where(root > 0, root, 1.0)
     return TermSpread(
@@ -99,7 +104,7 @@ def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
         np.asarray(test.statistic) / scale,
         test.null / scale[:, None],
         np.asarray(test.pvalue),
-        np.asarray(divergence.paired_auc(d, nothing)),
+        np.asarray(divergence_rows.paired_auc(d, nothing)),
         without,
         len(found.ok) - without - len(finite),
     )
@@ -155,7 +160,7 @@ def histogram_on_scale(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.i
 
 def mean(run: InferenceRun, found: RunResult) -> float:
     """A run's divergence in nats over the data sets with a q, at the M it was made for."""
-    d = divergence.importance_weighted(
+    d = divergence_rows.importance_weighted(
         found.weights.truth, found.weights.draws, (importance_sample_size(run.inference),)
     )
     return float(np.mean(d[0, found.ok])) if found.ok.any() else float("nan")
@@ -190,7 +195,7 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
     """Of a run."""
     z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
     weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
-    d = divergence.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
+    d = divergence_rows.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
     q = closed_form_q(run, found)
     log_q = np.full_like(weights, np.nan) if q is None else q.log_density(z)
     ranked = np.argsort(d, kind="stable")
@@ -232,7 +237,7 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
 
     def compute(self, store: Store, report: Report) -> _PosteriorSample:
         """Chains from the truths; the last `draws` states of each data set."""
-        from validation_core.bayes import posterior as hmc
+        from validation_core.bayes import hmc
 
         pairs = simulate_datasets(self.model, self.seed, self.which)
         streams = _streams(self)

@@ -12,15 +12,15 @@ from validation_core.bayes.inference import Inference
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import HLine, Mark, Panel, Slider, over, sentence
 from validation_core.symmetric_divergence import MS, Plan, Terms, importance_sample_size
-from validation_core.symmetric_divergence.curves import (
+from validation_core.symmetric_divergence.lines import (
     DrawnLine,
     LineStyle,
     NatsAxis,
-    format_number,
     log_axis,
     staggered_places,
 )
-from validation_core.symmetric_divergence.curves import marks as line_marks
+from validation_core.symmetric_divergence.lines import marks as line_marks
+from validation_core.symmetric_divergence.nats_text import format_number
 from validation_core.symmetric_divergence.runs import TermSummary, summarise_terms
 from validation_core.types import Array
 

@@ -8,15 +8,10 @@ in a process of bounded memory and time alone.
 from __future__ import annotations
 
 from validation_core.tables.guarded import warm
-from validation_core.tables.reading import read, read_files
-from validation_core.tables.source import (
-    LIMIT,
-    ORDERS,
-    AmbiguousOrder,
-    Order,
-    UnknownArrays,
-    guess_roles,
-)
+from validation_core.tables.reading import read
+from validation_core.tables.roles import guess_roles
+from validation_core.tables.several import read_files
+from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
 from validation_core.tables.table import Upload
 
 __all__ = [

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from validation_core.tables import source
+from validation_core.tables import roles
 from validation_core.tables.source import (
     ARRAYS,
     BROKEN,
@@ -60,7 +60,7 @@ def _npy_start(first: bytes, name: str) -> _NpyStart:
         return _start(first)
     except BROKEN:
         raise ValueError(
-            f"Every array of a file must begin with a NumPy header; got {source.label(name)!r}, "
+            f"Every array of a file must begin with a NumPy header; got {roles.label(name)!r}, "
             f"truncated, damaged or not an array. Save the file again."
         ) from None
 
@@ -89,10 +89,10 @@ def _checked_length(begun: _NpyStart, length: int, name: str) -> _NpyStart:
     """
     # Objects are refused by their type, whatever their length.
     if not begun.header.dtype.hasobject and length != begun.length:
-        shape = source.label(str(begun.header.shape))
-        dtype = source.label(str(begun.header.dtype))
+        shape = roles.label(str(begun.header.shape))
+        dtype = roles.label(str(begun.header.dtype))
         raise ValueError(
-            f"An array must be as long as its header says; got {source.label(name)!r} with "
+            f"An array must be as long as its header says; got {roles.label(name)!r} with "
             f"{shape} in {dtype} declared but {length} bytes stored. The file is truncated or "
             f"damaged: save it again."
         )
@@ -139,7 +139,7 @@ class NpyFile:
             return _fill_from(self._stream, self._begun)
         except BROKEN:
             raise ValueError(
-                f"An array must be as long as its header says; got {source.label(name)!r} cut "
+                f"An array must be as long as its header says; got {roles.label(name)!r} cut "
                 f"short. Save or copy the file again."
             ) from None
 
@@ -205,7 +205,7 @@ class NpzArchive:
         self._begun: dict[str, tuple[zipfile.ZipInfo, _NpyStart]] = {}
         others = [n for n in self._zip.namelist() if not n.endswith(".npy")]
         self.notes = tuple(
-            f"{source.label(name)!r} was left unread: it is not an array." for name in others[:9]
+            f"{roles.label(name)!r} was left unread: it is not an array." for name in others[:9]
         ) + (f"{len(others) - 9} more members are not arrays.",) * (len(others) > 9)
 
     def headers(self) -> Mapping[str, ArrayHeader]:
@@ -224,7 +224,7 @@ class NpzArchive:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ValueError(
                 f"The arrays of an .npz archive must be stored or deflated, as NumPy saves them; "
-                f"got {source.label(info.filename)!r} packed by method {info.compress_type}. "
+                f"got {roles.label(info.filename)!r} packed by method {info.compress_type}. "
                 f"{SAVE}"
             )
         try:
@@ -241,7 +241,7 @@ class NpzArchive:
                 return _fill_from(member, begun)
         except BROKEN:
             raise ValueError(
-                f"The bytes of an array must match their checksum; got {source.label(name)!r} "
+                f"The bytes of an array must match their checksum; got {roles.label(name)!r} "
                 f"truncated or damaged. Save or copy the file again."
             ) from None
 

@@ -26,7 +26,16 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import archive, columns, hdf, source
+from validation_core.tables import (
+    archive,
+    arviz,
+    columns,
+    hdf,
+    hdf_table,
+    long_table,
+    roles,
+    source,
+)
 from validation_core.tables.source import ArraySource
 
 _LIBRARIES = 150e6  # bytes of code that are mapped, which no bound of the system counts
@@ -90,8 +99,8 @@ class _Opened:
             stack.callback(self.source.close)
             declared = source.check_headers(self.source.headers(), math.inf)
             self._held = stack.pop_all()
-        self._own = source.printable_names(declared)
-        self._types = {name: source.truncated_dtype(h.dtype) for name, h in declared.items()}
+        self._own = roles.printable_names(declared)
+        self._types = {name: roles.truncated_dtype(h.dtype) for name, h in declared.items()}
         self.said: dict[str, object] = {
             "headers": {
                 plain: [[int(s) for s in declared[own].shape], self._types[own].str]
@@ -107,9 +116,7 @@ class _Opened:
         array = self.source.load(own)
         if array.dtype.kind not in "US":
             return array
-        return (
-            source.truncate_text(array.reshape(-1)).astype(self._types[own]).reshape(array.shape)
-        )
+        return roles.truncate_text(array.reshape(-1)).astype(self._types[own]).reshape(array.shape)
 
     def close(self) -> None:
         self._held.close()
@@ -188,16 +195,16 @@ def _open_source(
     if kind == "npy":
         return archive.NpyFile(stream, stem)
     if kind == "parquet":
-        return columns.ColumnTable(columns.ParquetColumns(stream, limit), stem, limit)
+        return long_table.ColumnTable(columns.ParquetColumns(stream, limit), stem, limit)
     if kind == "csv":
-        return columns.ColumnTable(columns.CsvColumns(stream), stem, limit)
+        return long_table.ColumnTable(columns.CsvColumns(stream), stem, limit)
     file = hdf.HdfFile(stream, limit)
     groups = file.members()
-    ranks = "prior_sbc" in groups and not source.find_roles(groups).found
+    ranks = "prior_sbc" in groups and not roles.find_roles(groups).found
     if chosen:
-        return hdf.HdfArrays(file, chosen)
+        return hdf_table.HdfArrays(file, chosen)
     is_tree = "posterior" in groups and not hdf.is_dataset(groups["posterior"])
-    return hdf.ArviZTree(file, groups) if is_tree or ranks else hdf.HdfArrays(file)
+    return arviz.ArviZTree(file, groups) if is_tree or ranks else hdf_table.HdfArrays(file)
 
 
 if __name__ == "__main__":

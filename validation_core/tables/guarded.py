@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import source
+from validation_core.tables import roles, source
 from validation_core.tables.source import LIMIT, ArrayHeader, Order, read_into, size_text
 
 Kind = Literal["npz", "npy", "csv", "parquet", "hdf5"]
@@ -343,7 +343,7 @@ class GuardedFile:
         ):
             self._child.abandon()
             raise ValueError(
-                f"An array must be what its header declares; got {source.label(name)!r} as "
+                f"An array must be what its header declares; got {roles.label(name)!r} as "
                 f"another. The file is damaged: save it again."
             )
         self.notes = tuple(answer["notes"])

@@ -11,16 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.tables import angles, checks, repeats, source
+from validation_core.tables import (
+    angles,
+    checks,
+    precision,
+    ranges,
+    repeats,
+    roles,
+    shared_draws,
+    source,
+)
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
-    normalisation_warnings,
     read_densities,
     read_observed,
     unused_array_warnings,
 )
-from validation_core.tables.repeats import Range
-from validation_core.tables.source import AmbiguousOrder, Order
+from validation_core.tables.log_q_offset import normalisation_warnings
+from validation_core.tables.ranges import Range
+from validation_core.tables.shapes import _as_data, _as_draws, _as_matrix, _real_numbers
+from validation_core.tables.source import Order
 from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
 
@@ -52,15 +62,15 @@ class Upload:
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float holds; two samples have no x."""
         if isinstance(self.data, PosteriorTable):
-            return repeats.overflowing_columns(self.data, self.names, self.x_names)
+            return ranges.overflowing_columns(self.data, self.names, self.x_names)
         both = PosteriorTable(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
-        return repeats.overflowing_columns(both, self.names, ())
+        return ranges.overflowing_columns(both, self.names, ())
 
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
         """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
         return (
-            repeats.shared_draw_groups(self.data)
+            shared_draws.shared_draw_groups(self.data)
             if isinstance(self.data, PosteriorTable)
             else None
         )
@@ -106,7 +116,7 @@ class Upload:
         Raises:
             ValueError: as `read` does.
         """
-        known = source.find_roles(arrays)
+        known = roles.find_roles(arrays)
         numbers = {
             role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
@@ -137,7 +147,7 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
     wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing:
-        listed = source.shapes_text(present)
+        listed = roles.shapes_text(present)
         if missing == ["theta_q"]:
             raise source.UnknownArrays(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
@@ -191,7 +201,7 @@ def _table(
         densities = {name: array[keep] for name, array in densities.items()}
     observed, told_observed = read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
-    same = repeats.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
+    same = precision.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
@@ -205,7 +215,7 @@ def _table(
         theta, x, q = theta[~copies], x[~copies], q[~copies]
         densities = {name: array[~copies] for name, array in densities.items()}
         dropped |= {"theta of another row": int(copies.sum())}
-    names = source.column_labels(arrays.get("theta_names"), "theta", d)[0]
+    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
     turned = angles.unwrapped(
         PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
     )
@@ -263,7 +273,7 @@ def _periods(
     if len(periods) != len(names) or not (np.isfinite(periods) & (periods >= 0)).all():
         raise ValueError(
             f"periods must hold one number for each of the {len(names)} parameters, 0 for those "
-            f"that are not circular; got {source.shape_text(arrays['periods'].shape)} with "
+            f"that are not circular; got {roles.shape_text(arrays['periods'].shape)} with "
             f"{periods.min():.4g} to {periods.max():.4g}. Save 0 or the period of each."
         )
     return periods
@@ -293,7 +303,7 @@ def _one_log_q(
     if len(both) < 2:
         return densities, ()
     # Columns are what `floats` rounds: log q is one, whatever the shape.
-    same = repeats.match_precisions(
+    same = precision.match_precisions(
         {name: array[..., None] for name, array in both.items()}, declared
     )
     return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
@@ -315,7 +325,7 @@ def _samples(
         checks.find_finite_rows({"q": q}),
     )
     p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
-    same = repeats.match_precisions({"p": p, "q": q}, declared)
+    same = precision.match_precisions({"p": p, "q": q}, declared)
     p, q = same.arrays["p"], same.arrays["q"]
     whole = Upload(
         data=TwoSamples(_unconditional(p), _unconditional(q)),
@@ -331,8 +341,8 @@ def _samples(
 def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Upload:
     """The same draws with their labels, and with what a user should know about them."""
     d, m = whole.dims
-    theta_names, theta_warning = source.column_labels(arrays.get("theta_names"), "theta", d)
-    x_names, told_x = source.column_labels(arrays.get("x_names"), "x", m)
+    theta_names, theta_warning = roles.column_labels(arrays.get("theta_names"), "theta", d)
+    x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
     warnings = (
         *filter(None, (theta_warning, told_x)),
         *checks.data_warnings(whole.data, theta_names),
@@ -344,102 +354,3 @@ def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Uploa
 
 def _unconditional(theta: Array) -> Joint:
     return Joint(theta, np.empty((len(theta), 0), theta.dtype))
-
-
-# ---- Shapes, recognised or asked about: (N, D), (N, ...), (N, K, D) ----
-
-
-def _real_numbers(name: str, array: NDArray[np.generic]) -> Array:
-    """The array, if it holds real numbers and at least one of them.
-
-    Raises:
-        ValueError: for text, complex numbers, records, or nothing at all.
-    """
-    if not source.is_real(array):
-        raise ValueError(
-            f"{name} must hold real numbers; got {array.dtype}. Save it as float32 or float64."
-        )
-    if array.ndim == 0 or array.size == 0:
-        raise ValueError(
-            f"{name} must hold at least one row; got shape {array.shape}. Save the draws in it."
-        )
-    return array
-
-
-def _as_matrix(name: str, array: Array) -> Array:
-    """Rows by columns: (n, d) as it is, (n,) as one column.
-
-    Raises:
-        ValueError: for more than two axes.
-    """
-    if array.ndim > 2:
-        raise ValueError(
-            f"{name} must have shape (n, d); got {array.shape}. Reshape it to one row for each "
-            f"simulation."
-        )
-    return array.reshape(len(array), -1)
-
-
-def _as_data(x: Array, n: int) -> Array:
-    """x (N, ...) with trailing axes flattened: (N, M).
-
-    Raises:
-        ValueError: when x has another number of rows than theta.
-    """
-    if len(x) != n:
-        raise ValueError(
-            f"x must have one row for each of the {n} rows of theta; got shape {x.shape}. Put the "
-            f"simulations on the first axis."
-        )
-    return x.reshape(n, -1)
-
-
-def _as_draws(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
-    """q's draws as (N, K, D), from (N, K, D), (K, N, D), or with K or D left out when it is 1;
-    and the order in which they were saved.
-
-    Args:
-        q: the array as saved.
-        n: number of rows of theta.
-        d: number of columns of theta.
-        order: what the first two axes are, when both are N long or to insist.
-
-    Raises:
-        AmbiguousOrder: when both first axes are N long and no order is given.
-        ValueError: when no reading of the shape fits theta.
-    """
-    full = _three_axes(q, n, d)
-    first, second, last = full.shape
-    if last != d or n not in (first, second):
-        raise ValueError(
-            f"theta_q must have shape (N, K, D) with N = {n} and D = {d} as theta has; got "
-            f"{q.shape}. Put the simulations first, the draws at each second, the parameters last."
-        )
-    if order is None and first == second == n > 1:
-        raise AmbiguousOrder(
-            f"theta_q must say which axis is which when N = K; got {q.shape}. Choose the order: "
-            f"NKD (row i holds the draws at x_i) or KND (column i does)."
-        )
-    chosen: Order = order or ("NKD" if first == n else "KND")
-    if full.shape[chosen.index("N")] != n:
-        raise ValueError(
-            f"theta_q in the order {chosen} must have {n} simulations on axis "
-            f"{chosen.index('N')}; got {q.shape}. Choose the other order."
-        )
-    turned = full if chosen == "NKD" else np.ascontiguousarray(full.swapaxes(0, 1))
-    return turned, chosen
-
-
-def _three_axes(q: Array, n: int, d: int) -> Array:
-    if q.ndim == 2 and d == 1:
-        return q[:, :, None]  # (N, K) or (K, N) of a single parameter
-    if q.ndim == 2 and q.shape == (n, d):
-        return q[:, None, :]  # one draw at each x
-    if q.ndim == 1 and d == 1:
-        return q[:, None, None]
-    if q.ndim != 3:
-        raise ValueError(
-            f"theta_q must have shape (N, K, D) = ({n}, K, {d}); got {q.shape}. Reshape it so "
-            f"that draw k at x_i is theta_q[i, k]."
-        )
-    return q

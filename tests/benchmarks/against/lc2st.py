@@ -15,7 +15,8 @@ from tests.benchmarks.against.turns import faster, saved, timed, turns
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from validation_core import sampling
-from validation_core.benchmarks.gaussian import Gaussian, Perturbation
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.methods import LC2ST
 from validation_core.rng import stream
 from validation_core.scores.lc2st import LC2STClassifier

@@ -14,7 +14,7 @@ from validation_core import scores, statistics
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import uniformity
-from validation_core.statistics.curves import histogram_band
+from validation_core.statistics.histograms import histogram_band
 from validation_core.types import PosteriorTable
 
 N, K, D = 1000, 1000, 10

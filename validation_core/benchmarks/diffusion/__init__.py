@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn import StoredNetwork, moments
+from validation_core.learn import perceptron
+from validation_core.learn.scaling import moments
+from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, Preset
@@ -237,10 +239,8 @@ class TrainedDiffusion(StoredNetwork):
         self._check(x, steps, latents, total)
         import torch
 
-        from validation_core.learn import training
-
-        device = training.pick_device()
-        parameters = training.tensors(self.network, device)
+        device = perceptron.pick_device()
+        parameters = perceptron.tensors(self.network, device)
         out = [np.empty(latents.shape, dtype=np.float32) for _ in steps]
         size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
         with torch.inference_mode():
@@ -304,7 +304,7 @@ def train_diffusion(
     from validation_core.benchmarks.diffusion.network import NetworkShape, fit_network
     from validation_core.learn import training
 
-    where = training.pick_device(device)
+    where = perceptron.pick_device(device)
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))
     if recipe.one_scale:
         theta_sd = np.full_like(theta_sd, np.sqrt(np.mean(theta_sd**2)))

@@ -13,8 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from validation_core.benchmarks.diffusion import Diffusion, edm_scalings
-from validation_core.learn import training
-from validation_core.learn.training import Adam, Parameters, Report, Tensors, descend, slices
+from validation_core.learn import perceptron
+from validation_core.learn.adam import Adam
+from validation_core.learn.perceptron import Parameters, Tensors
+from validation_core.learn.training import Report, descend, slices
 from validation_core.types import Array
 
 _FREQUENCIES = 8
@@ -51,7 +53,7 @@ class NetworkShape:
         }
         parameters: Parameters = {}
         for name, (fan_in, fan_out) in sizes.items():
-            weight, bias = training.layer(rng, fan_in, fan_out)
+            weight, bias = perceptron.layer(rng, fan_in, fan_out)
             parameters |= {f"{name}.weight": weight, f"{name}.bias": bias}
         return parameters
 
@@ -134,7 +136,7 @@ def fit_network(
         device: where to compute.
         checks: how often the loss is noted.
     """
-    tensors = training.learnable(start, device)
+    tensors = perceptron.learnable(start, device)
     adam = Adam([(tensors.values(), recipe.lr)], over=recipe.epochs)
 
     def loss(batch: tuple[Tensor, ...]) -> Tensor:
@@ -158,7 +160,7 @@ def fit_network(
         if report:
             report(epoch / recipe.epochs, live)
     columns = np.array(rows, dtype=np.float32).T
-    return _DiffusionFit(training.arrays(tensors), {"epoch": columns[0], "loss": columns[1]})
+    return _DiffusionFit(perceptron.arrays(tensors), {"epoch": columns[0], "loss": columns[1]})
 
 
 def _batches(

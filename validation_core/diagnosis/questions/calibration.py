@@ -16,8 +16,9 @@ from scipy.special import ndtri
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis.learning import held_out_table, upload_obstacle
-from validation_core.diagnosis.learning import obstacle as hinders
+from validation_core.diagnosis.learning import held_out_table
+from validation_core.diagnosis.plan import obstacle as hinders
+from validation_core.diagnosis.plan import upload_obstacle
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -48,16 +49,24 @@ from validation_core.drawing.marks import (
 from validation_core.drawing.outcome import Drawn
 from validation_core.methods import SBC, SKL, skl
 from validation_core.methods.base import Method
-from validation_core.methods.record import SMALLEST, distance_sentences, equals
+from validation_core.methods.record import distance_sentences
 from validation_core.methods.skl import nats_in_words
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.rng import stream
-from validation_core.scores import quantities
-from validation_core.statistics import coverage, effects, interval_text
-from validation_core.statistics import divergence as nats
+from validation_core.scores import log_ratio
+from validation_core.statistics import (
+    classifier_divergence,
+    contraction,
+    divergence_mean,
+    divergence_rows,
+    effects,
+    interval_text,
+    region_coverage,
+)
 from validation_core.statistics.effects import WIDEST
 from validation_core.study import Report
 from validation_core.tables import Upload
+from validation_core.text import SMALLEST, equals
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -469,7 +478,7 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
         (network,) = self.networks(store, report)
         few = held_out_table(upload, self.seed, SCORED)
         logits = scores.apply(network.at(), few)
-        calibrated = nats.from_logits(
+        calibrated = classifier_divergence.from_logits(
             logits.truth[0], logits.draws[0], stream(self.seed, "size", "halves")
         )
         estimate = _by_classifier(
@@ -495,9 +504,9 @@ def marginal_errors(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, 
     rng = stream(seed, "diagnose", SBC().label)
     u = statistics.randomised_ranks(below, equal, k, rng)
     outside = ((below == 0) & (equal == 0) | (below == k)).mean(-1)
-    moments = effects.moments(table.q)
-    z = effects.zscores(moments, table.theta).T
-    contracted = effects.contraction(moments, table.theta)
+    moments = contraction.moments(table.q)
+    z = contraction.zscores(moments, table.theta).T
+    contracted = contraction.contraction(moments, table.theta)
     errors: list[ParameterErrors] = []
     for start in range(0, len(u), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -578,7 +587,7 @@ def _density_regions(densities: Mapping[str, Array], seed: int) -> _DensityRegio
     if mask.sum() < 2:
         return None
     log_q, draws = (log_q, draws) if mask.all() else (log_q[mask], draws[mask])
-    expected = coverage.regions(log_q, draws, stream(seed, "size", "regions"))
+    expected = region_coverage.regions(log_q, draws, stream(seed, "size", "regions"))
     rates = zip(effects.LEVELS, *expected.rates, strict=True)
     return _DensityRegions(
         coverage=tuple(_RegionRate(level, Interval.of(*ends)) for level, *ends in rates),
@@ -586,7 +595,7 @@ def _density_regions(densities: Mapping[str, Array], seed: int) -> _DensityRegio
         pvalue=max(expected.pvalue, SMALLEST),
         rows=int(mask.sum()),
         nan_rows=int((~mask).sum()),
-        curve=np.stack(coverage.curve(expected.needed)),
+        curve=np.stack(region_coverage.curve(expected.needed)),
     )
 
 
@@ -596,13 +605,13 @@ def _by_densities(upload: Upload, seed: int) -> _DensityDivergence | None:
     Where they are, the numbers are those of the record of `methods.SKL`, p-value included; then
     what is left of it when M draws of q are weighed by p / q.
     """
-    log_ratios = quantities.of_densities(upload.densities)
-    if log_ratios is None or quantities.obstacle(upload) is not None:
+    log_ratios = log_ratio.of_densities(upload.densities)
+    if log_ratios is None or log_ratio.obstacle(upload) is not None:
         return None
     method = SKL()
     outcome = method.test(log_ratios, stream(seed, "diagnose", method.label))
     truth, draws = log_ratios.truth[0], log_ratios.draws[0]
-    finite = quantities.finite(log_ratios)
+    finite = log_ratio.finite(log_ratios)
     with np.errstate(invalid="ignore"):
         d = truth - draws.mean(-1)
     bars, beyond = _bars(d[finite])
@@ -645,7 +654,9 @@ def _weighted(truth: Array, draws: Array) -> tuple[_WeightedDivergence, ...]:
 
     most = (draws.shape[-1] + 1) // 2
     return tuple(
-        _WeightedDivergence(m, *map(float, nats.means(nats.weighted(truth, draws, m))))
+        _WeightedDivergence(
+            m, *map(float, divergence_mean.means(divergence_rows.weighted(truth, draws, m)))
+        )
         for m in MS
         if 1 < m <= most
     )
@@ -655,7 +666,7 @@ def _by_classifier(
     d: Array, seed: int, *, slope: float, auc: float, draws: int
 ) -> LearnedDivergence:
     """The divergence from its terms d (n,), calibrated logits of a classifier with that AUC."""
-    divergence = nats.divergence(d, stream(seed, "size", "divergence"))
+    divergence = divergence_mean.divergence(d, stream(seed, "size", "divergence"))
     bars, beyond = _bars(d[np.isfinite(d)])
     numbers = {
         **divergence._asdict(),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
-from validation_core.diagnosis import learning
+from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -28,13 +28,14 @@ from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.drawing.outcome import Drawn
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
-from validation_core.methods.record import equals
+from validation_core.precision import narrow
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.rng import stream
 from validation_core.statistics import PooledLaw, interval_text, signed_text, slots
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples, narrow
+from validation_core.text import equals
+from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -64,7 +65,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
                 "A map over theta compares true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
             )
-        return learning.obstacle(WithinX(), upload) or learning.upload_obstacle(upload)
+        return plan.obstacle(WithinX(), upload) or plan.upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -77,7 +78,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
         network = method_training(upload, WithinX(), seed)
         assert network is not None
         both = [network]
-        if learning.slots_obstacle(upload) is None:
+        if plan.slots_obstacle(upload) is None:
             both.append(slot_score_training(upload, seed))
         return (_InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from validation_core import keys, sampling
-from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis import learning, plan, tasks
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -34,12 +34,14 @@ from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.drawing.outcome import Drawn
 from validation_core.keys import Arrays, Specification
-from validation_core.learn import StoredNetwork
+from validation_core.learn import perceptron
+from validation_core.learn.stored_network import StoredNetwork
+from validation_core.localization import neighbours
 from validation_core.localization import over_x as smoothing
-from validation_core.localization.over_x import Reduced, reduced
+from validation_core.localization.neighbours import Reduced, reduced
 from validation_core.methods import lc2st
 from validation_core.methods.base import Method
-from validation_core.methods.record import equals
+from validation_core.precision import narrow
 from validation_core.relabelling.claims import Claims, parameter_name, x_column_name
 from validation_core.rng import stream
 from validation_core.scores import Recipe
@@ -48,10 +50,11 @@ from validation_core.scores.localizer import MapPlaces
 from validation_core.scores.trained_scores import Training
 from validation_core.statistics import ball as ball_of
 from validation_core.statistics import interval_text, number_text
-from validation_core.statistics.localization import distance_of_logits, local
+from validation_core.statistics.local_test import distance_of_logits, local
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import Array, Benchmark, PosteriorTable, TwoSamples, narrow
+from validation_core.text import equals
+from validation_core.types import Array, Benchmark, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -64,7 +67,7 @@ Where = int | Sequence[float] | None
 
 # A page asks again and again.
 _middles: WeakKeyDictionary[Upload, int] = WeakKeyDictionary()
-_standings: WeakKeyDictionary[Upload, smoothing.Standing] = WeakKeyDictionary()
+_standings: WeakKeyDictionary[Upload, neighbours.Standing] = WeakKeyDictionary()
 
 FEWEST = 50
 """Rows below which half of them teach a local classifier nothing."""
@@ -85,11 +88,11 @@ def unlike(upload: Upload) -> str | None:
         return None
     if upload not in _standings:
         x = upload.observed[0]
-        _standings[upload] = smoothing.standing(upload.data.x, np.asarray(x, np.float64))
+        _standings[upload] = neighbours.standing(upload.data.x, np.asarray(x, np.float64))
     return _unlike(_standings[upload])
 
 
-def _unlike(standing: smoothing.Standing | None) -> str | None:
+def _unlike(standing: neighbours.Standing | None) -> str | None:
     if standing is None or standing.farther > 0:
         return None
     if standing.nearest < max(_FAR * standing.usual, _APART):
@@ -130,7 +133,7 @@ class ObservationQuestion(Question["AtObservation"]):
                 f"A local test learns on half of the rows and needs at least {FEWEST} rows; got "
                 f"{upload.n}. Upload more rows."
             )
-        return learning.upload_obstacle(upload)
+        return plan.upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int, where: Where = None
@@ -149,7 +152,7 @@ class ObservationQuestion(Question["AtObservation"]):
         network = Training(source=source, recipe=LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
-            if method.localizes and learning.obstacle(method, upload) is None:
+            if method.localizes and plan.obstacle(method, upload) is None:
                 localizer = method_training(upload, method, seed)
                 assert localizer is not None
                 studies.append(at.study(upload, seed, localizer, "ball"))
@@ -242,7 +245,7 @@ class _ObservationPoint:
                 x, theta = upload.observed
                 return cls(observed=keys.digest(x=x, theta=theta))
             if upload not in _middles:
-                _middles[upload] = smoothing.central_row(table.x)
+                _middles[upload] = neighbours.central_row(table.x)
             return cls(row=_middles[upload])
         if isinstance(where, int | np.integer):
             if not 0 <= where < n:
@@ -258,7 +261,7 @@ class _ObservationPoint:
                 f"An observation has the {m} finite numbers of an x; got {x_o.size} with {bad} "
                 "that are not finite. Give one number for each column of x."
             )
-        row = int(smoothing.distances(table.x, x_o[None])[0].argmin())
+        row = int(neighbours.distances(table.x, x_o[None])[0].argmin())
         return cls(row=row, x_o=tuple(float(column) for column in x_o))
 
     def study(
@@ -297,7 +300,7 @@ class _Site:
     """Where q is looked at; empty where it is long."""
     asked: tuple[float, ...]
     """What was asked for."""
-    standing: smoothing.Standing | None = None
+    standing: neighbours.Standing | None = None
     """Where it stands among the rows; None for one of them."""
 
     def to_json(self) -> Json:
@@ -509,7 +512,7 @@ class _ObservationStudy(TableStudy[AtObservation], spec="observation"):
             columns=len(x),
             x=tuple(float(column) for column in x) if few else (),
             asked=tuple(float(column) for column in x_o) if few else (),
-            standing=None if is_row else smoothing.standing(table.x, x_o),
+            standing=None if is_row else neighbours.standing(table.x, x_o),
         )
 
 
@@ -576,7 +579,7 @@ def nearby_rank_test(
     The p-value: in every row another of the truth and q's draws plays the truth, which changes
     nothing if q is right there; neighbours are chosen by x alone.
     """
-    weight = smoothing.weights(table.x, x[None])  # (1, n)
+    weight = neighbours.weights(table.x, x[None])  # (1, n)
     rows = np.flatnonzero(weight[0] > 0)
     few = PosteriorTable(
         table.theta[rows][:, which],
@@ -629,7 +632,7 @@ def _ball_at(
     rng = stream(seed, "map", "ranks")  # the map's tie-breakers: the same ball
     chose, quoted = (distance.ranks(part, rng).u for part in (choose, quote))
     u_star = float(ball_of(chose, quoted).u_star)
-    weight = smoothing.weights(quote.x, x[None])
+    weight = neighbours.weights(quote.x, x[None])
     rate, low, high, worth = smoothing.rates(weight, quoted <= u_star, u_star)
     places = MapPlaces(x[None], draws[None], truth[None], draws[None])
     here = distance.ball(places, u_star)
@@ -731,7 +734,6 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
         report: TrainingReport | None = None,
     ) -> list[_TrainedLC2ST]:
         """The classifier and its nulls on each table."""
-        from validation_core.learn import training
 
         trained = []
         for table, seed in zip(data, seeds, strict=True):
@@ -748,7 +750,7 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
                     fewer.matrix,
                     len(table),
                     time.perf_counter() - start,
-                    training.pick_device(),
+                    perceptron.pick_device(),
                 )
             )
         return trained

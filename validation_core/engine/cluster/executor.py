@@ -24,16 +24,26 @@ from concurrent.futures import (
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, cast
 
-from validation_core import keys, settings
-from validation_core.engine.cluster import checks
-from validation_core.engine.cluster.checks import (
+from validation_core import keys, setting_checks
+from validation_core.engine.cluster.answers import (
+    InvalidAnswer,
+    RecheckSample,
+    parse_answer,
+    parse_entries,
+    parse_progress,
+)
+from validation_core.engine.cluster.worker import (
     ClusterAnswer,
     ClusterMessage,
-    InvalidAnswer,
     Name,
     SentEntry,
+    call,
+    code_fingerprint,
+    load_entries,
+    numerical_versions,
+    save_entries,
 )
-from validation_core.engine.job import Report, Task, TaskError, TaskStopped, perform
+from validation_core.engine.task import Report, Task, TaskError, TaskStopped, perform
 from validation_core.store import Store
 
 CONNECT_SECONDS = 3.0  # seconds until somebody listens at a scheduler's address
@@ -125,7 +135,7 @@ class SchedulerLink:
         """Who these workers are: what each answers, by address; those that are gone do not."""
         message: ClusterMessage = {"versions": required_versions()}
         options = {"workers": sorted(workers), "on_error": "ignore"}
-        answers: dict[str, object] = self.client().run(checks.call, message, **options)
+        answers: dict[str, object] = self.client().run(call, message, **options)
         return answers
 
     def close(self) -> None:
@@ -181,7 +191,7 @@ def _knock(address: str) -> None:
 
 def required_versions() -> dict[str, str]:
     """Versions that a worker must have: those here, and one thread."""
-    return {**checks.numerical_versions(), "OMP_NUM_THREADS": "1"}
+    return {**numerical_versions(), "OMP_NUM_THREADS": "1"}
 
 
 def _cause(error: Exception) -> str:
@@ -250,7 +260,7 @@ class _Members:
                 self.refuse(worker, "it does not say who it is")
         for worker, sent in answers.items():
             try:
-                answer = checks.parse_answer(sent)
+                answer = parse_answer(sent)
                 device = "" if "refused" in answer else answer["device"]
             except (InvalidAnswer, KeyError) as error:
                 self.refuse(worker, f"asked who it is, {error}")
@@ -336,7 +346,7 @@ class RemoteFuture(Future[None]):
 
     def message(self) -> ClusterMessage:
         """The task, what the store has of what it names, and what a worker has asked for."""
-        entries = checks.load_entries(self.store, sorted(self.asked))
+        entries = load_entries(self.store, sorted(self.asked))
         absent = self.asked - {entry.name for entry in entries}
         rest = self._named - self.asked
         present = {name for name in rest if self.store.has(*name)}
@@ -370,7 +380,7 @@ class DaskExecutor(Executor):
     """
 
     def __init__(self, address: str) -> None:
-        address = settings.scheduler(address)
+        address = setting_checks.scheduler(address)
         self._topic = f"nptlab-{uuid.uuid4().hex}"
         # One thread sends and one passes reports on: each in order, and neither in the other's
         # way. The connection's own thread must not wait for anything.
@@ -378,7 +388,7 @@ class DaskExecutor(Executor):
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
         self._link = SchedulerLink(address, self._topic, self._hear)
         self._members = _Members(self._link)
-        self._sample = checks.RecheckSample()
+        self._sample = RecheckSample()
         self._checker = ThreadPoolExecutor(1, "nptlab-check")
         self._sent: dict[str, RemoteFuture] = {}
         self._lock = threading.Lock()
@@ -467,9 +477,7 @@ class DaskExecutor(Executor):
                 "versions": required_versions(),
             }
             options = {"key": f"nptlab-{uuid.uuid4().hex}", "pure": False}
-            sent.remote = client.submit(
-                checks.call, message, **options, **self._where(sent, worker)
-            )
+            sent.remote = client.submit(call, message, **options, **self._where(sent, worker))
             sent.remote.add_done_callback(lambda ended: self._back(sent, ended))
         except Exception as error:
             sent.settle(error)
@@ -489,7 +497,7 @@ class DaskExecutor(Executor):
         try:
             answer = ended.result()
             try:
-                self._take(sent, checks.parse_answer(answer))
+                self._take(sent, parse_answer(answer))
             except InvalidAnswer as error:
                 self._distrust(sent, self._who(ended, answer), str(error))
             ended.release()
@@ -506,9 +514,9 @@ class DaskExecutor(Executor):
             return
         if self._members.is_refused(worker):
             raise InvalidAnswer("what it sent before was not right")
-        if answer["sources"] != checks.code_fingerprint():
+        if answer["sources"] != code_fingerprint():
             self._members.mark_suspect(worker)
-        entries = checks.parse_entries(answer, sent.plain_task, sent.store)
+        entries = parse_entries(answer, sent.plain_task, sent.store)
         for notice in answer.get("notices", ()):
             sent.store.note(notice)
         if entries and self._sample.wanted(worker, sent.plain_task, self._members.device):
@@ -527,7 +535,7 @@ class DaskExecutor(Executor):
             sent.settle(_readable(error))
 
     def _keep(self, sent: RemoteFuture, answer: ClusterAnswer, entries: list[SentEntry]) -> None:
-        checks.save_entries(sent.store, entries)
+        save_entries(sent.store, entries)
         if "lacks" in answer:
             self._lend(sent, {(kind, key) for kind, key in answer["lacks"]}, answer["worker"])
         elif "error" in answer:
@@ -575,7 +583,7 @@ class DaskExecutor(Executor):
             self._listener.submit(self._report, text)
 
     def _report(self, text: str) -> None:
-        report = checks.parse_progress(text)
+        report = parse_progress(text)
         if report is None:
             return
         name, fraction, live = report

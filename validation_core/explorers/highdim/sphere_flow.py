@@ -8,50 +8,26 @@ so that every test's power is known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtr
-from scipy.stats import norm
 
 from validation_core import sampling, statistics
-from validation_core.benchmarks import boundary
 from validation_core.benchmarks.sphere_flow import SphereFlow
-from validation_core.drawing import live
-from validation_core.drawing.marks import (
-    Axis,
-    Bars,
-    HLine,
-    Line,
-    Mark,
-    Over,
-    Panel,
-    Points,
-    Slider,
-    Text,
-    VLine,
-    over,
-    sentence,
-    written,
-)
-from validation_core.drawing.style import NULL, P, Q, padded
-from validation_core.explorers.conformal import pvalues
-from validation_core.explorers.highdim import LEVEL, rate_curves, rejections
+from validation_core.explorers.highdim.sphere_flow_power import _expected, _rejections
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
-from validation_core.sweep.trials import POOL
-from validation_core.types import Array, BlockScores
+from validation_core.types import Array
 
 if TYPE_CHECKING:
     from validation_core.store import Store
-
 
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=50))
 """What Fig. 5 compares."""
@@ -59,7 +35,6 @@ BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Standard deviations of the score's noise."""
 EDGES: Array = np.linspace(-4, 4, 41)
 """Bins along g'z, and of the score in its own standard deviations."""
-
 _SHOWN, HISTOGRAM_DRAWS = 600, 20_000  # draws in the picture; behind a histogram
 LAW_TRIALS = 2000  # of Uniform under the exact law of the scores
 _CHUNK = 10  # trials tested at once
@@ -201,251 +176,3 @@ def histogram_counts(values: Array) -> NDArray[np.int16]:
     inside = np.clip(values, EDGES[0], EDGES[-1]).reshape(-1, values.shape[-1])
     rows = [np.histogram(row, EDGES)[0] for row in inside]
     return np.array(rows, np.int16).reshape(*values.shape[:-1], -1)
-
-
-# ---- Power ----
-
-
-def _rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
-    """Of each method at each beta and gamma: (methods, B, G)."""
-    benchmark, n = study.benchmark, study.n
-    gammas = np.array(benchmark.gammas)
-    rng = stream(study.seed, "sphere", "pool")
-    pool = sampling.pairs(benchmark, 0.0, POOL * n, rng)
-    calibration = _along(benchmark, pool.theta, pool.x)[None]
-    laws = [
-        [statistics.PooledLaw(row) for row in at_gamma]
-        for at_gamma in noisy_scores(study, gammas, calibration, "pool")
-    ]
-    out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
-    for first in range(0, study.trials, _CHUNK):
-        chunk = range(first, min(first + _CHUNK, study.trials))
-        out += _rejected(study, gammas, laws, chunk)
-        report(0.9 * chunk.stop / study.trials, {})
-    return out
-
-
-def _rejected(
-    study: SphereStudy, gammas: Array, laws: Sequence[Sequence[statistics.PooledLaw]], chunk: range
-) -> NDArray[np.int16]:
-    """Rejections in some trials: (methods, B, G)."""
-    benchmark, n = study.benchmark, study.n
-    rng = stream(study.seed, "sphere", "trials", chunk.start)
-    p = sampling.pairs(benchmark, 0.0, n * len(chunk), rng)
-    of_p = noisy_scores(study, gammas, _along(benchmark, p.theta, p.x)[None], "p", chunk.start)
-    x = benchmark.x(n * len(chunk), rng)
-    draws = [
-        benchmark.q(x, gamma, common(study.seed, "sphere", "trial q", chunk.start))
-        for gamma in gammas
-    ]
-    along = np.stack([_along(benchmark, theta, x) for theta in draws])
-    of_q = noisy_scores(study, gammas, along, "q", chunk.start)
-    out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
-    for g in range(len(gammas)):
-        for b in range(len(BETAS)):
-            rows = (side[g, b].reshape(len(chunk), n) for side in (of_p, of_q))
-            tested = pvalues(METHODS, BlockScores(*rows), laws[g][b], study.seed, chunk)
-            out[:, b, g] = (tested <= LEVEL).sum(-1)
-    return out
-
-
-def _expected(study: SphereStudy) -> Array:
-    """Power by the law of the scores: (methods, B, G).
-
-    C2ST exactly, Multiple by its normal limit (`benchmarks.boundary`: scores of variance 1 whose
-    means lie d / 2 on either side of the threshold); Uniform by trials under that law.
-    """
-    d = standardised_distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
-    n, middle = study.n, boundary.MIDPOINT
-    powers = [
-        (
-            boundary.c2st_power(each / 2 - middle, 0.0, n, gamma=each),
-            boundary.multiple_power(0.0, n, gamma=each),
-            _uniform_power(study, each),
-        )
-        for each in d.ravel().tolist()
-    ]
-    expected = np.array(powers, float).T.reshape(len(METHODS), *d.shape)
-    expected[0, 0, 0] = 0  # a constant score is on one side of the threshold: never a hit more
-    return expected
-
-
-def _uniform_power(study: SphereStudy, d: float) -> float:
-    """Uniform's, by trials whose scores are normal: counts of calibration scores are binomial."""
-    rng = stream(study.seed, "sphere", "law", f"{d:.6g}")
-    scores = rng.standard_normal((LAW_TRIALS, study.n)) - d / 2
-    blocks = BlockScores(np.empty(0), scores, statistics.NormalLaw(d / 2))
-    pvalue = METHODS[2].test(blocks, rng).pvalue
-    return float((pvalue <= LEVEL).mean())
-
-
-def shipped() -> tuple[SphereStudy, ...]:
-    """What the page opens with: both definitions of the angle, both flows."""
-    return tuple(
-        SphereStudy(benchmark=SphereFlow(points=points, flow=flow))
-        for flow in ("trained", "closed form")
-        for points in ("even", "paper")
-    )
-
-
-# ---- What the sphere flow looks like, and who notices that its base was moved ----
-
-
-_PLACES = (EDGES[1:] + EDGES[:-1]) / 2
-_FINE = np.linspace(-4, 4, 121)
-
-
-def payload(study: SphereStudy, sphere: _Sphere) -> live.Payload:
-    """Every view at each gamma and beta, for the browser to switch between."""
-    gammas, betas = sphere.gammas, sphere.betas
-    return live.payload(
-        sliders=[
-            Slider(
-                "gamma",
-                gammas,
-                names=[f"{gamma:g}" for gamma in gammas],
-                start=float(gammas[len(gammas) // 2]),
-                label="Shift of the base, gamma",
-                ends=("q = p", "q far off"),
-                play=True,
-            ),
-            Slider(
-                "beta",
-                betas,
-                names=[f"{beta:g}" for beta in betas],
-                start=0.2,
-                label="Noise of the score, beta",
-                ends=("the log ratio itself", "mostly noise"),
-                play=True,
-            ),
-        ],
-        panels=[
-            _plane_panel(sphere),
-            _along_panel(sphere),
-            _scores(sphere),
-            _power(study, sphere, "gamma"),
-            _power(study, sphere, "beta"),
-        ],
-        headline=_headline(sphere),
-        columns=3,
-    )
-
-
-def _headline(sphere: _Sphere) -> Text:
-    rates = sphere.rejections / sphere.trials  # (methods, B, G)
-    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
-    return sentence(
-        "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
-        f"{rejected} of {sphere.trials} trials.",
-        gamma=_names(sphere.gammas, "gamma"),
-        beta=_names(sphere.betas, "beta"),
-        auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
-        exact=over(
-            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
-        ),
-        **parts,
-    )
-
-
-def _names(values: Array, slider: str) -> Over:
-    return over([f"{value:g}" for value in values], slider)
-
-
-def _plane_panel(sphere: _Sphere) -> Panel:
-    """Fig. 4: the sphere, seen from a side."""
-    both = np.concatenate([sphere.p, sphere.q.reshape(-1, 2)]).astype(float)
-    share = float(sphere.shares[:2].sum())
-    return Panel(
-        [
-            Points(sphere.p[:, 0], sphere.p[:, 1], color=P, size=3.5, opacity=0.6),
-            Points(
-                over(sphere.q[:, :, 0], "gamma", coarse=True),
-                over(sphere.q[:, :, 1], "gamma", coarse=True),
-                color=Q,
-                symbol="diamond",
-                size=3.5,
-                opacity=0.6,
-            ),
-        ],
-        x=Axis(padded(both[:, 0]), "first principal component"),
-        y=Axis(padded(both[:, 1]), "second"),
-        title="What one sees: two of 100 dimensions",
-        legend=[("p", P, "circle"), ("q", Q, "diamond")],
-        equal=True,
-        height=300,
-        caption=f"{share:.0%} of the variance. The clouds lie over one another at every gamma.",
-    )
-
-
-def _along_panel(sphere: _Sphere) -> Panel:
-    """The one direction of the base that q moves."""
-    marks: list[Mark] = []
-    sides = ((sphere.along_p, P, np.zeros(1)), (sphere.along_q, Q, sphere.gammas))
-    for counts, color, means in sides:
-        heights = _density(counts)
-        law = norm.pdf(_FINE - means[:, None])
-        moves = len(means) > 1
-        marks += [
-            Bars(EDGES, over(heights, "gamma") if moves else heights, color=color, opacity=0.3),
-            Line(_FINE, over(law, "gamma", coarse=True) if moves else law[0], color=color),
-        ]
-    return Panel(
-        marks,
-        x=Axis((-4, 4), "g'z, along the shift of the base"),
-        y=Axis((0, 0.45), "density"),
-        title="What differs: one direction of the base",
-        height=300,
-        caption="Bars: draws through the flow and back. Lines: N(0, 1) and N(gamma, 1).",
-    )
-
-
-def _density(counts: ArrayLike) -> Array:
-    values = np.asarray(counts, float)
-    return np.asarray(values / (values.sum(-1, keepdims=True) * np.diff(EDGES)))
-
-
-def _scores(sphere: _Sphere) -> Panel:
-    """The score with its noise, in its own standard deviations."""
-    half = standardised_distance(sphere.gammas, sphere.betas)[..., None] / 2
-    marks: list[Mark] = []
-    for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
-        marks += [
-            Bars(
-                EDGES,
-                over(_density(counts), "gamma", "beta", coarse=True),
-                color=color,
-                opacity=0.3,
-            ),
-            Line(_FINE, over(norm.pdf(_FINE - mean), "gamma", "beta", coarse=True), color=color),
-        ]
-    marks.append(VLine(0.0, color=NULL, dash="4 3", label="C2ST's threshold"))
-    return Panel(
-        marks,
-        x=Axis((-4, 4), "score, in its standard deviations"),
-        y=Axis((0, 0.6), "density"),
-        title="What the tests read: log ratio and noise",
-        height=300,
-        caption="Lines: the exact law. Without noise and at gamma = 0 the score is constant.",
-    )
-
-
-def _power(study: SphereStudy, sphere: _Sphere, along: str) -> Panel:
-    """Fig. 5: measured power over its law, along one slider while the other moves it."""
-    grid = sphere.gammas if along == "gamma" else sphere.betas
-    other = "beta" if along == "gamma" else "gamma"
-    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL), VLine(over(grid, along), width=1)]
-    rejections, law = sphere.rejections, sphere.expected
-    if along == "beta":  # the axis of the other slider comes first
-        rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
-    lines, legend = rate_curves(METHODS, grid, rejections, sphere.trials, other, law)
-    words = "gamma" if along == "gamma" else "beta"
-    return Panel(
-        [*marks, *lines],
-        x=Axis(padded(grid, 0.03), words, ticks=grid[::2], names=[f"{v:g}" for v in grid[::2]]),
-        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
-        title=f"Power over {words}",
-        height=300,
-        legend=legend,
-        caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
-        "intervals. Lines: the law of the scores.",
-    )

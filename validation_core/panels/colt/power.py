@@ -34,7 +34,7 @@ from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
 from validation_core.panels.power import PowerCurve, curves
 from validation_core.statistics import interval_text
-from validation_core.statistics.curves import histogram_band
+from validation_core.statistics.histograms import histogram_band
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Array, Benchmark, PowerCell
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import kstwo
 
 from validation_core import statistics
 from validation_core.diagnosis import equals
@@ -18,7 +17,6 @@ from validation_core.drawing.marks import (
     HLine,
     Line,
     Mark,
-    Note,
     Panel,
     Points,
     Shades,
@@ -29,38 +27,13 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
-from validation_core.localization import (
-    LocalRate,
-    Maps,
-    RateCurve,
-    contours,
-    local_rate,
-    truth_curve,
-)
+from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.panels.colt import theta
-from validation_core.panels.colt.theta import (
-    COLT,
-    Q_SHOWN,
-    Limits,
-    ThetaAxes,
-    cell_edges,
-    centre_marker,
-    centre_path_marks,
-    coordinates_over,
-    filled_region,
-    gamma_slider,
-    project_theta,
-    q_draw_marks,
-    split_by_ball,
-    standardise_outlines,
-    subscript,
-    theta_panel,
-)
+from validation_core.panels.colt.theta import COLT, ThetaAxes, cell_edges, gamma_slider, subscript
 from validation_core.statistics import interval_text
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
-
 _RANKED = 3
 """Coordinates of x whose curves are drawn."""
 
@@ -348,165 +321,3 @@ def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
         "correct, the ball would hold as large a share of true values as of q's draws at "
         "every x."
     )
-
-
-# ---- How the localizer learnt ----
-#
-# Its distance on anchors it saw and on held-out ones, and the film.
-
-
-_PLACES = 9
-"""Places x of the film: each frame has a ball at each."""
-
-TRAIN, HELD = style.NULL, style.P
-
-
-def training_curves(history: Mapping[str, Sequence[float]]) -> live.Payload:
-    """Both curves of a training that is under way: `step`, `train` and `held`."""
-    curves = {name: np.array(values, dtype=float) for name, values in history.items()}
-    marks, top = _curves(curves["step"], curves["train"], curves["held"])
-    panel = Panel(
-        marks,
-        height=200,
-        margin=76,
-        x=Axis((0, max(float(curves["step"][-1]), 1)), "step"),
-        y=Axis((0, top), "KS distance of the ranks"),
-    )
-    return live.payload(panels=[panel], columns=1)
-
-
-def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
-    top = 1.12 * float(max(train.max(), held.max(), 0.05))
-    return [
-        Line(step, train, color=TRAIN, label="training"),
-        Line(step, held, color=HELD, label="held out"),
-        Points(step, held, color=HELD, size=5),
-    ], top
-
-
-def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
-    """The film at a few places, beside `watched` held-out anchors."""
-    begin = choose_initial_place(maps)
-    evenly = np.linspace(0, len(maps.x_at) - 1, _PLACES).round()
-    places = np.unique([*evenly, begin]).astype(int)
-    step = maps.film_step
-    kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
-    label = "x" if maps.x_at.shape[1] == 1 else "Observation x"
-    labels = _place_labels(maps.x_at)
-    return live.payload(
-        sliders=[
-            Slider(
-                "frame",
-                np.arange(len(step)),
-                label="Step",
-                play=True,
-                names=[f"{s:.0f}" for s in step],
-                ends=("start", "end"),
-                start=kept_frame,
-            ),
-            Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
-        ],
-        panels=[
-            theta.training_strip_panel(maps, places)
-            if univariate
-            else _picture(maps, sight, places),
-            _course(maps, watched, theta.LINE_HEIGHT if univariate else 460),
-            *([theta.centre_path_panel(maps, places)] if univariate else []),
-        ],
-        headline=sentence(
-            f"{describe_kept_step(maps, kept_frame)} At step {{step}} the ranks are {{train}} "
-            "from uniform on the training anchors, {held} on held-out ones.",
-            step=over([f"{s:.0f}" for s in step], "frame"),
-            train=over([f"{v:.3f}" for v in maps.film_train], "frame"),
-            held=over([f"{v:.3f}" for v in maps.film_held], "frame"),
-        ),
-    )
-
-
-_STARTS = (
-    "a centre at the origin",
-    "a centre at q's mean",
-    "an embedding that tells q's draws from blurred ones",
-)
-
-
-def describe_kept_step(maps: Maps, kept: int) -> str:
-    # A second stage begins at the step where the first has ended.
-    if kept > 0 and maps.film_step[kept] > maps.film_step[kept - 1]:
-        return f"Step {maps.film_step[kept]:.0f} was kept."
-    tried = np.nan_to_num(np.asarray(maps.starts, dtype=float), nan=-1.0)
-    best = int(tried[:2].argmax())  # the paper preset tries none: the origin
-    start = _STARTS[2 if kept > 0 else best]
-    return f"Training found no better centre than the start, {start}."
-
-
-def _course(maps: Maps, watched: int, height: int) -> Panel:
-    marks, top = _curves(maps.film_step, maps.film_train, maps.film_held)
-    step = maps.film_step
-    chance = float(kstwo.isf(0.05, watched))
-    end, kept_step = max(float(step[-1]), 1.0), float(step[int(maps.kept)])
-    late = kept_step > end / 2
-    now = [
-        Points(over(step[:, None], "frame"), over(v[:, None], "frame"), color=color, size=9)
-        for v, color in ((maps.film_train, TRAIN), (maps.film_held, HELD))
-    ]
-    return Panel(
-        [
-            Band([0, end], [0, 0], [chance, chance]),
-            VLine(kept_step, color=COLT, dash="4 3", width=1.2),
-            Note(
-                kept_step + (-0.02 if late else 0.02) * end,
-                0.03 * top,
-                "kept",
-                color=COLT,
-                anchor="end" if late else "start",
-            ),
-            *marks,
-            *now,
-        ],
-        title="Distance of the ranks from uniform",
-        height=height,
-        margin=76,
-        x=Axis((0, end), "step"),
-        y=Axis((0, max(top, 1.1 * chance)), "KS distance"),
-        caption=f"Grey: where {watched} held-out anchors would lie by chance, 19 times of 20.",
-    )
-
-
-def _picture(maps: Maps, sight: ThetaAxes, places: Array) -> Panel:
-    """The ball of the frame at the place, and the path of its centre over all x."""
-    projection, few = project_theta(maps, sight), slice(Q_SHOWN)
-    inside = maps.film_inside[:, places, few]  # (F, P, S)
-    within, without = split_by_ball(projection.q[places][None, :, few], inside, "frame", "x")
-    marks: list[Mark] = [
-        *_outlines(maps, sight, places, projection.limits),
-        *q_draw_marks(within, without),
-        *(
-            []
-            if sight.around
-            else centre_path_marks(projection.film_centre, maps.x_at.shape[1], "frame")
-        ),
-        centre_marker(coordinates_over(projection.film_centre[:, places, None], "frame", "x")),
-    ]
-    ball = bool(maps.grid_y.size)
-    trail = maps.x_at.shape[1] > 1 and not sight.around
-    return theta_panel(
-        projection, marks, "The ball at this step", truth=False, ball=ball, trail=trail
-    )
-
-
-def _outlines(
-    maps: Maps, sight: ThetaAxes, places: Array, limits: tuple[Limits, Limits]
-) -> list[Mark]:
-    if not maps.grid_y.size:
-        return []
-    frames = len(maps.film_step)
-    axes = maps.axes_of(maps.film_field)
-    field = maps.film_field[:, places].reshape(-1, *maps.film_field.shape[2:])
-    lines = contours(*axes, field, maps.film_radius[:, places].ravel())
-    if sight.around:
-        q = np.broadcast_to(maps.q[places], (frames, *maps.q[places].shape))
-        lines = standardise_outlines(
-            lines, q.reshape(-1, *q.shape[2:]), float(max(map(np.ptp, axes))) / len(axes[0])
-        )
-    return [filled_region(lines, limits, "frame", "x", shape=(frames, len(places)))]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.learning import upload_obstacle
+from validation_core.diagnosis.plan import upload_obstacle
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -26,7 +26,7 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
     capitalise,
 )
-from validation_core.diagnosis.questions.cause import findings, own_nulls
+from validation_core.diagnosis.questions.cause import findings, own_nulls, screening
 from validation_core.diagnosis.questions.cause.findings import (
     PARAMETERS,
     Departure,
@@ -34,6 +34,7 @@ from validation_core.diagnosis.questions.cause.findings import (
     PreparedTable,
     subsample,
 )
+from validation_core.diagnosis.questions.cause.missed_mode import far_group
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
     CauseSimilarity,
@@ -41,7 +42,6 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
     Variant,
     build_reference_sets,
     classify_cause,
-    far_group,
     null_pvalue,
     refine_reference_sets,
 )
@@ -49,12 +49,12 @@ from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Bars, Key, Panel, Points
 from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
-from validation_core.methods.record import equals
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload, repeats
 from validation_core.tables.repeats import Fault
+from validation_core.text import equals
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -377,7 +377,7 @@ def find_likely_cause(
     """The likely cause of what is off in a table, or that none or no single one is."""
     start = time.perf_counter()
     many = table.q.shape[2]
-    screened = own_nulls.screening(table, seed) if many > PARAMETERS else None
+    screened = screening.screening(table, seed) if many > PARAMETERS else None
     chosen = None if screened is None else np.sort(screened.order[:PARAMETERS])
     few, columns = subsample(table, seed, chosen)
     ready = PreparedTable.of(few, seed)
@@ -416,7 +416,7 @@ def find_likely_cause(
             for departure in findings.find_departures(ready, many)
         ),
         shapes=own_nulls.shapes(ready),
-        nulls=len(sets.null) - 1 if screened is None else own_nulls.LABELLINGS,
+        nulls=len(sets.null) - 1 if screened is None else screening.LABELLINGS,
         injected=len(sets.injected),
         contraction=contraction,
         parameters=tuple(columns.tolist()),

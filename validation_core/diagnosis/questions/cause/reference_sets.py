@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +29,8 @@ from validation_core.diagnosis.injections import (
     unit_directions,
     variance_matching_scale,
 )
-from validation_core.diagnosis.questions.cause.findings import Finding, PreparedTable, RankedRows
-from validation_core.diagnosis.questions.cause.own_nulls import apart_over_x
+from validation_core.diagnosis.questions.cause.findings import PreparedTable, RankedRows
 from validation_core.rng import stream
-from validation_core.statistics import clopper_pearson
 from validation_core.types import Array
 
 _WAVES = 120  # of the smooth function of x that q's mean is taken for
@@ -585,7 +582,6 @@ def _some(theta: Array, other: Array, share: float, rng: np.random.Generator) ->
 
 _NULLS = 299  # tables in which a point of each row's pool plays the truth
 TABLES_OF_EACH = 20  # injected tables of every shape of every cause
-
 _AROUND_SHARE = 0.15  # of a variant's range of strengths, on either side
 _AT_ONCE = 1_000_000  # numbers of injected truths held at a time
 _LARGE = 10_000  # numbers of a table's truths from which on it is an eighth of that
@@ -726,7 +722,6 @@ def _rows(features: dict[str, Array], names: tuple[str, ...]) -> Array:
 
 COUNTED = 20
 """Nearest injected tables that are counted by cause."""
-
 _NEAREST = 5  # injected tables of a shape whose mean distance counts
 _POWER = 8.0  # of the distance, with which weights fall: 10% farther: less than half as likely
 _DEGREE = 3  # of a shape's trajectory with the logarithm of its strength
@@ -898,155 +893,3 @@ def _plane(sets: ReferenceSets, points: Array, own: Array, shapes: list[int]) ->
         mine = np.flatnonzero(sets.of == v)
         centres.append(points[mine[distance[mine].argsort()[:_AROUND]]].mean(0) - own)
     return np.linalg.svd(np.array(centres) - np.mean(centres, axis=0))[2][:2].T
-
-
-# ---- Has a sample more than one mode, and where does the second one begin? ----
-#
-# Reference:
-#     Using kernel density estimates to investigate multimodality, Silverman (1981): the critical
-#     bandwidth, below which a Gaussian kernel estimate has two modes, against that of samples
-#     drawn from the estimate that just has one. Its level is conservative where tails are short;
-#     outliers of long tails are modes to it (Some asymptotics for multimodality tests based on
-#     kernel density estimates, Mammen, Marron, Fisher 1992): leave the farthest values out.
-
-
-_GRID = 512
-_HALVINGS = 30
-_REACH = 3.0  # bandwidths beyond the sample's ends
-
-
-class _Modality(NamedTuple):
-    """Silverman's test of a single mode."""
-
-    pvalue: float
-    """Of at most one mode: (1 + samples with a larger critical bandwidth) / (1 + samples)."""
-    valley: float
-    """Where the estimate is lowest between its two highest modes, at half that bandwidth."""
-
-
-def unimodality_test(values: Array, rng: np.random.Generator, samples: int = 199) -> _Modality:
-    """Test whether a sample (n,) stems from a density with one mode.
-
-    Raises:
-        ValueError: for fewer than three values, or values that are all the same.
-    """
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or len(values) < 3 or not np.ptp(values) > 0:
-        raise ValueError(
-            f"A test of one mode needs at least three values that differ; got shape "
-            f"{values.shape}. Leave out what never varies."
-        )
-    spread = float(values.std())
-    low, high = 1e-3 * spread, 2 * float(np.ptp(values))
-    for _ in range(_HALVINGS):
-        middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if _modes(values[None], middle)[0] > 1 else (low, middle)
-    # Smoothed resamples of the estimate that just has one mode, with the sample's own variance.
-    shrink = 1 / np.sqrt(1 + (high / spread) ** 2)
-    drawn = values[rng.integers(len(values), size=(samples, len(values)))]
-    noise = high * rng.standard_normal(drawn.shape)
-    again = values.mean() + shrink * (drawn - values.mean() + noise)
-    larger = int((_modes(again, high) > 1).sum())
-    return _Modality((1 + larger) / (1 + samples), _valley(values, high / 2))
-
-
-def _density(values: Array, bandwidth: float) -> tuple[Array, Array]:
-    """Kernel estimates (S, G) of samples (S, n), by counts on a grid (S, G) and their FFT."""
-    low = values.min(1, keepdims=True) - _REACH * bandwidth
-    high = values.max(1, keepdims=True) + _REACH * bandwidth
-    step = (high - low) / (_GRID - 1)
-    cell = (values - low) / step
-    floor = np.minimum(cell.astype(int), _GRID - 2)
-    part = cell - floor
-    place = floor + _GRID * np.arange(len(values))[:, None]
-    counts = np.bincount(
-        np.append(place, place + 1), np.append(1 - part, part), len(values) * _GRID
-    ).reshape(-1, _GRID)
-    frequency = 2 * np.pi * np.fft.rfftfreq(_GRID) / step
-    smooth = np.fft.rfft(counts) * np.exp(-0.5 * np.square(bandwidth * frequency))
-    return low + step * np.arange(_GRID), np.fft.irfft(smooth, _GRID)
-
-
-def _modes(values: Array, bandwidth: float) -> Array:
-    """How many local maxima the estimate of each sample has; ripples of rounding do not count."""
-    density = _density(values, bandwidth)[1]
-    rounded = np.round(density / density.max(1, keepdims=True), 9)
-    steps = np.sign(np.diff(rounded, axis=1))
-    # On a plateau the last step counts on.
-    last = np.maximum.accumulate(np.where(steps != 0, np.arange(steps.shape[1]), 0), axis=1)
-    rise = np.take_along_axis(steps, last, axis=1)
-    return np.asarray(((rise[:, :-1] > 0) & (rise[:, 1:] < 0)).sum(1))
-
-
-def _valley(values: Array, bandwidth: float) -> float:
-    """The lowest place between the two highest modes."""
-    places, densities = _density(values[None], bandwidth)
-    at, density = places[0], densities[0]
-    peaks = np.flatnonzero((density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])) + 1
-    if len(peaks) < 2:
-        return float("nan")
-    first, second = sorted(peaks[np.argsort(-density[peaks])[:2]])
-    return float(at[first + int(density[first : second + 1].argmin())])
-
-
-# ---- A mode that q has no draws in: true values that lie apart from it, with a gap between ----
-
-
-LEVEL = 0.01
-"""Of Silverman's test, over all parameters looked at."""
-_LEAST, _TIMES = 0.05, 3.0  # share of true values there, and times q's share, at least
-_FROM = 1.5  # posterior sd from q's centre: the gap lies beyond
-_SAMPLES = 999
-_MOST = 8  # parameters: those in which most true values lie far out
-
-
-def far_group(table: PreparedTable) -> tuple[Finding, bool] | None:
-    """True values that lie apart from q's draws, and whether x tells which they are: then q's
-    centre is off at those x, and no mode is missed."""
-    finding = find_missed_mode(table)
-    if finding is None:
-        return None
-    (i,), middle, scale = finding.at, *table.ranked.scale
-    truth = ((table.ranked.points[:, 0] - middle[:, 0]) / scale[:, 0])[:, i]
-    edge = 0.5 * (finding.level or 0.0)
-    one_side = truth > edge if edge > 0 else truth < edge
-    return finding, any(
-        apart_over_x(table, group) for group in (one_side, np.abs(truth) > abs(edge))
-    )
-
-
-def find_missed_mode(table: PreparedTable) -> Finding | None:
-    """The parameter in which most true values lie beyond a gap that q's draws do not cross.
-
-    Its number is the share of true values there with its exact interval; `right` is q's share,
-    `level` how far their middle lies from q's centre, in posterior sd. The farthest values, fewer
-    than such a mode has, take no part in the test: each of a long tail's looks like a mode. They
-    are left out, not moved nearer, which would pile them up.
-    """
-    ranked = table.ranked
-    middle, scale = ranked.scale
-    z = (ranked.points - middle) / scale
-    truth, draws = z[:, 0], z[:, 1:]
-    far = (np.abs(truth) > 2 * _FROM).mean(0)
-    chosen = [int(i) for i in np.argsort(-far)[:_MOST] if far[i] >= _LEAST]
-    best: Finding | None = None
-    for i in chosen:
-        off = np.abs(truth[:, i])
-        near = truth[off <= np.quantile(off, 1 - _LEAST), i]
-        if not np.ptp(near) > 0:
-            continue
-        seen = unimodality_test(near, stream(table.seed, "cause", "modes", i), _SAMPLES)
-        if seen.pvalue > LEVEL / len(chosen) or not abs(seen.valley) >= _FROM:
-            continue
-        side = 1.0 if seen.valley > 0 else -1.0
-        beyond = side * truth[:, i] > side * seen.valley
-        theirs = float((side * draws[..., i] > side * seen.valley).mean())
-        low, high = clopper_pearson(int(beyond.sum()), len(beyond))
-        share = float(beyond.mean())
-        if share < _LEAST or low < _TIMES * theirs or (best and best.value >= share):
-            continue
-        place = float(np.median(truth[beyond, i]))
-        best = Finding(
-            "apart", share, float(low), float(high), theirs, at=(i,), level=round(place, 2)
-        )
-    return best

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import scores as scoring
-from validation_core.diagnosis import learning
+from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -36,7 +36,7 @@ from validation_core.drawing.outcome import Drawn
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
-from validation_core.methods.record import equals
+from validation_core.precision import narrow
 from validation_core.relabelling.claims import Claims, parameter_name, x_column_name
 from validation_core.relabelling.places import (
     CHOSEN,
@@ -48,10 +48,11 @@ from validation_core.relabelling.places import (
     moments,
 )
 from validation_core.rng import stream
-from validation_core.statistics import effects, interval_text, number_text
+from validation_core.statistics import contraction, interval_text, number_text
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable, TwoSamples, narrow
+from validation_core.text import equals
+from validation_core.types import Array, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -86,7 +87,7 @@ class OverXQuestion(Question["ErrorsOverX"]):
                 f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
                 f"rows; got {upload.n}. Upload more rows."
             )
-        return learning.upload_obstacle(upload)
+        return plan.upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -96,7 +97,7 @@ class OverXQuestion(Question["ErrorsOverX"]):
             return ()
         network = None
         for method in methods:
-            if method.reads_classifier and learning.obstacle(WithinX(), upload) is None:
+            if method.reads_classifier and plan.obstacle(WithinX(), upload) is None:
                 network = method_training(upload, method, seed)
                 break
         if network is None:
@@ -575,7 +576,7 @@ class _ZScores:
             which = slice(parameter, parameter + 1)
             draws = self.table.q[self.rows, self.aside :, which]
             truth = self.table.theta[self.rows, which]
-            self.known[parameter] = effects.zscores(effects.moments(draws), truth)[:, 0]
+            self.known[parameter] = contraction.zscores(contraction.moments(draws), truth)[:, 0]
         return self.known[parameter]
 
 

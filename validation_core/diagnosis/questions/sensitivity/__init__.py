@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis.injections import DEFECTS
-from validation_core.diagnosis.learning import obstacle as cannot
 from validation_core.diagnosis.null_tables import (
     ExcludedMethod,
     partition_methods,
     self_made_obstacle,
     thin_draws,
 )
+from validation_core.diagnosis.plan import obstacle as cannot
 from validation_core.diagnosis.questions.base import (
     Interval,
     Json,

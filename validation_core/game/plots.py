@@ -1,17 +1,20 @@
-"""Name that defect: rounds with a hidden defect of q, plots that tell of it, and the score."""
+"""Eight plots of a round.
+
+The numbers that each draws, its test's p-value, and its picture.
+
+Every test is exact or has the +1 rule: if q were correct, p is at most a in a share a of rounds.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from validation_core import sampling, statistics
-from validation_core.benchmarks.gaussian import Gaussian, Perturbation
+from validation_core import statistics
 from validation_core.drawing import outcome, style
 from validation_core.drawing.marks import (
     Axis,
@@ -25,15 +28,9 @@ from validation_core.drawing.marks import (
     Points,
     VLine,
 )
+from validation_core.game.rounds import Round
 from validation_core.rng import stream
-from validation_core.types import Array, PosteriorTable
-
-# ---- Eight plots of a round ----
-#
-# The numbers that each draws, its test's p-value, and its picture.
-#
-# Every test is exact or has the +1 rule: if q were correct, p is at most a in a share a of rounds.
-
+from validation_core.types import Array
 
 Plot = Literal["draws", "ranks", "ecdf", "coverage", "units", "over-x", "region", "tarp"]
 
@@ -98,7 +95,6 @@ PLOTS: Mapping[Plot, _PlotText] = {
         "correct, the line would stay in the grey band in 95 of 100 rounds.",
     ),
 }
-
 BINS = 20
 SLICES = 6
 _LEVELS = np.linspace(0, 1, 21)
@@ -339,232 +335,3 @@ def _units_panel(numbers: Array, mean: Array | None) -> Panel:
         height=_HEIGHT,
         legend=[("true values", style.P, "square"), ("q's draws", style.Q, "square")],
     )
-
-
-# ---- What each plot could have told: how often its test sees a defect of this size ----
-
-
-REPEATS = 40
-"""Other rounds with the same defect that are simulated."""
-LEVEL = 0.05
-_FIRST = 1_000_000  # seeds that no game has
-
-
-@dataclass(frozen=True, eq=False)
-class PlotPower:
-    """Of each plot, over other rounds with this defect at this size."""
-
-    found: Mapping[Plot, int]
-    """Rounds of REPEATS whose p-value is at most 5%."""
-    means: Mapping[Plot, Array]
-    """The plot's numbers, mean over those rounds."""
-
-    def interval(self, plot: Plot) -> tuple[float, float]:
-        """Exact 95% interval of the share of rounds in which the plot's test sees it."""
-        low, high = statistics.clopper_pearson(self.found[plot], REPEATS)
-        return float(low), float(high)
-
-
-def estimate_plot_power(hidden: Round) -> PlotPower:
-    """Simulate other rounds with the defect of this one."""
-    rounds = [simulate_plots(replace(hidden, seed=_FIRST + i, number=1)) for i in range(REPEATS)]
-    return PlotPower(
-        found={plot: sum(one.pvalues[plot] <= LEVEL for one in rounds) for plot in PLOTS},
-        means={plot: np.mean([one.numbers[plot] for one in rounds], axis=0) for plot in PLOTS},
-    )
-
-
-# ---- What a round hides: a defect of q in the Gaussian family, of a size that its level sets ----
-
-
-N = 500
-"""Simulations of a round."""
-K = 100
-"""Draws of q at each x."""
-ROUNDS = 10
-"""Of a game."""
-
-Defect = Literal["none", "biased", "narrow", "wide", "blind", "missed", "extra", "tails"]
-Level = Literal["easy", "middle", "hard"]
-LEVELS: tuple[Level, ...] = get_args(Level)
-
-
-class _Kind(NamedTuple):
-    """A defect in words, and the perturbation that it is, with gamma at each level."""
-
-    title: str
-    letter: str
-    """In a link."""
-    perturbation: Perturbation
-    gammas: tuple[float, float, float]
-
-
-DEFECTS: Mapping[Defect, _Kind] = {
-    "none": _Kind("No defect: q is correct", "c", "mean_shift", (0, 0, 0)),
-    "biased": _Kind("Biased", "b", "mean_shift", (0.25, 0.08, 0.03)),
-    "narrow": _Kind("Over-confident (too narrow)", "n", "covariance_scaling", (-0.5, -0.2, -0.1)),
-    "wide": _Kind("Under-confident (too wide)", "w", "covariance_scaling", (1, 0.3, 0.12)),
-    "blind": _Kind("Ignores x", "i", "blind_prior", (1, 0.25, 0.08)),
-    "missed": _Kind("Misses a mode", "m", "mode_collapse", (0.2, 0.05, 0.01)),
-    "extra": _Kind("Has an extra mode", "e", "additional_mode", (0.2, 0.05, 0.01)),
-    "tails": _Kind("Heavy tails", "t", "heavy_tail", (0.7, 0.3, 0.12)),
-}
-"""Ignores x: q takes a draw of the marginal of theta in place of p's with chance gamma."""
-
-
-@dataclass(frozen=True)
-class Round:
-    """One hidden q: what it is, and the seed of its simulations."""
-
-    defect: Defect
-    level: Level
-    seed: int
-    number: int
-    up: bool = True
-    """Of a bias: whether q's mean is too far from 0, or too near."""
-
-    @property
-    def gamma(self) -> float:
-        """The size of the defect, in its perturbation's own unit."""
-        size = DEFECTS[self.defect].gammas[LEVELS.index(self.level)]
-        return -size if self.defect == "biased" and not self.up else size
-
-    @property
-    def benchmark(self) -> Gaussian:
-        """Theta is one number, x four: modes at mu and -mu then lie apart."""
-        perturbation = DEFECTS[self.defect].perturbation
-        return Gaussian(perturbation=perturbation, dim_x=4, dim_theta=1)
-
-    def table(self) -> PosteriorTable:
-        """The round's simulations: theta (N, 1), x (N, 4) and q's draws (N, K, 1)."""
-        names = ("game", self.defect, self.level, self.number)
-        drawn = sampling.table(self.benchmark, self.gamma, N, K, stream(self.seed, *names))
-        if self.defect != "blind":
-            return drawn
-        at = np.repeat(drawn.x, K, axis=0)
-        right = self.benchmark.theta(at, 0.0, stream(self.seed, *names, "right"))
-        ignores = stream(self.seed, *names, "share").random((N, K, 1)) < self.gamma
-        return PosteriorTable(
-            drawn.theta, drawn.x, np.where(ignores, drawn.q, right.reshape(N, K, 1))
-        )
-
-    def densities(self, theta: Array, x: Array) -> tuple[Array, Array]:
-        """p and q at theta (G,), both given one x (4,): (G,), (G,)."""
-        rows, at = theta[:, None], np.broadcast_to(x, (len(theta), len(x)))
-        log_p = self.benchmark.log_p(rows, at, self.gamma)
-        log_ratio = self.benchmark.log_ratio(rows, at, self.gamma)
-        assert log_p is not None
-        assert log_ratio is not None
-        p, q = np.exp(log_p), np.exp(log_p - log_ratio)
-        return p, (1 - self.gamma) * p + self.gamma * q if self.defect == "blind" else q
-
-
-def deal(seed: int, level: Level, number: int) -> Round:
-    """The round of this number (1 to 10) in the game of a seed: every defect is as likely.
-
-    Raises:
-        ValueError: for a number outside the game, or a level that it has not.
-    """
-    if not 1 <= number <= ROUNDS or level not in LEVELS:
-        raise ValueError(
-            f"A game has rounds 1 to {ROUNDS} and levels {', '.join(LEVELS)}; got round {number}, "
-            f"{level!r}. Choose among these."
-        )
-    rng = stream(seed, "game", level, number)
-    defect = list(DEFECTS)[int(rng.integers(len(DEFECTS)))]
-    return Round(defect, level, seed, number, bool(rng.integers(2)))
-
-
-# ---- Points of a round and of a game, and how a link writes what was answered ----
-#
-# played=b3--n1   round 1: biased, said after three plots; round 2: none; round 3: too narrow
-#
-# A link tells what was said, never points: whoever opens it counts them again from the rounds
-# themselves. Nothing keeps a player from writing a better link.
-
-
-FULL = 100
-"""Points for a defect that is named from the first plot alone."""
-COST = 10
-"""Points that each further plot costs."""
-
-_LETTERS = {kind.letter: name for name, kind in DEFECTS.items()}
-_CODE = re.compile(f"(?:--|[{''.join(_LETTERS)}][1-{len(PLOTS)}]){{0,{ROUNDS}}}", re.ASCII)
-
-
-class Guess(NamedTuple):
-    """What a player said of a round, after so many plots."""
-
-    defect: Defect
-    plots: int
-
-
-Game = tuple[Guess | None, ...]
-"""Answers of the rounds of a game; None for one that is not answered."""
-
-
-def correct(answer: Guess, seed: int, level: Level, number: int) -> bool:
-    """Whether it names the defect of that round."""
-    return deal(seed, level, number).defect == answer.defect
-
-
-def points(answer: Guess | None, seed: int, level: Level, number: int) -> int:
-    """FULL less COST for each plot after the first; 0 for a wrong answer or none."""
-    if answer is None or not correct(answer, seed, level, number):
-        return 0
-    return FULL - COST * (answer.plots - 1)
-
-
-def total(game: Game, seed: int, level: Level) -> int:
-    """Points of all rounds."""
-    return sum(points(answer, seed, level, i + 1) for i, answer in enumerate(game))
-
-
-def written(game: Game) -> str:
-    """How a link says it: two letters a round, up to the last that is answered."""
-    parts = [f"{DEFECTS[one.defect].letter}{one.plots}" if one else "--" for one in game]
-    while parts and parts[-1] == "--":
-        parts.pop()
-    return "".join(parts)
-
-
-def read(text: str) -> Game | None:
-    """The game of ten that a link says; None for a text that says none."""
-    if not _CODE.fullmatch(text):
-        return None
-    pairs = [text[i : i + 2] for i in range(0, len(text), 2)]
-    game = [Guess(_LETTERS[one[0]], int(one[1])) if one != "--" else None for one in pairs]
-    return (*game, *[None] * (ROUNDS - len(game)))
-
-
-# ---- Name that defect ----
-#
-# Rounds with a hidden defect of q, plots that tell of it, and the score.
-
-
-__all__ = [
-    "COST",
-    "DEFECTS",
-    "FULL",
-    "LEVELS",
-    "PLOTS",
-    "REPEATS",
-    "ROUNDS",
-    "Defect",
-    "Game",
-    "Guess",
-    "Level",
-    "Plot",
-    "PlotPower",
-    "Round",
-    "RoundPlots",
-    "correct",
-    "deal",
-    "estimate_plot_power",
-    "panel",
-    "points",
-    "read",
-    "simulate_plots",
-    "total",
-    "written",
-]

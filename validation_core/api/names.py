@@ -1,0 +1,113 @@
+"""Names as a user types them: methods, benchmarks and questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from validation_core.diagnosis import default_methods, further_methods, with_further
+from validation_core.diagnosis.questions import ALIASES, QUESTIONS, AnyQuestion, by_name
+from validation_core.methods import METHODS
+from validation_core.methods.base import Method
+from validation_core.types import Benchmark
+
+K = TypeVar("K", bound=str)
+V = TypeVar("V")
+
+
+def entry(registry: Mapping[K, V], name: str, what: str) -> V:
+    """The entry of that name.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    for own_name, item in registry.items():
+        if own_name == name:
+            return item
+    article = "An" if what[0] in "aeiou" else "A"
+    raise ValueError(
+        f"{article} {what} is one of {', '.join(registry)}; got {name!r}. Choose one."
+    )
+
+
+def _known(kind: type[Method] | type[Benchmark], options: Mapping[str, object]) -> None:
+    names = [field.name for field in fields(kind)]
+    if unknown := [name for name in options if name not in names]:
+        raise ValueError(
+            f"Options of {kind.name} are {', '.join(names) or 'none'}; got "
+            f"{', '.join(unknown)}. Choose among them."
+        )
+
+
+def resolve_method(name: str | Method, options: Mapping[str, object]) -> Method:
+    """A method by name with its options; one that is asked for by name begins with options that
+    suit a table.
+
+    Raises:
+        ValueError: for a name or an option that there is not.
+    """
+    if not isinstance(name, str):
+        return replace(name, **options) if options else name
+    kind = entry(METHODS, name, "method")
+    _known(kind, options)
+    further = further_methods()
+    usual = further[name].method if name in further else kind()
+    return replace(usual, **options)
+
+
+def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> Benchmark:
+    """A benchmark by name with its options.
+
+    Raises:
+        ValueError: for a name or an option that there is not.
+    """
+    if not isinstance(name, str):
+        return replace(name, **options) if options else name
+    from validation_core.benchmarks import BENCHMARKS
+
+    kind = entry(BENCHMARKS, name, "benchmark")
+    _known(kind, options)
+    return kind(**options)
+
+
+def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
+    """The methods of a diagnosis: those that run unasked, `all`, or these.
+
+    Raises:
+        ValueError: for a name that there is not, or a method that is named twice.
+    """
+    if names is None:
+        return default_methods()
+    if isinstance(names, str):
+        if names == "all":
+            return with_further(tuple(further_methods()))
+        names = (names,)
+    chosen = tuple(resolve_method(name, {}) for name in names)
+    labels = [method.label for method in chosen]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
+    return chosen
+
+
+def resolve_questions(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
+    """The questions of a diagnosis in their order: `usual` and `all` of them, `none`, or these.
+
+    Raises:
+        ValueError: for a name that no question has.
+    """
+    if isinstance(names, str):
+        if names in ("usual", "all"):
+            return QUESTIONS
+        names = () if names == "none" else (names,)
+    chosen = [resolve_question(name) for name in names]
+    return tuple(question for question in QUESTIONS if question in chosen)
+
+
+def resolve_question(name: str) -> AnyQuestion:
+    """The question of a name.
+
+    Raises:
+        ValueError: for a name that none has.
+    """
+    return by_name(ALIASES.get(name, name))

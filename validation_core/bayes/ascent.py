@@ -1,0 +1,46 @@
+"""Gradient ascent with Adam at two rates, each for half of the steps (Domke 2021, Section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_REPORT = 100  # steps between two reports
+
+
+def _ascend(
+    at: Sequence[Tensor],
+    slopes: Callable[[int], Sequence[Tensor]],
+    rates: tuple[float, float],
+    iterations: int,
+    report: Callable[[float], None] | None = None,
+) -> None:
+    """Move the tensors `at` in place along their slopes.
+
+    One Adam throughout: its moments live on where the rate changes. It works on each number by
+    itself, so that data sets climb together as they would alone.
+
+    Adam divides by the root of what squared slopes were over the last thousand steps or so: where
+    the first are far steeper than the rest, steps stay much shorter than the rates. Log theta of
+    heart_transplants falls by 4.4 at most in Laplace's 3000 iterations, however far its mode.
+
+    Args:
+        at: where to start.
+        slopes: of what is climbed, one for each tensor, at a step of which only the number is
+            given: the tensors are where that step finds them.
+        rates: for the first half of the steps, rounded down, and for the rest.
+    """
+    from validation_core.learn.adam import Adam
+
+    adam = Adam([(at, rates[0])])
+    for step in range(iterations):
+        if step == iterations // 2:
+            adam.set_lr(rates[1])
+        for tensor, slope in zip(at, slopes(step), strict=True):
+            tensor.grad = -slope
+        adam.step()
+        if report and step % _REPORT == 0:
+            report(step / iterations)

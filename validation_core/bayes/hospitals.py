@@ -1,0 +1,98 @@
+"""Hospitals: a hierarchical binomial model of operations and deaths (Domke 2021, Section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from validation_core.bayes.model import PAPER, Model
+from validation_core.bayes.unconstrained import logistic_log_density, to_interval
+from validation_core.types import Array, Joint, Paper
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def _log_ways(n: Tensor, y: Tensor) -> Tensor:
+    """log of n choose y, summed over the last axis: (..., I) gives (...)."""
+    import torch
+
+    return (torch.lgamma(n + 1) - torch.lgamma(y + 1) - torch.lgamma(n - y + 1)).sum(-1)
+
+
+OMEGA = 0.25, 1.0
+MU = -3.0, 3.0
+OPERATIONS = np.array([143.0, 187, 323, 122, 164, 405, 239, 482, 195, 177, 581, 301])
+"""n_i of the Bristol inquiry: open-heart operations on children under 1 year, 1991 to 1995."""
+OBSERVED = np.array([41.0, 25, 24, 23, 25, 42, 24, 53, 26, 25, 58, 31])
+"""Deaths; unit 1 is Bristol."""
+UNITS = len(OPERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hospitals(Model, spec="hospitals"):
+    """A spread, a centre, and twelve log odds around it."""
+
+    name: ClassVar[str] = "hospitals"
+    title: ClassVar[str] = "Hospitals"
+    paper: ClassVar[Paper] = PAPER
+
+    @property
+    def summary(self) -> str:
+        return (
+            "Log odds of death in 12 hospitals, their centre and spread, from the deaths among "
+            "known numbers of operations"
+        )
+
+    @property
+    def label(self) -> str:
+        return self.title
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return "logit omega", "logit mu", *(f"eta {i + 1}" for i in range(UNITS))
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return 2 + UNITS, UNITS
+
+    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
+        """theta = (logit omega, logit mu, eta_1..eta_12) (n, 14), x = deaths (n, 12).
+
+        The logits are of the place in the interval: standard logistic under the prior.
+        """
+        above = rng.logistic(size=(n, 2))
+        omega, mu = to_interval(above[:, :1], *OMEGA), to_interval(above[:, 1:], *MU)
+        eta = mu + omega * rng.standard_normal((n, UNITS))
+        y = rng.binomial(OPERATIONS.astype(int), expit(eta))
+        return Joint(np.concatenate([above, eta], 1), y.astype(float))
+
+    def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
+        """What depends on z (..., 14)."""
+        from torch.nn.functional import logsigmoid
+
+        above, eta = z[..., :2], z[..., 2:]
+        place = above.sigmoid()
+        omega = OMEGA[0] + (OMEGA[1] - OMEGA[0]) * place[..., :1]
+        mu = MU[0] + (MU[1] - MU[0]) * place[..., 1:]
+        around = -0.5 * ((eta - mu) / omega).square().sum(-1) - UNITS * omega.squeeze(-1).log()
+        deaths = (y * eta).sum(-1) + logsigmoid(-eta) @ self._operations
+        return logistic_log_density(above).sum(-1) + around + deaths
+
+    def log_normaliser(self, y: Tensor) -> Tensor:
+        """What does not."""
+        return _log_ways(self._operations, y) - 0.5 * UNITS * np.log(2 * np.pi)
+
+    def exact(self, y: Array) -> None:
+        """None: there is no closed form."""
+        del y
+
+    @cached_property
+    def _operations(self) -> Tensor:
+        import torch
+
+        return torch.tensor(OPERATIONS)

@@ -1,0 +1,142 @@
+"""Variational inference with a normal of any covariance, importance weighted where m > 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from validation_core.bayes.ascent import _ascend
+from validation_core.bayes.inference import Inference, _FitProblem
+from validation_core.bayes.model import Model, value_and_gradient
+from validation_core.bayes.posterior import FullGaussian
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_RATES = 0.001, 0.0001
+Estimator = Literal["dreg", "plain"]
+NOISE_NUMBERS_AT_A_TIME = 1 << 20  # of noise drawn at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variational(Inference, spec="variational"):
+    """Full-rank normal. A step looks at `samples` draws: as many groups of m as they make, or at
+    one group of m where m is more.
+    """
+
+    m: int = field(
+        default=1, metadata={"label": "M", "min": 1, "max": 100, "help": "Draws that are weighed"}
+    )
+    samples: int = field(
+        default=10,
+        metadata={
+            "label": "Draws of a step",
+            "min": 1,
+            "max": 1000,
+            "help": "Divided into groups of M, or one group of M where that is more",
+        },
+    )
+    estimator: Estimator = field(
+        default="dreg", metadata={"label": "Gradient", "help": "doubly reparameterised, or plain"}
+    )
+
+    def __post_init__(self) -> None:
+        if self.m < 1 or self.samples < 1:
+            raise ValueError(
+                f"a step weighs m >= 1 draws and takes samples >= 1; got m = {self.m}, samples = "
+                f"{self.samples}; m = 1 is variational inference without importance weights"
+            )
+        if self.estimator not in get_args(Estimator):
+            raise ValueError(
+                f"a gradient is one of {', '.join(get_args(Estimator))}; got {self.estimator!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        return "vi" if self.m == 1 else "iwvi"
+
+    @property
+    def label(self) -> str:
+        suffix = ", plain gradient" if self.estimator == "plain" else ""
+        return ("VI" if self.m == 1 else f"IWVI, M = {self.m}") + suffix
+
+    @property
+    def groups(self) -> int:
+        """Groups of m draws that a step averages over."""
+        return max(1, self.samples // self.m)
+
+    def _fit(self, problem: _FitProblem) -> FullGaussian:
+        import torch
+
+        model, y, iterations, rngs, report = problem
+        k, d = len(y), model.dims[0]
+        data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))[:, None]
+        mean = torch.zeros((k, d), dtype=torch.float64)
+        scale = torch.eye(d, dtype=torch.float64).repeat(k, 1, 1)
+        noise = _Noise(rngs, (self.groups * self.m, d), iterations)
+        _ascend(
+            (mean, scale),
+            lambda step: self.slopes(model, mean, scale, noise.at(step), data),
+            _RATES,
+            iterations,
+            report,
+        )
+        return FullGaussian(mean.numpy(), scale.numpy())
+
+    def slopes(
+        self, model: Model, mean: Tensor, scale: Tensor, eps: Tensor, y: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Gradients of the bound in mean (K, D) and scale (K, D, D), y (K, 1, M), at noise eps
+        (K, groups m, D) that the draws z = mean + scale eps come from.
+        """
+        import torch
+
+        value, push = value_and_gradient(model, torch.baddbmm(mean[:, None], eps, scale.mT), y)
+        if self.estimator == "dreg":
+            # -d log q / dz = L^-T eps
+            push += torch.linalg.solve_triangular(scale, eps, upper=False, left=False)
+        if self.m > 1:
+            share = self._shares(value, eps)
+            push *= share.square() if self.estimator == "dreg" else share
+        push /= self.groups if self.m > 1 else eps.shape[1]
+        on_scale = torch.bmm(push.mT, eps).tril_()
+        if self.estimator == "plain":
+            # log q = -log |det L| - eps^2 / 2 where it moves along with the draws
+            on_scale.diagonal(dim1=-2, dim2=-1).add_(scale.diagonal(dim1=-2, dim2=-1).reciprocal())
+        return push.sum(1), on_scale
+
+    def _shares(self, value: Tensor, eps: Tensor) -> Tensor:
+        """Of each draw in the weight of its group (K, groups m, 1); log |det L| cancels."""
+        k, s = value.shape
+        weight = value + 0.5 * eps.square().sum(-1)
+        return weight.reshape(k, s // self.m, self.m).softmax(-1).reshape(k, s, 1)
+
+
+class _Noise:
+    """Standard normal noise of each step (K, S, D), drawn for many steps at a time.
+
+    A data set reads its own generator from front to back, whatever the others and however many
+    steps are drawn at once.
+    """
+
+    def __init__(
+        self, rngs: Sequence[np.random.Generator], shape: tuple[int, int], steps: int
+    ) -> None:
+        self._rngs, self._shape, self._steps = rngs, shape, steps
+        self._several = max(1, NOISE_NUMBERS_AT_A_TIME // (len(rngs) * shape[0] * shape[1]))
+
+    def at(self, step: int) -> Tensor:
+        """Of a step; steps are asked for in order."""
+        import torch
+
+        place = step % self._several
+        if place == 0:
+            several = min(self._several, self._steps - step)
+            noise = np.empty((several, len(self._rngs), *self._shape))
+            for k, rng in enumerate(self._rngs):
+                noise[:, k] = rng.standard_normal((several, *self._shape))
+            self._drawn = torch.from_numpy(noise)
+        return self._drawn[place]

@@ -1,0 +1,226 @@
+"""Sources of images: crops of ten photographs, or CIFAR-10 in a folder of the user.
+
+The photographs lie in the wheels of scikit-image and scikit-learn, which say who took them; they
+are read there, once for each process, and never copied.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.settings import CIFAR10
+
+Source = Literal["photographs", "cifar10"]
+SIDE = 32
+"""Pixels of an image, up and across."""
+LABELS = 10
+_ROW = SIDE * 3  # bytes of a row of a crop
+_SKIMAGE, _SKLEARN = "skimage/data", "sklearn/datasets/images"
+
+
+class _Photograph(NamedTuple):
+    """A colour photograph: its file, what it is reduced by, and the part of it that is used."""
+
+    name: str
+    folder: str
+    """Where a wheel puts it."""
+    file: str
+    reduced: int
+    """Pixels up and across that become one, so that a crop holds more than one surface."""
+    box: tuple[int, int, int, int] | None = None
+    """Left, top, right, bottom after that: without a blank sky, or what lies around a picture."""
+
+
+PHOTOGRAPHS = (
+    _Photograph("astronaut", _SKIMAGE, "astronaut.png", 2),
+    _Photograph("coffee", _SKIMAGE, "coffee.png", 2),
+    _Photograph("cat", _SKIMAGE, "chelsea.png", 2),
+    _Photograph("rocket", _SKIMAGE, "rocket.jpg", 4),
+    _Photograph("retina", _SKIMAGE, "retina.jpg", 4, (53, 53, 300, 300)),
+    _Photograph("motorcycle", _SKIMAGE, "motorcycle_left.png", 2),
+    _Photograph("tissue", _SKIMAGE, "ihc.png", 2),
+    _Photograph("galaxies", _SKIMAGE, "hubble_deep_field.jpg", 2),
+    _Photograph("pagoda", _SKLEARN, "china.jpg", 2, (0, 60, 320, 214)),
+    _Photograph("flower", _SKLEARN, "flower.jpg", 2, (75, 35, 230, 214)),
+)
+CLASSES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
+"""CIFAR-10's, in the order of its labels."""
+CIFAR10_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
+_RECORD = 1 + 3 * SIDE**2  # a label, then the red, green and blue pixels
+_IMAGES = 10_000  # of each file
+_BYTES = _IMAGES * _RECORD
+
+
+def _names(source: Source) -> tuple[str, ...]:
+    """What the ten labels stand for."""
+    return CLASSES if source == "cifar10" else tuple(photo.name for photo in PHOTOGRAPHS)
+
+
+def missing(source: Source) -> str:
+    """What is not here or cannot be read, and what to do; "" where all is."""
+    if source == "photographs":
+        return ""
+    try:
+        load_cifar10(_cifar10_folder())
+    except ValueError as absent:
+        return str(absent)
+    return ""
+
+
+class _Pixels(NamedTuple):
+    """All photographs in one line of bytes."""
+
+    windows: NDArray[np.uint8]
+    """The 96 bytes from every byte on: a row of a crop that begins there."""
+    first: NDArray[np.int64]
+    """Of each photograph, (10,)."""
+    widths: NDArray[np.int64]
+    places: NDArray[np.int64]
+    """Down and across, at which a crop fits: (10, 2)."""
+
+
+@cache
+def load_photograph(label: int) -> NDArray[np.uint8]:
+    """The photograph of a label (H, W, 3), reduced and cut: what crops are taken from."""
+    from PIL import Image
+
+    name, folder, file, reduced, box = PHOTOGRAPHS[label]
+    package, _, rest = folder.partition("/")
+    # Found, not imported: scikit-learn would take seconds.
+    spec = importlib.util.find_spec(package)
+    path = Path(*(spec.submodule_search_locations or ()) if spec else (), rest, file)
+    try:
+        with Image.open(path) as picture:
+            small = picture.convert("RGB").reduce(reduced)
+    except FileNotFoundError as missing:
+        raise ValueError(
+            f"The photograph {name!r} is read from {folder}/{file}; got no such file. Install "
+            "scikit-image and scikit-learn: pip install -r requirements.txt."
+        ) from missing
+    return np.asarray(small.crop(box) if box else small)
+
+
+@cache
+def _pixels() -> _Pixels:
+    pictures = [load_photograph(label) for label in range(LABELS)]
+    flat = np.concatenate([picture.ravel() for picture in pictures])
+    shapes = np.array([picture.shape[:2] for picture in pictures])
+    sizes = [picture.size for picture in pictures]
+    return _Pixels(
+        np.lib.stride_tricks.sliding_window_view(flat, _ROW),
+        np.concatenate([[0], np.cumsum(sizes)[:-1]]),
+        shapes[:, 1],
+        shapes - SIDE + 1,
+    )
+
+
+def crop_photographs(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """A crop (n, 32, 32, 3) of the photograph of each label (n,).
+
+    Args:
+        labels: 0 to 9.
+        u: (n, 2) uniform on [0, 1): where the crop lies, down and across; every place at which
+            one fits is as likely as any other.
+    """
+    pixels = _pixels()
+    corner = (u * pixels.places[labels]).astype(np.int64)
+    stride = 3 * pixels.widths[labels]
+    first = pixels.first[labels] + corner[:, 0] * stride + 3 * corner[:, 1]
+    rows = first[:, None] + stride[:, None] * np.arange(SIDE)
+    return np.asarray(pixels.windows[rows].reshape(-1, SIDE, SIDE, 3))
+
+
+def _pictures(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """An image (n, 32, 32, 3) of CIFAR-10 of each label (n,), with replacement, by u (n,)."""
+    images, members = load_cifar10(_cifar10_folder())
+    counts = np.array([len(each) for each in members])
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place = (u * counts[labels]).astype(np.int64)
+    return images[np.concatenate(members)[starts[labels] + place]]
+
+
+def _cifar10_folder() -> Path:
+    """The folder that the environment names.
+
+    Raises:
+        ValueError: where it names none, or no folder.
+    """
+    folder = CIFAR10.value()
+    if folder is None:
+        raise ValueError(
+            f"CIFAR-10 is read from the folder in the environment variable {CIFAR10.name}; it is "
+            f"not set. Unpack its binary version and set {CIFAR10.name} to the folder with "
+            f"{CIFAR10_FILES[0]}."
+        )
+    return folder
+
+
+@cache
+def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], ...]]:
+    images, labels = zip(
+        *(read_cifar10_file(folder / name) for name in CIFAR10_FILES), strict=True
+    )
+    every = np.concatenate(labels)
+    members = tuple(np.flatnonzero(every == label) for label in range(LABELS))
+    if empty := [CLASSES[label] for label in range(LABELS) if not len(members[label])]:
+        raise ValueError(
+            f"CIFAR-10 has images of ten labels; got none of {', '.join(empty)} in {folder}. "
+            "Unpack its binary version anew."
+        )
+    return np.concatenate(images), members
+
+
+def read_cifar10_file(
+    path: Path, size: int = _BYTES
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Images (n, 32, 32, 3) and labels (n,) of one file of CIFAR-10's binary version.
+
+    Args:
+        path: the file: rows of a label and 1024 red, 1024 green, 1024 blue pixels.
+        size: bytes that it holds.
+
+    Raises:
+        ValueError: where it is missing, cut short or of another size, or a label is none.
+    """
+    try:
+        raw = np.fromfile(path, np.uint8)
+    except OSError as missing:
+        raise ValueError(
+            f"CIFAR-10's binary version is the files {CIFAR10_FILES[0]} to {CIFAR10_FILES[-1]}; "
+            f"got no {path.name} in {path.parent}. Unpack it there, or set {CIFAR10.name} to "
+            "where it lies."
+        ) from missing
+    if raw.size != size:
+        how = "is cut short" if raw.size < size else "has another size"
+        raise ValueError(
+            f"A file of CIFAR-10's binary version has {size:,} bytes, {size // _RECORD:,} rows "
+            f"of {_RECORD:,}; {path.name} {how} at {raw.size:,}. Download and unpack it anew; the "
+            "versions for Python and Matlab are not read."
+        )
+    rows = raw.reshape(-1, _RECORD)
+    labels = rows[:, 0].astype(np.int64)
+    if labels.max() >= LABELS:
+        place = int((labels >= LABELS).argmax())
+        raise ValueError(
+            f"Labels of CIFAR-10 are 0 to {LABELS - 1}; got {labels[place]} in row {place + 1} of "
+            f"{path.name}. Download and unpack it anew."
+        )
+    planes = rows[:, 1:].reshape(-1, 3, SIDE, SIDE)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels

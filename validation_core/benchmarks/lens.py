@@ -1,0 +1,81 @@
+"""The linear map of a gravitational lens, its blur included."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from validation_core.benchmarks.galaxies import SIDE
+from validation_core.benchmarks.lensing import (
+    ANGLE,
+    AXIS_RATIO,
+    BLUR,
+    EINSTEIN,
+    SOURCE,
+    WARP,
+    Lens,
+)
+from validation_core.types import Array
+
+
+def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
+    """A (M, D) of a lens turned by so many radians.
+
+    Every pixel of the image reads the source where its ray ends, then comes the blur. Lensing
+    keeps surface brightness: before the blur, a row sums to 1 where its ray meets the window.
+    """
+    rays = _isothermal_rays(turned) if lens == "isothermal" else affine_rays(turned)
+    return np.asarray(_blur() @ bilinear_weights(*rays))
+
+
+def pixel_coordinates() -> tuple[Array, Array]:
+    """x and y (M,) of the image's pixels, from -1 to 1, row by row."""
+    across = (np.arange(SIDE) + 0.5) / SIDE * 2 - 1
+    x, y = np.meshgrid(across, across)
+    return x.ravel(), y.ravel()
+
+
+def _isothermal_rays(turned: float) -> tuple[Array, Array]:
+    """Where the rays through the image's pixels meet the source, -1 to 1 over its window.
+
+    Deflection of a singular isothermal ellipsoid (Kormann, Schneider, Bartelmann 1994).
+    """
+    x, y = pixel_coordinates()
+    cos, sin = np.cos(ANGLE + turned), np.sin(ANGLE + turned)
+    along, across = cos * x + sin * y, cos * y - sin * x
+    squashed = np.sqrt(1 - AXIS_RATIO**2)
+    psi = np.hypot(AXIS_RATIO * along, across)
+    strength = EINSTEIN * np.sqrt(AXIS_RATIO) / squashed
+    along = along - strength * np.arctan(squashed * along / psi)
+    across = across - strength * np.arctanh(squashed * across / psi)
+    return (cos * along - sin * across) / SOURCE, (sin * along + cos * across) / SOURCE
+
+
+def affine_rays(turned: float) -> tuple[Array, Array]:
+    """The affine map: the image at a place, turned first, is the source at WARP times it."""
+    x, y = pixel_coordinates()
+    cos, sin = np.cos(turned), np.sin(turned)
+    x, y = cos * x + sin * y, cos * y - sin * x
+    (a, b), (c, d) = WARP
+    return a * x + b * y, c * x + d * y
+
+
+def bilinear_weights(x: Array, y: Array) -> Array:
+    """Bilinear weights (M, D) of the source's pixels at places (M,); nothing lies outside."""
+    column, row = (x + 1) * SIDE / 2 - 0.5, (y + 1) * SIDE / 2 - 0.5
+    weights = np.zeros((len(x), SIDE, SIDE))
+    rays = np.arange(len(x))
+    for down in (0, 1):
+        for right in (0, 1):
+            i, j = np.floor(row).astype(int) + down, np.floor(column).astype(int) + right
+            share = (1 - np.abs(row - i)) * (1 - np.abs(column - j))
+            inside = (i >= 0) & (i < SIDE) & (j >= 0) & (j < SIDE)
+            weights[rays[inside], i[inside], j[inside]] += share[inside]
+    return weights.reshape(len(x), -1)
+
+
+def _blur() -> Array:
+    """A Gaussian blur (M, M) whose light may leave the image."""
+    apart = np.arange(SIDE)[:, None] - np.arange(SIDE)
+    whole = np.exp(-0.5 * (np.arange(-4 * SIDE, 4 * SIDE + 1) / BLUR) ** 2).sum()
+    line = np.exp(-0.5 * (apart / BLUR) ** 2) / whole
+    return np.asarray(np.kron(line, line))

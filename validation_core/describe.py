@@ -1,0 +1,100 @@
+"""A specification as a person reads it, from its canonical text alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeGuard
+
+from validation_core.keys import JSON
+
+_MANY_VALUES = 6
+_FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "beta")
+_LAST = ("recipe", "seed")
+
+
+@lru_cache(maxsize=4096)  # a table of the store's files asks for each at every run
+def describe(spec: str) -> str:
+    """One readable line for a specification's canonical text, whatever its types.
+
+    Type names and field values only, so that the text of a class that has gone reads as well:
+    `training · simulated gaussian mean_shift (3,3) gamma 0.15 · seed 0`. Anything but canonical
+    text is given as it is.
+    """
+    try:
+        value = json.loads(spec)
+    except ValueError:
+        return spec
+    if isinstance(value, list) and value:
+        more = f" and {len(value) - 1} more" if len(value) > 1 else ""
+        return describe(json.dumps(value[0])) + more
+    if not _is_typed(value):
+        return spec
+    parts = [_name(value), *(_part(name, item) for name, item in _fields(value))]
+    return " · ".join(part for part in parts if part)
+
+
+def _nested(value: dict[str, JSON]) -> str:
+    """Name, choices and dimensions before the rest: `gaussian mean_shift (3,3)`."""
+    fields = _fields(value)
+    choices = [item for _, item in fields if isinstance(item, str)]
+    # the papers write (dimension of x, dimension of theta)
+    dims = [str(item) for name, item in reversed(fields) if name.startswith("dim_")]
+    rest = [
+        _part(name, item)
+        for name, item in fields
+        if not (name.startswith("dim_") or isinstance(item, str))
+    ]
+    size = f"({','.join(dims)})" if dims else ""
+    return " ".join(part for part in (_name(value), *choices, size, *rest) if part)
+
+
+def _part(name: str, value: JSON) -> str:
+    if _is_typed(value):
+        return _nested(value)
+    if isinstance(value, list):
+        return f"{_words(name)} {_tuple(value)}"
+    if isinstance(value, str):
+        return value
+    if value is None or value is False:
+        return ""
+    return _words(name) if value is True else f"{_words(name)} {_value_text(value)}"
+
+
+def _tuple(values: Sequence[JSON]) -> str:
+    items = [_nested(item) if _is_typed(item) else _value_text(item) for item in values]
+    if len(items) > _MANY_VALUES:
+        items = [*items[:2], "…", items[-1]]
+    return f"({', '.join(items)})"
+
+
+def _fields(value: dict[str, JSON]) -> list[tuple[str, JSON]]:
+    """Fields in the order a reader wants: what it is about first, how and the seed last."""
+    fields = [(name, item) for name, item in value.items() if name not in ("type", "version")]
+    return sorted(fields, key=lambda field: (_place(field[0]), field[0]))
+
+
+def _place(name: str) -> int:
+    if name in _FIRST:
+        return _FIRST.index(name)
+    return len(_FIRST) + (1 + _LAST.index(name) if name in _LAST else 0)
+
+
+def _is_typed(value: JSON) -> TypeGuard[dict[str, JSON]]:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _name(value: dict[str, JSON]) -> str:
+    class_name = re.sub(r"Task$", "", str(value["type"]).rpartition(":")[2].rpartition(".")[2])
+    # Two letters before a capital begin a word of their own: "within x", but "colt".
+    return _words(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _value_text(value: JSON) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,42 @@
+"""The cost of a diagnosis: seconds and memory of each method on an uploaded table."""
+
+from __future__ import annotations
+
+from validation_core.diagnosis import learning
+from validation_core.methods.base import RANKED, Method, Work
+from validation_core.scores.classifier import Classifier
+from validation_core.sweep.costs import (
+    _PROCESS,
+    _TEST,
+    _WITHIN,
+    _Cost,
+    _learning,
+    machine_slowdown,
+)
+from validation_core.tables import Upload
+
+
+def on_table(upload: Upload, method: Method) -> _Cost:
+    """What a method costs on a user's table, its network included."""
+    n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
+    half = n if not method.needs_training else max(1, n // 2)
+    recipe = learning.recipe(upload, method)
+    wide = max(1, (d + m) / 6)
+    work = Work(method.rows(half, k) / 1e6 * wide, half, k, d, n // 2)
+    training, trial = _learning(recipe), _TEST + method.cost(work)
+    if isinstance(recipe, Classifier):
+        training = recipe.cost(0.8 * half)
+    memory = 4.0 * (n + half) * k * d + 8.0 * half * k
+    return _Cost(machine_slowdown() * training, machine_slowdown() * trial, _PROCESS + memory)
+
+
+def within_x_cost(upload: Upload) -> _Cost:
+    """What the score costs that sees each draw among the others at its x."""
+    recipe = learning.slot_recipe(upload)
+    n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
+    slots = (n - n // 2) * (recipe.scored + 1) / 1e6
+    trial = (_WITHIN + RANKED) * slots * max(1, (d + m) / 6)
+    memory = 4.0 * n * k * d + 150e6  # of features and forest, bounded
+    return _Cost(
+        machine_slowdown() * _learning(recipe), machine_slowdown() * trial, _PROCESS + memory
+    )

@@ -1,0 +1,171 @@
+"""Rejection rates of the Conformal C2ST page, measured over gamma, beta and m."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+
+import numpy as np
+
+from validation_core import methods, sampling, statistics
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
+from validation_core.explorers.conformal import (
+    _CHUNK,
+    FEW,
+    POWER_BETAS,
+    SMALLEST_PVALUE,
+    TRIALS,
+    ConformalStudy,
+    Learned,
+    M,
+    N,
+    Score,
+    _untouched,
+    draw_p,
+)
+from validation_core.methods.base import Method
+from validation_core.rng import Streams, stream
+from validation_core.scores.trained_scores import Training
+from validation_core.study import Report, Study
+from validation_core.sweep.trials import POOL
+from validation_core.types import Array, BlockScores, Joint, Reference
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+
+class ConformalTrials(NamedTuple):
+    """p-values of trials at some gammas and betas."""
+
+    gammas: Array
+    """(G,)."""
+    betas: Array
+    """(B,)."""
+    pvalues: Array
+    """(methods, B, G, trials): C2ST, Multiple, then Uniform at each m."""
+
+    def power(self, level: float) -> tuple[Array, int]:
+        """Rejections (methods, B, G), and trials of each."""
+        # In double precision: 0.05 in half precision is a little less than 0.05.
+        hits = (self.pvalues.astype(np.float64) <= level).sum(-1)
+        return np.asarray(hits), self.pvalues.shape[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
+    """How often each test rejects, by trials that share their draws over beta and methods.
+
+    The random streams and the pooled protocol are those of `trials.py`: trial t draws from its
+    own streams, whatever else is asked for.
+    """
+
+    learned: Learned
+    n: int = N
+    ms: tuple[int, ...] = (M,)
+    betas: tuple[float, ...] = POWER_BETAS
+    trials: int = TRIALS
+
+    @property
+    def label(self) -> str:
+        over_m = " over m" if len(self.ms) > 1 else ""
+        return f"Power{over_m}, {self.learned.benchmark.label}, {self.trials} trials"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The networks that score."""
+        return self.learned.trainings
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """What is run, in the order of its p-values."""
+        return (methods.C2ST(), methods.Multiple(), *(methods.Uniform(m=m) for m in self.ms))
+
+    def few(self) -> ConformalPower:
+        """The first trials of the same."""
+        return replace(self, trials=min(FEW, self.trials))
+
+    def compute(self, store: Store, report: Report) -> ConformalTrials:
+        """Run the trials, ten at once."""
+        score, gammas = self.learned.score(store), self.learned.power_gammas
+        shape = len(self.methods), len(self.betas), len(gammas), self.trials
+        pvalues = np.empty(shape, np.float16)
+        laws = self._laws(score)
+        for first in range(0, self.trials, _CHUNK):
+            part = slice(first, min(first + _CHUNK, self.trials))
+            for i, gamma in enumerate(gammas):
+                chunk = self._chunk(score, gamma, laws[i], range(part.start, part.stop))
+                pvalues[:, :, i, part] = np.maximum(chunk, SMALLEST_PVALUE)
+            report(part.stop / self.trials, {})
+        return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
+
+    def _laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
+        """The calibration scores at each gamma and beta, of rows that are never tested."""
+        learned, n_p = self.learned, POOL * self.n
+        still = _untouched(learned.benchmark, learned.gammas)
+        rows, laws = draw_p(learned, learned.gammas[0], n_p), []
+        for gamma in learned.power_gammas:
+            rows = rows if still else draw_p(learned, gamma, n_p)
+            laws.append(self._laws_at(score, gamma, rows))
+        return laws
+
+    def _laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
+        """Those at one gamma, of rows of p there."""
+        scored = score(self.betas, rows, self.learned.gammas.index(gamma))
+        return [statistics.PooledLaw(row) for row in scored]
+
+    def _chunk(
+        self, score: Score, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
+    ) -> Array:
+        """p-values (methods, B, trials) at one gamma."""
+        learned, index = self.learned, self.learned.gammas.index(gamma)
+        drawn = [
+            sampling.blocks(
+                learned.benchmark, gamma, self.n, self.n, stream(learned.seed, "trial", trial)
+            )
+            for trial in trials
+        ]
+        p, q = (
+            score(self.betas, _joined(side), index).reshape(len(self.betas), len(trials), -1)
+            for side in ([each.p for each in drawn], [each.q for each in drawn])
+        )
+        at_beta = [
+            pvalues(self.methods, BlockScores(p[j], q[j]), law, learned.seed, trials)
+            for j, law in enumerate(laws)
+        ]
+        return np.stack(at_beta, axis=1)
+
+
+def pvalues(
+    of: Sequence[Method], scored: BlockScores, law: Reference, seed: int, trials: range
+) -> Array:
+    """What methods say of some trials' scores (trials, n): (methods, trials).
+
+    Uniform reads its calibration counts off a law of p's scores, independent of every draw of q.
+    Each trial breaks ties from a stream of its own.
+    """
+    out = np.empty((len(of), len(trials)))
+    for i, method in enumerate(of):
+        rngs = Streams([stream(seed, method.label, trial) for trial in trials])
+        calibrated = isinstance(method, methods.Uniform)
+        blocks = BlockScores(np.empty(0), scored.q, law) if calibrated else scored
+        out[i] = method.test(blocks, cast("Any", rngs)).pvalue
+    return out
+
+
+def _joined(parts: Sequence[Joint]) -> Joint:
+    return Joint(
+        np.concatenate([part.theta for part in parts]), np.concatenate([part.x for part in parts])
+    )
+
+
+def shipped() -> tuple[ConformalStudy | ConformalPower, ...]:
+    """What the page opens with at every perturbation and size, stored with NPT Lab."""
+    every = [
+        Learned(benchmark=Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta))
+        for dim_x, dim_theta in DIMENSIONS
+        for name in get_args(Perturbation)
+    ]
+    studies = [(ConformalStudy(learned=one), ConformalPower(learned=one)) for one in every]
+    return tuple(study for pair in studies for study in pair)

@@ -1,0 +1,179 @@
+"""Pictures of the digits: what a generator draws when it stops early, and which tests notice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.diagnosis.pixel_pictures import sheet
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
+    Axis,
+    Heat,
+    HLine,
+    Image,
+    Mark,
+    Over,
+    Panel,
+    Shades,
+    Slider,
+    Text,
+    VLine,
+    Words,
+    over,
+    sentence,
+    written,
+)
+from validation_core.drawing.style import NULL, padded
+from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
+from validation_core.explorers.highdim.digits import PATCH, STRIDE, SUREST, DigitsStudy, _Generated
+from validation_core.explorers.highdim.rates import rate_curves, rejections
+from validation_core.types import PowerCell
+
+_SIDE = 14
+_NOTES = {"handwritten": "What p draws: handwritten", "generated": "What p draws: all 20 steps"}
+
+
+def payload(study: DigitsStudy, seen: _Generated) -> live.Payload:
+    """Every view at each gamma and beta, for the browser to switch between."""
+    gammas = seen.gammas
+    return live.payload(
+        sliders=[
+            Slider(
+                "gamma",
+                gammas,
+                names=[f"{gamma:g}" for gamma in gammas],
+                start=2.0,
+                label="Steps of the generator left out, gamma",
+                ends=("all 20 taken", "stops at 15"),
+                play=True,
+            ),
+            Slider(
+                "beta",
+                BETAS,
+                names=[f"{beta:g}" for beta in BETAS],
+                start=BETAS[-1],
+                label="Degradation of the classifier, beta",
+                ends=("as trained", "nearly random"),
+            ),
+        ],
+        panels=[
+            _sheet(_NOTES[study.benchmark.truth_is], _contact(seen.real)),
+            _sheet("What q draws: the generator", over(_contact(seen.drawn), "gamma")),
+            _power(study, seen),
+            _surest_panel(seen),
+            _where(seen),
+        ],
+        headline=_headline(seen),
+        columns=3,
+    )
+
+
+def _headline(seen: _Generated) -> Text:
+    rates = seen.rejections / seen.trials  # (methods, B, G)
+    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    return sentence(
+        f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
+        f"{seen.trials} trials.",
+        gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
+        auc=over(written(seen.auc.T, "{:.3f}".format), "gamma", "beta"),
+        **parts,
+    )
+
+
+def _contact(digits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Digits (..., rows, columns, 14, 14) side by side: (..., H, W, 3)."""
+    *over_axes, rows, columns, high, wide = digits.shape
+    grey = digits.swapaxes(-3, -2).reshape(*over_axes, rows * high, columns * wide)
+    return np.repeat(grey[..., None], 3, axis=-1)
+
+
+def _sheet(title: Words, pixels: NDArray[np.uint8] | Over, caption: Words = "") -> Panel:
+    values = pixels.values if isinstance(pixels, Over) else pixels
+    high, wide = values.shape[-3:-1]
+    return sheet([Image((0, wide), (0, high), pixels)], (high, wide, 3), title, caption)
+
+
+def _surest_panel(seen: _Generated) -> Panel:
+    """A row that looks like q, a row that looks like p."""
+    columns = SUREST // 2
+    rows = seen.surest.reshape(len(seen.gammas), 4, columns, _SIDE, _SIDE)
+    right = np.stack([seen.surest_q[:, 0].sum(1), (~seen.surest_q[:, 1]).sum(1)], axis=1)
+    return _sheet(
+        "Surest of q (above) and of p (below)",
+        over(_contact(rows), "gamma"),
+        sentence(
+            f"Of {SUREST} each, {{q}} above are q's and {{p}} below p's.",
+            q=over([f"{count}" for count in right[:, 0]], "gamma"),
+            p=over([f"{count}" for count in right[:, 1]], "gamma"),
+        ),
+    )
+
+
+def _where(seen: _Generated) -> Panel:
+    """How the logit changes where a patch is hidden."""
+    cells = seen.hidden.shape[-1]
+    edges = (PATCH - STRIDE) / 2 + STRIDE * np.arange(cells + 1.0)
+    grid = np.asarray(seen.hidden, float)[:, ::-1]
+    limit = float(np.abs(grid).max()) or 1.0
+    label = "change of the logit"
+    return Panel(
+        [
+            Heat(
+                edges,
+                edges,
+                Shades(over(grid, "gamma"), limit=limit, low=style.Q, high=style.P, label=label),
+            )
+        ],
+        x=Axis((0, _SIDE), hidden=True),
+        y=Axis((0, _SIDE), hidden=True),
+        title="Where it looks",
+        caption=f"Change of the mean logit of q's digits where {PATCH} x {PATCH} pixels are made "
+        "black. Blue: without them a digit looks more like p.",
+        equal=True,
+        height=210,
+    )
+
+
+def _power(study: DigitsStudy, seen: _Generated) -> Panel:
+    marks: list[Mark] = [
+        HLine(LEVEL, dash="6 4", color=NULL),
+        VLine(over(seen.gammas, "gamma"), width=1),
+    ]
+    lines, legend = rate_curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
+    level = (
+        "At gamma = 0 q is p: there the rate is the level."
+        if study.benchmark.truth_is == "generated"
+        else "At gamma = 0 the generator's own flaws are all there is to find."
+    )
+    return Panel(
+        [*marks, *lines],
+        x=Axis(
+            padded(seen.gammas, 0.04),
+            "steps left out, gamma",
+            ticks=seen.gammas,
+            names=[f"{gamma:g}" for gamma in seen.gammas],
+        ),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        title="Power",
+        height=260,
+        legend=legend,
+        caption=f"{seen.trials} trials of n = {seen.n} digits of each side, one network a gamma, "
+        f"95% Wilson intervals. {level}",
+    )
+
+
+def rows(cells: Sequence[PowerCell]) -> list[dict[str, str]]:
+    """A row for each method of a sweep: its rejections at each gamma."""
+    labels = dict.fromkeys(cell.label for cell in cells)
+    return [
+        {"Test": label}
+        | {
+            f"gamma = {cell.gamma:g}": f"{cell.rejections} of {cell.trials}"
+            for cell in sorted(cells, key=lambda one: one.gamma)
+            if cell.label == label
+        }
+        for label in labels
+    ]

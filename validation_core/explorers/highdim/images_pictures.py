@@ -1,0 +1,352 @@
+"""Pictures of the Images page: examples, surest images, where a score looks, power.
+
+Clean and corrupted, what the classifier says of them, and how often tests reject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import statistics
+from validation_core.benchmarks.image_sources import SIDE
+from validation_core.drawing import live
+from validation_core.drawing.marks import (
+    Axis,
+    Band,
+    Heat,
+    HLine,
+    Image,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    Shades,
+    Slider,
+    Text,
+    VLine,
+    over,
+    sentence,
+)
+from validation_core.drawing.style import NULL, P, Q, method_style, padded
+from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
+from validation_core.explorers.highdim.images import (
+    PATCH,
+    STRIDE,
+    SUREST,
+    ImagesStudy,
+    Pixels,
+    _Pictures,
+    _Scored,
+    pool_rejections,
+)
+from validation_core.explorers.highdim.rates import rejections
+from validation_core.types import Array
+
+_PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
+_NAME, _SAID = 13, 13  # pixels of an image, left above a row for its name, below for its scores
+_CELLS = _PITCH // STRIDE
+_EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
+
+
+def payload(study: ImagesStudy, scored: _Scored, *, conditional: bool) -> live.Payload:
+    """Every view at each gamma, for the browser to switch between.
+
+    Args:
+        study: what was asked.
+        scored: its result.
+        conditional: show the power of the networks that see the label, else of those that do not.
+    """
+    c = 0 if conditional else 1
+    return live.payload(
+        sliders=[_gammas(study, scored.pictures)],
+        panels=[
+            _examples_panel(scored.pictures, scored),
+            _power(study, scored, c, 1),
+            _surest_panel(scored),
+            _power(study, scored, c, 0),
+            _hidden_panel(study, scored),
+            _repaired(scored),
+        ],
+        headline=_headline(scored, c),
+        columns=2,
+    )
+
+
+def examples_payload(study: ImagesStudy, pictures: _Pictures) -> live.Payload:
+    """What needs no network: the examples."""
+    return live.payload(
+        sliders=[_gammas(study, pictures)], panels=[_examples_panel(pictures, None)], columns=1
+    )
+
+
+def _gammas(study: ImagesStudy, pictures: _Pictures) -> Slider:
+    gammas = pictures.gammas
+    return Slider(
+        "gamma",
+        gammas,
+        names=[f"{gamma:g}" for gamma in gammas],
+        start=float(gammas[len(gammas) // 2]),
+        label=study.benchmark.axis[0].upper() + study.benchmark.axis[1:],
+        ends=("q = p", "q far off"),
+        play=True,
+    )
+
+
+def _headline(scored: _Scored, c: int) -> Text:
+    hits, trials = pool_rejections(scored)
+    weak = hits[c, :, 1] / trials  # (methods, G)
+    rejected, parts = rejections(METHODS, weak, "gamma")
+    auc = scored.auc[c].mean(-1)
+    return sentence(
+        f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
+        f"{BETAS[1]:g} it is {{weak}}, and q is rejected by {rejected} of {trials} trials.",
+        gamma=over([f"{gamma:g}" for gamma in scored.pictures.gammas], "gamma"),
+        auc=over([f"{value:.3f}" for value in auc[0]], "gamma"),
+        weak=over([f"{value:.3f}" for value in auc[1]], "gamma"),
+        **parts,
+    )
+
+
+class _ContactSheet:
+    """Rows of images, from above; every image is 32 units wide and high."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns, self.down = columns, 0.0
+        self.marks: list[Mark] = []
+
+    @property
+    def width(self) -> float:
+        return _PITCH * self.columns - STRIDE
+
+    def name(self, words: Any) -> None:
+        """What the next row shows."""
+        self.down -= _NAME
+        self.marks.append(Note(0, self.down + 3, words))
+
+    def images(self, pixels: Pixels, *, moving: bool) -> None:
+        """A row of images (K, 32, 32, 3), or (G, K, 32, 32, 3) that follow gamma."""
+        ends = (self.down - SIDE, self.down)
+        for k in range(self.columns):
+            left = float(_PITCH * k)
+            own = over(pixels[:, k], "gamma") if moving else pixels[k]
+            self.marks.append(Image((left, left + SIDE), ends, own))
+        self.down -= SIDE
+
+    def said(self, words: NDArray[np.str_], *, color: str = "") -> None:
+        """Words (G, K) under the row above."""
+        for k in range(self.columns):
+            middle = _PITCH * k + SIDE / 2
+            note = Note(
+                middle, self.down - 7, over(words[:, k], "gamma"), color=color, anchor="middle"
+            )
+            self.marks.append(note)
+
+    def heat(self, values: Array) -> None:
+        """A row of maps (G, K, C, C), rows from above, as shares of the largest change at each
+        gamma: each has a network of its own, whose scale means nothing."""
+        _, k, c, _ = values.shape
+        shares = np.clip(values / _largest(values)[:, None, None, None], -1, 1)
+        cells = np.full((len(values), c, _CELLS * k), np.nan)
+        for i in range(k):
+            cells[:, :, _CELLS * i : _CELLS * i + c] = shares[:, i, ::-1]
+        cells = cells[:, :, : _CELLS * k - (_CELLS - c)]
+        self.marks.append(
+            Heat(
+                np.linspace(_EDGE, _EDGE + STRIDE * cells.shape[2], cells.shape[2] + 1),
+                np.linspace(self.down - SIDE + _EDGE, self.down - _EDGE, c + 1),
+                Shades(
+                    over(cells.astype(np.float32), "gamma"),
+                    limit=1,
+                    low=Q,
+                    high=P,
+                    label="of the largest change",
+                ),
+            )
+        )
+        self.down -= SIDE
+
+    def panel(self, **more: Any) -> Panel:
+        """All of it, the axes around it hidden."""
+        return Panel(
+            self.marks,
+            x=Axis((0, self.width), hidden=True),
+            y=Axis((self.down, 0), hidden=True),
+            equal=True,
+            **more,
+        )
+
+
+def _largest(values: Array) -> Array:
+    """The largest change at each gamma, but for outliers: (G,)."""
+    flat = np.abs(np.asarray(values, float)).reshape(len(values), -1)
+    return np.maximum(np.quantile(flat, 0.99, axis=1), 1e-6)
+
+
+def _examples_panel(pictures: _Pictures, scored: _Scored | None) -> Panel:
+    """The same crops at every gamma: clean, corrupted, their difference, and what hides it."""
+    sheet = _ContactSheet(len(pictures.clean))
+    for name, pixels, moving in (
+        ("clean: a draw of p", pictures.clean, False),
+        ("corrupted: a draw of q", pictures.corrupted, True),
+        (f"what was done, × {pictures.factor}", pictures.difference, True),
+    ):
+        sheet.name(name)
+        sheet.images(pixels, moving=moving)
+        if scored and name.startswith("cl"):
+            sheet.said(_written(scored.clean, scored.clean_rank))
+            sheet.down -= _SAID
+        if scored and name.startswith("co"):
+            sheet.said(_written(scored.corrupted, scored.corrupted_rank))
+            sheet.down -= _SAID
+    caption = "Grey: nothing was changed. The classifier's scores appear once it has learnt."
+    if scored:
+        sheet.name("score of the corrupted one where a patch hides it")
+        sheet.heat(scored.hidden_examples)
+        caption = (
+            "Under an image: its score by the trained classifier (high looks like p), and the "
+            "share of p's images that score lower. Maps: a grey patch of "
+            f"{PATCH} × {PATCH} pixels is slid over the corrupted image."
+        )
+    return sheet.panel(
+        title="The same images before and after",
+        caption=caption,
+        square=scored is not None,
+        height=340,
+    )
+
+
+def _written(scores: Array, ranks: Array) -> NDArray[np.str_]:
+    """Scores with their ranks, (G, K)."""
+    lines = [
+        [
+            f"{score:.1f} · {_share(rank)}".replace("-", "−")
+            for score, rank in zip(*row, strict=True)
+        ]
+        for row in zip(scores.tolist(), np.asarray(ranks, float).tolist(), strict=True)
+    ]
+    return np.array(lines)
+
+
+def _share(rank: float) -> str:
+    return f"{rank:.0%}" if rank >= 0.01 or rank == 0 else "<1%"
+
+
+def _surest_panel(scored: _Scored) -> Panel:
+    """The images at the two ends of the score, and which law each was drawn from."""
+    sheet = _ContactSheet(SUREST)
+    for end, name in ((1, "looks most like p"), (0, "looks most like q")):
+        sheet.name(name)
+        sheet.images(scored.surest[:, end], moving=True)
+        of_q = scored.surest_q[:, end]
+        sheet.said(np.where(of_q, "", "p"), color=P)
+        sheet.said(np.where(of_q, "q", ""), color=Q)
+        sheet.down -= _SAID
+    right = scored.surest_q.sum(-1)  # (G, 2)
+    words = [
+        f"{SUREST - right[g, 1]} of {SUREST} at the top are p's, {right[g, 0]} of {SUREST} at the "
+        "bottom q's"
+        for g in range(len(right))
+    ]
+    return sheet.panel(
+        title="What the classifier is surest about",
+        height=250,
+        caption=sentence(
+            f"Of {scored.looked:,} images, half from each: {{words}}. Below each: where it came "
+            "from.",
+            words=over(words, "gamma"),
+        ),
+    )
+
+
+def _hidden_panel(study: ImagesStudy, scored: _Scored) -> Panel:
+    words = (
+        f"Mean change of the score of q's images where a grey patch of {PATCH} × {PATCH} pixels "
+        "hides a place, at most {largest}. Blue: q looks more like p without what is there."
+    )
+    if study.features == "filters":
+        words += " Every other place is a whole block of the filter bank: hence the pattern."
+    return _map(scored.hidden, "Where the classifier looks", words)
+
+
+def _repaired(scored: _Scored) -> Panel:
+    return _map(
+        scored.repaired,
+        "Where the corruption gives q away",
+        "The same, with the patch as it was before the corruption instead of grey, at most "
+        "{largest}: the bluer, the more the corruption shows there.",
+    )
+
+
+def _map(values: Array, title: str, words: str) -> Panel:
+    sheet = _ContactSheet(1)
+    sheet.heat(values[:, None])
+    largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
+    caption = sentence(words, largest=over([f"{value:.2g}" for value in largest], "gamma"))
+    return sheet.panel(title=title, caption=caption, height=230)
+
+
+def _power(study: ImagesStudy, scored: _Scored, c: int, b: int) -> Panel:
+    """Power over gamma at one beta, evenly spaced: the grid is finer where curves climb."""
+    hits, trials = pool_rejections(scored)
+    gammas = scored.pictures.gammas
+    x = np.arange(len(gammas), dtype=float)
+    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL, label="level")]
+    legend = []
+    for i, method in enumerate(METHODS):
+        count = hits[c, i, b]
+        # The networks share their images: an interval is that of one network's trials.
+        own = np.full(count.shape, scored.trials)
+        low, high = statistics.wilson(count / trials * own, own)
+        color, dash, symbol = live.browser_style(method_style(method.name))
+        marks += [
+            Band(x, low, high, color=color, opacity=0.13),
+            Line(x, count / trials, color=color, dash=dash),
+            Points(x, count / trials, color=color, symbol=symbol, size=6),
+        ]
+        legend.append((method.label, color, symbol))
+    marks.append(VLine(over(x, "gamma"), width=1))
+    weak = f"beta = {BETAS[b]:g}: " + ("as trained" if b == 0 else "nearly the random start")
+    seeds = scored.rejections.shape[-1]
+    return Panel(
+        marks,
+        x=Axis(padded(x, 0.04), study.benchmark.axis, ticks=x, names=[f"{v:g}" for v in gammas]),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        title=f"Power, {weak}",
+        height=300 if b == 0 else 390,
+        legend=legend,
+        click="gamma",
+        at=np.stack([x, np.full(len(x), 0.5)], axis=1),
+        caption=f"{scored.trials} trials of {scored.n:,} images of each side, the same for "
+        f"{_networks_in_words(seeds)}; bands are 95% intervals as of {scored.trials} trials. "
+        "Press to move gamma.",
+    )
+
+
+def _networks_in_words(seeds: int) -> str:
+    return "one network" if seeds == 1 else f"each of {seeds} networks"
+
+
+def numbers(scored: _Scored) -> Sequence[dict[str, str | float | int]]:
+    """The counts behind the curves, a row for each."""
+    hits, trials = pool_rejections(scored)
+    return [
+        {
+            "Test": method.label,
+            "Label": "seen" if c == 0 else "not seen",
+            "beta": beta,
+            "gamma": float(gamma),
+            "Rejected": int(hits[c, i, b, g]),
+            "Trials": trials,
+            "Power": round(float(hits[c, i, b, g]) / trials, 4),
+            "AUC": round(float(scored.auc[c, b, g].mean()), 4),
+        }
+        for c in (0, 1)
+        for i, method in enumerate(METHODS)
+        for b, beta in enumerate(BETAS)
+        for g, gamma in enumerate(scored.pictures.gammas)
+    ]

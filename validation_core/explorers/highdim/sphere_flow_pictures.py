@@ -1,0 +1,196 @@
+"""Pictures of the sphere flow: two principal components, projections, and power."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+
+from validation_core.drawing import live
+from validation_core.drawing.marks import (
+    Axis,
+    Bars,
+    HLine,
+    Line,
+    Mark,
+    Over,
+    Panel,
+    Points,
+    Slider,
+    Text,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.drawing.style import NULL, P, Q, padded
+from validation_core.explorers.highdim import LEVEL
+from validation_core.explorers.highdim.rates import rate_curves, rejections
+from validation_core.explorers.highdim.sphere_flow import (
+    EDGES,
+    METHODS,
+    SphereStudy,
+    _Sphere,
+    exact_auc,
+    standardised_distance,
+)
+from validation_core.types import Array
+
+_PLACES = (EDGES[1:] + EDGES[:-1]) / 2
+_FINE = np.linspace(-4, 4, 121)
+
+
+def payload(study: SphereStudy, sphere: _Sphere) -> live.Payload:
+    """Every view at each gamma and beta, for the browser to switch between."""
+    gammas, betas = sphere.gammas, sphere.betas
+    return live.payload(
+        sliders=[
+            Slider(
+                "gamma",
+                gammas,
+                names=[f"{gamma:g}" for gamma in gammas],
+                start=float(gammas[len(gammas) // 2]),
+                label="Shift of the base, gamma",
+                ends=("q = p", "q far off"),
+                play=True,
+            ),
+            Slider(
+                "beta",
+                betas,
+                names=[f"{beta:g}" for beta in betas],
+                start=0.2,
+                label="Noise of the score, beta",
+                ends=("the log ratio itself", "mostly noise"),
+                play=True,
+            ),
+        ],
+        panels=[
+            _plane_panel(sphere),
+            _along_panel(sphere),
+            _scores(sphere),
+            _power(study, sphere, "gamma"),
+            _power(study, sphere, "beta"),
+        ],
+        headline=_headline(sphere),
+        columns=3,
+    )
+
+
+def _headline(sphere: _Sphere) -> Text:
+    rates = sphere.rejections / sphere.trials  # (methods, B, G)
+    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    return sentence(
+        "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
+        f"{rejected} of {sphere.trials} trials.",
+        gamma=_names(sphere.gammas, "gamma"),
+        beta=_names(sphere.betas, "beta"),
+        auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
+        exact=over(
+            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
+        ),
+        **parts,
+    )
+
+
+def _names(values: Array, slider: str) -> Over:
+    return over([f"{value:g}" for value in values], slider)
+
+
+def _plane_panel(sphere: _Sphere) -> Panel:
+    """Fig. 4: the sphere, seen from a side."""
+    both = np.concatenate([sphere.p, sphere.q.reshape(-1, 2)]).astype(float)
+    share = float(sphere.shares[:2].sum())
+    return Panel(
+        [
+            Points(sphere.p[:, 0], sphere.p[:, 1], color=P, size=3.5, opacity=0.6),
+            Points(
+                over(sphere.q[:, :, 0], "gamma", coarse=True),
+                over(sphere.q[:, :, 1], "gamma", coarse=True),
+                color=Q,
+                symbol="diamond",
+                size=3.5,
+                opacity=0.6,
+            ),
+        ],
+        x=Axis(padded(both[:, 0]), "first principal component"),
+        y=Axis(padded(both[:, 1]), "second"),
+        title="What one sees: two of 100 dimensions",
+        legend=[("p", P, "circle"), ("q", Q, "diamond")],
+        equal=True,
+        height=300,
+        caption=f"{share:.0%} of the variance. The clouds lie over one another at every gamma.",
+    )
+
+
+def _along_panel(sphere: _Sphere) -> Panel:
+    """The one direction of the base that q moves."""
+    marks: list[Mark] = []
+    sides = ((sphere.along_p, P, np.zeros(1)), (sphere.along_q, Q, sphere.gammas))
+    for counts, color, means in sides:
+        heights = _density(counts)
+        law = norm.pdf(_FINE - means[:, None])
+        moves = len(means) > 1
+        marks += [
+            Bars(EDGES, over(heights, "gamma") if moves else heights, color=color, opacity=0.3),
+            Line(_FINE, over(law, "gamma", coarse=True) if moves else law[0], color=color),
+        ]
+    return Panel(
+        marks,
+        x=Axis((-4, 4), "g'z, along the shift of the base"),
+        y=Axis((0, 0.45), "density"),
+        title="What differs: one direction of the base",
+        height=300,
+        caption="Bars: draws through the flow and back. Lines: N(0, 1) and N(gamma, 1).",
+    )
+
+
+def _density(counts: ArrayLike) -> Array:
+    values = np.asarray(counts, float)
+    return np.asarray(values / (values.sum(-1, keepdims=True) * np.diff(EDGES)))
+
+
+def _scores(sphere: _Sphere) -> Panel:
+    """The score with its noise, in its own standard deviations."""
+    half = standardised_distance(sphere.gammas, sphere.betas)[..., None] / 2
+    marks: list[Mark] = []
+    for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
+        marks += [
+            Bars(
+                EDGES,
+                over(_density(counts), "gamma", "beta", coarse=True),
+                color=color,
+                opacity=0.3,
+            ),
+            Line(_FINE, over(norm.pdf(_FINE - mean), "gamma", "beta", coarse=True), color=color),
+        ]
+    marks.append(VLine(0.0, color=NULL, dash="4 3", label="C2ST's threshold"))
+    return Panel(
+        marks,
+        x=Axis((-4, 4), "score, in its standard deviations"),
+        y=Axis((0, 0.6), "density"),
+        title="What the tests read: log ratio and noise",
+        height=300,
+        caption="Lines: the exact law. Without noise and at gamma = 0 the score is constant.",
+    )
+
+
+def _power(study: SphereStudy, sphere: _Sphere, along: str) -> Panel:
+    """Fig. 5: measured power over its law, along one slider while the other moves it."""
+    grid = sphere.gammas if along == "gamma" else sphere.betas
+    other = "beta" if along == "gamma" else "gamma"
+    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL), VLine(over(grid, along), width=1)]
+    rejections, law = sphere.rejections, sphere.expected
+    if along == "beta":  # the axis of the other slider comes first
+        rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
+    lines, legend = rate_curves(METHODS, grid, rejections, sphere.trials, other, law)
+    words = "gamma" if along == "gamma" else "beta"
+    return Panel(
+        [*marks, *lines],
+        x=Axis(padded(grid, 0.03), words, ticks=grid[::2], names=[f"{v:g}" for v in grid[::2]]),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        title=f"Power over {words}",
+        height=300,
+        legend=legend,
+        caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
+        "intervals. Lines: the law of the scores.",
+    )

@@ -1,0 +1,182 @@
+"""p-values over trials, one brick for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from validation_core.diagnosis import equals
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
+    Axis,
+    Band,
+    Bars,
+    HLine,
+    Mark,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.explorers.playground import METHODS, POWER_BETAS, Playground, PlaygroundTrial
+from validation_core.explorers.playground_pictures import (
+    _HEIGHT,
+    _LINE_BINS,
+    _SHOWN_BINS,
+    LEVEL,
+    _beta_slider,
+    _gamma_slider,
+)
+from validation_core.explorers.playground_theta import _frame
+from validation_core.methods.base import Method
+from validation_core.statistics.histograms import histogram_band
+from validation_core.types import Array
+
+_COLUMNS = 20  # of the histogram of p-values
+_ABREAST = 5  # bricks side by side in a column
+
+
+def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Payload:
+    """The p-values of one method over all trials, each a brick that a press opens."""
+    which = [i for i, beta in enumerate(POWER_BETAS) if beta in betas]
+    pvalues = np.asarray(seen.trial_pvalues[METHODS.index(method)][which], np.float64)
+    x, y = _piled(pvalues)  # (B, G, trials) each
+    rejected = pvalues <= LEVEL
+    trials = pvalues.shape[-1]
+    shares = written(rejected.mean(-1), "{:.0%}".format)
+    numbers = np.arange(trials)
+    label = method.title.removeprefix("Conformal C2ST, ")
+    by = ("beta", "gamma")
+    piles: list[Mark] = [
+        Points(
+            over(np.where(side, x, np.nan), *by, coarse=True),
+            over(np.where(side, y, np.nan), *by, coarse=True),
+            color=color,
+            size=7,
+            symbol="square",
+            opacity=0.8,
+        )
+        for side, color in ((~rejected, style.NULL), (rejected, style.Q))
+    ]
+    here = over(np.stack([x, y], axis=-1), *by, coarse=True)
+    at = over(np.moveaxis(x, -1, 0)[..., None], "trial", *by, coarse=True)
+    up = over(np.moveaxis(y, -1, 0)[..., None], "trial", *by, coarse=True)
+    even = trials / _COLUMNS / _ABREAST
+    return live.payload(
+        sliders=[
+            _gamma_slider(seen),
+            _beta_slider(betas),
+            Slider(
+                "trial",
+                numbers,
+                names=[str(i + 1) for i in numbers],
+                label="Opened trial",
+                ends=("or press a brick", ""),
+            ),
+        ],
+        panels=[
+            Panel(
+                [
+                    HLine(even, label="if q = p"),
+                    *piles,
+                    Points(at, up, color="", size=13, symbol="ring"),
+                    VLine(LEVEL, color=style.NULL, dash="4 3", label="level"),
+                ],
+                title=f"p-values of {label} in {trials} trials",
+                x=Axis((0, 1), "p-value of a trial"),
+                y=Axis((0, 1.04 * trials / _ABREAST), hidden=True),
+                caption="Each brick is a trial with fresh draws. If q were correct, the wall "
+                "would be "
+                "level; the bricks left of the line reject q at 5%.",
+                height=360,
+                click="trial",
+                at=here,
+            )
+        ],
+        headline=sentence(
+            f"At γ = {{gamma}} {label} rejects q in {{share}} of {trials} trials at level "
+            f"{LEVEL:.0%}.",
+            gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
+            share=over(shares, *by),
+        ),
+        columns=1,
+    )
+
+
+def _piled(pvalues: Array) -> tuple[Array, Array]:
+    """Where each trial's brick lies in a wall of `_COLUMNS`, `_ABREAST` bricks wide: (..., R)."""
+    column = np.minimum((pvalues * _COLUMNS).astype(int), _COLUMNS - 1)
+    before = np.zeros(column.shape, dtype=int)
+    for one in range(_COLUMNS):
+        there = column == one
+        before += np.where(there, np.cumsum(there, axis=-1) - 1, 0)
+    x = (column + (before % _ABREAST + 0.5) / _ABREAST) / _COLUMNS
+    return x, before // _ABREAST + 0.5
+
+
+def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
+    """One trial: its draws, and what the test read of them."""
+    ranks = trial.ranks
+    panels = [_drawn(trial)]
+    if ranks.size:
+        low, high = histogram_band(ranks.size, _SHOWN_BINS)
+        edges = np.linspace(0, 1, _SHOWN_BINS + 1)
+        counts = np.histogram(ranks, edges)[0]
+        panels.append(
+            Panel(
+                [
+                    Band([0, 1], [low, low], [high, high]),
+                    Bars(edges, counts, color=style.Q),
+                    HLine(ranks.size / _SHOWN_BINS, label="if q = p"),
+                ],
+                title="Its ranks",
+                x=Axis((0, 1), "rank"),
+                y=Axis((0, 1.1 * max(counts.max(), high)), "draws"),
+                height=_HEIGHT,
+            )
+        )
+    else:
+        both = np.concatenate([trial.scores_p, trial.scores_q])
+        limits = style.padded(both)
+        edges = np.linspace(*limits, _LINE_BINS + 1)
+        sides = [np.histogram(side, edges)[0] for side in (trial.scores_q, trial.scores_p)]
+        panels.append(
+            Panel(
+                [Bars(edges, sides[0], color=style.Q), Bars(edges, sides[1], color=style.P)],
+                title="Its scores",
+                x=Axis(limits, "score: high looks like p"),
+                y=Axis((0, 1.1 * max(side.max() for side in sides)), "draws"),
+                height=_HEIGHT,
+                legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "circle")],
+            )
+        )
+    verdict = "rejects" if trial.pvalue <= LEVEL else "does not reject"
+    return live.payload(
+        panels=panels,
+        headline=f"This trial {verdict} q: {method.statistic} {trial.statistic:.3f}, p "
+        f"{equals(trial.pvalue)}.",
+    )
+
+
+def _drawn(trial: PlaygroundTrial) -> Panel:
+    sides = [
+        side if side.shape[1] > 1 else np.c_[side, np.arange(len(side)) / len(side)]
+        for side in (trial.q, trial.p)
+    ]
+    limits = [_frame(sides, axis) for axis in range(2)]
+    flat = trial.p.shape[1] == 1
+    return Panel(
+        [
+            Points(side[:, 0], side[:, 1], color=color, size=4, opacity=0.75)
+            for side, color in zip(sides, (style.Q, style.P), strict=True)
+        ],
+        title=f"Its draws: {len(trial.p)} of p, {len(trial.q)} of q, each at an x of its own",
+        x=Axis(limits[0], "θ" if flat else "θ₁"),
+        y=Axis(limits[1], "" if flat else "θ₂", hidden=flat),
+        height=_HEIGHT,
+        legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "circle")],
+    )

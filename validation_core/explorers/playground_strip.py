@@ -1,0 +1,50 @@
+"""The strip of thumbnails over gamma."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.rng import common
+from validation_core.types import Benchmark
+
+_DOTS = 70
+_WIDE, _HIGH = 64, 44
+
+
+def thumbnail(name: str, benchmark: Benchmark) -> dict[str, Any]:
+    """A benchmark's own draws of p and q, seen small: places in a box of 64 by 44.
+
+    At one x where x has two numbers, over all x where it has one; at the largest gamma.
+    """
+    rng = common(0, "thumbnail", name)
+    d, m = benchmark.dims
+    x = benchmark.x(_DOTS, rng)
+    if m > 1:
+        x = np.repeat(x.mean(0, keepdims=True), _DOTS, axis=0)
+    gamma = max(benchmark.gammas)
+    sides = [law(x, gamma, rng) for law in (benchmark.theta, benchmark.q)]
+    if d == 1:
+        sides = [np.concatenate([side, x], axis=1) for side in sides]
+    low, high = np.quantile(np.concatenate(sides), [0.02, 0.98], axis=0)
+    p, q = (
+        np.round(3 + np.clip((side - low) / (high - low), 0, 1) * (_WIDE - 6, _HIGH - 6), 1)
+        for side in sides
+    )
+    return {
+        "name": name,
+        "label": _short(benchmark),
+        "about": benchmark.summary,
+        "p": p.tolist(),
+        "q": q.tolist(),
+    }
+
+
+def _short(benchmark: Benchmark) -> str:
+    if not isinstance(benchmark, Gaussian):
+        return benchmark.title
+    title = PERTURBATIONS[benchmark.perturbation].title
+    return f"{title.capitalize()}, curved" if benchmark.curved else title.capitalize()

@@ -1,0 +1,184 @@
+"""The playground in theta: where q is wrong, and what tests see there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
+    Axis,
+    Bars,
+    Heat,
+    HLine,
+    Line,
+    Panel,
+    Points,
+    Shades,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.explorers.playground import Where
+from validation_core.explorers.playground_pictures import _COLT, _DRAWN, _HEIGHT, _LINE_BINS
+from validation_core.panels.colt.theta import filled_region
+from validation_core.types import Array
+
+
+def _theta(where: Where) -> Panel:
+    """Draws of p and q at this x, and CoLT's ball."""
+    still = len(where.p) == 1
+    by = ("x",) if still else ("gamma", "x")
+    # Of a single parameter draws are counted in bins, and all of them travel in a few bytes.
+    most = None if where.q.shape[-1] == 1 else _DRAWN
+    p = np.asarray(where.p[0] if still else where.p, float)[..., :most, :]
+    q = np.asarray(where.q, float)[..., :most, :]
+    caption = sentence(
+        f"At one x. The outlined ball holds {where.u_star:.0%} of q's draws and {{share}} of "
+        f"p's; over all x, {{overall}}.",
+        share=over(written(where.inside_at, "{:.0%}".format), "gamma", "x"),
+        overall=over(written(where.inside[:, 0], "{:.0%}".format), "gamma"),
+    )
+    common: dict[str, Any] = {
+        "title": "Where q is wrong",
+        "caption": caption,
+        "height": _HEIGHT,
+        "legend": [
+            ("truth p", style.P, "circle"),
+            ("estimate q", style.Q, "circle"),
+            ("CoLT's region", _COLT, "line" if where.q.shape[-1] == 1 else "band"),
+        ],
+    }
+    if q.shape[-1] == 1:
+        return _on_line(where, p, q, by, common)
+    outline = np.asarray(where.outline, float) - where.origin[:, None]
+    p, q = (side - where.origin[:, None] for side in (p, q))
+    limits = [_frame((p, q), axis) for axis in range(2)]
+    moved = " less its true mean" * bool(where.origin.any())
+    everywhere = [] if moved else [_everywhere(p)]
+    p, q = (_within(side, limits) for side in (p, q))
+    rims = list(outline.reshape(-1, *outline.shape[2:]))
+    return Panel(
+        [
+            *everywhere,
+            filled_region(rims, (limits[0], limits[1]), "gamma", "x", shape=outline.shape[:2]),
+            *(
+                Points(
+                    over(cloud[..., 0], *names, coarse=True),
+                    over(cloud[..., 1], *names, coarse=True),
+                    color=color,
+                    size=4,
+                    opacity=0.75,
+                )
+                for cloud, names, color in ((q, ("gamma", "x"), style.Q), (p, by, style.P))
+            ),
+        ],
+        x=Axis(limits[0], f"θ₁{moved}"),
+        y=Axis(limits[1], f"θ₂{moved}"),
+        **common,
+    )
+
+
+def _everywhere(p: Array) -> Points:
+    """The truth at all x, faint: the shape that single posteriors are a part of."""
+    cloud = p.reshape(-1, 2)
+    return Points(cloud[:, 0], cloud[:, 1], color=style.NULL, size=3, opacity=0.25)
+
+
+def _on_line(
+    where: Where, p: Array, q: Array, by: tuple[str, ...], common: Mapping[str, Any]
+) -> Panel:
+    """One parameter: histograms of both, the ball as a stretch."""
+    limits = _frame((p, q), 0)
+    edges = np.linspace(*limits, _LINE_BINS + 1)
+    counts = [_binned(side[..., 0], edges) for side in (p, q)]
+    top = 1.1 * max(side.max() for side in counts)
+    stretch = np.asarray(where.outline, np.float64)[..., 0, :]
+    return Panel(
+        [
+            Bars(edges, over(counts[1], "gamma", "x"), color=style.Q),
+            Bars(edges, over(counts[0], *by), color=style.P),
+            *(
+                VLine(over(stretch[..., end], "gamma", "x"), color=_COLT, width=2.5)
+                for end in (0, 1)
+            ),
+        ],
+        x=Axis(limits, "θ"),
+        y=Axis((0, top), "draws"),
+        **common,
+    )
+
+
+def _binned(values: Array, edges: Array) -> Array:
+    """Counts (..., bins) of values (..., n)."""
+    rows = values.reshape(-1, values.shape[-1])
+    counts = np.stack([np.histogram(row, edges)[0] for row in rows])
+    return counts.reshape(*values.shape[:-1], -1)
+
+
+def _frame(sides: Sequence[Array], axis: int) -> tuple[float, float]:
+    """Limits that hold nearly all draws of one parameter at every gamma and x."""
+    both = np.concatenate([side[..., axis].ravel() for side in sides])
+    low, high = np.quantile(both, [0.005, 0.995])
+    room = 0.06 * (high - low)
+    return float(low - room), float(high + room)
+
+
+def _within(points: Array, limits: Sequence[tuple[float, float]]) -> Array:
+    """Points (..., 2), those beyond the frame nan."""
+    low, high = np.array(limits).T
+    outside = ((points < low) | (points > high)).any(-1)
+    return np.where(outside[..., None], np.nan, points)
+
+
+def _map(where: Where) -> Panel:
+    """How much more or less of the truth than of q the ball holds, over x."""
+    reach = float(np.ceil(20 * max(np.abs(where.difference).max(), 0.1)) / 20)
+    caption = (
+        f"p's share in the ball less q's {where.u_star:.0%}. If q were correct, it would be 0 "
+        "everywhere, up to the noise of 400 draws a cell."
+    )
+    if len(where.x_edges) == 1:
+        middles = (where.x_edges[0][1:] + where.x_edges[0][:-1]) / 2
+        at = where.x_at[:, 0]
+        return Panel(
+            [
+                HLine(0, label="if q = p"),
+                Line(middles, over(where.difference, "gamma"), color=_COLT),
+                VLine(over(at, "x")),
+            ],
+            x=Axis((float(where.x_edges[0][0]), float(where.x_edges[0][-1])), "x"),
+            y=Axis((-1.1 * reach, 1.1 * reach), "truth less q", percent=True),
+            title="Over x: press to move",
+            caption=caption,
+            height=_HEIGHT,
+            click="x",
+            at=np.stack([at, 0 * at], axis=1),
+        )
+    across, up = where.x_edges
+    return Panel(
+        [
+            Heat(
+                across,
+                up,
+                Shades(over(where.difference, "gamma"), limit=reach, label="truth less q"),
+            ),
+            Points(
+                over(where.x_at[:, :1], "x"),
+                over(where.x_at[:, 1:], "x"),
+                color="",
+                size=12,
+                symbol="ring",
+            ),
+        ],
+        x=Axis((float(across[0]), float(across[-1])), "x₁"),
+        y=Axis((float(up[0]), float(up[-1])), "x₂"),
+        title="Over x: press to move",
+        caption=caption,
+        height=_HEIGHT,
+        click="x",
+        at=where.x_at,
+    )

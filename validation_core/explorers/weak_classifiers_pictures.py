@@ -1,0 +1,271 @@
+"""The live chart of the Weak classifiers page."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm
+
+from validation_core import statistics
+from validation_core.benchmarks import boundary
+from validation_core.drawing import live
+from validation_core.drawing.marks import (
+    Axis,
+    Bars,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    Slider,
+    Text,
+    VLine,
+    over,
+    sentence,
+)
+from validation_core.drawing.style import NULL, P, Q, method_style
+from validation_core.explorers.weak_classifiers import (
+    ANGLES,
+    DEGREES,
+    LEVEL,
+    OFFSETS,
+    RejectionRates,
+)
+from validation_core.scores import LinearBoundary
+from validation_core.types import Array, Joint, TwoSamples
+
+_C2ST_COLOR, _MULTIPLE_COLOR, _UNIFORM_COLOR = (
+    method_style(name).color for name in ("c2st", "multiple", "uniform")
+)
+_SPARSE = slice(None, None, 5), slice(None, None, 2)  # grid points that show trials: c, angle
+_EDGES = np.linspace(-4, 4, 21)
+
+
+def payload(
+    blocks: TwoSamples,
+    pvalues: RejectionRates,
+    exact: RejectionRates,
+    counts: RejectionRates,
+    trials: int,
+    m: int,
+) -> live.Payload:
+    """Four panels over the shift c and the angle.
+
+    Args:
+        counts: rejections among the trials, in the axes of `toy.Rates`.
+    """
+    rates = exact._replace(uniform=counts.uniform / trials)
+    return live.payload(
+        sliders=[
+            Slider(
+                "c",
+                OFFSETS,
+                label="Shift of the boundary, c",
+                start=1.0,
+                ends=("best place", "far off"),
+            ),
+            Slider(
+                "angle",
+                DEGREES,
+                label="Turn of the boundary",
+                names=[f"{d:.0f}°" for d in DEGREES],
+                ends=("sees the shift", "blind to it"),
+            ),
+        ],
+        panels=[
+            _scatter(blocks),
+            _histograms(blocks, pvalues, m),
+            _power_panel(rates, counts, trials, m, along="c"),
+            _power_panel(rates, counts, trials, m, along="angle"),
+        ],
+        headline=headline(rates),
+    )
+
+
+def headline(rates: RejectionRates) -> Text:
+    """The answer in one sentence, for every place of the sliders."""
+    power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
+    percents = {name: over(percent_labels(values), "c", "angle") for name, values in power.items()}
+    words = np.vectorize(_explanation)(rates.c2st, rates.per_class, power["multiple"])
+    return sentence(
+        "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
+        c=over([f"{c:g}" for c in OFFSETS], "c"),
+        angle=over([f"{d:.0f}°" for d in DEGREES], "angle"),
+        why=over(words, "c", "angle"),
+        **percents,
+    )
+
+
+def _explanation(c2st: float, per_class: float, multiple: float) -> str:
+    """Why the two powers differ: how much is the null of a fair coin, how much the threshold."""
+    if multiple < 0.1:
+        return ": the score no longer sees the difference, so no test of it can."
+    if multiple - c2st < 0.1:
+        return "."
+    share = (per_class - c2st) / (multiple - c2st)
+    names = ((0.9, "nearly all"), (0.6, "most"), (0.4, "half"), (0.15, "a part"), (-9, "little"))
+    word = next(word for bound, word in names if share >= bound)
+    loss = "collapse" if c2st < 0.75 * multiple else "gap"
+    return (
+        f": {word} of the {loss} comes from the wrong null variance, the rest from the threshold."
+    )
+
+
+def _scatter(blocks: TwoSamples) -> Panel:
+    along = np.array([-9.0, 9.0])
+    middle = boundary.MIDPOINT + OFFSETS[:, None, None]
+    x = middle - along * np.sin(ANGLES)[:, None] + 0 * middle  # (offsets, angles, 2)
+    y = np.broadcast_to(along * np.cos(ANGLES)[:, None], x.shape)
+    return Panel(
+        [
+            Points(
+                blocks.p.theta[:, 0],
+                blocks.p.x[:, 0],
+                color=P,
+                opacity=0.75,
+                label="p",
+                label_at=(-3.3, 2.4),
+            ),
+            Points(
+                blocks.q.theta[:, 0],
+                blocks.q.x[:, 0],
+                color=Q,
+                opacity=0.75,
+                symbol="diamond",
+                label="q",
+                label_at=(3.6, 2.4),
+            ),
+            Line(over(x, "c", "angle"), over(y, "c", "angle"), color="", width=2),
+        ],
+        title="One sample, and the boundary",
+        x=Axis((-3.5, 4), "θ"),
+        y=Axis((-2.9, 2.9), "x"),
+        equal=True,
+        height=270,
+        caption="What lies left of the line (below it, once turned) is called p. If q were "
+        "correct, "
+        "both clouds would lie over one another.",
+    )
+
+
+def _histograms(blocks: TwoSamples, pvalues: RejectionRates, m: int) -> Panel:
+    means = boundary.score_means(OFFSETS[:, None], ANGLES)
+    grid = np.linspace(-4, 4, 81)
+    marks: list[Mark] = []
+    top = 0.45
+    for side, joint, mean, color in (("p", blocks.p, means.p, P), ("q", blocks.q, means.q, Q)):
+        shift = over(mean, "c", "angle")
+        heights = _densities(joint, side)
+        top = max(top, 1.04 * float(heights.max()))
+        marks += [
+            Bars(_EDGES, over(heights, "angle"), color=color, opacity=0.45, shift=shift),
+            Line(grid, norm.pdf(grid), color=color, shift=shift, width=1.5),
+            Note(
+                over(mean + (0.9 if side == "p" else -0.9), "c", "angle"),
+                0.42,
+                side,
+                color=color,
+                anchor="middle",
+            ),
+        ]
+    marks.append(VLine(0.0, dash="4 3", label="threshold"))
+    words = {name: pvalue_labels(values) for name, values in pvalues._asdict().items()}
+    return Panel(
+        marks,
+        title="Scores under p and under q",
+        height=270,
+        x=Axis((-4.2, 5.2), "score (high looks like p)"),
+        y=Axis((0, top), "density"),
+        caption=sentence(
+            "Shifting moves both past the threshold and changes no ranking; turning slides them "
+            "together. p-values of this sample: C2ST {c2st} (per-class variance {per_class}), "
+            f"Multiple {{multiple}}, Uniform({m}) {{uniform}}.",
+            c2st=over(words["c2st"], "c", "angle"),
+            per_class=over(words["per_class"], "c", "angle"),
+            multiple=over(words["multiple"], "angle"),
+            uniform=over(words["uniform"], "angle"),
+        ),
+    )
+
+
+def _power_panel(
+    rates: RejectionRates, counts: RejectionRates, trials: int, m: int, *, along: str
+) -> Panel:
+    """Lines along one slider, which follow the other; the present place marked."""
+    by_c = along == "c"
+    x, other = (OFFSETS, "angle") if by_c else (DEGREES, "c")
+    sparse = _SPARSE[0] if by_c else _SPARSE[1]
+    places, at = x[sparse], over(x, along)
+    looks = (
+        ("c2st", "C2ST", _C2ST_COLOR, "", "circle"),
+        ("per_class", "C2ST, per class", _C2ST_COLOR, "5 3", "circle"),
+        ("multiple", "Multiple", _MULTIPLE_COLOR, "", "square"),
+        ("uniform", f"Uniform({m})", _UNIFORM_COLOR, "2 2", "diamond"),
+    )
+    marks: list[Mark] = [HLine(LEVEL, color=NULL)]
+    for name, label, color, dash, symbol in looks:
+        lines = _along(getattr(rates, name), by_c)
+        rejections = _along(getattr(counts, name), by_c)[:, sparse]
+        low, high = statistics.wilson(rejections, trials)
+        marks += [
+            Line(x, over(lines, other), color=color, dash=dash, label=label),
+            Points(
+                places,
+                over(rejections / trials, other),
+                color=color,
+                symbol=symbol,
+                low=over(low, other),
+                high=over(high, other),
+                opacity=0.75,
+            ),
+        ]
+    marks.append(VLine(at, width=1))
+    return Panel(
+        marks,
+        margin=112,
+        height=270,
+        title="Power along the shift" if by_c else "Power along the turn",
+        x=Axis((0, 2), "shift c")
+        if by_c
+        else Axis((0, 90), "turn in degrees", ticks=(0, 30, 60, 90)),
+        y=Axis(
+            (0, 1.03),
+            "share of samples in which the test rejects q",
+            percent=True,
+            ticks=(0, 0.25, 0.5, 0.75, 1),
+        ),
+        caption=f"Lines are closed forms (for Uniform({m}) the trials joined up), points "
+        f"{trials} trials with 95% Wilson intervals."
+        if by_c
+        else "Vertical lines mark where the sliders stand. If q were correct, every curve would "
+        "lie at the grey 5%.",
+    )
+
+
+def _along(values: Array, by_c: bool) -> Array:
+    """(other slider, this slider), whether or not the test depends on c."""
+    full = np.broadcast_to(values, (len(OFFSETS), len(ANGLES)))
+    return full.T if by_c else full
+
+
+def _densities(joint: Joint, side: str) -> Array:
+    """Histograms (angles, bins) of one side's scores about their mean."""
+    rows = []
+    for angle in ANGLES:
+        score = LinearBoundary(angle=angle)(joint.theta, joint.x)
+        mean = getattr(boundary.score_means(0.0, angle), side)
+        rows.append(np.histogram(score - mean, _EDGES, density=True)[0])
+    return np.array(rows)
+
+
+def percent_labels(values: Array) -> Array:
+    """0.544 as 54%; never 0% or 100% for what is not."""
+    texts = np.vectorize(lambda v: f"{min(max(100 * v, 0), 100):.0f}%")(values)
+    texts = np.where((values > 0) & (values < 0.005), "under 1%", texts)
+    return np.where((values < 1) & (values >= 0.995), "over 99%", texts)
+
+
+def pvalue_labels(values: Array) -> Array:
+    """0.0312 as .031; never as 0."""
+    texts = np.vectorize(lambda v: f"{min(v, 0.999):.3f}"[1:])(values)
+    return np.where(values < 0.001, "< .001", texts)

@@ -1,0 +1,111 @@
+"""What a round hides: a defect of q in the Gaussian family, of the size of its level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from validation_core import sampling
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
+from validation_core.rng import stream
+from validation_core.types import Array, PosteriorTable
+
+N = 500
+"""Simulations of a round."""
+K = 100
+"""Draws of q at each x."""
+ROUNDS = 10
+"""Of a game."""
+Defect = Literal["none", "biased", "narrow", "wide", "blind", "missed", "extra", "tails"]
+Level = Literal["easy", "middle", "hard"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+class _Kind(NamedTuple):
+    """A defect in words, and the perturbation that it is, with gamma at each level."""
+
+    title: str
+    letter: str
+    """In a link."""
+    perturbation: Perturbation
+    gammas: tuple[float, float, float]
+
+
+DEFECTS: Mapping[Defect, _Kind] = {
+    "none": _Kind("No defect: q is correct", "c", "mean_shift", (0, 0, 0)),
+    "biased": _Kind("Biased", "b", "mean_shift", (0.25, 0.08, 0.03)),
+    "narrow": _Kind("Over-confident (too narrow)", "n", "covariance_scaling", (-0.5, -0.2, -0.1)),
+    "wide": _Kind("Under-confident (too wide)", "w", "covariance_scaling", (1, 0.3, 0.12)),
+    "blind": _Kind("Ignores x", "i", "blind_prior", (1, 0.25, 0.08)),
+    "missed": _Kind("Misses a mode", "m", "mode_collapse", (0.2, 0.05, 0.01)),
+    "extra": _Kind("Has an extra mode", "e", "additional_mode", (0.2, 0.05, 0.01)),
+    "tails": _Kind("Heavy tails", "t", "heavy_tail", (0.7, 0.3, 0.12)),
+}
+"""Ignores x: q takes a draw of the marginal of theta in place of p's with chance gamma."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One hidden q: what it is, and the seed of its simulations."""
+
+    defect: Defect
+    level: Level
+    seed: int
+    number: int
+    up: bool = True
+    """Of a bias: whether q's mean is too far from 0, or too near."""
+
+    @property
+    def gamma(self) -> float:
+        """The size of the defect, in its perturbation's own unit."""
+        size = DEFECTS[self.defect].gammas[LEVELS.index(self.level)]
+        return -size if self.defect == "biased" and not self.up else size
+
+    @property
+    def benchmark(self) -> Gaussian:
+        """Theta is one number, x four: modes at mu and -mu then lie apart."""
+        perturbation = DEFECTS[self.defect].perturbation
+        return Gaussian(perturbation=perturbation, dim_x=4, dim_theta=1)
+
+    def table(self) -> PosteriorTable:
+        """The round's simulations: theta (N, 1), x (N, 4) and q's draws (N, K, 1)."""
+        names = ("game", self.defect, self.level, self.number)
+        drawn = sampling.table(self.benchmark, self.gamma, N, K, stream(self.seed, *names))
+        if self.defect != "blind":
+            return drawn
+        at = np.repeat(drawn.x, K, axis=0)
+        right = self.benchmark.theta(at, 0.0, stream(self.seed, *names, "right"))
+        ignores = stream(self.seed, *names, "share").random((N, K, 1)) < self.gamma
+        return PosteriorTable(
+            drawn.theta, drawn.x, np.where(ignores, drawn.q, right.reshape(N, K, 1))
+        )
+
+    def densities(self, theta: Array, x: Array) -> tuple[Array, Array]:
+        """p and q at theta (G,), both given one x (4,): (G,), (G,)."""
+        rows, at = theta[:, None], np.broadcast_to(x, (len(theta), len(x)))
+        log_p = self.benchmark.log_p(rows, at, self.gamma)
+        log_ratio = self.benchmark.log_ratio(rows, at, self.gamma)
+        assert log_p is not None
+        assert log_ratio is not None
+        p, q = np.exp(log_p), np.exp(log_p - log_ratio)
+        return p, (1 - self.gamma) * p + self.gamma * q if self.defect == "blind" else q
+
+
+def deal(seed: int, level: Level, number: int) -> Round:
+    """The round of this number (1 to 10) in the game of a seed: every defect is as likely.
+
+    Raises:
+        ValueError: for a number outside the game, or a level that it has not.
+    """
+    if not 1 <= number <= ROUNDS or level not in LEVELS:
+        raise ValueError(
+            f"A game has rounds 1 to {ROUNDS} and levels {', '.join(LEVELS)}; got round {number}, "
+            f"{level!r}. Choose among these."
+        )
+    rng = stream(seed, "game", level, number)
+    defect = list(DEFECTS)[int(rng.integers(len(DEFECTS)))]
+    return Round(defect, level, seed, number, bool(rng.integers(2)))

@@ -1,0 +1,182 @@
+"""A trained localizer, and its distance as a score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from validation_core import statistics
+from validation_core.keys import part
+from validation_core.learn import perceptron
+from validation_core.learn.perceptron import Parameters
+from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.scores import equalise_tied_scores
+from validation_core.scores.localizer import BallAtPlaces, Embedding, MapPlaces
+from validation_core.scores.localizer_training import _EQUAL, LocalizerFrame, _centre_at, _embed
+from validation_core.types import Array, PosteriorTable, TableScores
+
+_ROWS = 2048  # rows per pass: what stays in a core's cache
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedLocalizer(StoredNetwork):
+    """Two networks, the random ones they began as, and the frame in which they measure."""
+
+    embedding: Embedding = field(metadata=GIVEN)
+    centre: Parameters
+    phi: Parameters
+    initial_centre: Parameters
+    initial_phi: Parameters
+    frame: LocalizerFrame
+    history: Mapping[str, NDArray[np.floating]]
+    """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
+    start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
+    checkpoints: Mapping[str, NDArray[np.float16]] = field(metadata={"stored": "film"})
+    """Parameters at each check, with a leading axis of checks."""
+    kept: int = -1
+    """The check whose parameters were kept."""
+    seconds: float = 0.0
+    device: str = "cpu"
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """What training said of it, for lists of networks."""
+        return {
+            "held": float(self.history["held"][self.kept]),
+            "step": float(self.history["step"][self.kept]),
+        }
+
+    def at(self, beta: float = 0.0) -> LocalizerDistance:
+        """The distance at (1 - beta) times the trained parameters plus beta times the initial."""
+        return LocalizerDistance(
+            self.embedding,
+            perceptron.interpolate_parameters(self.centre, self.initial_centre, beta),
+            perceptron.interpolate_parameters(self.phi, self.initial_phi, beta),
+            self.frame,
+        )
+
+    @property
+    def checks(self) -> int:
+        """Checks of the training."""
+        return len(self.history["step"])
+
+    def without_film(self) -> TrainedLocalizer:
+        """The check that was kept alone, a fifth of the bytes: for what shows no training."""
+        kept = slice(self.kept % self.checks, self.kept % self.checks + 1)
+        return replace(
+            self,
+            history={
+                name: array[kept] if len(array) == self.checks else array
+                for name, array in self.history.items()
+            },
+            checkpoints={name: array[kept] for name, array in self.checkpoints.items()},
+            kept=0,
+        )
+
+    def at_checkpoint(self, index: int) -> LocalizerDistance:
+        """The distance at one check of the training; in half precision, for pictures."""
+        parts = {n: a[index].astype(np.float32) for n, a in self.checkpoints.items()}
+        return LocalizerDistance(
+            self.embedding, part(parts, "centre"), part(parts, "phi"), self.frame
+        )
+
+
+class _TruthRanks(NamedTuple):
+    """Randomised ranks (n,) of the truth's distance, and which truths tie with a draw (n,)."""
+
+    u: Array
+    tied: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LocalizerDistance:
+    """d(theta, theta_l(x)) = |phi(theta) - phi(theta_l(x))|: the score of CoLT."""
+
+    embedding: Embedding
+    centre_parameters: Parameters
+    phi_parameters: Parameters
+    frame: LocalizerFrame
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        """Distances (n,) of parameters theta (n, D) from the centres at x (n, M)."""
+        return _lengths(self.embed(theta) - self._embedded(self._centres(x)))
+
+    def table(self, draws: PosteriorTable) -> TableScores:
+        """Distances of the truth (1, n) and of q's draws (1, n, K): each centre computed once."""
+        n, k, d = draws.q.shape
+        centre = self._embedded(self._centres(draws.x))
+        truth = _lengths(self.embed(draws.theta) - centre)
+        draw_distances = np.empty((n, k), dtype=truth.dtype)
+        step = max(1, 8 * _ROWS // k)
+        for first in range(0, n, step):
+            part = slice(first, min(first + step, n))
+            q = draws.q[part]
+            phi = self.embed(q.reshape(-1, d)).reshape(-1, k, centre.shape[1])
+            far = _lengths(phi - centre[part, None])
+            slots = np.concatenate([draws.theta[part, None], q], axis=1)
+            both = np.concatenate([truth[part, None], far], axis=1)
+            draw_distances[part] = equalise_tied_scores(slots, both)[:, 1:]
+        return TableScores(truth[None], draw_distances[None])
+
+    def centre(self, x: Array) -> Array:
+        """theta_l(x) in the parameters' own units: (n, M) to (n, D)."""
+        return self.frame.back(self._centres(x))
+
+    def field(self, theta: Array, x: Array) -> Array:
+        """Distances (n, G) of places theta (G, D), or (n, G, D), from each centre at x (n, M)."""
+        centre = self._embedded(self._centres(x))
+        places = self.embed(theta.reshape(-1, theta.shape[-1]))
+        return _lengths(places.reshape(-1, theta.shape[-2], centre.shape[1]) - centre[:, None])
+
+    def ranks(self, draws: PosteriorTable, rng: np.random.Generator) -> _TruthRanks:
+        """The truths' ranks by their distance from the centre."""
+        scored = self.table(draws)
+        below, equal = statistics.count(scored.truth[0], scored.draws[0])
+        u = statistics.randomised_ranks(below, equal, draws.q.shape[1], rng)
+        return _TruthRanks(u, equal > 0)
+
+    def ball(self, places: MapPlaces, u_star: float) -> BallAtPlaces:
+        """The ball of q-mass u_star at every place."""
+        radius, q_inside, truth_inside = [], [], []
+        draws, truths = places.q.shape[1], places.truth.shape[1]
+        for place in range(len(places.x)):
+            part = slice(place, place + 1)
+            groups = (places.q[part], places.truth[part], places.measured[part])
+            far = self.field(np.concatenate(groups, axis=1), places.x[part])[0]
+            radius.append(np.quantile(far[draws + truths :], u_star))
+            reach = radius[-1] * (1 + _EQUAL)
+            q_inside.append(far[:draws] <= reach)
+            truth_inside.append(far[draws : draws + truths] <= reach)
+        return BallAtPlaces(
+            self.centre(places.x), np.array(radius), np.array(q_inside), np.array(truth_inside)
+        )
+
+    def embed(self, theta: Array) -> NDArray[np.float32]:
+        """phi(theta): (n, D) to (n, D)."""
+        return self._embedded(self.frame.theta(theta))
+
+    def _embedded(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self.embedding == "identity":
+            return z
+        tensors = perceptron.tensors(self.phi_parameters, "cpu")
+        return _passes(lambda part: _embed(self.embedding, tensors, part), z)
+
+    def _centres(self, x: Array) -> NDArray[np.float32]:
+        tensors = perceptron.tensors(self.centre_parameters, "cpu")
+        return _passes(lambda part: _centre_at(tensors, part), self.frame.x(x))
+
+
+def _passes(network: Callable[[Tensor], Tensor], rows: NDArray[np.float32]) -> Any:
+    with torch.no_grad():
+        parts = [network(part) for part in torch.from_numpy(rows).split(_ROWS)]
+        return torch.cat(parts).numpy()
+
+
+def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.sqrt(np.einsum("...d,...d->...", vectors, vectors))

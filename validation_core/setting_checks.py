@@ -1,0 +1,210 @@
+"""Checks of what each setting may say."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from validation_core.settings import (
+    _ADDRESS,
+    _DEVICE,
+    _IMAGES,
+    _MOST_WORKERS,
+    _ORIGIN,
+    _SHARE,
+    _TOKEN,
+    FALLBACK,
+)
+
+
+class Share(NamedTuple):
+    """How much of something one visitor may have, and all of them together."""
+
+    own: int
+    all: int
+
+
+class Limits(NamedTuple):
+    """What visitors may take of a server."""
+
+    jobs: Share = Share(12, 120)
+    """Jobs under way."""
+    pages: Share = Share(30, 300)
+    """Pages open at once."""
+    uploads: Share = Share(600, 3000)
+    """MB of files that were sent and are still listed on a page."""
+    tables: Share = Share(1500, 6000)
+    """MB of tables in memory, read from such files."""
+
+
+def hostname(host: str) -> str:
+    """The name in a Host header, without its port; empty for what is none."""
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port  # which may be no number
+    except ValueError:
+        return ""
+    odd = parts.username or parts.password or parts.path or parts.query or parts.fragment
+    return "" if odd else (parts.hostname or "").rstrip(".")
+
+
+def _engine(text: str) -> str:
+    if text not in ("local", "serial"):
+        raise ValueError(f"NPTLAB_ENGINE is local or serial; got {text!r}. Set one of them.")
+    return text
+
+
+def _fallback(text: str) -> str:
+    if text != "local":
+        raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {text!r}. Unset it.")
+    return text
+
+
+def _public(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError(f"NPTLAB_PUBLIC is 1 or not set; got {text!r}. Unset it.")
+    return text == "1"
+
+
+def _cache(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # the home of somebody who is not known here
+        raise ValueError(
+            f"NPTLAB_CACHE names a folder; got {text!r}, whose user is not known. Write the "
+            "whole path."
+        ) from None
+
+
+def _files(text: str) -> Path:
+    try:
+        root = Path(text).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        root = None
+    if root is None or not root.is_dir():
+        raise ValueError(f"NPTLAB_FILES must name a folder; got {text!r}. Correct or unset it.")
+    return root
+
+
+def _cifar10(text: str) -> Path:
+    if not os.path.isdir(text):
+        raise ValueError(
+            f"NPTLAB_CIFAR10 names the folder of CIFAR-10's binary version; got {text!r}, which "
+            "is no folder. Set it to the folder with data_batch_1.bin, or unset it."
+        )
+    return Path(text)
+
+
+def _probes(text: str) -> Path:
+    path = Path(text)
+    named = path.suffix.lower() in _IMAGES
+    if not (named and os.path.isfile(path)):
+        got = "no such file" if named else f"a name that ends in {path.suffix!r}"
+        raise ValueError(
+            f"NPTLAB_PROBES names a .npy, .npz or .h5 file of galaxy images; got {got}, {text!r}. "
+            "Correct or unset it."
+        )
+    return path
+
+
+def _workers(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= _MOST_WORKERS:
+        raise ValueError(
+            f"NPTLAB_WORKERS is a whole number from 1 to {_MOST_WORKERS}; got {text!r}. Set one, "
+            "or unset it."
+        )
+    return int(text)
+
+
+def scheduler(text: str) -> str:
+    """The address of a Dask scheduler.
+
+    Raises:
+        ValueError: for what is none.
+    """
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:
+        raise ValueError(
+            f"NPTLAB_SCHEDULER (or --engine dask:ADDRESS) is an address like tcp://host:8786; got "
+            f"{text!r}. Copy the one that `dask scheduler` prints."
+        )
+    return text
+
+
+def _scheduler(text: str) -> str:
+    address = scheduler(text)
+    if not FALLBACK.text() and importlib.util.find_spec("distributed") is None:
+        raise ValueError(
+            "NPTLAB_SCHEDULER needs the package distributed; got none. Run `pip install "
+            "'.[dask]'` in the folder of this program, or unset it."
+        )
+    return address
+
+
+def _recheck(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ValueError(
+            f"NPTLAB_RECHECK is a whole number, 0 for none; got {text!r}. Set one, or unset it."
+        )
+    return int(text)
+
+
+def _device(text: str) -> str:
+    if not _DEVICE.fullmatch(text):
+        raise ValueError(
+            f"NPTLAB_DEVICE is cpu, cuda or mps, with a number where there are several; got "
+            f"{text!r}. Set one of them, or unset it."
+        )
+    return text
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    for name in _items(text):
+        if hostname(name) != name.lower():
+            raise ValueError(
+                f"NPTLAB_HOSTS holds names such as lab.example.org, with commas between; got "
+                f"{name!r}. Leave out scheme, port and path."
+            )
+    return tuple(_items(text))
+
+
+def _embed(text: str) -> tuple[str, ...]:
+    for origin in _items(text):
+        if not _ORIGIN.fullmatch(origin):
+            raise ValueError(
+                "NPTLAB_EMBED holds origins such as https://moodle.example.org, with commas "
+                f"between; got {origin!r}. Leave out path and wildcard."
+            )
+    return tuple(_items(text))
+
+
+def _admin(text: str) -> str:
+    if len(text) < _TOKEN:
+        raise ValueError(
+            f"NPTLAB_ADMIN has at least {_TOKEN} characters, or it is guessed; got {len(text)}. "
+            "Take those of `openssl rand -hex 16`."
+        )
+    return text
+
+
+def _limits(text: str) -> Limits:
+    known = Limits._fields
+    chosen: dict[str, Share] = {}
+    for part in _items(text):
+        match = _SHARE.fullmatch(part)
+        if match is None or match[1] not in known or not 0 < int(match[2]) <= int(match[3]):
+            raise ValueError(
+                f"NPTLAB_LIMITS says how much one visitor and all may have of "
+                f"{', '.join(sorted(known))}, such as jobs=4/40; got {part!r}. Correct it."
+            )
+        chosen[match[1]] = Share(int(match[2]), int(match[3]))
+    return Limits()._replace(**chosen)
+
+
+def _items(text: str) -> Iterable[str]:
+    return text.replace(",", " ").split()

@@ -1,0 +1,199 @@
+"""Which test to run, given what is cheap and what is to be found.
+
+After Bansal, Chen, Scott (2025), Appendix D: Uniform where draws from p are cheap, Multiple
+where they are not; and after what the other tests can and cannot see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from validation_core.methods import LC2ST, SBC, TARP, CoLT, Multiple, Uniform, WithinX
+from validation_core.methods.base import Method
+
+Want = Literal["verdict", "exact", "place", "observation"]
+WANTS: dict[Want, str] = {
+    "verdict": "one verdict, with the most power",
+    "exact": "a p-value that is exact at any sample size",
+    "place": "where in theta and x it is wrong",
+    "observation": "whether it is right at one observation",
+}
+_FEW_DRAWS = 20  # of q at an x: fewer make ranks coarse and a ball's mass noisy
+_QUICK = 5.0  # seconds in which no network is worth training
+_FEW_POINTS = 200  # test points below which asymptotic laws are not to be trusted
+_MOST_M = 50  # the rank's noise falls as 1/m: more calibration draws buy little
+_LEAST_ROWS = 40  # half of them train, a quarter of those are held out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """What there is to work with."""
+
+    pairs: int
+    """True pairs (theta, x) kept for testing."""
+    more: int = 0
+    """Further true pairs that a simulator could give at little cost, for calibration."""
+    draws: int = 100
+    """Draws of q that can be had at each x."""
+    seconds: float = 60.0
+    want: Want = "verdict"
+
+    def __post_init__(self) -> None:
+        if self.pairs < 2 or self.draws < 1 or self.more < 0 or self.seconds <= 0:
+            raise ValueError(
+                "Advice needs at least 2 true pairs, 1 draw of q at each x, no negative number of "
+                f"further pairs and some time; got {self.pairs}, {self.draws}, {self.more} and "
+                f"{self.seconds:g} s. Change what is too small."
+            )
+
+
+class _Advice(NamedTuple):
+    """A method, why, what it cannot see, and the next best."""
+
+    method: Method
+    why: tuple[str, ...]
+    limits: str
+    instead: Method | None
+    """What to run beside it, or where it is in doubt."""
+    instead_why: str
+
+
+def advise(at: Situation) -> _Advice:
+    """The method for a situation."""
+    return _WANTED[at.want](at)
+
+
+def calibration(at: Situation) -> int:
+    """The m that Uniform can afford: further true pairs for each test point, 50 at most."""
+    return min(_MOST_M, at.more // at.pairs)
+
+
+def _verdict(at: Situation) -> _Advice:
+    if at.seconds < _QUICK:
+        return _Advice(
+            TARP(reference="x") if at.draws >= _FEW_DRAWS else SBC(),
+            (
+                f"{at.seconds:g} s train no network; ranks of the draws themselves take "
+                "milliseconds.",
+            ),
+            "It sees little of what is wrong in the shape of the joint posterior.",
+            SBC(),
+            "It names the parameters that are off.",
+        )
+    m = calibration(at)
+    if m >= 5:
+        return _Advice(
+            Uniform(m=m),
+            (
+                f"{at.more:,} further true pairs give each of the {at.pairs:,} test points m = "
+                f"{m} calibration draws of its own.",
+                "The rank's noise falls as 1/m"
+                + (f"; beyond {_MOST_M} little is gained." if m == _MOST_M else "."),
+                "It uses the order of the scores only, so that a weak classifier costs power, "
+                "never validity.",
+            ),
+            "It needs the most draws from p of all.",
+            Multiple(),
+            f"The same question with {at.pairs:,} draws from p, if its law may be asymptotic.",
+        )
+    if at.draws >= _FEW_DRAWS:
+        return _Advice(
+            WithinX(),
+            (
+                "True pairs are few, draws of q are not: each true value is ranked among "
+                f"{at.draws} draws at its own x.",
+                "Exact for any classifier, and no row is spent on a second block.",
+            ),
+            "It needs the true value and the draws of q at the same x.",
+            CoLT(),
+            "It looks where the error is largest, and says where that is.",
+        )
+    return _Advice(
+        Multiple(),
+        (
+            "Neither true pairs nor draws of q are cheap: it takes one of each per row, as C2ST "
+            "does.",
+            "It does not collapse with the classifier: it reads the order of the scores, not "
+            "their threshold.",
+        ),
+        "Its law is asymptotic"
+        + (f"; {at.pairs} points are few for that." if at.pairs < _FEW_POINTS else "."),
+        SBC(),
+        "Exact and at no further cost, but blind to a q that ignores x.",
+    )
+
+
+def _exact(at: Situation) -> _Advice:
+    m = calibration(at)
+    if m >= 1 and at.draws < _FEW_DRAWS:
+        return _Advice(
+            Uniform(m=m),
+            (
+                "Each test point has calibration draws of its own: its ranks are exactly uniform "
+                "under q = p, at any size and for any classifier.",
+            ),
+            "Small m makes ranks coarse: power grows up to m of about 50.",
+            SBC(),
+            "Exact for each parameter, with no network.",
+        )
+    if at.draws >= 2 and at.seconds >= _QUICK:
+        return _Advice(
+            WithinX(),
+            (
+                f"Given x, the true value and q's {at.draws} draws are exchangeable if q is "
+                "correct: the rank is exactly uniform for any score learnt on other rows.",
+                "It needs no true pair beyond those that it tests.",
+            ),
+            "The score is learnt on half of the rows.",
+            SBC(),
+            "Exact too, uses every row, but looks at one parameter at a time.",
+        )
+    return _Advice(
+        SBC(),
+        ("Ranks of the true parameters among q's draws are exactly uniform under q = p.",),
+        "Blind to correlations between parameters and to a q that ignores x.",
+        TARP(reference="x"),
+        "Exact too, and its points that follow x see a q that ignores it.",
+    )
+
+
+def _place(at: Situation) -> _Advice:
+    few = at.draws < _FEW_DRAWS or at.pairs < _LEAST_ROWS
+    return _Advice(
+        CoLT(),
+        (
+            "It learns a centre at each x and a distance: the ball to which q gives the "
+            "wrong mass.",
+            "Its p-value is exact, its place was learnt on other rows.",
+        ),
+        f"{at.pairs} pairs with {at.draws} draws are few to learn a place from: bring at least "
+        f"{_LEAST_ROWS} and {_FEW_DRAWS}."
+        if few
+        else "It names one ball at each x: further errors elsewhere may stay unnamed.",
+        LC2ST(points=1),
+        "It asks at one x and colours q's draws there by what is wrong.",
+    )
+
+
+def _observation(at: Situation) -> _Advice:
+    del at
+    return _Advice(
+        LC2ST(points=1),
+        (
+            "It asks at your x alone, and needs no true parameter there.",
+            "Its null is learnt by swapping true value and draw within each pair.",
+        ),
+        "Exact only if q is correct at every x; at one x its law is asymptotic.",
+        CoLT(),
+        "Its map over x shows whether your x lies where q fails.",
+    )
+
+
+_WANTED: dict[Want, Callable[[Situation], _Advice]] = {
+    "verdict": _verdict,
+    "exact": _exact,
+    "place": _place,
+    "observation": _observation,
+}

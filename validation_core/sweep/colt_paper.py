@@ -1,0 +1,230 @@
+"""CoLT beside its rivals: the sweeps of its paper, and the numbers that it prints.
+
+Chen, Bansal, Scott, CoLT: Table 3 (blind prior), Table 4 (type I error), Section 4.2 (tree),
+Fig. 4d (spiral), Fig. 5 (tree). Each kind of network has a sweep of its own, so that results
+come one by one and a curve on a page shares them with a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple, cast, get_args
+
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
+from validation_core.benchmarks.spiral import Spiral
+from validation_core.benchmarks.tree import Tree
+from validation_core.localization import GammaMapsStudy, MapTask
+from validation_core.methods import C2ST, METHODS, CoLT
+from validation_core.methods.base import Method
+from validation_core.scores.classifier import Classifier, TableClassifier
+from validation_core.scores.localizer import Embedding
+from validation_core.scores.trained_scores import Simulated, Training
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import TrialDesign
+from validation_core.types import Benchmark, Preset
+
+Model = Literal["ideal", "diffusion"]
+EMBEDDINGS = cast("tuple[Embedding, ...]", get_args(Embedding))
+CLASSIFIER = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
+"""Of C2ST: few true pairs, so a fast rate and the best held-out step."""
+TRIALS = 200
+"""Batches of the paper."""
+SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
+"""N and K of the paper's Table 2, by benchmark."""
+TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
+"""Of our Fig. 5."""
+FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
+"""Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
+_COORDINATES = ("sbc", "tarp")
+
+
+class PublishedRate(NamedTuple):
+    """A number of the paper: of which of our methods, what the paper calls it, the rate."""
+
+    label: str
+    name: str
+    value: float | tuple[float, float]
+    """One rate, or the lowest and the highest over all places of a table."""
+
+
+class PublishedPlace(NamedTuple):
+    """Some of the methods at one place of a table, and what the paper prints of them there."""
+
+    place: str
+    sweep: Sweep
+    published: tuple[PublishedRate, ...] = ()
+
+
+def localizer(source: Simulated, colt: CoLT, n: int, k: int, seed: int = 0) -> Training:
+    """The network that CoLT reads at this source, for tables of n simulations with k draws."""
+    return Training(source=source, recipe=colt.recipe(n, k, source.benchmark), seed=seed)
+
+
+def contest(
+    benchmark: Benchmark,
+    gammas: Sequence[float],
+    colt: CoLT,
+    design: TrialDesign,
+    seed: int = 0,
+    embeddings: Sequence[Embedding] = EMBEDDINGS,
+) -> list[Sweep]:
+    """CoLT with each embedding, and its rivals, on tables of one size: a sweep for each network.
+
+    The first trains nothing of its own: the untrained identity localizer (beta = 1) says what
+    learning must add to, beside it the tests of coordinates. The last is C2ST, its classifier
+    trained on a table of the same size, its test on n draws of p and n of q.
+    """
+    table = TableClassifier(n=design.n, k=design.k, recipe=CLASSIFIER)
+
+    def sweep(*methods: Method, beta: float = 0.0) -> Sweep:
+        return Sweep(
+            benchmark=benchmark,
+            methods=methods,
+            gammas=tuple(gammas),
+            betas=(beta,),
+            design=design,
+            recipe=table,
+            seed=seed,
+        )
+
+    return [
+        sweep(replace(colt, embedding="identity"), *_coordinates(), beta=1.0),
+        *[sweep(replace(colt, embedding=embedding)) for embedding in embeddings],
+        sweep(C2ST()),
+    ]
+
+
+def _coordinates() -> tuple[Method, ...]:
+    """The tests of the registry that need no network."""
+    return tuple(METHODS[name]() for name in _COORDINATES if name in METHODS)
+
+
+def gamma_maps(benchmark: Benchmark, colt: CoLT, n: int, k: int, seed: int = 0) -> GammaMapsStudy:
+    """CoLT's ball at every gamma of a benchmark, by one localizer."""
+    points = FINE.get(benchmark.name, {}).get("points", 61)
+    places = 25 if benchmark.dims[1] <= 2 else 15  # a line is walked, a plane pressed
+    return GammaMapsStudy(
+        benchmark=benchmark,
+        recipe=colt.recipe(n, k, benchmark),
+        places=places,
+        points=points,
+        seed=seed,
+    )
+
+
+def shipped_maps() -> tuple[GammaMapsStudy, ...]:
+    """The maps that come with the package: what the CoLT page shows before a setting is touched.
+
+    Planes, curved ones too, lines and three dimensions of every perturbation; tree and spiral.
+    """
+    dims = ((2, 2), (1, 1), (1, 2), (3, 3))
+    family = [
+        Gaussian(perturbation=name, dim_x=x, dim_theta=theta)
+        for x, theta in dims
+        for name in get_args(Perturbation)
+    ]
+    bent = [
+        Gaussian(perturbation=name, dim_x=2, dim_theta=2, curved=True)
+        for name in get_args(Perturbation)
+    ]
+    benchmarks: list[Benchmark] = [*family, *bent, Tree(), Spiral(), Spiral(model="diffusion")]
+    return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
+
+
+def blind_prior_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
+    """Table 3: power where q ignores x."""
+    full, c2st = (0.975, 0.778, 0.693, 0.452), (1.0, 1.0, 0.847, 0.122)
+    tasks = []
+    for dims, own, other in zip(DIMENSIONS, full, c2st, strict=True):
+        published = (
+            PublishedRate(_label("identity", preset), "CoLT ID", 1.0),
+            PublishedRate(_label("mlp", preset), "CoLT Full", own),
+            PublishedRate("C2ST", "C2ST", other),
+            PublishedRate("SBC", "SBC", (0.03, 0.05)),
+            PublishedRate("TARP", "TARP", (0.04, 0.07)),
+        )
+        benchmark = Gaussian(perturbation="blind_prior", dim_x=dims[0], dim_theta=dims[1])
+        tasks += _compared(f"({dims[0]}, {dims[1]})", benchmark, 1.0, preset, published)
+    return tasks
+
+
+def type_one_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
+    """Table 4: rejections where q is p, at the level of 5%."""
+    tasks = []
+    for dims, c2st in zip(DIMENSIONS, (0.077, 0.043, 0.020, 0.023), strict=True):
+        published = (
+            PublishedRate(_label("identity", preset), "CoLT", (0.04, 0.057)),
+            PublishedRate(_label("mlp", preset), "CoLT", (0.04, 0.057)),
+            PublishedRate("C2ST", "C2ST", c2st),
+            PublishedRate("SBC", "SBC", (0.035, 0.040)),
+            PublishedRate("TARP", "TARP", (0.037, 0.052)),
+        )
+        benchmark = Gaussian(dim_x=dims[0], dim_theta=dims[1])
+        tasks += _compared(f"({dims[0]}, {dims[1]})", benchmark, 0.0, preset, published)
+    return tasks
+
+
+def tree_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
+    """Section 4.2: power on the tree at a small and at a large blur."""
+    tasks = []
+    for alpha, colt, c2st in ((1.5, 0.877, 0.0), (4.0, 1.0, 0.065)):
+        published = (
+            PublishedRate(_label("mlp", preset), "CoLT", colt),
+            PublishedRate("C2ST", "C2ST", c2st),
+        )
+        tasks += _compared(f"alpha = {alpha:g}", Tree(), alpha, preset, published)
+    return tasks
+
+
+def spiral_maps(model: Model = "ideal", embedding: Embedding = "fourier") -> list[MapTask]:
+    """Fig. 4d: the distance of the ranks from uniform, by the reverse steps left out."""
+    spiral = Spiral(model=model)
+    return [_map(spiral, gamma, embedding) for gamma in spiral.gammas]
+
+
+def tree_maps(embedding: Embedding = "fourier") -> list[MapTask]:
+    """Fig. 5: the ball on the tree, for growing blur; one place on each side of x = 0."""
+    return [replace(_map(Tree(), alpha, embedding), places=2) for alpha in TREE_ALPHAS]
+
+
+def _map(benchmark: Benchmark, gamma: float, embedding: Embedding) -> MapTask:
+    source = Simulated(benchmark=benchmark, gamma=float(gamma))
+    n, k = SIZES[benchmark.name]
+    return map_of(localizer(source, CoLT(embedding=embedding), n, k))
+
+
+def map_of(training: Training) -> MapTask:
+    """The map of a localizer, on a grid that is fine enough for its benchmark."""
+    known = training.source.benchmark.name if isinstance(training.source, Simulated) else ""
+    return MapTask(training=training, **FINE.get(known, {}))
+
+
+def _label(embedding: Embedding, preset: Preset) -> str:
+    return CoLT(embedding=embedding, preset=preset).label
+
+
+def _compared(
+    place: str,
+    benchmark: Benchmark,
+    gamma: float,
+    preset: Preset,
+    published: tuple[PublishedRate, ...],
+) -> list[PublishedPlace]:
+    n, k = SIZES[benchmark.name]
+    sweeps = contest(
+        benchmark,
+        (gamma,),
+        CoLT(preset=preset),
+        TrialDesign(trials=TRIALS, n=n, k=k),
+        embeddings=("identity", "mlp", "fourier"),
+    )
+    return [PublishedPlace(place, sweep, _of(sweep, published)) for sweep in sweeps]
+
+
+def _of(sweep: Sweep, published: tuple[PublishedRate, ...]) -> tuple[PublishedRate, ...]:
+    """Those of the sweep's methods; the untrained localizer stands in no table."""
+    trained = sweep.betas == (0.0,)
+    labels = {method.label for method in sweep.methods if trained or not method.localizes}
+    return tuple(entry for entry in published if entry.label in labels)

@@ -1,0 +1,91 @@
+"""One trial of a sweep opened up: its draws, ranks and scores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from validation_core.methods.base import Method
+from validation_core.scores import trained_scores
+from validation_core.scores.trained_scores import Training
+from validation_core.study import Report, Study
+from validation_core.sweep import trials
+from validation_core.sweep.plan import MethodTrials, Sweep, SweepPlace
+from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+_KEPT = 200_000  # numbers of a table's draws that are kept to be drawn
+
+
+class TrialDetail(NamedTuple):
+    """What one test said, and what it looked at."""
+
+    statistic: float
+    pvalue: float
+    draws_p: int
+    draws_q: int
+    seconds: float
+    effect: Mapping[str, float]
+    arrays: Mapping[str, Array]
+    learned: Mapping[str, float]
+    """What the training of the network that it read said of it."""
+    theta: Array
+    """Draws of q at each x (n, K, D) of a small table; empty where there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialStudy(Study[TrialDetail], spec="look"):
+    """The first trial of some trials of a sweep, kept whole."""
+
+    trials: MethodTrials
+
+    @property
+    def label(self) -> str:
+        return f"One test: {self.trials.method.label}, {self.trials.source.label}"
+
+    @property
+    def gpu(self) -> bool:  # type: ignore[override]
+        """As its trials."""
+        return self.trials.gpu
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """As its trials."""
+        return self.trials.trainings
+
+    def compute(self, store: Store, report: Report) -> TrialDetail:
+        """Test once, training the network where the store lacks it."""
+        part = self.trials
+        trained_scores.ready(store, part.source.benchmark)
+        network = trained_scores.trained(store, part.network, report) if part.network else None
+        start = time.perf_counter()
+        outcome, table = trials.run_trial(
+            part.source.benchmark,
+            part.source.gamma,
+            network.at(part.beta) if network else None,
+            part.method,
+            part.design,
+            part.first,
+        )
+        return TrialDetail(
+            statistic=float(outcome.statistic),
+            pvalue=float(outcome.pvalue),
+            draws_p=outcome.budget.p,
+            draws_q=outcome.budget.q,
+            seconds=time.perf_counter() - start,
+            effect={name: float(value) for name, value in outcome.effect.items()},
+            arrays={name: np.asarray(array) for name, array in outcome.arrays.items()},
+            learned=dict(network.summary) if network else {},
+            theta=table.q if table is not None and table.q.size <= _KEPT else np.zeros((0, 0, 0)),
+        )
+
+
+def first_trial(sweep: Sweep, method: Method, place: SweepPlace) -> TrialStudy:
+    """The first trial of a method at one place of a sweep."""
+    return TrialStudy(trials=sweep.parts[method.label, place][0])

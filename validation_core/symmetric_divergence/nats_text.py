@@ -1,0 +1,29 @@
+"""Numbers of nats as text, from 1e-15 to 1e10."""
+
+from __future__ import annotations
+
+from math import isfinite, log10
+
+_HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def format_number(nats: float) -> str:
+    """Two digits: 0.166 as 0.17; three from 100 on: 1234 as 1,230; 1.2e10 as 1.2 × 10¹⁰."""
+    if not isfinite(nats):
+        return "infinitely many" if nats == float("inf") else "unknown"
+    if 99.5 <= abs(nats) < 1e6:
+        return f"{float(f'{nats:.3g}'):,.0f}".replace("-", "−")
+    digits, _, power = f"{nats:.2g}".partition("e")
+    mantissa = digits.replace("-", "−")
+    return f"{mantissa}\u00a0×\u00a010{_raised(int(power))}" if power else mantissa
+
+
+def tick_label(nats: float) -> str:
+    """A power of ten on an axis: 0.01, 100, 10⁶."""
+    if 1e-3 <= abs(nats) < 1e4 or nats == 0:
+        return f"{nats:g}".replace("-", "−")
+    return "−" * (nats < 0) + "10" + _raised(round(log10(abs(nats))))
+
+
+def _raised(power: int) -> str:
+    return str(power).translate(_HIGH)

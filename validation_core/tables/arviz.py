@@ -1,0 +1,220 @@
+"""ArviZ files (InferenceData, DataTree in netCDF-4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables import roles
+from validation_core.tables.hdf import DRAWS, SIMULATIONS, HdfFile, _is_scale, _Member, is_dataset
+from validation_core.tables.source import ArrayHeader, Order, working_dtype
+
+if TYPE_CHECKING:
+    import h5py
+
+# Its variables lie over a dimension of simulations, over chain and draw, and over their own
+# further dimensions; the truths are found under the same names in one of `TRUE_DRAWS`.
+
+_TRUTHS = ("truth", "true_parameters", "prior")
+_DATA = ("observed_data", "prior_predictive", "constant_data")
+_CHAINS = frozenset({"chain", "chains"})
+_HOW = (
+    "Save a group posterior whose variables have the dimensions sim, chain and draw, a group "
+    "truth with the same variables over sim, and the data over sim in observed_data."
+)
+
+
+class _Variable(NamedTuple):
+    """A variable with its axes sorted: simulations, chains, draws, then its own."""
+
+    name: str
+    dataset: h5py.Dataset
+    dtype: np.dtype[np.generic]
+    axes: tuple[int, ...]
+    """Its axes in that order; simulations, chains and draws may each be missing."""
+    sims: int | None
+    draws: int | None
+    """Chains times draws."""
+    own: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """How many numbers it has at each draw."""
+        return math.prod(self.own)
+
+    @property
+    def labels(self) -> Iterator[str]:
+        """`mu` of a single number, `mu[0]`, `mu[1]` of several."""
+        for place in np.ndindex(*self.own):
+            yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
+
+
+class ArviZTree:
+    """A table in the groups of an ArviZ file.
+
+    Raises:
+        ValueError: for groups or dimensions that are missing, or that do not fit each other.
+    """
+
+    order: Order | None = "NKD"
+
+    def __init__(self, file: HdfFile, groups: Mapping[str, _Member]) -> None:
+        self._file = file
+        self._groups = {n: g for n, g in groups.items() if not is_dataset(g)}
+        self.notes: tuple[str, ...] = ()
+        posterior = [v for v in self._variables("posterior") if v.draws is not None]
+        if not posterior or any(v.sims is None for v in posterior):
+            ranks = ", and the group prior_sbc holds ranks, not draws" * (
+                "prior_sbc" in self._groups
+            )
+            raise ValueError(
+                f"An ArviZ file must hold posterior draws for many simulations; missing: a "
+                f"dimension of simulations in the group posterior{ranks}; got: "
+                f"{roles.names_text(self._groups)}. {_HOW}"
+            )
+        self._sizes = (posterior[0].sims or 0, posterior[0].draws or 0)
+        self._check_sizes(posterior)
+        self._truth = self._truths(posterior)
+        by_name = {v.name: v for v in posterior}
+        self._drawn = [v for name, v in by_name.items() if name in self._truth]
+        self._data = self._observations()
+        unread = [name for name in by_name if name not in self._truth]
+        self.notes = ((f"{roles.names_text(unread)}: left unread, without true values."),) * bool(
+            unread
+        )
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _variables(self, group: str) -> list[_Variable]:
+        """Variables of numbers of a group; those of text are passed over."""
+        if group not in self._groups:
+            return []
+        variables = []
+        for name, dataset in self._file.members(self._groups[group]).items():
+            if (
+                hasattr(dataset, "dtype")
+                and not _is_scale(dataset)
+                and dataset.dtype.kind in "fiub"
+            ):
+                header = self._file.header(dataset, name)
+                dims = self._file.dims(dataset)
+                if len(dims) == len(header.shape):
+                    variables.append(_with_axes(name, dataset, header, dims))
+        return variables
+
+    def _check_sizes(self, drawn: Sequence[_Variable]) -> None:
+        sizes = sorted({(v.sims, v.draws) for v in drawn}, key=str)
+        if len(sizes) > 1:
+            raise ValueError(
+                f"The variables of the group posterior must have equally many simulations and "
+                f"draws; got {roles.names_text(map(str, sizes))}. {_HOW}"
+            )
+
+    def _truths(self, drawn: Sequence[_Variable]) -> dict[str, _Variable]:
+        """The truth of each variable, from the first group that has any of them."""
+        wanted = {v.name: v for v in drawn}
+        for group in _TRUTHS:
+            members = {v.name: v for v in self._variables(group) if self._at_each(v)}
+            truths = {
+                name: v
+                for name, v in members.items()
+                if name in wanted and v.own == wanted[name].own
+            }
+            if truths:
+                return truths
+        raise ValueError(
+            "An ArviZ file must hold the true values that were simulated; missing: a group "
+            f"truth, true_parameters or prior with {roles.names_text(wanted)} for "
+            f"{self._sizes[0]:,} simulations; got: {roles.names_text(self._groups)}. {_HOW}"
+        )
+
+    def _observations(self) -> list[_Variable]:
+        for group in _DATA:
+            observations = [v for v in self._variables(group) if self._at_each(v)]
+            if observations:
+                return observations
+        raise ValueError(
+            f"An ArviZ file must hold the data of each simulation; missing: variables over "
+            f"{self._sizes[0]:,} simulations in observed_data, prior_predictive or constant_data; "
+            f"got: {roles.names_text(self._groups)}. {_HOW}"
+        )
+
+    def _at_each(self, variable: _Variable) -> bool:
+        """Whether a variable has one value for each simulation: prior draws are simulations."""
+        n = self._sizes[0]
+        if variable.sims is not None:
+            return variable.sims == n and variable.draws in (None, 1)
+        return variable.draws == n
+
+    def headers(self) -> Mapping[str, ArrayHeader]:
+        n, k = self._sizes
+        d, m = (sum(v.columns for v in many) for many in (self._drawn, self._data))
+        truth = [self._truth[v.name] for v in self._drawn]
+        return {
+            "theta": ArrayHeader((n, d), _declared_dtype(truth)),
+            "x": ArrayHeader((n, m), _declared_dtype(self._data)),
+            "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
+            "theta_names": ArrayHeader((d,), np.dtype("U40")),
+            "x_names": ArrayHeader((m,), np.dtype("U40")),
+        }
+
+    def load(self, name: str) -> NDArray[np.generic]:
+        truth = [self._truth[v.name] for v in self._drawn]
+        of = {"theta": truth, "theta_q": self._drawn, "theta_names": self._drawn}
+        variables = of.get(name, self._data)
+        if name.endswith("_names"):
+            return np.array([roles.label(label) for v in variables for label in v.labels])
+        rows = self._sizes if name == "theta_q" else self._sizes[:1]
+        if len(variables) == 1:
+            return self._load(variables[0]).reshape(*rows, -1)
+        array = np.empty(
+            (*rows, sum(v.columns for v in variables)), _common_working_dtype(variables)
+        )
+        done = 0
+        for variable in variables:
+            numbers = self._load(variable)
+            columns = array[..., done : done + variable.columns]
+            columns.reshape(numbers.shape)[...] = numbers  # a view: only axes are split
+            done += variable.columns
+        return array
+
+    def _load(self, variable: _Variable) -> NDArray[np.generic]:
+        """The numbers with simulations first, then chains, draws and the rest."""
+        array = self._file.load(variable.dataset, variable.name).transpose(variable.axes)
+        self.notes += self._file.new_notes()
+        return array
+
+
+def _with_axes(
+    name: str, dataset: h5py.Dataset, header: ArrayHeader, dims: tuple[str, ...]
+) -> _Variable:
+    groups = (SIMULATIONS, _CHAINS, DRAWS)
+    places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
+    special = [i for place in places for i in place]
+    own = [i for i in range(len(dims)) if i not in special]
+    sims, chains, draws = (header.shape[place[0]] if place else None for place in places)
+    merged = None if draws is None and chains is None else (draws or 1) * (chains or 1)
+    if 0 in header.shape:
+        merged = None
+    return _Variable(
+        name=name,
+        dataset=dataset,
+        dtype=header.dtype,
+        axes=(*special, *own),
+        sims=sims,
+        draws=merged,
+        own=tuple(header.shape[i] for i in own),
+    )
+
+
+def _common_working_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
+    return np.result_type(*(working_dtype(v.dtype) for v in variables))
+
+
+def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
+    return np.result_type(*(v.dtype for v in variables))

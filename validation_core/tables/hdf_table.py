@@ -1,0 +1,161 @@
+"""A table in an HDF5 file: arrays at the root or in one group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables import roles
+from validation_core.tables.hdf import (
+    DRAWS,
+    SIMULATIONS,
+    WHOLE,
+    HdfFile,
+    _is_scale,
+    _Member,
+    is_dataset,
+)
+from validation_core.tables.source import BROKEN, ArrayHeader, Order
+
+if TYPE_CHECKING:
+    import h5py
+
+_NAMES = 4096
+_TEXT = 2**20  # bytes of names that are read
+
+
+class HdfArrays:
+    """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
+
+    Where these make no table, and where the user has chosen arrays, it is those of the root and
+    of every group: `group/array`.
+
+    Args:
+        file: it.
+        chosen: role and array, as the user says.
+
+    Raises:
+        ValueError: for a file that is damaged, or whose groups leave it open what is meant.
+    """
+
+    def __init__(self, file: HdfFile, chosen: Mapping[str, str] | None = None) -> None:
+        self._file, self._chosen = file, chosen or {}
+        self._found = self._place()
+        self.order: Order | None = None
+        self.notes: tuple[str, ...] = ()
+        self._texts: dict[str, h5py.Dataset] = {}
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _place(self) -> dict[str, h5py.Dataset]:
+        """The datasets of the root or of one group where they make a table, else all."""
+        root = self._file.members()
+        here = _datasets(root)
+        if self._whole(here):
+            return here
+        inside = {
+            name: _datasets(self._file.members(group))
+            for name, group in list(root.items())[:64]
+            if not is_dataset(group)
+        }
+        fitting = [name for name, datasets in inside.items() if roles.find_roles(datasets).found]
+        if roles.find_roles(here).found or self._chosen:
+            fitting = []
+        if len(fitting) > 1:
+            raise ValueError(
+                f"An HDF5 file must hold its arrays at the root or in one group; got them in "
+                f"{roles.names_text(fitting)}. Save one table in a file."
+            )
+        plain = inside.pop(fitting[0]) if fitting else here
+        return plain if self._whole(plain) else {**plain, **_by_path(inside)}
+
+    def _whole(self, datasets: Mapping[str, h5py.Dataset]) -> bool:
+        """Whether these make a table or two samples, and hold every array that was chosen."""
+        return set(self._chosen.values()) <= set(datasets) and roles.roles_complete(
+            roles.find_roles(datasets, self._chosen).found
+        )
+
+    def headers(self) -> Mapping[str, ArrayHeader]:
+        found = roles.find_roles(self._found, self._chosen).found
+        used = set(found.values())
+        listed = not roles.roles_complete(found)  # the user is asked which of them is what
+        declared: dict[str, ArrayHeader] = {}
+        unread: list[str] = []
+        for name, dataset in self._found.items():
+            if name in used and self._is_text(dataset, found, name):
+                self._texts[name] = dataset
+                declared[name] = ArrayHeader((dataset.size,), np.dtype("U40"))
+            elif name in used:
+                declared[name] = self._file.header(dataset, name)
+            elif not _is_scale(dataset):
+                unread.append(name)
+        self.notes = (f"{roles.names_text(unread)}: left unread, no test knows these.",) * bool(
+            unread
+        )
+        for name in unread if listed else ():
+            with suppress(ValueError):  # one that cannot be read is none to choose
+                declared[name] = self._file.header(self._found[name], name)
+        if "theta_q" in found:
+            self.order = _axis_order(self._file.dims(self._found[found["theta_q"]]))
+        return declared
+
+    def _is_text(self, dataset: h5py.Dataset, found: Mapping[str, str], name: str) -> bool:
+        """Whether a dataset holds labels of no fixed length, few enough to be read."""
+        import h5py
+
+        labels = {found.get("theta_names"), found.get("x_names")}
+        try:
+            text = h5py.check_string_dtype(dataset.dtype)
+            many = math.prod(dataset.shape or ()) > _NAMES or dataset.shape is None
+            return name in labels and text is not None and text.length is None and not many
+        except BROKEN:
+            return False
+
+    def load(self, name: str) -> NDArray[np.generic]:
+        if name in self._texts:
+            return self._labels(self._texts[name])
+        array = self._file.load(self._found[name], name)
+        self.notes += self._file.new_notes()
+        return array
+
+    def _labels(self, dataset: h5py.Dataset) -> NDArray[np.generic]:
+        """Labels of no fixed length, one by one: a file may repeat a long one without end."""
+        labels = np.full(dataset.size, "", dtype="U40")
+        length = 0
+        try:
+            for i, place in enumerate(np.ndindex(*dataset.shape)):
+                text = dataset[place]
+                length += len(text)
+                if length > _TEXT:
+                    break
+                labels[i] = roles.label(bytes(text).decode("utf-8", "replace"))
+        except BROKEN:
+            raise ValueError(WHOLE) from None
+        return labels
+
+
+def _datasets(members: Mapping[str, _Member]) -> dict[str, h5py.Dataset]:
+    return {name: member for name, member in members.items() if is_dataset(member)}
+
+
+def _by_path(groups: Mapping[str, Mapping[str, h5py.Dataset]]) -> dict[str, h5py.Dataset]:
+    """Datasets of several groups as `group/array`."""
+    return {
+        f"{group}/{name}": dataset
+        for group, datasets in groups.items()
+        for name, dataset in datasets.items()
+    }
+
+
+def _axis_order(dims: tuple[str, ...]) -> Order | None:
+    """Which axis of theta_q is which, if the names of its first two axes tell."""
+    first, second = (*dims, "", "")[:2]
+    if first in SIMULATIONS or second in DRAWS:
+        return "NKD"
+    return "KND" if second in SIMULATIONS or first in DRAWS else None

@@ -1,0 +1,219 @@
+"""Roles of a file's arrays: theta, x and theta_q under their own and other tools' names."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "theta": ("theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples"),
+    "x": ("x", "xs", "data", "observations", "observables"),
+    "theta_q": ("theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws"),
+    "p": ("p",),
+    "q": ("q",),
+    "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
+    "x_names": ("x_names",),
+    "periods": ("periods",),
+    "log_q": ("log_q", "log_prob_true"),
+    "log_q_draws": ("log_q_draws", "log_prob_samples"),
+    "log_joint": ("log_joint",),
+    "log_joint_draws": ("log_joint_draws",),
+    "x_o": ("x_o", "x_observed"),
+    "theta_o": ("theta_o", "posterior_samples_o"),
+}
+"""What each array is for: its own name first, then the names sbi, BayesFlow and tarp use."""
+_LABEL_LENGTH = 40
+_NAME_LENGTH = 120
+_READ_LENGTH = 1000  # characters of a name that are looked at
+_LAST_CODE, _REPLACEMENT = 0x10FFFF, 0xFFFD  # of Unicode
+
+
+class _Roles(NamedTuple):
+    """Array name for each role that was found, and what is said about the others."""
+
+    found: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _Roles:
+    """Which array plays which role; capitals do not matter, the first alias present wins.
+
+    Args:
+        arrays: their names.
+        chosen: role and array, as the user says; those that are not there are passed over.
+    """
+    by_role = {role: name for role, name in (chosen or {}).items() if name in set(arrays)}
+    present: dict[str, str] = {}
+    for name in arrays:
+        if name not in by_role.values():
+            present.setdefault(name.lower(), name)
+    for role, aliases in ROLES.items():
+        names = [present[alias] for alias in aliases if alias in present]
+        if names:
+            by_role.setdefault(role, names[0])
+    used = set(by_role.values())
+    return _Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
+
+
+def roles_complete(roles: Collection[str]) -> bool:
+    """Whether these roles make a table or, without draws at each x, two samples."""
+    return {"theta", "x", "theta_q"} <= {*roles} or (
+        {"p", "q"} <= {*roles} and "theta_q" not in roles
+    )
+
+
+def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse what a user says of arrays where it cannot be.
+
+    Args:
+        chosen: role and array.
+        shapes: of the arrays that there are.
+
+    Raises:
+        ValueError: for a role or an array that there is not, or an array of two roles.
+    """
+    if unknown := [role for role in chosen if role not in ROLES]:
+        raise ValueError(
+            f"An array is one of {', '.join(ROLES)}; got {names_text(unknown)}. Choose among "
+            f"those."
+        )
+    if lost := [name for name in chosen.values() if name not in shapes]:
+        raise ValueError(
+            f"Name arrays that the file holds; got {names_text(lost)}, and it holds "
+            f"{shapes_text(shapes)}. Correct the name."
+        )
+    if len(set(chosen.values())) < len(chosen):
+        pairs = ", ".join(f"{role} = {label(name)}" for role, name in chosen.items())
+        raise ValueError(f"Each array is one thing; got {pairs}. Choose another array for one.")
+
+
+def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+    """Which array is probably theta, x and theta_q, by names that are known and by shapes.
+
+    Draws have three axes, theta has as many columns as they and as many rows as one of their
+    first two axes is long, x as many rows. What cannot be guessed is left out.
+    """
+    roles = {r: a for r, a in find_roles(shapes).found.items() if r in ("theta", "x", "theta_q")}
+    free = {name: shape for name, shape in shapes.items() if name not in roles.values()}
+
+    def choose(role: str, fits: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...] | None:
+        names = [name for name, shape in free.items() if fits(shape)]
+        if role not in roles and names:
+            roles[role] = min(names, key=lambda name: not _HINTS[role] & _words(name))
+            free.pop(roles[role])
+        return shapes.get(roles.get(role, ""))
+
+    draws = choose("theta_q", lambda shape: len(shape) == 3)
+    if draws is None or len(draws) < 3:
+        return roles
+    theta = choose("theta", lambda shape: len(shape) == 2 and shape in _paired(draws))
+    if theta is not None:
+        choose("x", lambda shape: len(shape) > 1 and shape[0] == theta[0])
+    return roles
+
+
+_HINTS = {
+    "theta": frozenset({"theta", "parameters", "parameter", "params", "param", "true", "truth"}),
+    "x": frozenset({"x", "data", "obs", "observed", "observations", "summaries"}),
+    "theta_q": frozenset({"posterior", "samples", "draws"}),
+}
+"""Words in a name that decide between arrays of the same shape."""
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z0-9]+", name.lower()))
+
+
+def _paired(draws: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Shapes that theta may have beside draws."""
+    return (draws[0], draws[2]), (draws[1], draws[2])
+
+
+def shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """Arrays with their shapes, fit to be shown; at most twenty of them."""
+    texts = [f"{label(name) or '(no name)'} {shape_text(shape)}" for name, shape in shapes.items()]
+    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
+    return ", ".join(texts[:20]) + more or "nothing"
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def _unread(name: str) -> str:
+    return f"{label(name)!r} was left unread: no test knows an array of that name."
+
+
+def label(text: str, longest: int = _LABEL_LENGTH) -> str:
+    """A name fit to be shown: one line of printable characters, cut to a readable length.
+
+    Escaping for HTML or markdown is left to whatever draws it.
+    """
+    text = text[:_READ_LENGTH]
+    printable = "".join(c for c in text if not unicodedata.category(c).startswith("C"))
+    printable = " ".join(printable.split())
+    return printable if len(printable) <= longest else printable[: longest - 1] + "…"
+
+
+def printable_names(names: Iterable[str]) -> dict[str, str]:
+    """Each array's own name by one of printable characters, of bounded length and its own."""
+    plain: dict[str, str] = {}
+    for name in names:
+        short = name[:_NAME_LENGTH]
+        if not short.isprintable():
+            short = short.encode("unicode_escape").decode("ascii")
+        stem, count = short or "(no name)", 1
+        while short in plain or not short:
+            count += bool(short)
+            short = f"{stem} ({count})" if count > 1 else stem
+        plain[short] = name
+    return plain
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Names fit to be shown, in a row; at most twenty of them."""
+    texts = [label(name) or "(no name)" for name in names]
+    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
+    return ", ".join(texts[:20]) + more or "nothing"
+
+
+def column_labels(
+    given: NDArray[np.generic] | None, stem: str, count: int
+) -> tuple[tuple[str, ...], str | None]:
+    """`count` labels, and a warning when the given ones cannot be used."""
+    numbered = tuple(f"{stem}_{i + 1}" for i in range(count))
+    if given is None:
+        return numbered, None
+    flat = given.reshape(-1)
+    if given.dtype.kind not in "US" or len(flat) != count:
+        return numbered, (
+            f"{stem}_names should be {count} strings; got {label(str(given.dtype))} of shape "
+            f"{given.shape}, so numbers are shown instead."
+        )
+    texts: Sequence[bytes | str] = truncate_text(flat).tolist()
+    decoded = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]
+    return tuple(label(t) or n for t, n in zip(decoded, numbered, strict=True)), None
+
+
+def truncated_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """The type of text cut to the characters that are looked at; any other type as it is."""
+    if dtype.kind not in "US" or dtype.itemsize == 0:
+        return dtype
+    width = dtype.itemsize // np.dtype(f"{dtype.kind}1").itemsize
+    return np.dtype(f"{dtype.kind}{min(width, _READ_LENGTH)}")
+
+
+def truncate_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Text (n,) cut to the characters that are looked at; what is no character is replaced."""
+    short = truncated_dtype(array.dtype)
+    if short.kind != "U" or not array.size or not short.itemsize:
+        return array.astype(short, copy=False)
+    order = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+    codes = np.ascontiguousarray(array).view(order).reshape(len(array), -1)
+    native = np.ascontiguousarray(codes[:, : short.itemsize // 4], np.uint32)
+    return np.where(native > _LAST_CODE, _REPLACEMENT, native).astype(np.uint32).view(short)[:, 0]
