@@ -15,7 +15,7 @@ from validation_core import Drawn
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
-from validation_core.panels import record as draw
+from validation_core.panels import record
 from validation_core.tables import Upload
 
 _MOST = 12
@@ -81,7 +81,7 @@ def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, worki
     ranking = posteriors.ranking(scores)
     if ranking is not None:
         nearest, by = posteriors.headline(ranking, labels)
-        drawing = draw.energy_score_gaps(ranking, labels)
+        drawing = record.energy_score_gaps(ranking, labels)
         st.header(plain(nearest), anchor=False)
         st.markdown(plain(by))
         charts.show(drawing.picture, "nearest", title=f"{drawing.title} {nearest}")
@@ -159,13 +159,13 @@ def _drawn(
     """Every measure beside the reference, and pictures of them."""
     labels = [label for label, _ in tables]
     measures = _asked(tables, scores, seed, reference)
-    pictures = draw.differences(measures, labels, reference)
+    pictures = record.differences(measures, labels, reference)
     return measures, [*pictures, *_parameters(tables, scores, reference)]
 
 
 def _history(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> tuple[Drawn, ...]:
     labels = [label for label, _ in tables]
-    return draw.history(_asked(tables, scores, seed), labels)
+    return record.history(_asked(tables, scores, seed), labels)
 
 
 def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int) -> None:
@@ -202,7 +202,7 @@ def _parameters(tables: Tables, scores: Sequence[RowScores | None], reference: i
         drawing
         for i in range(len(tables))
         if i != reference
-        for drawing in draw.parameter_differences(
+        for drawing in record.parameter_differences(
             differences[i], names, labels[i], labels[reference]
         )
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.relabelling import LearnedScore, columns, nearest
+from validation_core.relabelling import LearnedScore, nearest, playing_draws
 from validation_core.types import Array, PosteriorTable
 
 Given = dict[str, Any]
@@ -120,7 +120,7 @@ def _all_alone(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable
 
 def _of_slots(one: PosteriorTable, score: Callable[[Array, Array], Array]) -> Array:
     """A score (N, J + 1) of the truth and of the draws that may play it."""
-    some = columns(len(one), one.q.shape[1], one.theta.shape[1])
+    some = playing_draws(len(one), one.q.shape[1], one.theta.shape[1])
     slots = np.concatenate([one.theta[:, None], one.q[:, some]], axis=1)
     return score(slots, one.x[:, None])
 

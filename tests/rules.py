@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 from validation_core.api.diagnose import DiagnosisResult
-from validation_core.diagnosis import equals
 from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.verdict import Diagnosis
+from validation_core.text import equals
 
 STATES = {
     "problem found": "problem",

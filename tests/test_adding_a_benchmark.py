@@ -20,7 +20,7 @@ from validation_core.types import Benchmark, Paper
 @pytest.fixture
 def slope(monkeypatch, tmp_path):
     """The benchmark, in the registry for one test."""
-    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known()))
+    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known_specifications()))
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
 
     @dataclass(frozen=True, kw_only=True)

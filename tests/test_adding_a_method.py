@@ -72,7 +72,7 @@ class Line(Recipe, spec="test line"):
 @pytest.fixture
 def residual(monkeypatch):
     """The method, in the registry for one test."""
-    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known()))
+    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known_specifications()))
 
     @dataclass(frozen=True, kw_only=True)
     class Residual(Method):

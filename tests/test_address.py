@@ -30,7 +30,7 @@ def _page():
         "more": forms.several("More", list(kinds), "more", words=kinds.__getitem__),
         "models": forms.several("Models", ("a", "b"), "models", first=("a", "b")),
         "curved": forms.flag("Curved", "curved"),
-        "shape": forms.text("Shape", "shape"),
+        "shape": forms.text_field("Shape", "shape"),
     }
     if st.session_state["values"]["curved"]:
         forms.choice("Bend", ("little", "much"), "bend")

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal, norm
 
 from tests.conjugate import Conjugate, gaussian_skl, off
 from validation_core.bayes import HeartTransplants, mode
-from validation_core.bayes.importance_weights import log_weights
+from validation_core.bayes.importance_weights import sampled_log_weights
 from validation_core.bayes.posterior import FullGaussian
 from validation_core.statistics.divergence_rows import importance_weighted
 from validation_core.types import Joint
@@ -19,7 +19,9 @@ def simulated():
     """The conjugate model with q = N(x / 2 + .3, .8): pairs and their weights."""
     rng = np.random.default_rng(0)
     pairs = Conjugate().simulate(N, rng)
-    return pairs, log_weights(Conjugate(), off(pairs.x, 0.3, 0.8), pairs, max(MS), [rng] * N)
+    return pairs, sampled_log_weights(
+        Conjugate(), off(pairs.x, 0.3, 0.8), pairs, max(MS), [rng] * N
+    )
 
 
 def _within(d, exact, errors=4):
@@ -55,7 +57,7 @@ def test_the_truth_is_one_of_the_first_m(simulated):
 
     model, rng = HeartTransplants(), np.random.default_rng(0)
     pairs = model.simulate(50, rng)
-    result = log_weights(model, model.exact(pairs.x), pairs, 20, [rng] * 50)
+    result = sampled_log_weights(model, model.exact(pairs.x), pairs, 20, [rng] * 50)
     d = importance_weighted(result.truth, result.draws, MS)
     np.testing.assert_allclose(d, 0, atol=1e-8)
     printed = np.logaddexp(result.truth[:, 0], result.draws[:, 0]) - result.draws[:, 1]
@@ -109,8 +111,8 @@ def test_what_may_be_missing_from_q(simulated, missing):
     pairs, _ = simulated
     q = off(pairs.x, 0.3, 0.8)
     rng = np.random.default_rng(0)
-    got = log_weights(Conjugate(), Lacking(q.mean, q.scale), pairs, 5, [rng] * N)
-    whole = log_weights(Conjugate(), q, pairs, 5, [np.random.default_rng(0)] * N)
+    got = sampled_log_weights(Conjugate(), Lacking(q.mean, q.scale), pairs, 5, [rng] * N)
+    whole = sampled_log_weights(Conjugate(), q, pairs, 5, [np.random.default_rng(0)] * N)
     d, wanted = (importance_weighted(w.truth, w.draws, (1, 5)) for w in (got, whole))
     if missing == "constant":
         np.testing.assert_allclose(d, wanted, atol=1e-10)
@@ -126,7 +128,7 @@ def test_data_sets_without_q_have_no_weights():
     mean[1, 0], scale[2, 1, 1] = np.nan, 0.0
     q = FullGaussian(mean, scale)
     assert q.ok.tolist() == [True, False, False, True]
-    result = log_weights(model, q, pairs, 3, [rng] * 4)
+    result = sampled_log_weights(model, q, pairs, 3, [rng] * 4)
     for side in (result.truth, result.draws):
         assert (np.isfinite(side).all(1) == q.ok).all()
         assert (np.isnan(side).all(1) == ~q.ok).all()
@@ -136,10 +138,10 @@ def test_a_few_data_sets_at_a_time_weigh_the_same(monkeypatch):
     model = HeartTransplants()
     pairs = model.simulate(7, np.random.default_rng(0))
     q = FullGaussian(np.zeros((7, 2)), np.tile(np.eye(2), (7, 1, 1)))
-    whole = log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
+    whole = sampled_log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
     monkeypatch.setattr(mode, "MODEL_NUMBERS_AT_A_TIME", 3 * 8 * 9)
-    parts = log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
-    alone = log_weights(
+    parts = sampled_log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
+    alone = sampled_log_weights(
         model, FullGaussian(q.mean[4:5], q.scale[4:5]), Joint(pairs.theta[4:5], pairs.x[4:5]), 4,
         [np.random.default_rng(4)],
     )  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from tests.conjugate import Conjugate, off
-from validation_core.bayes.importance_weights import log_weights
+from validation_core.bayes.importance_weights import sampled_log_weights
 from validation_core.bayes.two_stage_normal import TwoStageNormal
 
 OFF, STRETCH = np.array([0.0, 0.3, 1.0, -1.0, 0.0, 0.5]), np.array([1.0, 1, 1, 1, 2.5, 0.4])
@@ -30,7 +30,7 @@ def test_the_marginal_terms_are_those_of_the_normal_that_it_is():
     mixture, n = TwoStageNormal(), 20_000
     pairs = Conjugate().simulate(n, np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    known = log_weights(Conjugate(), off(pairs.x, 0.3, 0.8), pairs, 1, [rng] * n)
+    known = sampled_log_weights(Conjugate(), off(pairs.x, 0.3, 0.8), pairs, 1, [rng] * n)
     _within((known.truth - known.draws)[:, 0], mixture.skl())
     _within(mixture.marginal(n, rng), mixture.skl())
 

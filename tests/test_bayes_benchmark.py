@@ -74,7 +74,7 @@ def test_weights_are_those_of_the_algorithm(inference):
     benchmark = BayesModel(model="hospitals", inference=inference)
     pairs = benchmark.pairs(5, 300.0, stream(1))
     q = benchmark.posterior(pairs.x, 300.0)
-    found = importance_weights.log_weights(
+    found = importance_weights.sampled_log_weights(
         benchmark.of, q, pairs, 1, [stream(2, k) for k in range(5)]
     )
     for theta, expected in ((pairs.theta, found.truth), (found.drawn, found.draws)):

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from tests.conjugate import Conjugate, Quadratic, gaussian_skl
 from validation_core.bayes import MODELS, HeartTransplants, variational
 from validation_core.bayes.algorithms import ALGORITHMS
-from validation_core.bayes.importance_weights import log_weights
+from validation_core.bayes.importance_weights import sampled_log_weights
 from validation_core.bayes.inference import ExactPosterior
 from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.model import log_joint, log_joint_gradient, log_joint_hessian
@@ -68,7 +68,7 @@ def test_adjusted_laplace_is_exact_for_a_normal_posterior(iterations):
     pairs = CONCRETE.simulate(k, rng)
     q = ALGORITHMS["adjusted_laplace"].fit(CONCRETE, pairs.x, iterations, _rngs(k))
     assert gaussian_skl(q, CONCRETE.exact(pairs.x)).max() < 1e-16
-    result = log_weights(CONCRETE, q, pairs, 5, _rngs(k))
+    result = sampled_log_weights(CONCRETE, q, pairs, 5, _rngs(k))
     size = np.abs(log_joint(CONCRETE, pairs.theta, pairs.x)).max()
     assert np.abs(result.truth[:, 0] - result.draws[:, 0]).max() < 1e-8 * size
     fit = ALGORITHMS["laplace"].fit(CONCRETE, pairs.x, iterations, _rngs(k))
@@ -129,7 +129,7 @@ def test_the_estimate_finds_it(reference):
     pairs = HEART.simulate(k, rng)
     for adjusted in (False, True):
         q = _at(HEART, _modes(pairs.x), pairs.x, adjusted=adjusted)
-        result = log_weights(HEART, q, pairs, 1, [rng] * k)
+        result = sampled_log_weights(HEART, q, pairs, 1, [rng] * k)
         d = (result.truth - result.draws)[:, 0]
         assert abs(d.mean() - wanted["total_mean"]) < 4 * d.std() / np.sqrt(k)
 
@@ -155,7 +155,7 @@ def test_a_hessian_that_is_not_definite_is_a_failure():
     q = Laplace().fit(HOSPITALS, pairs.x, 10, [])
     assert not q.ok.any()
     assert np.isnan(q.mean).all()
-    assert np.isnan(log_weights(HOSPITALS, q, pairs, 2, _rngs(k)).truth).all()
+    assert np.isnan(sampled_log_weights(HOSPITALS, q, pairs, 2, _rngs(k)).truth).all()
     assert Laplace().fit(HOSPITALS, pairs.x, 300, []).ok.all()
 
     clipped = Laplace(clip=True).fit(HOSPITALS, pairs.x, 10, [])
@@ -347,7 +347,7 @@ def test_the_exact_posterior_has_no_divergence(model):
     pairs = model.simulate(k, np.random.default_rng(0))
     q = ExactPosterior().fit(model, pairs.x, 0, [])
     assert q.ok.all()
-    result = log_weights(model, q, pairs, 4, _rngs(k))
+    result = sampled_log_weights(model, q, pairs, 4, _rngs(k))
     evidence = result.truth[:, :1]
     scale = 1e-9 * (1 + np.abs(log_joint(model, pairs.theta, pairs.x))[:, None])
     assert (np.abs(result.truth - evidence) < scale).all()

@@ -13,8 +13,8 @@ from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store
 from validation_core.diagnosis import card_pictures as draw
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.card import card, typeset
-from validation_core.diagnosis.questions import answered, by_name
+from validation_core.diagnosis.card import diagnosis_card, typeset
+from validation_core.diagnosis.questions import answered_questions, by_name
 from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.tasks import register_upload, save_upload
 from validation_core.drawing import svg
@@ -113,7 +113,7 @@ def test_an_exact_q_gets_a_card_that_says_what_was_worth_saying(tmp_path):
 
 
 def test_a_card_waits_for_what_is_to_come():
-    one = card(diagnosed(table(n=400), pending=2), {})
+    one = diagnosis_card(diagnosed(table(n=400), pending=2), {})
     assert one.title == "Testing"
     assert "Being worked out." in words(one)[0].values()
     assert len(one.next_steps) == 3
@@ -123,13 +123,13 @@ def test_a_card_waits_for_what_is_to_come():
 def test_two_samples_have_a_card():
     rng = np.random.default_rng(0)
     same = Upload.of({"p": rng.standard_normal((80, 2)), "q": rng.standard_normal((80, 2))})
-    one = card(diagnosed(same), {})
+    one = diagnosis_card(diagnosed(same), {})
     assert len(one.next_steps) == 3
     assert "Upload theta, x and theta_q" in " ".join(one.next_steps)
 
 
 def test_small_tables_say_that_they_are_small():
-    one = card(diagnosed(table(n=12, k=5)), {})
+    one = diagnosis_card(diagnosed(table(n=12, k=5)), {})
     assert one.title == "Not enough data"
     assert re.search(r"Bring about [\d,]+ simulations", one.next_steps[0])
 
@@ -142,8 +142,8 @@ def test_every_shape_that_is_rejected_has_its_picture(sizes, tmp_path):
     save_upload(store, upload)
     for study in by_name("size").studies(upload, [], 0):
         study.run(store, lambda fraction, live: None)
-    answers = answered(store, upload, [], 0, [by_name("size")])
-    one = card(diagnosed(upload), answers)
+    answers = answered_questions(store, upload, [], 0, [by_name("size")])
+    one = diagnosis_card(diagnosed(upload), answers)
     assert one.title == "Problem found"
     assert one.picture is not None
     assert "too high" in words(one)[0]["How wrong"]
@@ -152,7 +152,7 @@ def test_every_shape_that_is_rejected_has_its_picture(sizes, tmp_path):
 
 def test_a_name_is_text_everywhere_on_a_card():
     names = HOSTILE[:2]
-    one = card(diagnosed(table(shift=2.0, names=names)), {})
+    one = diagnosis_card(diagnosed(table(shift=2.0, names=names)), {})
     for markup in (shown.html(one), shown.html(one, words="")):
         assert "<b>bold" not in markup
         assert "<script" not in markup
@@ -160,7 +160,7 @@ def test_a_name_is_text_everywhere_on_a_card():
 
 
 def test_words_lead_to_the_glossary_once():
-    one = card(diagnosed(table(shift=2.0)), {})
+    one = diagnosis_card(diagnosed(table(shift=2.0)), {})
     linked = re.findall(r'href="glossary#([a-z-]+)"', shown.html(one))
     assert linked
     assert len({*linked}) == len(linked)
@@ -181,7 +181,7 @@ def test_a_drawing_holds_its_marks_and_no_sliders():
 
 
 def test_records_of_a_test_by_name_have_a_card():
-    one = card(diagnosed(table(shift=2.0), [SBC()]), {})
+    one = diagnosis_card(diagnosed(table(shift=2.0), [SBC()]), {})
     assert one.title == "Problem found"
     assert one.to_json()["next_steps"] == list(one.next_steps)
 
@@ -233,7 +233,7 @@ def test_advice_follows_what_was_found(tmp_path):
 
 
 def test_few_rows_with_many_draws_are_not_told_to_draw_more():
-    few, many = (card(diagnosed(table(n=12, k=k)), {}) for k in (5, 120))
+    few, many = (diagnosis_card(diagnosed(table(n=12, k=k)), {}) for k in (5, 120))
     assert any("Draw at least 100" in step for step in few.next_steps)
     assert not any("Draw at least 100" in step for step in many.next_steps)
 
@@ -272,7 +272,7 @@ def _observed(x, x_o):
 def test_an_observation_far_from_every_simulation_is_told_first():
     rng = np.random.default_rng(0)
     upload = _observed(rng.standard_normal((200, 3)), np.full(3, 66.0))
-    one = card(diagnosed(upload), {})
+    one = diagnosis_card(diagnosed(upload), {})
     assert re.fullmatch(
         "Your observation is unlike every simulation: its nearest is 6\\d sd away "
         "\\(usual: 0\\.\\d+\\)\\. This diagnosis says nothing about q there\\.",
@@ -283,7 +283,7 @@ def test_an_observation_far_from_every_simulation_is_told_first():
     assert markup.index("unlike every simulation") < markup.index("<h2>")
     assert shown.png(one).startswith(b"\x89PNG")
     near = _observed(rng.standard_normal((200, 3)), np.zeros(3))
-    assert card(diagnosed(near), {}).warning is None
+    assert diagnosis_card(diagnosed(near), {}).warning is None
 
 
 def test_numbers_have_a_minus_and_no_zero_a_sign():

@@ -568,8 +568,8 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
 ):
     """Asked once for hundreds of tasks; they run once it is there."""
     asked = []
-    connect = SchedulerLink._connect
-    monkeypatch.setattr(SchedulerLink, "_connect", lambda self: asked.append(1) or connect(self))
+    connect = SchedulerLink.connect
+    monkeypatch.setattr(SchedulerLink, "connect", lambda self: asked.append(1) or connect(self))
     monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
     services = engine.start(store)
     tasks = [SelfCheck(seed=seed, rounds=1) for seed in range(300)]

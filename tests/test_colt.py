@@ -264,7 +264,7 @@ def test_arrays_of_an_outcome():
     found = statistics.ks(u)
     np.testing.assert_array_equal(outcome.statistic, found.statistic)
     np.testing.assert_array_equal(outcome.pvalue, found.pvalue)
-    ball = statistics.ball(u[:, :100], u[:, 100:])
+    ball = statistics.ball_mass(u[:, :100], u[:, 100:])
     np.testing.assert_array_equal(outcome.arrays["inside"], ball.inside)
     np.testing.assert_array_equal(outcome.arrays["u_star"], ball.u_star)
     assert (outcome.arrays["low"] <= outcome.statistic).all()

@@ -20,6 +20,7 @@ from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload, samples
+from validation_core.text import SMALLEST, equals, pvalue_text
 from validation_core.types import TableScores
 
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
@@ -198,8 +199,8 @@ def test_uniform_runs_where_rows_suffice(store):
     result = run(exact(n=400), store, [Uniform(m=1)])
     (record,) = result.records
     assert (record.status, record.draws_p, record.draws_q) == ("ran", 100, 100)
-    assert diagnosis.obstacle(Uniform(m=50), exact(n=9999, k=1)) is not None
-    assert diagnosis.obstacle(Uniform(m=50), exact(n=10_000, k=1)) is None
+    assert diagnosis.method_obstacle(Uniform(m=50), exact(n=9999, k=1)) is not None
+    assert diagnosis.method_obstacle(Uniform(m=50), exact(n=10_000, k=1)) is None
 
 
 def test_methods_that_read_a_classifier_share_one(store):
@@ -296,11 +297,11 @@ def test_the_level_is_a_level(alpha):
 
 def test_no_p_value_is_zero():
     outcome = Record.ran(C2ST(), _outcome(0.0), 0.1)
-    assert outcome.pvalue == diagnosis.SMALLEST
+    assert outcome.pvalue == SMALLEST
     verdict = diagnosis.verdict([outcome], two_samples(n=1000))
     assert verdict.adjusted["C2ST"] > 0
     assert "< 1e-300" in verdict.sentence
-    texts = {p: diagnosis.pvalue_text(p) for p in (1e-300, 3.2e-13, 0.00012, 0.034, 0.999, None)}
+    texts = {p: pvalue_text(p) for p in (1e-300, 3.2e-13, 0.00012, 0.034, 0.999, None)}
     assert list(texts.values()) == ["< 1e-300", "3.2e-13", "1.2e-4", "0.034", "1", "–"]
 
 
@@ -536,7 +537,7 @@ def test_a_p_value_that_is_only_bounded_is_not_multiplied():
     item = Upload.of({"theta": upload.data.theta[:, :1], "x": upload.data.x,
                      "theta_q": upload.data.q[..., :1]})  # fmt: skip
     verdict = diagnosis.verdict([replace(lost, arrays=arrays), other], item)
-    assert diagnosis.equals(verdict.adjusted["SBC"]) == "< 1e-300"
+    assert equals(verdict.adjusted["SBC"]) == "< 1e-300"
     assert verdict.adjusted["TARP"] == 0.5
 
 

@@ -162,7 +162,7 @@ def example(monkeypatch):
     (source,) = [block for block in _blocks("python") if "class " in block]
     module = types.ModuleType("validation_core.methods.weighed")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known()))
+    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known_specifications()))
     exec(compile(source, "README.md", "exec"), module.__dict__)
     kinds = [
         kind

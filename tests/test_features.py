@@ -309,6 +309,8 @@ def test_grey_images_with_labels():
         Joint(stream(12, name).normal(0, sd, (192, 196)).astype(np.float32), x)
         for name, sd in (("p", 0.2), ("q", 0.3))
     )
-    parts = [sampling.rows(side, slice(a, b)) for a, b in ((0, 96), (96, 192)) for side in (p, q)]
+    parts = [
+        sampling.joint_rows(side, slice(a, b)) for a, b in ((0, 96), (96, 192)) for side in (p, q)
+    ]
     (network,) = recipe.learn_all([sampling.TrainingSet(*parts)], [0])
     assert network.auc > 0.95

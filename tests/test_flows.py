@@ -20,7 +20,7 @@ from tests.conftest import ROOT, nothing_worked_out
 from validation_core import Store
 from validation_core.cli.diagnose import print_diagnosis
 from validation_core.diagnosis import default_methods, verdict
-from validation_core.diagnosis.card import card
+from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.tasks import records, register_upload
 from validation_core.report import card as shown
@@ -288,7 +288,7 @@ def test_the_card_quotes_one_p_which_is_exact(tmp_path):
     """While tests are to come p is not what it will be: no number is shown."""
     upload = Upload.of(flows.arrays("table", "problem found"))
     result = npt.diagnose(upload, ["sbc"], "none", store=Store(tmp_path), progress=False)
-    early = card(verdict(result.records, upload, pending=3), {})
+    early = diagnosis_card(verdict(result.records, upload, pending=3), {})
     assert early.state == "problem"
     assert "p =" not in early.sentence
     assert "its exact p follows" in early.sentence
@@ -299,8 +299,8 @@ def test_what_did_not_end_is_not_said_to_run(tmp_path):
     register_upload(upload)
     answered, pending = records(Store(tmp_path), upload, default_methods(), 0)
     found = verdict(answered, upload, pending=pending)
-    running = card(found, {}, Asked(running=frozenset(one.name for one in QUESTIONS)))
-    stopped = card(found, {}, Asked())
+    running = diagnosis_card(found, {}, Asked(running=frozenset(one.name for one in QUESTIONS)))
+    stopped = diagnosis_card(found, {}, Asked())
     assert {*rules.facts(running).values()} == {"Being worked out."}
     assert {*rules.facts(stopped).values()} == {"Not worked out: its job did not end."}
     assert (running.title, stopped.title) == ("Testing", "Not all tests have ended")

@@ -16,10 +16,9 @@ from validation_core.diagnosis.questions import in_theta as regions
 from validation_core.diagnosis.questions.in_theta import mass_in_theta
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
-from validation_core.statistics import interval_text
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.text import equals
+from validation_core.text import equals, interval_text
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>", "c")

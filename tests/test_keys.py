@@ -92,7 +92,7 @@ def test_every_name_is_known_to_a_fresh_process():
     for module in walk_packages(validation_core.__path__, "validation_core."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-    known = keys.known().items()
+    known = keys.known_specifications().items()
     by_name = [
         n for n, kind in known if n != _place(kind) and _place(kind).startswith("validation")
     ]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis
-from validation_core.diagnosis import Record, obstacle, questions, tasks
+from validation_core.diagnosis import Record, method_obstacle, questions, tasks
 from validation_core.methods import DC, LC2ST, SBC, TARP, AutoML, CoLT, MMDFuse, WithinX
 from validation_core.precision import narrow, narrowed
 from validation_core.rng import stream
@@ -173,7 +173,9 @@ def test_what_cannot_be_squared_is_said_and_the_others_run(move, which, tmp_path
     if infinite:
         assert "finite" in records["within_x"].reason
     assert records["tarp"].status == ("not run" if infinite and which == "theta" else "ran")
-    assert (obstacle(TARP(reference="x"), upload) is None) == (which == "theta" and not infinite)
+    assert (method_obstacle(TARP(reference="x"), upload) is None) == (
+        which == "theta" and not infinite
+    )
     for panel in questions.QUESTIONS:
         assert "Change the unit" in panel.obstacle(upload)
         assert panel.studies(upload, methods, 0) == ()

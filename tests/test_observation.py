@@ -17,10 +17,9 @@ from validation_core.diagnosis.questions.base import Interval
 from validation_core.localization import neighbours
 from validation_core.methods import SBC, CoLT, Omnibus
 from validation_core.scores.lc2st import LC2STClassifier
-from validation_core.statistics import interval_text
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.text import equals
+from validation_core.text import equals, interval_text
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")

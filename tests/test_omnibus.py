@@ -18,7 +18,7 @@ from validation_core.relabelling import (
     OmnibusResult,
     XScope,
     battery,
-    columns,
+    playing_draws,
     relabelled,
     statistics_of,
 )
@@ -141,11 +141,11 @@ def test_the_order_of_draws_and_of_rows_does_not_matter():
 
 def test_sorted_draws_are_as_good_as_any_others():
     """Those that may play the truth stand evenly among them."""
-    few = columns(1000, 200, 2)
+    few = playing_draws(1000, 200, 2)
     assert len(few) == 63
     assert abs(few.mean() - 99.5) < 0.5
     assert abs(few[0] + few[-1] - 199) <= 1
-    assert (columns(60, 12, 2) == np.arange(12)).all()
+    assert (playing_draws(60, 12, 2) == np.arange(12)).all()
 
 
 def test_ranks_do_not_see_monotone_transforms():
@@ -346,7 +346,9 @@ def followed(seed: int, sign: float) -> OmnibusResult:
     one = gaussian(rng, n=80, k=12, d=1)
     order = rng.permutation(80)
     learning, testing = np.sort(order[:40]), np.sort(order[40:])
-    slots = np.concatenate([one.theta[:, None], one.q[:, columns(80, 12, 1)]], axis=1)[..., 0]
+    slots = np.concatenate([one.theta[:, None], one.q[:, playing_draws(80, 12, 1)]], axis=1)[
+        ..., 0
+    ]
     direction = sign * np.sign(scored(one, 0)[learning, 0].sum())
     score = LearnedScore("classifier", testing, direction * slots[testing], ratio=False)
     return relabelled(one, seed, relabelings=RELABELINGS, learned=[score])

@@ -39,10 +39,10 @@ def asked(tmp_path_factory):
     upload, store = tables.read(path), Store(tmp_path_factory.mktemp("store"))
     tasks.register_upload(upload)
     methods = diagnosis.default_methods()
-    for task in questions.studies(questions.QUESTIONS, upload, methods, SEED):
+    for task in questions.question_studies(questions.QUESTIONS, upload, methods, SEED):
         if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
-    yield path, upload, questions.answered(store, upload, methods, SEED)
+    yield path, upload, questions.answered_questions(store, upload, methods, SEED)
     patch.undo()
 
 

@@ -39,12 +39,12 @@ def answered(tmp_path_factory):
     tasks.register_upload(upload)
     for task in tasks.tasks(upload, methods, 0):
         task.run(store, lambda fraction, live: None)
-    for task in questions.studies(questions.QUESTIONS, upload, methods, 0):
+    for task in questions.question_studies(questions.QUESTIONS, upload, methods, 0):
         if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
     records, _ = tasks.records(store, upload, methods, 0)
     verdict = diagnosis.verdict(records, upload)
-    yield verdict, questions.answered(store, upload, methods, 0), store
+    yield verdict, questions.answered_questions(store, upload, methods, 0), store
     patch.undo()
 
 
@@ -132,7 +132,10 @@ def test_two_samples_say_why_not():
         reason = panel.obstacle(upload)
         assert reason
         assert "two samples" in reason.lower() or "two plain samples" in reason.lower()
-    assert questions.studies(questions.QUESTIONS, upload, diagnosis.default_methods(), 0) == []
+    assert (
+        questions.question_studies(questions.QUESTIONS, upload, diagnosis.default_methods(), 0)
+        == []
+    )
 
 
 def test_what_the_verdict_does_not_find_is_a_hint(answered):

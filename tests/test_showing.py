@@ -44,7 +44,7 @@ def test_a_story_comes_back_from_its_link():
 
 
 def test_its_link_has_the_settings_of_a_scene_and_present_mode():
-    query = parse_qs(story.query(SCENES, 0), keep_blank_values=True)
+    query = parse_qs(story.story_query(SCENES, 0), keep_blank_values=True)
     assert (query["lesson"], query["gamma"], query["present"]) == (["rain"], ["0.3"], [""])
     assert query["scene"] == ["0"]
 
@@ -92,7 +92,7 @@ def test_a_title_is_one_line():
 
 
 def test_a_scene_opens_with_its_settings():
-    query = parse_qs(story.query(SCENES, 0), keep_blank_values=True)
+    query = parse_qs(story.story_query(SCENES, 0), keep_blank_values=True)
     name, at = state(_without_bar(opened(query)))
     assert name == "rain"
     assert (at["stage"], at["gamma"]) == (2, 0.3)
@@ -119,14 +119,14 @@ def _bar(page):
 
 
 def test_the_bar_says_where_in_the_story_one_is():
-    query = parse_qs(story.query(SCENES, 2), keep_blank_values=True)
+    query = parse_qs(story.story_query(SCENES, 2), keep_blank_values=True)
     bar = _bar(opened(query))
     assert (bar["count"], bar["index"], bar["title"]) == (3, 2, "The null")
 
 
 @pytest.mark.parametrize("scene", ["-1", "99", "x", "1e999", ""])
 def test_a_scene_that_there_is_not_is_the_nearest(scene):
-    query = parse_qs(story.query(SCENES, 0), keep_blank_values=True) | {"scene": [scene]}
+    query = parse_qs(story.story_query(SCENES, 0), keep_blank_values=True) | {"scene": [scene]}
     assert _bar(opened(query))["index"] in (0, 2)
 
 

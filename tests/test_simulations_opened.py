@@ -21,8 +21,8 @@ from validation_core.symmetric_divergence.terms import (
     PosteriorDraws,
     SymlogScale,
     histogram_on_scale,
-    scale,
     spread,
+    term_scale,
 )
 
 
@@ -183,7 +183,7 @@ def test_where_q_is_p_all_terms_are_0():
 def test_a_histogram_holds_heavy_tails_whole():
     d = np.random.default_rng(0).standard_t(1, (3, 200)) * [[1], [1e-2], [1e-2]]
     d[0, 7], d[2, 9] = 1e10, -3e4
-    axis = scale(d)
+    axis = term_scale(d)
     edges, heights = histogram_on_scale(d, axis)
     np.testing.assert_array_equal(heights.sum(1), 200)
     assert np.abs(edges).min() == 0
@@ -195,7 +195,7 @@ def test_a_histogram_holds_heavy_tails_whole():
 
 
 def test_all_terms_0_still_have_an_axis():
-    edges, heights = histogram_on_scale(np.zeros((2, 5)), scale(np.zeros((2, 5))))
+    edges, heights = histogram_on_scale(np.zeros((2, 5)), term_scale(np.zeros((2, 5))))
     assert heights.max() == 5
     assert edges[0] < 0 < edges[-1]
 

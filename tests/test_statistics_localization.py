@@ -57,7 +57,7 @@ def test_rejecting_and_an_interval_without_0_are_the_same_thing():
 def _split(shape, n):
     u = _ranks(shape, 2 * n, "ball")
     choose, quote = u[:, :n], u[:, n:]
-    return choose, statistics.ball(choose, quote)
+    return choose, statistics.ball_mass(choose, quote)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -102,16 +102,16 @@ def test_it_points_at_the_place(mass, sign):
     inside = rng.random((50, 2000)) < mass * (1 + 0.8 * sign)
     u = np.where(inside, mass * rng.random(inside.shape),
                  mass + (1 - mass) * rng.random(inside.shape))  # fmt: skip
-    ball = statistics.ball(u[:, :1000], u[:, 1000:])
+    ball = statistics.ball_mass(u[:, :1000], u[:, 1000:])
     assert np.abs(np.median(ball.u_star) - mass) < 0.03
     assert ball.difference.mean() == pytest.approx(0.8 * sign * mass, abs=0.02)
 
 
 def test_trials_are_an_axis():
     u = _ranks((1, 2), 40, "axes")[:6].reshape(2, 3, 40)
-    whole, distances = statistics.ball(u[..., :20], u[..., 20:]), statistics.kolmogorov(u)
+    whole, distances = statistics.ball_mass(u[..., :20], u[..., 20:]), statistics.kolmogorov(u)
     for i, j in np.ndindex(2, 3):
-        one = statistics.ball(u[i, j, :20], u[i, j, 20:])
+        one = statistics.ball_mass(u[i, j, :20], u[i, j, 20:])
         np.testing.assert_allclose([a[i, j] for a in whole], one, rtol=1e-15)
         np.testing.assert_allclose(
             [a[i, j] for a in distances], statistics.kolmogorov(u[i, j]), rtol=1e-15
@@ -120,7 +120,7 @@ def test_trials_are_an_axis():
 
 def test_a_ball_may_be_quoted_by_more_ranks_than_chose_it():
     u = _ranks((1, 2), 60, "sizes")[:4]
-    ball = statistics.ball(u[:, :10], u[:, 10:])
+    ball = statistics.ball_mass(u[:, :10], u[:, 10:])
     np.testing.assert_allclose(ball.inside * 50, np.round(ball.inside * 50))
     assert ((ball.low <= ball.inside) & (ball.inside <= ball.high)).all()
 
@@ -130,6 +130,6 @@ def test_one_rank_has_no_distance():
         with pytest.raises(ValueError, match="at least two ranks"):
             statistics.kolmogorov(bad)
     with pytest.raises(ValueError, match="at least two ranks"):
-        statistics.ball([0.5], [0.2, 0.3])
+        statistics.ball_mass([0.5], [0.2, 0.3])
     with pytest.raises(ValueError, match=r"ranks lie in \[0, 1\]"):
         statistics.kolmogorov([0.2, 1.5])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis
-from validation_core.diagnosis import obstacle, questions, tasks, verdict
+from validation_core.diagnosis import method_obstacle, questions, tasks, verdict
 from validation_core.methods import SBC, Omnibus
 from validation_core.rng import stream
 from validation_core.scores import apply
@@ -114,7 +114,7 @@ def test_nothing_claims_a_problem_of_a_right_q(places, tmp_path):
             "log_joint": np.zeros(400), "log_joint_draws": np.zeros((400, 100))}  # fmt: skip
     table = upload(theta, x, q, **more)
     for method in METHODS:
-        reason = obstacle(method, table)
+        reason = method_obstacle(method, table)
         if isinstance(method, Omnibus):  # whole groups are relabelled together
             assert reason is None
             continue

@@ -11,14 +11,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import JSON, Arrays
-from validation_core.study import R
 
+R = TypeVar("R")
 _Array = NDArray[np.generic]
 _ARRAY = {"@": "array"}
 

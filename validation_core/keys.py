@@ -90,7 +90,7 @@ def register_specification(kind: type[Specification]) -> None:
     SPECIFICATIONS[kind.spec] = kind
 
 
-def known() -> Mapping[str, type[Specification]]:
+def known_specifications() -> Mapping[str, type[Specification]]:
     """Every specification imported so far, by name."""
     return SPECIFICATIONS
 

@@ -79,14 +79,14 @@ def training_set(
     """n + n rows to learn from and held + held to watch, all independent."""
     sample = blocks(benchmark, gamma, n + held, n + held, rng)
     return TrainingSet(
-        p=rows(sample.p, slice(n)),
-        q=rows(sample.q, slice(n)),
-        held_p=rows(sample.p, slice(n, None)),
-        held_q=rows(sample.q, slice(n, None)),
+        p=joint_rows(sample.p, slice(n)),
+        q=joint_rows(sample.q, slice(n)),
+        held_p=joint_rows(sample.p, slice(n, None)),
+        held_q=joint_rows(sample.q, slice(n, None)),
     )
 
 
-def rows(joint: Joint, which: slice | np.ndarray) -> Joint:
+def joint_rows(joint: Joint, which: slice | np.ndarray) -> Joint:
     """Some rows of a joint sample."""
     return Joint(joint.theta[which], joint.x[which])
 

@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from validation_core.settings import (
-    _ADDRESS,
-    _DEVICE,
-    _IMAGES,
-    _MOST_WORKERS,
-    _ORIGIN,
-    _SHARE,
-    _TOKEN,
-    FALLBACK,
-)
+_ADDRESS = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
+_DEVICE = re.compile(r"(cpu|cuda|mps)(:[0-9]{1,2})?")
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?", re.IGNORECASE)
+_SHARE = re.compile(r"([a-z]+)=([0-9]{1,9})/([0-9]{1,9})")
+_IMAGES = (".npy", ".npz", ".h5", ".hdf5")
+_MOST_WORKERS = 256
+_TOKEN = 16  # characters
 
 
 class Share(NamedTuple):
@@ -53,25 +50,25 @@ def hostname(host: str) -> str:
     return "" if odd else (parts.hostname or "").rstrip(".")
 
 
-def _engine(text: str) -> str:
+def check_engine(text: str) -> str:
     if text not in ("local", "serial"):
         raise ValueError(f"NPTLAB_ENGINE is local or serial; got {text!r}. Set one of them.")
     return text
 
 
-def _fallback(text: str) -> str:
+def check_fallback(text: str) -> str:
     if text != "local":
         raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {text!r}. Unset it.")
     return text
 
 
-def _public(text: str) -> bool:
+def check_public(text: str) -> bool:
     if text not in ("0", "1"):
         raise ValueError(f"NPTLAB_PUBLIC is 1 or not set; got {text!r}. Unset it.")
     return text == "1"
 
 
-def _cache(text: str) -> Path:
+def check_cache(text: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError:  # the home of somebody who is not known here
@@ -81,7 +78,7 @@ def _cache(text: str) -> Path:
         ) from None
 
 
-def _files(text: str) -> Path:
+def check_files(text: str) -> Path:
     try:
         root = Path(text).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
@@ -91,7 +88,7 @@ def _files(text: str) -> Path:
     return root
 
 
-def _cifar10(text: str) -> Path:
+def check_cifar10(text: str) -> Path:
     if not os.path.isdir(text):
         raise ValueError(
             f"NPTLAB_CIFAR10 names the folder of CIFAR-10's binary version; got {text!r}, which "
@@ -100,7 +97,7 @@ def _cifar10(text: str) -> Path:
     return Path(text)
 
 
-def _probes(text: str) -> Path:
+def check_probes(text: str) -> Path:
     path = Path(text)
     named = path.suffix.lower() in _IMAGES
     if not (named and os.path.isfile(path)):
@@ -112,7 +109,7 @@ def _probes(text: str) -> Path:
     return path
 
 
-def _workers(text: str) -> int:
+def check_workers(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= _MOST_WORKERS:
         raise ValueError(
             f"NPTLAB_WORKERS is a whole number from 1 to {_MOST_WORKERS}; got {text!r}. Set one, "
@@ -136,9 +133,12 @@ def scheduler(text: str) -> str:
     return text
 
 
-def _scheduler(text: str) -> str:
+def check_scheduler(text: str) -> str:
     address = scheduler(text)
-    if not FALLBACK.text() and importlib.util.find_spec("distributed") is None:
+    if (
+        not os.environ.get("NPTLAB_FALLBACK", "").strip()
+        and importlib.util.find_spec("distributed") is None
+    ):
         raise ValueError(
             "NPTLAB_SCHEDULER needs the package distributed; got none. Run `pip install "
             "'.[dask]'` in the folder of this program, or unset it."
@@ -146,7 +146,7 @@ def _scheduler(text: str) -> str:
     return address
 
 
-def _recheck(text: str) -> int:
+def check_recheck(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise ValueError(
             f"NPTLAB_RECHECK is a whole number, 0 for none; got {text!r}. Set one, or unset it."
@@ -154,7 +154,7 @@ def _recheck(text: str) -> int:
     return int(text)
 
 
-def _device(text: str) -> str:
+def check_device(text: str) -> str:
     if not _DEVICE.fullmatch(text):
         raise ValueError(
             f"NPTLAB_DEVICE is cpu, cuda or mps, with a number where there are several; got "
@@ -163,7 +163,7 @@ def _device(text: str) -> str:
     return text
 
 
-def _hosts(text: str) -> tuple[str, ...]:
+def check_hosts(text: str) -> tuple[str, ...]:
     for name in _items(text):
         if hostname(name) != name.lower():
             raise ValueError(
@@ -173,7 +173,7 @@ def _hosts(text: str) -> tuple[str, ...]:
     return tuple(_items(text))
 
 
-def _embed(text: str) -> tuple[str, ...]:
+def check_embed(text: str) -> tuple[str, ...]:
     for origin in _items(text):
         if not _ORIGIN.fullmatch(origin):
             raise ValueError(
@@ -183,7 +183,7 @@ def _embed(text: str) -> tuple[str, ...]:
     return tuple(_items(text))
 
 
-def _admin(text: str) -> str:
+def check_admin(text: str) -> str:
     if len(text) < _TOKEN:
         raise ValueError(
             f"NPTLAB_ADMIN has at least {_TOKEN} characters, or it is guessed; got {len(text)}. "
@@ -192,7 +192,7 @@ def _admin(text: str) -> str:
     return text
 
 
-def _limits(text: str) -> Limits:
+def check_limits(text: str) -> Limits:
     known = Limits._fields
     chosen: dict[str, Share] = {}
     for part in _items(text):

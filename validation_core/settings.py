@@ -7,7 +7,6 @@ told so in one line, not by pages and jobs that fail. Each is read anew wherever
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,31 +14,24 @@ from typing import Any, Generic, TypeVar
 
 from validation_core.setting_checks import (
     Limits,
-    _admin,
-    _cache,
-    _cifar10,
-    _device,
-    _embed,
-    _engine,
-    _fallback,
-    _files,
-    _hosts,
-    _limits,
-    _probes,
-    _public,
-    _recheck,
-    _scheduler,
-    _workers,
+    check_admin,
+    check_cache,
+    check_cifar10,
+    check_device,
+    check_embed,
+    check_engine,
+    check_fallback,
+    check_files,
+    check_hosts,
+    check_limits,
+    check_probes,
+    check_public,
+    check_recheck,
+    check_scheduler,
+    check_workers,
 )
 
 T = TypeVar("T")
-_ADDRESS = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
-_DEVICE = re.compile(r"(cpu|cuda|mps)(:[0-9]{1,2})?")
-_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?", re.IGNORECASE)
-_SHARE = re.compile(r"([a-z]+)=([0-9]{1,9})/([0-9]{1,9})")
-_IMAGES = (".npy", ".npz", ".h5", ".hdf5")
-_MOST_WORKERS = 256
-_TOKEN = 16  # characters
 
 
 @dataclass(frozen=True)
@@ -88,54 +80,62 @@ CACHE: Setting[Path | None] = Setting(
     "NPTLAB_CACHE",
     "folder for trained networks and results; by default the user's cache folder",
     None,
-    _cache,
+    check_cache,
 )
 FILES: Setting[Path | None] = Setting(
-    "NPTLAB_FILES", "folder whose files the pages may open by their path", None, _files, True
+    "NPTLAB_FILES", "folder whose files the pages may open by their path", None, check_files, True
 )
 CIFAR10: Setting[Path | None] = Setting(
-    "NPTLAB_CIFAR10", "folder of CIFAR-10's binary version (`images`)", None, _cifar10
+    "NPTLAB_CIFAR10", "folder of CIFAR-10's binary version (`images`)", None, check_cifar10
 )
 PROBES: Setting[Path | None] = Setting(
-    "NPTLAB_PROBES", "a .npy, .npz or .h5 file of galaxies (n, H, W) (`lensing`)", None, _probes
+    "NPTLAB_PROBES",
+    "a .npy, .npz or .h5 file of galaxies (n, H, W) (`lensing`)",
+    None,
+    check_probes,
 )
 ENGINE = Setting(
     "NPTLAB_ENGINE",
     "`local`: worker processes (default); `serial`: everything in the server's process",
     "local",
-    _engine,
+    check_engine,
 )
 WORKERS: Setting[int | None] = Setting(
     "NPTLAB_WORKERS",
     "how many workers, 1 to 256, by default one per core, at most four",
     None,
-    _workers,
+    check_workers,
 )
 SCHEDULER = Setting(
-    "NPTLAB_SCHEDULER", "a Dask scheduler, `tcp://host:8786`, whose workers work", "", _scheduler
+    "NPTLAB_SCHEDULER",
+    "a Dask scheduler, `tcp://host:8786`, whose workers work",
+    "",
+    check_scheduler,
 )
 FALLBACK = Setting(
     "NPTLAB_FALLBACK",
     "`local`: this machine works, and says so, where the scheduler does not answer",
     "",
-    _fallback,
+    check_fallback,
 )
 RECHECK = Setting(
     "NPTLAB_RECHECK",
     "one result in how many is worked out here once more, 0 for none (50)",
     50,
-    _recheck,
+    check_recheck,
 )
 DEVICE = Setting(
-    "NPTLAB_DEVICE", "`cpu`, `cuda` or `mps`, by default the best there is", "", _device
+    "NPTLAB_DEVICE", "`cpu`, `cuda` or `mps`, by default the best there is", "", check_device
 )
-PUBLIC = Setting("NPTLAB_PUBLIC", "`1`: listen to them", False, _public, True)
-HOSTS: Setting[tuple[str, ...]] = Setting("NPTLAB_HOSTS", "names it is known by", (), _hosts, True)
+PUBLIC = Setting("NPTLAB_PUBLIC", "`1`: listen to them", False, check_public, True)
+HOSTS: Setting[tuple[str, ...]] = Setting(
+    "NPTLAB_HOSTS", "names it is known by", (), check_hosts, True
+)
 EMBED: Setting[tuple[str, ...]] = Setting(
-    "NPTLAB_EMBED", "origins whose pages may frame it (`?embed`)", (), _embed, True
+    "NPTLAB_EMBED", "origins whose pages may frame it (`?embed`)", (), check_embed, True
 )
-ADMIN = Setting("NPTLAB_ADMIN", "the token of who runs it", "", _admin, True)
-LIMITS = Setting("NPTLAB_LIMITS", "what visitors may take", Limits(), _limits, True)
+ADMIN = Setting("NPTLAB_ADMIN", "the token of who runs it", "", check_admin, True)
+LIMITS = Setting("NPTLAB_LIMITS", "what visitors may take", Limits(), check_limits, True)
 SETTINGS: tuple[Setting[Any], ...] = (
     CACHE,
     FILES,

@@ -278,7 +278,7 @@ class Store:
 
         Raises:
             ValueError: for a key that is no plain name, or arrays of Python objects.
-            Unkept: when neither the disk nor memory takes it.
+            StoreFullError: when neither the disk nor memory takes it.
         """
         try:
             self._write(self.root, kind, key, arrays, spec, meta)
@@ -434,7 +434,7 @@ class Store:
         """As `locked`, to be held beyond a block.
 
         Raises:
-            Unkept: when neither the disk nor memory takes one.
+            StoreFullError: when neither the disk nor memory takes one.
         """
         errors: list[OSError] = []
         for root in (self.root, self.memory):

@@ -166,7 +166,7 @@ def _spiral() -> Spiral:
     return Spiral(model=model)
 
 
-def gamma(chosen: ColtChoice) -> float:
+def choose_gamma(chosen: ColtChoice) -> float:
     """One gamma of the benchmark, where its own localizer is looked at."""
     if len(chosen.gammas) == 1:
         return chosen.gammas[0]

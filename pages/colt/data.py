@@ -9,7 +9,7 @@ import streamlit as st
 from pages.ui.services import services
 from validation_core import PowerCell
 from validation_core.localization import GammaMapsStudy, LocalRate, Maps, MapTask
-from validation_core.panels.colt import where as figures
+from validation_core.panels.colt import where
 from validation_core.panels.colt.power import named
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import Memory, collect
@@ -36,7 +36,7 @@ class Located:
     @cached_property
     def rates(self) -> Sequence[LocalRate]:
         """Where along x each ball is wrong; its permutations cost a moment."""
-        return self.stored or [figures.rates(each) for each in self.maps]
+        return self.stored or [where.rates(each) for each in self.maps]
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

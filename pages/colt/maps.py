@@ -9,17 +9,17 @@ from pages.colt.data import Located
 from pages.ui import live
 from pages.ui.forms import number, segmented
 from validation_core.localization import Maps
-from validation_core.panels.colt import where as figures
+from validation_core.panels.colt import where
 from validation_core.panels.colt.theta import ThetaAxes
 
 
-def where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
+def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
     """Both maps under gamma and x."""
     maps, alpha = located.maps[0], chosen.alpha
     name = "x" if maps.x_at.shape[1] == 1 else "place"
     payload = live.once(
         ("where", located.key, sight, alpha),
-        lambda: figures.payload(
+        lambda: where.payload(
             located.maps,
             located.rates,
             sight,
@@ -31,7 +31,7 @@ def where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
     several = len(located.gammas) > 1
     key = f"where-{owner(chosen.benchmark)}-{name}-{several}"
     now = live.chart(payload, key=key, url=(*slider(located.gammas), name))
-    st.caption(figures.how_to_read(maps, sight) + _bent(located.key, maps, sight))
+    st.caption(where.how_to_read(maps, sight) + _bent(located.key, maps, sight))
     tied = float(located.maps[located.gammas.index(now[0]) if several else 0].tied)
     if tied > 0.01:
         st.caption(
@@ -72,4 +72,4 @@ def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _bent(key: str, _localization: Maps, sight: ThetaAxes) -> str:
     """How curved the truth is, in words; keyed by the task's key."""
-    return figures.bend_text(_localization, sight)
+    return where.bend_text(_localization, sight)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.colt import film, papers, power, ranks
 from pages.colt import maps as colt_maps
-from pages.colt.controls import ColtChoice, choose, gamma, owner, slider
+from pages.colt.controls import ColtChoice, choose, choose_gamma, owner, slider
 from pages.colt.data import Located, at_every_gamma, at_one_gamma
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
@@ -25,7 +25,7 @@ def _located(chosen: ColtChoice, *, each: bool) -> Located | None:
     None while it learns: meanwhile there are the draws.
     """
     if each or chosen.colt.preset == "paper":
-        return _of_one_gamma(chosen, gamma(chosen))
+        return _of_one_gamma(chosen, choose_gamma(chosen))
     study = chosen.study
     located = at_every_gamma(study.key, study) if study.done(services().store) else None
     if located is None:
@@ -95,7 +95,7 @@ def _theta(chosen: ColtChoice, view: str) -> None:
         if view == "Training":
             film.show_training(chosen, located.gammas[0], located.maps[0], sight)
         else:
-            colt_maps.where(chosen, located, sight)
+            colt_maps.show_where(chosen, located, sight)
 
 
 @address.fragment
@@ -104,7 +104,7 @@ def _results(chosen: ColtChoice) -> None:
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
     address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":
-        power.power(chosen)
+        power.show_power(chosen)
     elif view == "Papers":
         papers.tables()
     elif view != "Ranks":

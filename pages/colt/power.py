@@ -6,7 +6,7 @@ from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import cells
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.panels.colt import power as figures
+from validation_core.panels.colt.power import power, table
 from validation_core.sweep import costs
 from validation_core.sweep.progress import missing
 from validation_core.sweep.trials import TrialDesign
@@ -15,7 +15,7 @@ TRIALS = 200
 """The paper's number; a first picture comes from ten."""
 
 
-def power(chosen: ColtChoice) -> None:
+def show_power(chosen: ColtChoice) -> None:
     """Curves along gamma, and what is missing of them."""
     store, sweeps = services().store, chosen.contest(TRIALS)
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
@@ -26,13 +26,13 @@ def power(chosen: ColtChoice) -> None:
         )
         payload = live.once(
             ("colt power", *(sweep.key for sweep in sweeps), counted),
-            lambda: figures.power(power_cells, chosen.benchmark, design, chosen.start),
+            lambda: power(power_cells, chosen.benchmark, design, chosen.start),
         )
         key = f"colt-power-{owner(chosen.benchmark)}"
         live.chart(payload, key=key, url=slider(chosen.gammas))
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
         if numbers.open:
-            numbers.dataframe(figures.table(power_cells), hide_index=True)
+            numbers.dataframe(table(power_cells), hide_index=True)
     # Kind by kind, so that one curve is whole before the next begins.
     wanted = [task for sweep in sweeps for task in missing(sweep, store)]
     state = jobs.latest(wanted) if wanted else None

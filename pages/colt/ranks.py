@@ -9,7 +9,7 @@ from pages.colt.data import Located, maps
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.localization import MapTask
-from validation_core.panels.colt import power as figures
+from validation_core.panels.colt import power
 from validation_core.scores.trained_scores import Simulated
 from validation_core.sweep import costs
 
@@ -19,7 +19,7 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
     several = len(located.gammas) > 1
     payload = live.once(
         ("ranks", located.key, chosen.alpha),
-        lambda: figures.ranks(
+        lambda: power.ranks(
             located.maps, chosen.alpha, located.gammas, chosen.start_among(located.gammas)
         ),
     )
@@ -41,10 +41,10 @@ def distances(
         name: [(gamma_of(task), maps(task.key, task)) for task in tasks if _done(task)]
         for name, tasks in series.items()
     }
-    curves = {name: figures.distance_curve(pairs) for name, pairs in done.items() if pairs}
+    curves = {name: power.distance_curve(pairs) for name, pairs in done.items() if pairs}
     if curves:
         points = sum(map(len, series.values()))
-        live.chart(figures.distances(curves, gammas, points=points, label=label), key=key)
+        live.chart(power.distances(curves, gammas, points=points, label=label), key=key)
 
 
 def gamma_of(task: MapTask) -> float:

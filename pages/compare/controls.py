@@ -11,10 +11,10 @@ from pages.ui.once import same
 from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, keys
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.methods.base import Method
-from validation_core.panels import power as curves
+from validation_core.panels import power
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS
-from validation_core.sweep import presets as comparisons
+from validation_core.sweep import presets
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import BETAS, Comparison
 from validation_core.sweep.trials import TrialDesign
@@ -42,21 +42,21 @@ class CompareChoice:
     @property
     def axis(self) -> str:
         """What the curves run along."""
-        return curves.along(self.sweep)
+        return power.along(self.sweep)
 
     @property
     def axis_label(self) -> str:
         """What that is."""
-        return curves.axis_label(self.sweep)
+        return power.axis_label(self.sweep)
 
     def at(self, value: float) -> str:
         """A place on it, after "at"."""
-        return curves.place(self.sweep, value)
+        return power.place_text(self.sweep, value)
 
 
 def choose() -> CompareChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
-    known = keys.by_name(*comparisons.figures(), *comparisons.demonstrations())
+    known = keys.by_name(*presets.figures(), *presets.demonstrations())
     with st.sidebar:
         name = forms.choice(
             "Start from",

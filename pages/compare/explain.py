@@ -5,7 +5,7 @@ import streamlit as st
 from pages.compare import plan
 from pages.compare.controls import CompareChoice, take
 from pages.ui.services import services
-from validation_core.sweep import presets as comparisons
+from validation_core.sweep import presets
 from validation_core.sweep.presets import Comparison, Remark, disagreement
 from validation_core.sweep.progress import Progress, missing
 
@@ -28,7 +28,7 @@ def demonstrations() -> None:
     """Three cases in which tests disagree, each a press away."""
     st.subheader("Why tests disagree", anchor=False)
     for column, demonstration in zip(
-        st.columns(3, gap="large"), comparisons.demonstrations(), strict=True
+        st.columns(3, gap="large"), presets.demonstrations(), strict=True
     ):
         with column:
             st.markdown(f"**{demonstration.title}** {demonstration.about}")

@@ -6,10 +6,10 @@ from pages.compare.controls import CompareChoice
 from pages.ui import charts, jobs
 from pages.ui.forms import choice
 from pages.ui.services import services
-from validation_core.diagnosis import equals
 from validation_core.methods.base import Method
 from validation_core.panels.record import trial_figures
 from validation_core.sweep.trial_detail import TrialDetail, TrialStudy, first_trial
+from validation_core.text import equals
 
 
 def one_test(chosen: CompareChoice) -> None:

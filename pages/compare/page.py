@@ -9,7 +9,7 @@ from pages.ui.forms import segmented
 from pages.ui.once import once
 from pages.ui.services import services
 from validation_core.engine import JobState
-from validation_core.panels import power as curves
+from validation_core.panels import power
 from validation_core.sweep.plan import Batch
 from validation_core.sweep.presets import broken
 from validation_core.sweep.progress import Memory, Progress, collect, missing
@@ -50,7 +50,7 @@ def _compare(chosen: CompareChoice) -> None:
 def _curves(chosen: CompareChoice) -> None:
     progress = collect(chosen.sweep, services().store, _memory())
     if progress.cells:
-        view = segmented("View", curves.VIEWS, "curves", label_visibility="collapsed")
+        view = segmented("View", power.VIEWS, "curves", label_visibility="collapsed")
         _draw(chosen, progress, view)
         _wrong(progress)
         explain.remarks(chosen, progress)
@@ -62,15 +62,12 @@ def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
     if view == "power":
         answer, payload = once(
             ("compare", chosen.sweep.key, *progress.done.items()),
-            lambda: (
-                curves.answer(chosen.sweep, progress),
-                curves.compare(chosen.sweep, progress),
-            ),
+            lambda: (power.answer(chosen.sweep, progress), power.compare(chosen.sweep, progress)),
         )
         st.markdown(answer)
         live.chart(payload, key="compare-power")
     else:
-        live.chart(curves.cost(chosen.sweep, progress, view), key=f"compare-{view}")
+        live.chart(power.cost(chosen.sweep, progress, view), key=f"compare-{view}")
 
 
 def _wrong(progress: Progress) -> None:

@@ -8,8 +8,7 @@ from pages.conformal.training import trained
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import stored
-from validation_core.explorers import conformal_pictures as figures
-from validation_core.explorers import conformal_power_panel
+from validation_core.explorers import conformal_pictures, conformal_power_panel
 from validation_core.explorers.conformal import Conformal
 from validation_core.explorers.conformal_pictures import ConformalView, MeasuredPower
 
@@ -35,12 +34,12 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
             counted.study.key if counted else "",
             counted.old if counted else False,
         ),
-        lambda: figures.payload(look, views, counted),
+        lambda: conformal_pictures.payload(look, views, counted),
     )
     perturbation = chosen.learned.benchmark.perturbation
     address.owned("gamma", perturbation)
     gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
-    st.caption(f"{figures.how_to_read(look, views.pool)} {_network(chosen)}")
+    st.caption(f"{conformal_pictures.how_to_read(look, views.pool)} {_network(chosen)}")
     _below(chosen, counted, gamma, look)
 
 

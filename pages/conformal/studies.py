@@ -9,7 +9,7 @@ from pages.ui import jobs
 from pages.ui.services import services, stored
 from validation_core import C2ST
 from validation_core.engine import JobState, Task
-from validation_core.explorers import conformal as workbench
+from validation_core.explorers import conformal
 from validation_core.explorers.conformal import Conformal, ConformalStudy, Learned
 from validation_core.explorers.conformal_pictures import MeasuredPower
 from validation_core.explorers.conformal_power import ConformalPower
@@ -21,7 +21,7 @@ from validation_core.sweep.plan import Sweep
 @st.cache_resource(show_spinner=False, max_entries=32)
 def by_oracle(key: str, _study: ConformalStudy) -> Conformal | None:
     """What needs no network, worked out once for all sessions."""
-    return workbench.by_oracle(_study)
+    return conformal.by_oracle(_study)
 
 
 def seen(chosen: ConformalChoice) -> ConformalStudy | None:

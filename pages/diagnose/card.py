@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from pages.diagnose.known import Known
-from validation_core.diagnosis.card import card
+from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
-from validation_core.report import card as rendering
+from validation_core.report import card
 
 _LOOK = """
 .stMainBlockContainer { padding: 2rem 2.5rem 3rem; max-width: 76rem; }
@@ -49,7 +49,7 @@ def show(known: Known, answers: Answers, asked: Asked) -> None:
     """
     name = f"card-{'-'.join(sorted(asked.running))}"
     html = known.once(
-        name, lambda: rendering.html(card(known.diagnosis, answers, asked)), QUESTIONS
+        name, lambda: card.html(diagnosis_card(known.diagnosis, answers, asked)), QUESTIONS
     )
     _component()(key="card", data={"html": html})
 
@@ -60,7 +60,7 @@ def _component() -> Callable[..., Any]:
     return st.components.v2.component(
         "nptlab_card",
         html='<div class="npt-place"></div>\n',
-        css=f"{rendering.css()}{paper} .npt-place {{ min-height: 30rem; }}",
+        css=f"{card.css()}{paper} .npt-place {{ min-height: 30rem; }}",
         js=_FILL,
         isolate_styles=False,
     )

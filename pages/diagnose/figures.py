@@ -7,8 +7,9 @@ import streamlit as st
 from pages.ui import charts
 from pages.ui.jobs import plain
 from validation_core import Drawn, Record
-from validation_core.diagnosis import Diagnosis, equals, findings
+from validation_core.diagnosis import Diagnosis, findings
 from validation_core.panels.record import pictures
+from validation_core.text import equals
 
 _WIDE = 3  # panels of a figure that do not stand beside another
 

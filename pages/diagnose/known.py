@@ -57,11 +57,13 @@ class Known:
     def _read(self, question: AnyQuestion) -> AnyAnswer | None:
         upload, seed = self.diagnosis.upload, self.diagnosis.seed
         store = services().store
-        return questions.answered(store, upload, self.methods, seed, [question]).get(question.name)
+        return questions.answered_questions(store, upload, self.methods, seed, [question]).get(
+            question.name
+        )
 
     def _now(self, question: AnyQuestion) -> _Key:
         upload, seed = self.diagnosis.upload, self.diagnosis.seed
-        return _done(questions.studies([question], upload, self.methods, seed))
+        return _done(questions.question_studies([question], upload, self.methods, seed))
 
     def _unchanged(self, among: Sequence[AnyQuestion]) -> bool:
         return all(self._now(question) == self._done[question.name] for question in among)

@@ -94,7 +94,7 @@ def _asked(upload: Upload) -> Where:
 
 def _typed(upload: Upload) -> Where:
     assert isinstance(upload.data, PosteriorTable)
-    text = forms.text(
+    text = forms.text_field(
         f"x, {upload.dims[1]} numbers: {', '.join(upload.x_names)}"[:90],
         "look-x",
         placeholder=middle_in_words(upload.data.x),

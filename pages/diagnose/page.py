@@ -24,7 +24,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
         if row.open:
             view.what_will_run(upload, methods)
     # CoLT's picture is worked out for who looks at it.
-    mapped = rows.opened("in_theta") or bool(upload.image)
+    mapped = rows.is_open("in_theta") or bool(upload.image)
     maps = tasks.maps(upload, methods, seed) if mapped else ()
     wanted = jobs.lacking(
         "diagnosis",

@@ -49,7 +49,7 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
 
 def _shape(label: str, numbers: int, key: str, suggestion: str) -> Shape | None:
     """The shape that was named; None for none, or for one that does not fit, which is said."""
-    text = forms.text(
+    text = forms.text_field(
         label,
         key,
         first=suggestion,

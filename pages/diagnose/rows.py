@@ -22,7 +22,7 @@ from validation_core.diagnosis.questions import (
     AnyQuestion,
     AnyStudy,
     Asked,
-    studies,
+    question_studies,
 )
 from validation_core.diagnosis.questions.base import Rows
 from validation_core.drawing import style, svg
@@ -43,7 +43,7 @@ def wanted(upload: Upload, methods: Sequence[Method], seed: int) -> list[AnyStud
     """What the questions that do not take long need worked out, the card's own first."""
     quick = [question for question in QUESTIONS if not question.long]
     order = sorted(quick, key=lambda question: question.picks_x)
-    return studies(order, upload, methods, seed)
+    return question_studies(order, upload, methods, seed)
 
 
 def asked(state: JobState | None) -> Asked:
@@ -53,7 +53,7 @@ def asked(state: JobState | None) -> Asked:
     return Asked(running=quick if active else frozenset())
 
 
-def opened(name: str) -> bool:
+def is_open(name: str) -> bool:
     """Whether a reader has opened this row."""
     return bool(st.session_state.get(f"row-{name}"))
 
@@ -62,8 +62,8 @@ def _long(
     question: AnyQuestion, diagnosis: Diagnosis, methods: Sequence[Method]
 ) -> list[AnyStudy]:
     """Of a long question the first stage; all of them once its row has been opened."""
-    stages = studies([question], diagnosis.upload, methods, diagnosis.seed)
-    return [study for study in stages if opened(question.name) or not study.needs]
+    stages = question_studies([question], diagnosis.upload, methods, diagnosis.seed)
+    return [study for study in stages if is_open(question.name) or not study.needs]
 
 
 @contextmanager

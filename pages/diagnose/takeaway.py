@@ -9,10 +9,9 @@ from pages.ui.jobs import plain, undisturbed
 from pages.ui.services import services
 from validation_core import report
 from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.card import card
+from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
-from validation_core.report import card as rendering
-from validation_core.report import datatree, numbers
+from validation_core.report import card, datatree, numbers
 from validation_core.report.sections import slug
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
@@ -89,7 +88,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     )
     st.download_button(
         "Card",
-        undisturbed(lambda: rendering.png(card(diagnosis, answers, asked), label)),
+        undisturbed(lambda: card.png(diagnosis_card(diagnosis, answers, asked), label)),
         f"{stem}-card.png",
         "image/png",
         key="take-card",

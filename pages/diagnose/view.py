@@ -10,10 +10,11 @@ from pages.diagnose import figures
 from pages.ui import forms
 from pages.ui.jobs import plain, seconds
 from validation_core import Record, diagnosis
-from validation_core.diagnosis import Diagnosis, costs, pvalue_text
+from validation_core.diagnosis import Diagnosis, costs
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods.base import Method
 from validation_core.tables import Upload
+from validation_core.text import pvalue_text
 
 
 def what_was_read(upload: Upload, about: str = "") -> None:
@@ -68,7 +69,7 @@ def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
 
 
 def _planned(upload: Upload, method: Method, *, trained: bool) -> dict[str, str]:
-    reason = diagnosis.obstacle(method, upload)
+    reason = diagnosis.method_obstacle(method, upload)
     cost = costs.on_table(upload, method)
     learns = "" if trained or cost.training < 0.5 else f", {seconds(cost.training)} of it training"
     total = cost.trial + (0.0 if trained else cost.training)

@@ -50,7 +50,7 @@ def _further() -> None:
     if not cells:
         return
     with st.expander("CoLT and discriminative calibration", type="compact"):
-        st.table(digits_pictures.rows(cells))
+        st.table(digits_pictures.rejection_rows(cells))
         design = sweeps()[0].design
         st.caption(
             f"p draws with all steps. {design.trials} trials, each a table of {design.n} "

@@ -183,7 +183,7 @@ def flag(
     )
 
 
-def text(label: str, key: str, *, first: str = "", **looks: Any) -> str:
+def text_field(label: str, key: str, *, first: str = "", **looks: Any) -> str:
     """A line of text, as it is; the looks are those of `st.text_input`."""
     return address.setting(
         key,

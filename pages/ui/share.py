@@ -72,7 +72,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     title = st.text_input("Title of this scene", value=page.title, max_chars=80, key="scene-title")
     scene = story.Scene(page.url_path, settings, story.named(title))
     st.button("Add scene", on_click=story.add, args=(scene,), icon=":material/add:")
-    scenes = story.scenes()
+    scenes = story.story_scenes()
     for i, each in enumerate(scenes):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.text(f"{i + 1}. {each.title}")
@@ -96,7 +96,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     if not scenes:
         return
     try:
-        query = story.query(scenes)
+        query = story.story_query(scenes)
     except ValueError as refusal:
         st.error(str(refusal))
         return

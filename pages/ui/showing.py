@@ -61,7 +61,7 @@ def begin(pages: Mapping[str, StreamlitPage]) -> None:
         "count": len(scenes),
         "index": index,
         "title": scenes[index].title if scenes else "",
-        "anew": story.query(scenes, index) if scenes else PRESENT,
+        "anew": story.story_query(scenes, index) if scenes else PRESENT,
     }
     with st.container(key="showing"):
         result = _component()(key="showing-bar", data=bar, on_turn_change=_noted)

@@ -115,7 +115,7 @@ def named(title: str) -> str:
 # ---- Of a session ----
 
 
-def scenes() -> list[Scene]:
+def story_scenes() -> list[Scene]:
     """The scenes that this session has put together."""
     own: list[Scene] = st.session_state.setdefault("scenes", [])
     return own
@@ -123,7 +123,7 @@ def scenes() -> list[Scene]:
 
 def add(scene: Scene) -> None:
     """One more, at the end; with the picture that its page shows now."""
-    known = scenes()
+    known = story_scenes()
     if len(known) < _MOST:
         known.append(scene)
     keep(scene)
@@ -131,13 +131,13 @@ def add(scene: Scene) -> None:
 
 def remove(index: int) -> None:
     """Take a scene out."""
-    if index < len(scenes()):
-        scenes().pop(index)
+    if index < len(story_scenes()):
+        story_scenes().pop(index)
 
 
 def move(index: int, by: int) -> None:
     """Further up or down."""
-    own = scenes()
+    own = story_scenes()
     to = min(max(index + by, 0), len(own) - 1)
     own.insert(to, own.pop(index))
 
@@ -185,7 +185,7 @@ def link(story: Sequence[Scene], index: int = 0) -> dict[str, str | list[str]]:
     return {**scene.settings, STORY: packed(story), SCENE: str(index), "present": ""}
 
 
-def query(story: Sequence[Scene], index: int = 0) -> str:
+def story_query(story: Sequence[Scene], index: int = 0) -> str:
     """The same as text."""
     return urlencode(link(story, index), doseq=True)
 

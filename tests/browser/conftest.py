@@ -14,7 +14,7 @@ from tests.browser.driving import FLAGS, SIZE, WAIT, SharedPage, Watch, chromium
 from tests.conftest import few_trials
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.questions import QUESTIONS, by_name, studies
+from validation_core.diagnosis.questions import QUESTIONS, by_name, question_studies
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -84,7 +84,7 @@ def _answer(server, upload, methods, work):
         patch.setattr(learning, "LOCALIZER", {"steps": 8, "batch": 16, "start": "origin"})
         for task in by_name("sensitivity").studies(upload, methods, 0):
             task.run(store, lambda fraction, live: None)
-    for task in (*work, *studies(QUESTIONS, upload, methods, 0)):
+    for task in (*work, *question_studies(QUESTIONS, upload, methods, 0)):
         if not task.done(store):
             task.run(store, lambda fraction, live: None)
 

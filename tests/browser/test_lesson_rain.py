@@ -4,9 +4,9 @@ import numpy as np
 from playwright.sync_api import expect
 
 from tests.browser.driving import settled, until
-from validation_core.diagnosis import equals
 from validation_core.lessons import LESSONS, rain
 from validation_core.store import Store
+from validation_core.text import equals
 
 
 def _bricks(page):

@@ -82,7 +82,7 @@ def test_keys_turn_the_stages_of_a_lesson(visit):
 
 
 def test_a_story_is_stepped_through_by_its_keys(visit):
-    page = visit(f"{SCENES[0].page}?{story.query(SCENES)}", reduced_motion="reduce")
+    page = visit(f"{SCENES[0].page}?{story.story_query(SCENES)}", reduced_motion="reduce")
     bar = page.locator(".bar[role=toolbar] span")
     expect(bar).to_have_text("1 of 3 · The null")
     expect(page.locator(".lesson .spoken")).to_contain_text("400 such pairs")

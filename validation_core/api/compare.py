@@ -19,7 +19,7 @@ from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, Ranking
 from validation_core.drawing.outcome import Drawn
 from validation_core.engine import Task
-from validation_core.panels import record as draw
+from validation_core.panels import record
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
@@ -60,16 +60,16 @@ class ComparisonResult(Result):
             drawing
             for i in others
             if len(self.crps)
-            for drawing in draw.parameter_differences(
+            for drawing in record.parameter_differences(
                 self.crps[i], self.names, self.labels[i], first
             )
         ]
-        nearest = (draw.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
+        nearest = (record.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
         return (
             *nearest,
-            *draw.differences(self.measures, self.labels, self.reference),
+            *record.differences(self.measures, self.labels, self.reference),
             *by_parameter,
-            *draw.history(self.measures, self.labels),
+            *record.history(self.measures, self.labels),
         )
 
     def rows(self) -> Rows:

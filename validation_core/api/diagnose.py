@@ -27,8 +27,7 @@ from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import Diagnosis, Record, tasks
-from validation_core.diagnosis.card import Card
-from validation_core.diagnosis.card import card as card_of
+from validation_core.diagnosis.card import Card, diagnosis_card
 from validation_core.diagnosis.questions import (
     ALIASES,
     Answer,
@@ -37,9 +36,9 @@ from validation_core.diagnosis.questions import (
     AnyQuestion,
     Asked,
     Names,
+    answered_questions,
+    question_studies,
 )
-from validation_core.diagnosis.questions import answered as answers_to
-from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import Parameter, verdict
 from validation_core.drawing.outcome import Drawn
@@ -179,7 +178,7 @@ class DiagnosisResult(Result):
     @property
     def card(self) -> Card:
         """The verdict at a glance: state, picture, how wrong, where, why, three next steps."""
-        return card_of(self.diagnosis, self.answers, self.asked)
+        return diagnosis_card(self.diagnosis, self.answers, self.asked)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -333,7 +332,7 @@ def diagnose(
     all_records = [answered.get(method.label) or Record.not_run(method, late) for method in chosen]
     return DiagnosisResult(
         verdict(all_records, upload, alpha=alpha, seed=seed),
-        answers_to(store, upload, chosen, seed, asked),
+        answered_questions(store, upload, chosen, seed, asked),
         known.path,
         left_out,
         tuple(method.label for method in chosen if method.label not in answered),
@@ -393,11 +392,11 @@ def _queue(
     everything: bool,
 ) -> tuple[list[Task], tuple[str, ...]]:
     """What to run, and the questions that are left out unless `everything` is asked."""
-    further: Sequence[Task] = studies_of(asked, upload, methods, seed)
+    further: Sequence[Task] = question_studies(asked, upload, methods, seed)
     left_out: tuple[str, ...] = ()
     if not everything:  # what waits for nothing: of a long answer, its first stage
         slow = [question for question in asked if question.long]
-        long = studies_of(slow, upload, methods, seed)
+        long = question_studies(slow, upload, methods, seed)
         quick = upload.n * upload.dims[0] <= _QUICK
         further = [task for task in further if task not in long or (quick and not task.needs)]
         if long and not quick:

@@ -14,8 +14,8 @@ from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.diagnosis import Record, equals, findings, tasks
-from validation_core.diagnosis.plan import obstacle
+from validation_core.diagnosis import Record, findings, tasks
+from validation_core.diagnosis.plan import method_obstacle
 from validation_core.drawing.outcome import Drawn
 from validation_core.keys import JSON
 from validation_core.methods.base import Method
@@ -28,6 +28,7 @@ from validation_core.sweep.trial_detail import first_trial
 from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
+from validation_core.text import equals
 from validation_core.types import Array, Benchmark
 
 
@@ -155,7 +156,7 @@ def _on_table(
     method: Method, table: Table, seed: int, store: Store, progress: bool | Watch
 ) -> MethodResult:
     upload = table.upload
-    if reason := obstacle(method, upload):
+    if reason := method_obstacle(method, upload):
         raise ValueError(f"{method.label} cannot run on this table. {reason}")
     tasks.register_upload(upload)
     with progress_watch(progress) as watch:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _REPORT = 100  # steps between two reports
 
 
-def _ascend(
+def ascend(
     at: Sequence[Tensor],
     slopes: Callable[[int], Sequence[Tensor]],
     rates: tuple[float, float],

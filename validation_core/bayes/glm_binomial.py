@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes.hospitals import _log_ways
+from validation_core.bayes.hospitals import log_ways
 from validation_core.bayes.model import PAPER, Model
 from validation_core.types import Array, Joint, Paper
 
@@ -135,7 +135,7 @@ class GLMBinomial(Model, spec="glm_binomial"):
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
-        return _log_ways(self._tensors[1], y) - 3 * np.log(SD * np.sqrt(2 * np.pi))
+        return log_ways(self._tensors[1], y) - 3 * np.log(SD * np.sqrt(2 * np.pi))
 
     def exact(self, y: Array) -> None:
         """None: there is no closed form."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def _log_ways(n: Tensor, y: Tensor) -> Tensor:
+def log_ways(n: Tensor, y: Tensor) -> Tensor:
     """log of n choose y, summed over the last axis: (..., I) gives (...)."""
     import torch
 
@@ -85,7 +85,7 @@ class Hospitals(Model, spec="hospitals"):
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
-        return _log_ways(self._operations, y) - 0.5 * UNITS * np.log(2 * np.pi)
+        return log_ways(self._operations, y) - 0.5 * UNITS * np.log(2 * np.pi)
 
     def exact(self, y: Array) -> None:
         """None: there is no closed form."""

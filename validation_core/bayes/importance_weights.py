@@ -24,7 +24,7 @@ class LogWeights(NamedTuple):
     """(K, D): the first of those draws, z~ of Algorithm 1."""
 
 
-def log_weights(
+def sampled_log_weights(
     model: Model,
     posterior: Posterior,
     pairs: Joint,

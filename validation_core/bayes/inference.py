@@ -14,7 +14,7 @@ from validation_core.keys import Specification
 from validation_core.types import Array
 
 
-class _FitProblem(NamedTuple):
+class FitProblem(NamedTuple):
     """What is inferred, and how long: K data sets as one batch."""
 
     model: Model
@@ -56,9 +56,9 @@ class Inference(Specification):
         Raises:
             ValueError: where this model has no such posterior.
         """
-        return self._fit(_FitProblem(model, y, iterations, rngs, report))
+        return self._fit(FitProblem(model, y, iterations, rngs, report))
 
-    def _fit(self, problem: _FitProblem) -> Posterior:
+    def _fit(self, problem: FitProblem) -> Posterior:
         raise NotImplementedError
 
 
@@ -76,7 +76,7 @@ class ExactPosterior(Inference, spec="exact"):
     def label(self) -> str:
         return "Exact posterior"
 
-    def _fit(self, problem: _FitProblem) -> Posterior:
+    def _fit(self, problem: FitProblem) -> Posterior:
         posterior = problem.model.exact(problem.y)
         if posterior is None:
             raise ValueError(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from validation_core.bayes.ascent import _ascend
-from validation_core.bayes.inference import Inference, _FitProblem
+from validation_core.bayes.ascent import ascend
+from validation_core.bayes.inference import FitProblem, Inference
 from validation_core.bayes.model import Model, log_joint_gradient, log_joint_hessian
 from validation_core.bayes.posterior import FullGaussian
 from validation_core.types import Array
@@ -48,7 +48,7 @@ class Laplace(Inference, spec="laplace"):
             f", curvature clipped at {FLATTEST:g}" * self.clip
         )
 
-    def _fit(self, problem: _FitProblem) -> FullGaussian:
+    def _fit(self, problem: FitProblem) -> FullGaussian:
         """Nothing is random. A Hessian that is not negative definite at z^ is a failure: there is
         no q, unless it is clipped.
         """
@@ -67,7 +67,7 @@ class Laplace(Inference, spec="laplace"):
 
         data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
         z = torch.zeros((len(y), model.dims[0]), dtype=torch.float64)
-        _ascend(
+        ascend(
             [z], lambda step: [log_joint_gradient(model, z, data)], _MODE_RATES, iterations, report
         )
         slope, curvature = log_joint_gradient(model, z, data), log_joint_hessian(model, z, data)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from validation_core.bayes.ascent import _ascend
-from validation_core.bayes.inference import Inference, _FitProblem
+from validation_core.bayes.ascent import ascend
+from validation_core.bayes.inference import FitProblem, Inference
 from validation_core.bayes.model import Model, value_and_gradient
 from validation_core.bayes.posterior import FullGaussian
 
@@ -68,7 +68,7 @@ class Variational(Inference, spec="variational"):
         """Groups of m draws that a step averages over."""
         return max(1, self.samples // self.m)
 
-    def _fit(self, problem: _FitProblem) -> FullGaussian:
+    def _fit(self, problem: FitProblem) -> FullGaussian:
         import torch
 
         model, y, iterations, rngs, report = problem
@@ -77,7 +77,7 @@ class Variational(Inference, spec="variational"):
         mean = torch.zeros((k, d), dtype=torch.float64)
         scale = torch.eye(d, dtype=torch.float64).repeat(k, 1, 1)
         noise = _Noise(rngs, (self.groups * self.m, d), iterations)
-        _ascend(
+        ascend(
             (mean, scale),
             lambda step: self.slopes(model, mean, scale, noise.at(step), data),
             _RATES,

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy import ndimage
 
-from validation_core.benchmarks.galaxy_files import _probes
+from validation_core.benchmarks.galaxy_files import read_probes
 from validation_core.types import Array
 
 Galaxies = Literal["hubble", "probes"]
@@ -21,7 +21,7 @@ _SMOOTHING = 1.0  # pixels: a source is a peak of the picture seen this blurred
 _BRIGHT = 10.0  # robust standard deviations of the sky above which a peak is a source
 _APART = 13  # pixels of the square in which a source is the brightest
 _CORE, _RIM = 5.0, 16.0  # pixels from the middle: where the taper begins, where it would be 0
-_FEWEST = 32  # images, below which a covariance of 256 pixels says little
+FEWEST_GALAXIES = 32  # images, below which a covariance of 256 pixels says little
 
 
 def load_galaxies(name: Galaxies) -> Array:
@@ -36,7 +36,7 @@ def load_galaxies(name: Galaxies) -> Array:
     """
     if name == "hubble":
         return _stretched(_hubble())
-    return _stretched(_without_sky(_probes()))
+    return _stretched(_without_sky(read_probes()))
 
 
 def _hubble() -> Array:

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.benchmarks.galaxies import _FEWEST, SIDE, Galaxies
+from validation_core.benchmarks.galaxies import FEWEST_GALAXIES, SIDE, Galaxies
 from validation_core.benchmarks.lensing import downsample
 from validation_core.settings import PROBES
 from validation_core.types import Array
 
 
-def _probes_file() -> Path:
+def probes_file() -> Path:
     """The file that the environment names.
 
     Raises:
@@ -30,7 +30,7 @@ def _probes_file() -> Path:
     return path
 
 
-def _identity(name: Galaxies) -> str:
+def galaxies_identity(name: Galaxies) -> str:
     """What a stored key says of the galaxies: of a user's file, which may become another, its
     place, size and time too."""
     if name == "hubble":
@@ -43,13 +43,13 @@ def _identity(name: Galaxies) -> str:
     return f"{name}:{hashlib.sha256(words.encode()).hexdigest()[:12]}"
 
 
-def _probes() -> Array:
+def read_probes() -> Array:
     """The images (n, 16, 16) of that file.
 
     Raises:
         ValueError: unless it holds one array (n, H, W) or (n, H, W, C) of finite numbers.
     """
-    path = _probes_file()
+    path = probes_file()
     try:
         held = _READERS[path.suffix.lower()](path)
     except (OSError, ValueError) as error:
@@ -69,11 +69,12 @@ def _probes() -> Array:
 def _checked(images: NDArray[np.generic]) -> Array:
     """Grey images (n, H, W) as floats."""
     shape = images.shape
-    fits = len(shape) in (3, 4) and shape[0] >= _FEWEST and min(shape[1:3]) >= SIDE
+    fits = len(shape) in (3, 4) and shape[0] >= FEWEST_GALAXIES and min(shape[1:3]) >= SIDE
     if not (fits and images.dtype.kind in "fiu"):
         raise ValueError(
-            f"Galaxy images are numbers of shape (n, H, W) or (n, H, W, C), n >= {_FEWEST} and H, "
-            f"W >= {SIDE}; got {shape} of {images.dtype}. Bring another file."
+            f"Galaxy images are numbers of shape (n, H, W) or (n, H, W, C), n >= "
+            f"{FEWEST_GALAXIES} and H, W >= {SIDE}; got {shape} of {images.dtype}. Bring another "
+            f"file."
         )
     grey = images.astype(np.float64)
     grey = grey.mean(-1) if grey.ndim == 4 else grey

@@ -20,8 +20,8 @@ from scipy.special import logsumexp
 from validation_core.benchmarks.perturbations import (
     PERTURBATIONS,
     Perturbation,
-    _log_mixture,
-    _with_mirror,
+    log_mixture,
+    with_mirror,
 )
 from validation_core.rng import stream
 from validation_core.types import Array, Benchmark, Paper
@@ -176,7 +176,7 @@ class Gaussian(Benchmark):
         """One draw of p(.|x), bent where the family is curved: (n, D)."""
         straight: Array = self.mean(x) + self.noise(x, rng)
         if self.perturbation == "mode_collapse":
-            straight = _with_mirror(straight, self.mean(x), gamma, rng)
+            straight = with_mirror(straight, self.mean(x), gamma, rng)
         return self._bent(straight)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -202,7 +202,7 @@ class Gaussian(Benchmark):
         constant = self.dim_theta / 2 * np.log(2 * np.pi) + np.log(np.diag(chol)).sum()
         normal: Array = self.log_normal(theta, x) - constant
         if self.perturbation == "mode_collapse":
-            normal = normal + _log_mixture(self, theta, x, gamma)
+            normal = normal + log_mixture(self, theta, x, gamma)
         return np.asarray(normal)
 
     def _bent(self, straight: Array) -> Array:

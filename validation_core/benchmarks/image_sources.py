@@ -68,7 +68,7 @@ _IMAGES = 10_000  # of each file
 _BYTES = _IMAGES * _RECORD
 
 
-def _names(source: Source) -> tuple[str, ...]:
+def source_names(source: Source) -> tuple[str, ...]:
     """What the ten labels stand for."""
     return CLASSES if source == "cifar10" else tuple(photo.name for photo in PHOTOGRAPHS)
 
@@ -147,7 +147,7 @@ def crop_photographs(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDAr
     return np.asarray(pixels.windows[rows].reshape(-1, SIDE, SIDE, 3))
 
 
-def _pictures(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+def source_images(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
     """An image (n, 32, 32, 3) of CIFAR-10 of each label (n,), with replacement, by u (n,)."""
     images, members = load_cifar10(_cifar10_folder())
     counts = np.array([len(each) for each in members])

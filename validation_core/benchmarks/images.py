@@ -19,9 +19,9 @@ from validation_core.benchmarks.image_sources import (
     LABELS,
     SIDE,
     Source,
-    _names,
-    _pictures,
     crop_photographs,
+    source_images,
+    source_names,
 )
 from validation_core.scores.feature_classifier import FeatureClassifier
 from validation_core.settings import CIFAR10
@@ -120,7 +120,7 @@ class Images(Benchmark):
     @property
     def names(self) -> tuple[str, ...]:
         """What the ten labels stand for."""
-        return _names(self.source)
+        return source_names(self.source)
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform labels, one-hot: (n, 10)."""
@@ -150,7 +150,7 @@ class Images(Benchmark):
     def _images(self, x: Array, rng: np.random.Generator) -> NDArray[np.float32]:
         labels = np.asarray(x).argmax(axis=1)
         if self.source == "cifar10":
-            raw = _pictures(labels, rng.random(len(x)))
+            raw = source_images(labels, rng.random(len(x)))
         else:
             raw = crop_photographs(labels, rng.random((len(x), 2)))
         return _LEVELS[raw]

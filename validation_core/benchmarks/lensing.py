@@ -39,9 +39,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from validation_core.benchmarks.galaxies import SIDE, Galaxies, load_galaxies
-from validation_core.benchmarks.galaxy_files import _identity, _probes_file
+from validation_core.benchmarks.galaxy_files import galaxies_identity, probes_file
 from validation_core.benchmarks.lens import lens_matrix
-from validation_core.benchmarks.reverse_diffusion import _estimator, _sampled
+from validation_core.benchmarks.reverse_diffusion import (
+    diffusion_estimator,
+    sample_reverse_diffusion,
+)
 from validation_core.scores.classifier import Classifier
 from validation_core.types import Array, Benchmark, Paper
 
@@ -93,7 +96,7 @@ STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0)
 """The grid of gamma."""
 
 
-class _Law(NamedTuple):
+class GaussianLaw(NamedTuple):
     """A Gaussian of theta given x: N(m + gain (x - A m), root root')."""
 
     gain: Array  # (D, M)
@@ -101,7 +104,7 @@ class _Law(NamedTuple):
     whitening: Array  # (D, D), the inverse of root
 
     @classmethod
-    def of(cls, gain: Array, covariance: Array) -> _Law:
+    def of(cls, gain: Array, covariance: Array) -> GaussianLaw:
         """From its covariance (D, D)."""
         root = np.linalg.cholesky((covariance + covariance.T) / 2)
         whitening = solve_triangular(root, np.eye(len(root)), lower=True)
@@ -132,7 +135,7 @@ class _PosteriorMoments(NamedTuple):
     """(D,), the same at each."""
 
 
-class _System(NamedTuple):
+class LensingSystem(NamedTuple):
     """A prior and a lens: all that gamma leaves alone."""
 
     mean: Array  # (D,) m
@@ -140,24 +143,24 @@ class _System(NamedTuple):
     prior_root: Array  # (D, D), lower
     lens: Array  # (M, D) A
     seen: Array  # (M,) A m
-    posterior: _Law
-    turned: _Law  # the posterior under the turned lens
+    posterior: GaussianLaw
+    turned: GaussianLaw  # the posterior under the turned lens
 
 
 @cache
-def _system(lens: Lens, galaxies: Galaxies, path: str) -> _System:
+def lensing_system(lens: Lens, galaxies: Galaxies, path: str) -> LensingSystem:
     """By options; `path` is the file that the galaxies are from."""
     del path  # part of the key: another file, another prior
     mean, prior = _prior(galaxies)
     forward = lens_matrix(lens)
     laws = [_posterior(prior, lens_matrix(lens, turned)) for turned in (0.0, TURNED[lens])]
-    return _System(mean, prior, np.linalg.cholesky(prior), forward, forward @ mean, *laws)
+    return LensingSystem(mean, prior, np.linalg.cholesky(prior), forward, forward @ mean, *laws)
 
 
-def _posterior(prior: Array, forward: Array) -> _Law:
+def _posterior(prior: Array, forward: Array) -> GaussianLaw:
     """Of theta - m given x - A m, by conjugacy."""
     covariance = np.linalg.inv(np.linalg.inv(prior) + forward.T @ forward / NOISE**2)
-    return _Law.of(covariance @ forward.T / NOISE**2, covariance)
+    return GaussianLaw.of(covariance @ forward.T / NOISE**2, covariance)
 
 
 def _prior(name: Galaxies) -> tuple[Array, Array]:
@@ -291,7 +294,7 @@ class Lensing(Benchmark):
         _check(gamma)
         system = self._system
         if self.diffusion == "reverse SDE":
-            off = _sampled(system, self.biased, gamma, x - system.seen, rng)
+            off = sample_reverse_diffusion(system, self.biased, gamma, x - system.seen, rng)
         else:
             off = self._estimator(gamma).draws(x - system.seen, rng)
         return np.asarray(system.mean + off)
@@ -328,16 +331,16 @@ class Lensing(Benchmark):
     @property
     def galaxies_read(self) -> str:
         """The galaxies as a stored key names them, with the identity of a user's file."""
-        return _identity(self.galaxies)
+        return galaxies_identity(self.galaxies)
 
     @property
     def _path(self) -> str:
-        return f"{_probes_file()} {self.galaxies_read}" if self.galaxies == "probes" else ""
+        return f"{probes_file()} {self.galaxies_read}" if self.galaxies == "probes" else ""
 
     @property
-    def _system(self) -> _System:
-        return _system(self.lens, self.galaxies, self._path)
+    def _system(self) -> LensingSystem:
+        return lensing_system(self.lens, self.galaxies, self._path)
 
-    def _estimator(self, gamma: float) -> _Law:
+    def _estimator(self, gamma: float) -> GaussianLaw:
         _check(gamma)
-        return _estimator(self.lens, self.galaxies, self._path, self.biased, float(gamma))
+        return diffusion_estimator(self.lens, self.galaxies, self._path, self.biased, float(gamma))

@@ -26,7 +26,7 @@ Perturbation = Literal[
 ]
 
 
-def _with_mirror(draws: Array, mean: Array, gamma: float, rng: np.random.Generator) -> Array:
+def with_mirror(draws: Array, mean: Array, gamma: float, rng: np.random.Generator) -> Array:
     """With probability gamma the same noise around -mean."""
     flip = rng.random(len(draws)) < gamma
     return draws - 2 * mean * flip[:, None]
@@ -55,7 +55,7 @@ def _heavy_tail(b: Gaussian, x: Array, gamma: float, rng: np.random.Generator) -
 
 def _additional_mode(b: Gaussian, x: Array, gamma: float, rng: np.random.Generator) -> Array:
     mean = b.mean(x)
-    return _with_mirror(mean + b.noise(x, rng), mean, gamma, rng)
+    return with_mirror(mean + b.noise(x, rng), mean, gamma, rng)
 
 
 def _collapsed(b: Gaussian, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -91,14 +91,14 @@ def _heavy_tail_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Arra
 
 
 def _additional_mode_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    return -_log_mixture(b, theta, x, gamma)
+    return -log_mixture(b, theta, x, gamma)
 
 
 def _mode_collapse_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    return _log_mixture(b, theta, x, gamma)
+    return log_mixture(b, theta, x, gamma)
 
 
-def _log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
+def log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
     """log((1 - gamma) + gamma N(theta; -mu, S) / N(theta; mu, S))."""
     mirror = -2 * (b.whiten(theta, x) * b.whiten(b.mean(x), x)).sum(-1)
     with np.errstate(divide="ignore"):

@@ -17,10 +17,10 @@ from validation_core.benchmarks.lensing import (
     SMALLEST,
     STEPS,
     Bias,
+    GaussianLaw,
     Lens,
-    _Law,
-    _System,
-    _system,
+    LensingSystem,
+    lensing_system,
 )
 from validation_core.types import Array
 
@@ -38,7 +38,7 @@ def _levels() -> Array:
     return np.append(np.geomspace(LARGEST, SMALLEST, STEPS), 0.0)
 
 
-def _reverse_steps(system: _System, bias: Bias, gamma: float) -> Iterator[_ReverseStep]:
+def _reverse_steps(system: LensingSystem, bias: Bias, gamma: float) -> Iterator[_ReverseStep]:
     """The sampler, step by step, for theta - m.
 
     Ancestral steps of a variance-exploding diffusion: the mean moves by the drop in variance
@@ -66,7 +66,7 @@ _Slopes = Callable[[float], tuple[Array, Array]]
 """Of a score pull (x - A m) - slope (theta_t - m), at a noise level: slope (D, D), pull (D, M)."""
 
 
-def _turned(system: _System) -> _Slopes:
+def _turned(system: LensingSystem) -> _Slopes:
     """The score of the posterior under the turned lens."""
     values, axes = np.linalg.eigh(system.turned.covariance)
 
@@ -77,7 +77,7 @@ def _turned(system: _System) -> _Slopes:
     return at
 
 
-def _convolved(system: _System) -> _Slopes:
+def _convolved(system: LensingSystem) -> _Slopes:
     """The prior's score and the convolved likelihood's (Adam et al. 2022)."""
     values, axes = np.linalg.eigh(system.prior)
     left, singular, right = np.linalg.svd(system.lens)
@@ -90,26 +90,28 @@ def _convolved(system: _System) -> _Slopes:
     return at
 
 
-def _start(system: _System) -> Array:
+def _start(system: LensingSystem) -> Array:
     """Covariance (D, D) of theta at the largest noise level, given x: where the sampler starts."""
     return np.asarray(system.posterior.covariance + LARGEST**2 * np.eye(PIXELS))
 
 
 @lru_cache(maxsize=64)
-def _estimator(lens: Lens, galaxies: Galaxies, path: str, bias: Bias, gamma: float) -> _Law:
+def diffusion_estimator(
+    lens: Lens, galaxies: Galaxies, path: str, bias: Bias, gamma: float
+) -> GaussianLaw:
     """q_gamma: where the sampler's steps lead. At gamma = 0 the posterior itself."""
-    system = _system(lens, galaxies, path)
+    system = lensing_system(lens, galaxies, path)
     if gamma == 0:
         return system.posterior
     gain, covariance = system.posterior.gain, _start(system)
     for step in _reverse_steps(system, bias, gamma):
         gain = step.keep @ gain + step.pull
         covariance = step.keep @ covariance @ step.keep.T + step.jitter @ step.jitter.T
-    return _Law.of(gain, covariance)
+    return GaussianLaw.of(gain, covariance)
 
 
-def _sampled(
-    system: _System, bias: Bias, gamma: float, off: Array, rng: np.random.Generator
+def sample_reverse_diffusion(
+    system: LensingSystem, bias: Bias, gamma: float, off: Array, rng: np.random.Generator
 ) -> Array:
     """theta - m (n, D) by the steps themselves, in single precision."""
     start = np.linalg.cholesky(_start(system))

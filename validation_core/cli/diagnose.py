@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from validation_core import Record, Store, diagnosis
-from validation_core.api import diagnose as front
+from validation_core.api import diagnose
 from validation_core.api.names import resolve_questions
 from validation_core.cli.options import (
     NoteLines,
@@ -22,12 +22,13 @@ from validation_core.cli.options import (
     write_json_text,
 )
 from validation_core.cli.process import tell
-from validation_core.diagnosis import Diagnosis, equals, findings
+from validation_core.diagnosis import Diagnosis, findings
 from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
+from validation_core.text import equals
 from validation_core.types import TwoSamples
 
 _FILE = """\
@@ -103,7 +104,7 @@ def _run(chosen: argparse.Namespace) -> None:
             "A DataTree holds ranks of true values among q's draws at each x; got two samples "
             "p and q, which have no x. Leave --datatree out."
         )
-    result = front.diagnose(
+    result = diagnose.diagnose(
         table,
         wanted,
         questions,
@@ -183,7 +184,7 @@ def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
                 yield f"  {family['sentence']}"
 
 
-def print_diagnosis(result: front.DiagnosisResult) -> None:
+def print_diagnosis(result: diagnose.DiagnosisResult) -> None:
     found, verdict = result.diagnosis, result.card
     print(read_line(found))
     for text in (*found.upload.warnings, *found.upload.notes):

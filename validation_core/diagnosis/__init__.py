@@ -6,29 +6,25 @@ from validation_core.diagnosis.plan import (
     default_methods,
     further_methods,
     further_names,
-    obstacle,
+    method_obstacle,
     with_further,
 )
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
 from validation_core.methods.record import Record, findings, remark
 from validation_core.scores.classifier import RECIPE
-from validation_core.text import SMALLEST, equals, pvalue_text
 
 __all__ = [
     "ENOUGH",
     "RECIPE",
-    "SMALLEST",
     "WHY_NOT_ALL",
     "Diagnosis",
     "Parameter",
     "Record",
     "default_methods",
-    "equals",
     "findings",
     "further_methods",
     "further_names",
-    "obstacle",
-    "pvalue_text",
+    "method_obstacle",
     "recipe",
     "remark",
     "verdict",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis import card_pictures as draw
+from validation_core.diagnosis import card_pictures
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked, Names
 from validation_core.diagnosis.questions.base import Interval, Json
 from validation_core.diagnosis.questions.calibration import (
@@ -120,7 +120,7 @@ class Card:
         }
 
 
-def card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> Card:
+def diagnosis_card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None = None) -> Card:
     """The card of a diagnosis with the answers that there are so far.
 
     Args:
@@ -410,7 +410,7 @@ def _wrong(seen: _CardInputs) -> _Content:
     if isinstance(data, TwoSamples):
         differ = _Fact("What differs", f"The two samples differ, {_clearest_test(seen)}.")
         names = seen.diagnosis.upload.names
-        return (differ,), _STEPS_OF_SAMPLES, partial(draw.samples, data, names)
+        return (differ,), _STEPS_OF_SAMPLES, partial(card_pictures.samples, data, names)
     facts = (
         _Fact("How wrong", _how_wrong(seen)),
         _Fact("Where", _where(seen)),
@@ -866,7 +866,7 @@ def _missed(seen: _CardInputs) -> _Fact:
 def _alike_samples(seen: _CardInputs, state: State, data: TwoSamples) -> _Content:
     """What silence about two samples is worth."""
     shift, upload = seen.diagnosis.shift, seen.diagnosis.upload
-    picture = partial(draw.samples, data, upload.names)
+    picture = partial(card_pictures.samples, data, upload.names)
     if state == "testing":
         running = bool(seen.asked.running)
         waiting = "Being worked out." if running else "Not worked out: its job did not end."
@@ -993,22 +993,22 @@ def _picture(seen: _CardInputs) -> Drawn:
         if len(rows) < 10:
             rows, where = None, ""
     if table.q.shape[1] < 2:
-        return draw.coverage(_ranks(table, problem.parameters[0], rows), names[0], where)
+        return card_pictures.coverage(_ranks(table, problem.parameters[0], rows), names[0], where)
     if problem.kind in ("pair", "mass", "test") and len(problem.parameters) > 1:
         truth, draws = _residuals(seen, rows)
-        return draw.cloud(truth[:, :2], draws[..., :2], names[:2], where)
+        return card_pictures.cloud(truth[:, :2], draws[..., :2], names[:2], where)
     if problem.kind in ("mode", "mass", "magnitude", "test") or _plain(seen):
         truth, draws = _residuals(seen, rows)
-        return draw.overlay(truth[:, 0], draws[..., 0], names[0], where)
+        return card_pictures.overlay(truth[:, 0], draws[..., 0], names[0], where)
     ranks = _ranks(table, problem.parameters[0], rows)
     worst = seen.worst if rows is None else None
     if problem.kind == "bias":
         below = None if worst is None else worst.below_median.estimate
-        return draw.quantiles(ranks, names[0], where, below)
+        return card_pictures.quantiles(ranks, names[0], where, below)
     if worst is None:
-        return draw.coverage(ranks, names[0], where)
+        return card_pictures.coverage(ranks, names[0], where)
     rate = max(worst.coverage, key=lambda rate: rate.excess)
-    return draw.coverage(ranks, names[0], where, (rate.level, rate.covers.estimate))
+    return card_pictures.coverage(ranks, names[0], where, (rate.level, rate.covers.estimate))
 
 
 def _plain(seen: _CardInputs) -> bool:
@@ -1048,7 +1048,7 @@ def _power_curve(seen: _CardInputs, size: float) -> Drawn | None:
             if power is not None and not power.bound
         ]
     )
-    return draw.detection_curve(size, seen.diagnosis.alpha, powers)
+    return card_pictures.detection_curve(size, seen.diagnosis.alpha, powers)
 
 
 COLORS = {"problem": style.OBSERVED, "silent": style.P, "too little": "#9A6700", "testing": ""}

@@ -6,37 +6,41 @@ from validation_core.diagnosis import learning
 from validation_core.methods.base import RANKED, Method, Work
 from validation_core.scores.classifier import Classifier
 from validation_core.sweep.costs import (
-    _PROCESS,
-    _TEST,
-    _WITHIN,
-    _Cost,
-    _learning,
+    PROCESS_BYTES,
+    TEST_SECONDS,
+    WITHIN_SECONDS,
+    MethodCost,
+    learning_seconds,
     machine_slowdown,
 )
 from validation_core.tables import Upload
 
 
-def on_table(upload: Upload, method: Method) -> _Cost:
+def on_table(upload: Upload, method: Method) -> MethodCost:
     """What a method costs on a user's table, its network included."""
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     half = n if not method.needs_training else max(1, n // 2)
     recipe = learning.recipe(upload, method)
     wide = max(1, (d + m) / 6)
     work = Work(method.rows(half, k) / 1e6 * wide, half, k, d, n // 2)
-    training, trial = _learning(recipe), _TEST + method.cost(work)
+    training, trial = learning_seconds(recipe), TEST_SECONDS + method.cost(work)
     if isinstance(recipe, Classifier):
         training = recipe.cost(0.8 * half)
     memory = 4.0 * (n + half) * k * d + 8.0 * half * k
-    return _Cost(machine_slowdown() * training, machine_slowdown() * trial, _PROCESS + memory)
+    return MethodCost(
+        machine_slowdown() * training, machine_slowdown() * trial, PROCESS_BYTES + memory
+    )
 
 
-def within_x_cost(upload: Upload) -> _Cost:
+def within_x_cost(upload: Upload) -> MethodCost:
     """What the score costs that sees each draw among the others at its x."""
     recipe = learning.slot_recipe(upload)
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     slots = (n - n // 2) * (recipe.scored + 1) / 1e6
-    trial = (_WITHIN + RANKED) * slots * max(1, (d + m) / 6)
+    trial = (WITHIN_SECONDS + RANKED) * slots * max(1, (d + m) / 6)
     memory = 4.0 * n * k * d + 150e6  # of features and forest, bounded
-    return _Cost(
-        machine_slowdown() * _learning(recipe), machine_slowdown() * trial, _PROCESS + memory
+    return MethodCost(
+        machine_slowdown() * learning_seconds(recipe),
+        machine_slowdown() * trial,
+        PROCESS_BYTES + memory,
     )

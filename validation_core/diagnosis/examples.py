@@ -10,8 +10,7 @@ import numpy as np
 
 from validation_core.diagnosis import plan, tasks
 from validation_core.diagnosis.epidemic import DAYS, NAMES, EpidemicStudy
-from validation_core.diagnosis.questions import QUESTIONS, posteriors
-from validation_core.diagnosis.questions import studies as of_questions
+from validation_core.diagnosis.questions import QUESTIONS, posteriors, question_studies
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.study import Study
 from validation_core.tables import Upload, read, samples
@@ -88,7 +87,7 @@ def _work() -> Iterator[Study[Any] | TrainTask]:
     usual = plan.with_further(())
     for upload in (wrong(), exact()):
         yield from tasks.tasks(upload, usual, SEED)
-        yield from of_questions(QUESTIONS, upload, usual, SEED)
+        yield from question_studies(QUESTIONS, upload, usual, SEED)
     for _, upload in flows():
         yield from tasks.tasks(upload, posteriors.methods(), SEED)
         yield from posteriors.studies(upload, SEED)

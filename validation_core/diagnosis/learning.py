@@ -81,7 +81,7 @@ def slot_recipe(upload: Upload) -> Slots:
     """How the score that sees each draw among the others at its x is learnt on this table.
 
     On long tables of fewer draws at each x, so that it takes seconds: rows tell more than draws.
-    `obstacles.within` says where there is none.
+    `plan.slots_obstacle` says where there is none.
     """
     learn, k, d = max(1, round(upload.n / 2)), max(1, upload.k), upload.dims[0]
     test = max(1, upload.n - learn)
@@ -204,7 +204,7 @@ def _cut(
 
     def halves(joint: Joint) -> Sequence[Joint]:
         order = rng.permutation(len(joint))
-        return sampling.rows(joint, order[:n]), sampling.rows(joint, order[n:])
+        return sampling.joint_rows(joint, order[:n]), sampling.joint_rows(joint, order[n:])
 
     (p, other_p), (q, other_q) = halves(blocks.p), halves(blocks.q)
     return TwoSamples(p, q), TwoSamples(other_p, other_q)

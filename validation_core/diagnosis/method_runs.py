@@ -15,7 +15,7 @@ import numpy as np
 
 from validation_core import sampling, scores
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.plan import obstacle, slots_obstacle
+from validation_core.diagnosis.plan import method_obstacle, slots_obstacle
 from validation_core.localization import neighbours
 from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
@@ -25,8 +25,8 @@ from validation_core.relabelling import (
     UNLEARNED,
     LearnedScore,
     OmnibusResult,
-    columns,
     nearest,
+    playing_draws,
     relabelled,
 )
 from validation_core.relabelling.battery import RATIOS
@@ -63,7 +63,7 @@ def run_method(
             method's result does not depend on which others run.
         network: gives the network that the method reads; called only where it reads one.
     """
-    reason = obstacle(method, upload)
+    reason = method_obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
     trained = network() if method.needs_training else None
@@ -155,7 +155,9 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
     blocks = _test_blocks(upload, seed, rng)
     calibration = method.budget(1, 1).p  # rows of p for each of q
     if calibration > 1:
-        blocks = replace(blocks, q=sampling.rows(blocks.q, slice(len(blocks.p) // calibration)))
+        blocks = replace(
+            blocks, q=sampling.joint_rows(blocks.q, slice(len(blocks.p) // calibration))
+        )
     return _MethodInput(scores.apply(trained.at(), blocks))
 
 
@@ -184,9 +186,9 @@ def _blocks(
         data = sampling.blocks_of_rows(data, rng)
     elif most is not None:
         data = TwoSamples(
-            *(sampling.rows(side, rng.permutation(len(side))) for side in (data.p, data.q))
+            *(sampling.joint_rows(side, rng.permutation(len(side))) for side in (data.p, data.q))
         )
-    return TwoSamples(*(sampling.rows(side, slice(most)) for side in (data.p, data.q)))
+    return TwoSamples(*(sampling.joint_rows(side, slice(most)) for side in (data.p, data.q)))
 
 
 def _at_median(method: Method, upload: Upload, seed: int) -> _MethodInput:
@@ -219,7 +221,7 @@ def learned_score_recipes(
     }
     recipes: dict[str, Recipe] = {}
     for name, method in methods.items():
-        if obstacle(method, upload) is not None:
+        if method_obstacle(method, upload) is not None:
             continue
         if name == "dc" and upload.n > DC_ROWS:
             continue
@@ -248,7 +250,7 @@ def run_relabelling(
         first: what was found before any score was learned, where that is known.
         report: told the fraction done.
     """
-    reason = obstacle(method, upload)
+    reason = method_obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
     assert isinstance(upload.data, PosteriorTable)
@@ -301,7 +303,7 @@ def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> Learn
     """What a network says of the true values and of those draws that may play them."""
     assert isinstance(upload.data, PosteriorTable)
     data, rows = upload.data, learning.held_out_rows(upload, seed)
-    among = columns(*data.q.shape)
+    among = playing_draws(*data.q.shape)
     if name == "slots":  # the players first, seen among the others
         network = replace(network, scored=len(among))
         rest = np.setdiff1d(np.arange(upload.k), among)[: network.frame.whole]

@@ -18,12 +18,18 @@ from numpy.typing import NDArray
 
 from validation_core import scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.plan import obstacle, upload_obstacle
+from validation_core.diagnosis.plan import method_obstacle, upload_obstacle
 from validation_core.methods.base import Method
 from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
 from validation_core.relabelling import UNLEARNED, LearnedScore, TableStatistics, statistics_of
-from validation_core.relabelling.battery import RATIOS, ROUNDING, Battery, EvidenceScale, scale
+from validation_core.relabelling.battery import (
+    RATIOS,
+    ROUNDING,
+    Battery,
+    EvidenceScale,
+    evidence_scale,
+)
 from validation_core.relabelling.magnitudes import magnitudes_beside
 from validation_core.relabelling.pools import SlotRanks, Slots, log_ratios, norms
 from validation_core.rng import stream
@@ -272,7 +278,7 @@ def self_made_obstacle(upload: Upload) -> str | None:
             "A draw of q takes the true value's place, so each row needs at least 2; got "
             f"{upload.k}. Upload more draws at each x."
         )
-    return obstacle(SBC(), upload) or upload_obstacle(upload)
+    return method_obstacle(SBC(), upload) or upload_obstacle(upload)
 
 
 def thin_draws(upload: Upload) -> Upload:
@@ -312,7 +318,7 @@ def partition_methods(
     eligible: list[Method] = []
     left: dict[str, str] = {}
     for method in methods:
-        if obstacle(method, upload) is None:
+        if method_obstacle(method, upload) is None:
             reason = method.unfit(upload.k)
             if reason is None:
                 eligible.append(method)
@@ -345,7 +351,7 @@ class _NullPart:
     @classmethod
     def of(cls, battery: Battery, z: NDArray[np.float32], share: float) -> _NullPart:
         """From the statistics (B, C) of labellings."""
-        comparable = scale(z, battery.cells)
+        comparable = evidence_scale(z, battery.cells)
         null = comparable.evidence(comparable.normal(z)).max(axis=1)
         return cls(battery, comparable, null, share)
 

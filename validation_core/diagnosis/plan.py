@@ -53,7 +53,7 @@ _RESCALE = "Change the unit of the column or take its logarithm."
 _SHOWN = 3
 
 
-def obstacle(method: Method, upload: Upload) -> str | None:
+def method_obstacle(method: Method, upload: Upload) -> str | None:
     """Why a method cannot run on this upload, known before anything is computed; or None."""
     if isinstance(upload.data, TwoSamples) and (method.layout == "table" or method.learns_anew):
         return (

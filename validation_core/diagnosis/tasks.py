@@ -21,7 +21,7 @@ from validation_core.diagnosis.method_runs import (
     run_method,
     run_relabelling,
 )
-from validation_core.diagnosis.plan import obstacle
+from validation_core.diagnosis.plan import method_obstacle
 from validation_core.keys import Specification
 from validation_core.localization import MapTask
 from validation_core.methods import Omnibus
@@ -78,7 +78,7 @@ def load_upload(store: Store, digest: str) -> Upload:
 
 @dataclass(frozen=True, kw_only=True)
 class UploadSource(Specification, spec="uploaded"):
-    """An upload as the source of a network's training rows (see `models.TrainingSource`)."""
+    """An upload as the source of a network's training rows (see `trained_scores`)."""
 
     version: ClassVar[int] = 2
 
@@ -230,7 +230,7 @@ def tasks(
     queues: dict[Training | str, list[Work]] = {}
     last: list[RelabelTask] = []
     for method in methods:
-        if obstacle(method, upload) is not None:
+        if method_obstacle(method, upload) is not None:
             continue
         if isinstance(method, Omnibus):
             first, *whole = _relabel_tasks(upload, method, seed, how)
@@ -277,7 +277,7 @@ def maps(
 ) -> tuple[MapTask, ...]:
     """A map of the ball of the first localizer that these methods train; none without one."""
     for method in methods:
-        if method.localizes and obstacle(method, upload) is None:
+        if method.localizes and method_obstacle(method, upload) is None:
             training = _task(upload, method, seed, how).training
             return (MapTask(training=training, seed=seed),) if training else ()
     return ()
@@ -297,7 +297,7 @@ def records(
     answers: list[Record] = []
     waiting = 0
     for method in methods:
-        reason = obstacle(method, upload)
+        reason = method_obstacle(method, upload)
         if reason is not None:
             answers.append(Record.not_run(method, reason))
             continue
@@ -319,7 +319,7 @@ def method_training(upload: Upload, method: Method, seed: int) -> Training | Non
 
 
 def slot_score_training(upload: Upload, seed: int) -> Training:
-    """The score that sees each draw among the others at its x; see `obstacles.within`."""
+    """The score that sees each draw among the others at its x; see `plan.slots_obstacle`."""
     source = UploadSource(digest=upload.digest)
     return Training(source=source, recipe=learning.slot_recipe(upload), seed=seed)
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from validation_core.drawing.live import Payload, _browser_file, script, style
+from validation_core.drawing.live import Payload, browser_file, script, style
 
 LIMIT = 1_000_000
 """Bytes of the file of one lesson."""
@@ -46,10 +46,10 @@ def html(title: str, scenes: Sequence[Scene], foot: str = "") -> str:
     if not scenes:
         raise ValueError("A file shows at least one scene; got none. Add one first.")
     module = script().replace("export default function", "return function")
-    program = f"const draw = (() => {{\n{module}\n}})()\n{_browser_file('standalone.js')}"
+    program = f"const draw = (() => {{\n{module}\n}})()\n{browser_file('standalone.js')}"
     digest = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
     data = json.dumps([_packed(scene) for scene in scenes]).replace("<", "\\u003c")
-    css = "\n".join([_variables(), style(), _browser_file("standalone.css")])
+    css = "\n".join([_variables(), style(), browser_file("standalone.css")])
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -58,15 +58,15 @@ _STYLES = ("live.css", "lesson.css")
 
 def script() -> str:
     """One JavaScript module that draws payloads; its default export takes a component."""
-    return "\n".join(map(_browser_file, _SCRIPTS))
+    return "\n".join(map(browser_file, _SCRIPTS))
 
 
 def style() -> str:
     """What goes with it, in colours of the variables that Streamlit sets (--st-...)."""
-    return "\n".join(map(_browser_file, _STYLES))
+    return "\n".join(map(browser_file, _STYLES))
 
 
-def _browser_file(name: str) -> str:
+def browser_file(name: str) -> str:
     """What a file of `browser/` holds."""
     return (_BROWSER / name).read_text(encoding="utf-8")
 

@@ -60,7 +60,7 @@ _LEVELS = 20  # of the oracle
 _FAR = 100.0  # standard deviations of a score that anyone looks at
 _FEW_ROWS = 2048  # of p that the oracle scores, while a network learns
 SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
-_CHUNK = 10  # trials tested at once
+TRIALS_AT_ONCE = 10  # trials tested at once
 Score = Callable[[Sequence[float], Joint, int], Array]
 """Scores (B, n) of rows at some betas and the gamma of an index."""
 
@@ -218,7 +218,7 @@ def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Re
     """What a score says at every gamma, of so many rows of p and of q."""
     n_p, n_q = rows
     learned = study.learned
-    still = _untouched(learned.benchmark, learned.gammas)
+    still = untouched_rows(learned.benchmark, learned.gammas)
     looked: list[dict[str, Array]] = []
     p = draw_p(learned, learned.gammas[0], n_p)
     for index, gamma in enumerate(learned.gammas):
@@ -243,7 +243,7 @@ def evaluate_score(
     }
 
 
-def _untouched(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
+def untouched_rows(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
     """Whether gamma leaves p alone."""
     first, last = (
         sampling.pairs(benchmark, gamma, 32, common(0, "still")).theta

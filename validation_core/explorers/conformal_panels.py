@@ -10,7 +10,6 @@ from scipy.special import ndtri
 
 from validation_core import statistics
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.diagnosis import equals, pvalue_text
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -27,27 +26,28 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers.conformal import BINS, POINTS, REACH, Conformal
 from validation_core.explorers.conformal_pictures import (
-    _FRAME,
-    _HEIGHT,
-    _SHOWN,
+    FRAME,
+    PANEL_HEIGHT,
+    SHOWN_DRAWS,
     ConformalView,
-    _over,
-    _words,
+    over_sliders,
+    slider_texts,
 )
 from validation_core.rng import common
 from validation_core.statistics.histograms import histogram_band
+from validation_core.text import equals, pvalue_text
 from validation_core.types import Array
 
 
-def _draws(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
+def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
     """Draws of both at one x: on the same random numbers at each gamma, so that they move."""
-    x = np.ones((_SHOWN, benchmark.dim_x))  # the mean of x
+    x = np.ones((SHOWN_DRAWS, benchmark.dim_x))  # the mean of x
     p, q = (
         np.stack([law(x, gamma, common(0, "conformal", name))[:, :2] for gamma in gammas])
         for name, law in (("shown p", benchmark.theta), ("shown q", benchmark.q))
     )
     both = np.concatenate([p, q]).reshape(-1, 2)
-    low, high = np.quantile(both, [_FRAME, 1 - _FRAME], axis=0)
+    low, high = np.quantile(both, [FRAME, 1 - FRAME], axis=0)
     room = 0.08 * (high - low)
     limits = [(float(a), float(b)) for a, b in zip(low - room, high + room, strict=True)]
     return Panel(
@@ -64,37 +64,37 @@ def _draws(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
         title="Draws at one x",
         x=Axis(limits[0], "θ₁"),
         y=Axis(limits[1], "θ₂"),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         legend=[("true p", style.P, "circle"), ("estimate q", style.Q, "circle")],
         caption=f"Two of {benchmark.dim_theta} parameters, at the mean of x.",
     )
 
 
-def _histogram(look: ConformalView, seen: Conformal) -> Panel:
+def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
     n = look.study.n
     low, high = histogram_band(n, BINS)
     bound = statistics.total_variation_bounds(seen.auc)[0]
     return Panel(
         [
             Band([0, 1], [low, low], [high, high]),
-            Bars(np.linspace(0, 1, BINS + 1), _over(seen, seen.counts), color=style.Q),
+            Bars(np.linspace(0, 1, BINS + 1), over_sliders(seen, seen.counts), color=style.Q),
             HLine(n / BINS, label="if q = p"),
         ],
         title="Conformal ranks of q's draws",
         x=Axis((0, 1), "rank U: low where q's draw looks unlike p"),
         y=Axis((0, 1.1 * max(float(np.quantile(seen.counts.max(-1), 0.9)), high)), "draws of q"),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         caption=sentence(
             "Mean rank {mean}, beside 1 − AUC = {miss}. An AUC this far from one half means a "
             "total variation between p and q of at least {tv}.",
-            mean=_words(seen, seen.mean, "{:.3f}".format),
-            miss=_words(seen, 1 - seen.auc, "{:.3f}".format),
-            tv=_words(seen, np.asarray(bound), "{:.3f}".format),
+            mean=slider_texts(seen, seen.mean, "{:.3f}".format),
+            miss=slider_texts(seen, 1 - seen.auc, "{:.3f}".format),
+            tv=slider_texts(seen, np.asarray(bound), "{:.3f}".format),
         ),
     )
 
 
-def _difference(look: ConformalView, seen: Conformal) -> Panel:
+def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
     difference = np.asarray(seen.difference, np.float64)
     low, high = statistics.ecdf_band(look.study.n, 0.95, POINTS)
     reach = 1.1 * max(np.abs(difference).max(), high.max(), -low.min())
@@ -102,45 +102,45 @@ def _difference(look: ConformalView, seen: Conformal) -> Panel:
         [
             Band(POINTS, low, high),
             HLine(0),
-            Line(POINTS, _over(seen, difference, coarse=True), color=style.Q),
+            Line(POINTS, over_sliders(seen, difference, coarse=True), color=style.Q),
         ],
         title="Distance of their ECDF from the diagonal",
         x=Axis((0, 1), "u"),
         y=Axis((-reach, reach), "share of ranks up to u, less u"),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         caption=sentence(
             "Uniform? p-values: Kolmogorov-Smirnov {ks}, Anderson-Darling {ad}, Cramér-von "
             "Mises {cvm}.",
-            ks=_words(seen, seen.ks, equals),
-            ad=_words(seen, seen.anderson_darling, equals),
-            cvm=_words(seen, seen.cramer_von_mises, equals),
+            ks=slider_texts(seen, seen.ks, equals),
+            ad=slider_texts(seen, seen.anderson_darling, equals),
+            cvm=slider_texts(seen, seen.cramer_von_mises, equals),
         ),
     )
 
 
-def _spread(seen: Conformal) -> Panel:
+def score_densities_panel(seen: Conformal) -> Panel:
     edges = np.linspace(-REACH, REACH, seen.density_p.shape[-1] + 1)
     top = 1.12 * float(max(seen.density_p.max(), seen.density_q.max()))
     cut = np.clip(seen.threshold, -REACH, REACH)
     return Panel(
         [
-            Bars(edges, _over(seen, seen.density_q, coarse=True), color=style.Q),
-            Bars(edges, _over(seen, seen.density_p, coarse=True), color=style.P),
-            VLine(_over(seen, cut), dash="4 3", label="threshold"),
+            Bars(edges, over_sliders(seen, seen.density_q, coarse=True), color=style.Q),
+            Bars(edges, over_sliders(seen, seen.density_p, coarse=True), color=style.P),
+            VLine(over_sliders(seen, cut), dash="4 3", label="threshold"),
         ],
         title="The score under p and under q",
         x=Axis((-REACH, REACH), "score, standardised: high looks like p"),
         y=Axis((0, top), "density"),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         legend=[("p", style.P, "circle"), ("q", style.Q, "circle")],
         caption=sentence(
             "AUC {auc}: how often a draw of p scores above one of q. Upright: where C2ST cuts.",
-            auc=_words(seen, seen.auc, "{:.3f}".format),
+            auc=slider_texts(seen, seen.auc, "{:.3f}".format),
         ),
     )
 
 
-def _against(look: ConformalView, seen: Conformal) -> list[Panel]:
+def scores_panel_against_tests(look: ConformalView, seen: Conformal) -> list[Panel]:
     if look.oracle or not seen.oracle.size:
         return []
     low, middle, high = (np.asarray(seen.against[:, :, i], np.float64) for i in range(3))
@@ -152,15 +152,19 @@ def _against(look: ConformalView, seen: Conformal) -> list[Panel]:
     return [
         Panel(
             [
-                Band(at, _over(seen, low, coarse=True), _over(seen, high, coarse=True)),
+                Band(
+                    at, over_sliders(seen, low, coarse=True), over_sliders(seen, high, coarse=True)
+                ),
                 Line(
-                    at, _over(seen, middle, coarse=True), color=style.method_style("uniform").color
+                    at,
+                    over_sliders(seen, middle, coarse=True),
+                    color=style.method_style("uniform").color,
                 ),
             ],
             title="Against the oracle",
             x=Axis((float(ends[0] - margin), float(ends[1] + margin)), "oracle log p − log q"),
             y=Axis((-reach, reach), "learned score, standardised"),
-            height=_HEIGHT,
+            height=PANEL_HEIGHT,
             caption=sentence(
                 "Line: median; band: the middle 80% of draws. Any rising curve ranks as well as "
                 "the oracle, whose AUC is {auc}; a flat one has learnt nothing.",
@@ -170,19 +174,19 @@ def _against(look: ConformalView, seen: Conformal) -> list[Panel]:
     ]
 
 
-def _others(look: ConformalView, seen: Conformal) -> list[Panel]:
+def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
     critical, sd = float(ndtri(1 - look.alpha)), 1 / np.sqrt(8 * look.study.n)
     multiple = sentence(
         "T = {t}, p-value {p}.",
-        t=_words(seen, seen.multiple, "{:.2f}".format),
-        p=_words(seen, seen.multiple_p, equals),
+        t=slider_texts(seen, seen.multiple, "{:.2f}".format),
+        p=slider_texts(seen, seen.multiple_p, equals),
     )
     c2st = sentence(
         "Accuracy {a}, p-value {p}; with each class's own variance {own}. Once the threshold "
         "is off, the nominal null is too wide.",
-        a=_words(seen, seen.accuracy, "{:.3f}".format),
-        p=_words(seen, seen.accuracy_p, equals),
-        own=_words(seen, seen.accuracy_own_p, pvalue_text),
+        a=slider_texts(seen, seen.accuracy, "{:.3f}".format),
+        p=slider_texts(seen, seen.accuracy_p, equals),
+        own=slider_texts(seen, seen.accuracy_own_p, pvalue_text),
     )
     return [
         _on_null(
@@ -228,11 +232,11 @@ def _on_null(
             Band(x, 0 * x, density),
             Note(mean, 0.4, "if q = p", anchor="middle"),
             VLine(critical, dash="4 3", color=style.NULL, label="level"),
-            VLine(_over(seen, values), color=style.OBSERVED, width=2.5),
+            VLine(over_sliders(seen, values), color=style.OBSERVED, width=2.5),
         ],
         title=title,
         x=Axis(limits, label),
         y=Axis((0, 1.3), hidden=True),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         caption=caption,
     )

@@ -9,26 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.diagnosis import equals
 from validation_core.drawing import live
 from validation_core.drawing.marks import Panel, Slider, over, sentence, written
 from validation_core.explorers.conformal import BETAS, Conformal, ConformalStudy
 from validation_core.explorers.conformal_panels import (
-    _against,
-    _difference,
-    _draws,
-    _histogram,
-    _others,
-    _spread,
+    draws_panel,
+    other_tests_panel,
+    rank_difference_panel,
+    rank_histogram_panel,
+    score_densities_panel,
+    scores_panel_against_tests,
 )
 from validation_core.explorers.conformal_power import ConformalPower, ConformalTrials
-from validation_core.explorers.conformal_power_panel import _noise, _over_both, _over_m
+from validation_core.explorers.conformal_power_panel import (
+    noise_text,
+    power_over_gamma_and_beta,
+    power_over_m,
+)
+from validation_core.text import equals
 from validation_core.types import Array
 
-_HEIGHT = 214
-_TICKS = 5
-_SHOWN = 150  # draws of p, and of q
-_FRAME = 0.005  # of the draws, left outside at either end
+PANEL_HEIGHT = 214
+PROBABILITY_TICKS = 5
+SHOWN_DRAWS = 150  # draws of p, and of q
+FRAME = 0.005  # of the draws, left outside at either end
 
 
 class ConformalView(NamedTuple):
@@ -62,11 +66,13 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
     """One view at every gamma and beta, and power beside it, for the browser to switch between."""
     gammas = look.study.learned.gammas
     views: dict[str, Callable[[], list[Panel]]] = {
-        "Ranks": lambda: [_histogram(look, seen), _difference(look, seen)],
-        "Scores": lambda: [_spread(seen), *_against(look, seen)],
-        "Other tests": lambda: _others(look, seen),
+        "Ranks": lambda: [rank_histogram_panel(look, seen), rank_difference_panel(look, seen)],
+        "Scores": lambda: [score_densities_panel(seen), *scores_panel_against_tests(look, seen)],
+        "Other tests": lambda: other_tests_panel(look, seen),
     }
-    powers = _over_m(look, counted) if look.over_m else _over_both(look, counted)
+    powers = (
+        power_over_m(look, counted) if look.over_m else power_over_gamma_and_beta(look, counted)
+    )
     return live.payload(
         sliders=[
             Slider(
@@ -87,10 +93,10 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
             ),
         ],
         panels=[
-            _draws(look.study.learned.benchmark, gammas),
+            draws_panel(look.study.learned.benchmark, gammas),
             *views[look.view](),
             *powers,
-            _noise(look, seen),
+            noise_text(look, seen),
         ],
         headline=_headline(look, seen),
         columns=3,
@@ -100,9 +106,11 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
 def _headline(look: ConformalView, seen: Conformal) -> Any:
     parts = {
         "gamma": over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
-        "auc": _words(seen, seen.auc, "{:.3f}".format),
-        "says": _words(seen, seen.ks <= look.alpha, lambda low: _says(bool(low), look.alpha)),
-        "p": _words(seen, seen.ks, equals),
+        "auc": slider_texts(seen, seen.auc, "{:.3f}".format),
+        "says": slider_texts(
+            seen, seen.ks <= look.alpha, lambda low: _says(bool(low), look.alpha)
+        ),
+        "p": slider_texts(seen, seen.ks, equals),
     }
     tested = f"{look.study.n} draws of q {{says}} (p-value {{p}})."
     if look.oracle:
@@ -135,14 +143,16 @@ def _fine(
     return np.asarray(values)[:, nearest], ("gamma", "beta")
 
 
-def _over(seen: Conformal, values: Array | NDArray[np.str_], *, coarse: bool = False) -> Any:
+def over_sliders(
+    seen: Conformal, values: Array | NDArray[np.str_], *, coarse: bool = False
+) -> Any:
     fine, sliders = _fine(seen, values)
     return over(fine, *sliders, coarse=coarse)
 
 
-def _words(seen: Conformal, values: Any, write: Callable[[float], str]) -> Any:
+def slider_texts(seen: Conformal, values: Any, write: Callable[[float], str]) -> Any:
     """Every number as text, each different one written once."""
-    return _over(seen, written(values, write))
+    return over_sliders(seen, written(values, write))
 
 
 def how_to_read(look: ConformalView, pool: int) -> str:

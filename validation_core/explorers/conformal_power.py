@@ -12,18 +12,18 @@ from validation_core import methods, sampling, statistics
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.explorers.conformal import (
-    _CHUNK,
     FEW,
     POWER_BETAS,
     SMALLEST_PVALUE,
     TRIALS,
+    TRIALS_AT_ONCE,
     ConformalStudy,
     Learned,
     M,
     N,
     Score,
-    _untouched,
     draw_p,
+    untouched_rows,
 )
 from validation_core.methods.base import Method
 from validation_core.rng import Streams, stream
@@ -92,8 +92,8 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         shape = len(self.methods), len(self.betas), len(gammas), self.trials
         pvalues = np.empty(shape, np.float16)
         laws = self._laws(score)
-        for first in range(0, self.trials, _CHUNK):
-            part = slice(first, min(first + _CHUNK, self.trials))
+        for first in range(0, self.trials, TRIALS_AT_ONCE):
+            part = slice(first, min(first + TRIALS_AT_ONCE, self.trials))
             for i, gamma in enumerate(gammas):
                 chunk = self._chunk(score, gamma, laws[i], range(part.start, part.stop))
                 pvalues[:, :, i, part] = np.maximum(chunk, SMALLEST_PVALUE)
@@ -103,7 +103,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
     def _laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
         """The calibration scores at each gamma and beta, of rows that are never tested."""
         learned, n_p = self.learned, POOL * self.n
-        still = _untouched(learned.benchmark, learned.gammas)
+        still = untouched_rows(learned.benchmark, learned.gammas)
         rows, laws = draw_p(learned, learned.gammas[0], n_p), []
         for gamma in learned.power_gammas:
             rows = rows if still else draw_p(learned, gamma, n_p)
@@ -131,13 +131,13 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
             for side in ([each.p for each in drawn], [each.q for each in drawn])
         )
         at_beta = [
-            pvalues(self.methods, BlockScores(p[j], q[j]), law, learned.seed, trials)
+            conformal_pvalues(self.methods, BlockScores(p[j], q[j]), law, learned.seed, trials)
             for j, law in enumerate(laws)
         ]
         return np.stack(at_beta, axis=1)
 
 
-def pvalues(
+def conformal_pvalues(
     of: Sequence[Method], scored: BlockScores, law: Reference, seed: int, trials: range
 ) -> Array:
     """What methods say of some trials' scores (trials, n): (methods, trials).

@@ -22,14 +22,14 @@ from validation_core.drawing.marks import (
     VLine,
     over,
 )
-from validation_core.explorers import conformal as workbench
+from validation_core.explorers import conformal
 from validation_core.explorers.conformal import BETAS, PAPER_M, Conformal
 from validation_core.explorers.conformal_pictures import (
-    _HEIGHT,
-    _TICKS,
+    PANEL_HEIGHT,
+    PROBABILITY_TICKS,
     ConformalView,
     MeasuredPower,
-    _over,
+    over_sliders,
 )
 from validation_core.methods.base import Method
 from validation_core.types import Array
@@ -68,13 +68,13 @@ def _place(values: Any, gammas: Sequence[float]) -> Array:
     return np.interp(values, gammas, np.arange(len(gammas), dtype=float))
 
 
-def _over_both(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
+def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
     """Power over gamma at the slider's beta, and over beta at its gamma."""
     gammas = look.study.learned.gammas
     places = np.arange(len(gammas), dtype=float)
     rates = interpolate_rates(counted, gammas, look.alpha) if counted else None
     legend = _legend(look, counted)
-    ticks = np.unique(np.round(np.linspace(0, len(gammas) - 1, _TICKS)).astype(int))
+    ticks = np.unique(np.round(np.linspace(0, len(gammas) - 1, PROBABILITY_TICKS)).astype(int))
     words = "Press to move gamma."
     panels = []
     if len(gammas) > 1:
@@ -111,7 +111,7 @@ def _over_both(look: ConformalView, counted: MeasuredPower | None) -> list[Panel
     return panels
 
 
-def _over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
+def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
     """Power over calibration draws at the slider's gamma and beta."""
     x = np.log10(PAPER_M)
     marks: list[Mark] = _level(look)
@@ -153,7 +153,7 @@ def _power_frame(
         caption = f"{counted.said}, straight lines between; shaded: 95% intervals. {words}"
     return {
         "y": Axis((0, 1.02), "trials that reject q", percent=True),
-        "height": _HEIGHT,
+        "height": PANEL_HEIGHT,
         "legend": legend,
         "caption": caption,
     }
@@ -208,17 +208,17 @@ def _legend(look: ConformalView, counted: MeasuredPower | None) -> list[tuple[st
     return entries
 
 
-def _noise(look: ConformalView, seen: Conformal) -> Panel:
+def noise_text(look: ConformalView, seen: Conformal) -> Panel:
     """Var(U | its draw of q) against m, on doubly logarithmic axes."""
-    x, y = np.log10(PAPER_M), np.log10(workbench.rank_variance(seen.unsettled))
+    x, y = np.log10(PAPER_M), np.log10(conformal.rank_variance(seen.unsettled))
     bottom, top = np.floor(y.min()), np.ceil(y.max())
     decades = np.arange(bottom, top + 1)
     return Panel(
         [
-            Line(x, _over(seen, y), color=style.NULL, dash="2 3"),
+            Line(x, over_sliders(seen, y), color=style.NULL, dash="2 3"),
             Points(
                 x,
-                _over(seen, y),
+                over_sliders(seen, y),
                 color=style.method_style("uniform").color,
                 symbol="diamond",
                 size=7,
@@ -238,7 +238,7 @@ def _noise(look: ConformalView, seen: Conformal) -> Panel:
             ticks=decades,
             names=[f"{10.0**d:g}" for d in decades],
         ),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         caption=(
             "Over calibration sets. It falls as 1/m, and with it what more calibration draws "
             "can still gain."

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from validation_core.diagnosis import equals
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
@@ -24,16 +23,17 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers.playground import METHODS, POWER_BETAS, Playground, PlaygroundTrial
 from validation_core.explorers.playground_pictures import (
-    _HEIGHT,
-    _LINE_BINS,
-    _SHOWN_BINS,
     LEVEL,
-    _beta_slider,
-    _gamma_slider,
+    LINE_BINS,
+    PANEL_HEIGHT,
+    SHOWN_BINS,
+    beta_slider,
+    gamma_slider,
 )
-from validation_core.explorers.playground_theta import _frame
+from validation_core.explorers.playground_theta import theta_frame
 from validation_core.methods.base import Method
 from validation_core.statistics.histograms import histogram_band
+from validation_core.text import equals
 from validation_core.types import Array
 
 _COLUMNS = 20  # of the histogram of p-values
@@ -68,8 +68,8 @@ def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> l
     even = trials / _COLUMNS / _ABREAST
     return live.payload(
         sliders=[
-            _gamma_slider(seen),
-            _beta_slider(betas),
+            gamma_slider(seen),
+            beta_slider(betas),
             Slider(
                 "trial",
                 numbers,
@@ -123,26 +123,26 @@ def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
     ranks = trial.ranks
     panels = [_drawn(trial)]
     if ranks.size:
-        low, high = histogram_band(ranks.size, _SHOWN_BINS)
-        edges = np.linspace(0, 1, _SHOWN_BINS + 1)
+        low, high = histogram_band(ranks.size, SHOWN_BINS)
+        edges = np.linspace(0, 1, SHOWN_BINS + 1)
         counts = np.histogram(ranks, edges)[0]
         panels.append(
             Panel(
                 [
                     Band([0, 1], [low, low], [high, high]),
                     Bars(edges, counts, color=style.Q),
-                    HLine(ranks.size / _SHOWN_BINS, label="if q = p"),
+                    HLine(ranks.size / SHOWN_BINS, label="if q = p"),
                 ],
                 title="Its ranks",
                 x=Axis((0, 1), "rank"),
                 y=Axis((0, 1.1 * max(counts.max(), high)), "draws"),
-                height=_HEIGHT,
+                height=PANEL_HEIGHT,
             )
         )
     else:
         both = np.concatenate([trial.scores_p, trial.scores_q])
         limits = style.padded(both)
-        edges = np.linspace(*limits, _LINE_BINS + 1)
+        edges = np.linspace(*limits, LINE_BINS + 1)
         sides = [np.histogram(side, edges)[0] for side in (trial.scores_q, trial.scores_p)]
         panels.append(
             Panel(
@@ -150,7 +150,7 @@ def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
                 title="Its scores",
                 x=Axis(limits, "score: high looks like p"),
                 y=Axis((0, 1.1 * max(side.max() for side in sides)), "draws"),
-                height=_HEIGHT,
+                height=PANEL_HEIGHT,
                 legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "circle")],
             )
         )
@@ -167,7 +167,7 @@ def _drawn(trial: PlaygroundTrial) -> Panel:
         side if side.shape[1] > 1 else np.c_[side, np.arange(len(side)) / len(side)]
         for side in (trial.q, trial.p)
     ]
-    limits = [_frame(sides, axis) for axis in range(2)]
+    limits = [theta_frame(sides, axis) for axis in range(2)]
     flat = trial.p.shape[1] == 1
     return Panel(
         [
@@ -177,6 +177,6 @@ def _drawn(trial: PlaygroundTrial) -> Panel:
         title=f"Its draws: {len(trial.p)} of p, {len(trial.q)} of q, each at an x of its own",
         x=Axis(limits[0], "θ" if flat else "θ₁"),
         y=Axis(limits[1], "" if flat else "θ₂", hidden=flat),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "circle")],
     )

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from validation_core import statistics
-from validation_core.diagnosis import equals
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import Slider, over, sentence, written
 from validation_core.explorers.playground import (
@@ -22,18 +21,19 @@ from validation_core.explorers.playground import (
     Playground,
     PlaygroundStudy,
 )
-from validation_core.explorers.playground_power import _power_over_beta, _power_over_gamma
-from validation_core.explorers.playground_ranks import _difference, _histogram
-from validation_core.explorers.playground_theta import _map, _theta
+from validation_core.explorers.playground_power import power_over_beta, power_over_gamma
+from validation_core.explorers.playground_ranks import rank_difference_panel, rank_histogram_panel
+from validation_core.explorers.playground_theta import error_map_panel, theta_panel
+from validation_core.text import equals
 from validation_core.types import Array
 
 LEVEL = 0.05
-_HEIGHT = 214
-_SHOWN_BINS = 20  # of the ranks' histogram
-_DRAWN = 64  # draws of p, and of q, in a picture of the plane
-_LINE_BINS = 30  # of a single theta
-_TICKS = 5
-_COLT = style.method_style("colt").color
+PANEL_HEIGHT = 214
+SHOWN_BINS = 20  # of the ranks' histogram
+SHOWN_DRAWS = 64  # draws of p, and of q, in a picture of the plane
+LINE_BINS = 30  # of a single theta
+PROBABILITY_TICKS = 5
+COLT = style.method_style("colt").color
 
 
 def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
@@ -43,8 +43,8 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
     rates = _rates(seen)
     return live.payload(
         sliders=[
-            _gamma_slider(seen),
-            _beta_slider(BETAS),
+            gamma_slider(seen),
+            beta_slider(BETAS),
             Slider(
                 "x",
                 range(len(places)),
@@ -58,19 +58,19 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
             Slider("sample", range(len(seen.ranks.counts)), label="Sample", button="New sample"),
         ],
         panels=[
-            _theta(seen.where),
-            _histogram(seen.ranks),
-            _power_over_gamma(seen, rates),
-            _map(seen.where),
-            _difference(seen.ranks),
-            _power_over_beta(seen, rates),
+            theta_panel(seen.where),
+            rank_histogram_panel(seen.ranks),
+            power_over_gamma(seen, rates),
+            error_map_panel(seen.where),
+            rank_difference_panel(seen.ranks),
+            power_over_beta(seen, rates),
         ],
         headline=_headline(seen, rates),
         columns=3,
     )
 
 
-def _gamma_slider(seen: Playground) -> Slider:
+def gamma_slider(seen: Playground) -> Slider:
     return Slider(
         "gamma",
         seen.gammas,
@@ -82,7 +82,7 @@ def _gamma_slider(seen: Playground) -> Slider:
     )
 
 
-def _beta_slider(betas: Sequence[float]) -> Slider:
+def beta_slider(betas: Sequence[float]) -> Slider:
     ends = ("trained", "random network")
     return Slider("beta", betas, label="Degradation, beta", ends=ends)
 
@@ -93,7 +93,7 @@ def _opening(seen: Playground) -> float:
     return float(seen.gammas[np.ptp(rates, axis=0).argmax()])
 
 
-class _Rates(NamedTuple):
+class PlaygroundRates(NamedTuple):
     """Share of trials in which each method rejects, at every beta of the slider."""
 
     rate: Array  # (methods, BETAS, G)
@@ -107,7 +107,7 @@ class _Rates(NamedTuple):
         return np.asarray(self.rate[by_name[name]])
 
 
-def _rates(seen: Playground) -> _Rates:
+def _rates(seen: Playground) -> PlaygroundRates:
     """Counted at a few betas; between them, the straight line."""
     hits, trials = seen.power(LEVEL)
     rate = hits / trials
@@ -118,10 +118,10 @@ def _rates(seen: Playground) -> _Rates:
         for g in range(rate.shape[-1]):
             fine[i, :, g] = np.interp(BETAS, betas, rate[i, there, g])
     low, high = statistics.wilson(np.nan_to_num(hits), np.full(hits.shape, trials))
-    return _Rates(fine, trials, np.asarray(low), np.asarray(high))
+    return PlaygroundRates(fine, trials, np.asarray(low), np.asarray(high))
 
 
-def _headline(seen: Playground, rates: _Rates) -> Any:
+def _headline(seen: Playground, rates: PlaygroundRates) -> Any:
     alarms = rates.of("uniform")
     return sentence(
         f"At γ = {{gamma}} the ball that holds {{mass}} of q's draws holds {{share}} of p's "

@@ -16,16 +16,23 @@ from validation_core.explorers.playground import (
     POWER_BETAS,
     Playground,
 )
-from validation_core.explorers.playground_pictures import _HEIGHT, _TICKS, LEVEL, _Rates
+from validation_core.explorers.playground_pictures import (
+    LEVEL,
+    PANEL_HEIGHT,
+    PROBABILITY_TICKS,
+    PlaygroundRates,
+)
 from validation_core.methods.base import Method
 from validation_core.types import Array
 
 
-def _power_over_gamma(seen: Playground, rates: _Rates) -> Panel:
+def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
     """Along the slider's own places, which lie closer where the curves climb."""
     count = len(seen.gammas)
     places = np.arange(count, dtype=float)
-    ticks = np.unique(np.round(np.linspace(0, count - 1, min(_TICKS, count))).astype(int))
+    ticks = np.unique(
+        np.round(np.linspace(0, count - 1, min(PROBABILITY_TICKS, count))).astype(int)
+    )
     marks: list[Mark] = [
         HLine(LEVEL, color=style.NULL, label="level"),
         VLine(over(places, "gamma")),
@@ -44,14 +51,14 @@ def _power_over_gamma(seen: Playground, rates: _Rates) -> Panel:
         y=Axis((0, 1.02), "trials that reject q", percent=True),
         caption=f"{rates.trials} trials a point, {POINTS} test points each, one network for all. "
         "Press to move gamma.",
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         click="gamma",
         at=np.stack([places, np.full(count, 0.5)], axis=1),
         legend=_legend(),
     )
 
 
-def _power_over_beta(seen: Playground, rates: _Rates) -> Panel:
+def power_over_beta(seen: Playground, rates: PlaygroundRates) -> Panel:
     marks: list[Mark] = [HLine(LEVEL, color=style.NULL, label="level"), VLine(over(BETAS, "beta"))]
     for method, rate in zip(METHODS, rates.rate, strict=True):
         marks.append(_curve(method, np.array(BETAS), over(rate.T, "gamma")))
@@ -64,7 +71,7 @@ def _power_over_beta(seen: Playground, rates: _Rates) -> Panel:
             f"Counted at {len(POWER_BETAS)} values of beta, CoLT at {len(COLT_BETAS)}, straight "
             "lines between. SBC has no network: beta does not change it."
         ),
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         click="beta",
     )
 

@@ -23,17 +23,22 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.playground import Where
-from validation_core.explorers.playground_pictures import _COLT, _DRAWN, _HEIGHT, _LINE_BINS
+from validation_core.explorers.playground_pictures import (
+    COLT,
+    LINE_BINS,
+    PANEL_HEIGHT,
+    SHOWN_DRAWS,
+)
 from validation_core.panels.colt.theta import filled_region
 from validation_core.types import Array
 
 
-def _theta(where: Where) -> Panel:
+def theta_panel(where: Where) -> Panel:
     """Draws of p and q at this x, and CoLT's ball."""
     still = len(where.p) == 1
     by = ("x",) if still else ("gamma", "x")
     # Of a single parameter draws are counted in bins, and all of them travel in a few bytes.
-    most = None if where.q.shape[-1] == 1 else _DRAWN
+    most = None if where.q.shape[-1] == 1 else SHOWN_DRAWS
     p = np.asarray(where.p[0] if still else where.p, float)[..., :most, :]
     q = np.asarray(where.q, float)[..., :most, :]
     caption = sentence(
@@ -45,18 +50,18 @@ def _theta(where: Where) -> Panel:
     common: dict[str, Any] = {
         "title": "Where q is wrong",
         "caption": caption,
-        "height": _HEIGHT,
+        "height": PANEL_HEIGHT,
         "legend": [
             ("truth p", style.P, "circle"),
             ("estimate q", style.Q, "circle"),
-            ("CoLT's region", _COLT, "line" if where.q.shape[-1] == 1 else "band"),
+            ("CoLT's region", COLT, "line" if where.q.shape[-1] == 1 else "band"),
         ],
     }
     if q.shape[-1] == 1:
         return _on_line(where, p, q, by, common)
     outline = np.asarray(where.outline, float) - where.origin[:, None]
     p, q = (side - where.origin[:, None] for side in (p, q))
-    limits = [_frame((p, q), axis) for axis in range(2)]
+    limits = [theta_frame((p, q), axis) for axis in range(2)]
     moved = " less its true mean" * bool(where.origin.any())
     everywhere = [] if moved else [_everywhere(p)]
     p, q = (_within(side, limits) for side in (p, q))
@@ -92,8 +97,8 @@ def _on_line(
     where: Where, p: Array, q: Array, by: tuple[str, ...], common: Mapping[str, Any]
 ) -> Panel:
     """One parameter: histograms of both, the ball as a stretch."""
-    limits = _frame((p, q), 0)
-    edges = np.linspace(*limits, _LINE_BINS + 1)
+    limits = theta_frame((p, q), 0)
+    edges = np.linspace(*limits, LINE_BINS + 1)
     counts = [_binned(side[..., 0], edges) for side in (p, q)]
     top = 1.1 * max(side.max() for side in counts)
     stretch = np.asarray(where.outline, np.float64)[..., 0, :]
@@ -102,7 +107,7 @@ def _on_line(
             Bars(edges, over(counts[1], "gamma", "x"), color=style.Q),
             Bars(edges, over(counts[0], *by), color=style.P),
             *(
-                VLine(over(stretch[..., end], "gamma", "x"), color=_COLT, width=2.5)
+                VLine(over(stretch[..., end], "gamma", "x"), color=COLT, width=2.5)
                 for end in (0, 1)
             ),
         ],
@@ -119,7 +124,7 @@ def _binned(values: Array, edges: Array) -> Array:
     return counts.reshape(*values.shape[:-1], -1)
 
 
-def _frame(sides: Sequence[Array], axis: int) -> tuple[float, float]:
+def theta_frame(sides: Sequence[Array], axis: int) -> tuple[float, float]:
     """Limits that hold nearly all draws of one parameter at every gamma and x."""
     both = np.concatenate([side[..., axis].ravel() for side in sides])
     low, high = np.quantile(both, [0.005, 0.995])
@@ -134,7 +139,7 @@ def _within(points: Array, limits: Sequence[tuple[float, float]]) -> Array:
     return np.where(outside[..., None], np.nan, points)
 
 
-def _map(where: Where) -> Panel:
+def error_map_panel(where: Where) -> Panel:
     """How much more or less of the truth than of q the ball holds, over x."""
     reach = float(np.ceil(20 * max(np.abs(where.difference).max(), 0.1)) / 20)
     caption = (
@@ -147,14 +152,14 @@ def _map(where: Where) -> Panel:
         return Panel(
             [
                 HLine(0, label="if q = p"),
-                Line(middles, over(where.difference, "gamma"), color=_COLT),
+                Line(middles, over(where.difference, "gamma"), color=COLT),
                 VLine(over(at, "x")),
             ],
             x=Axis((float(where.x_edges[0][0]), float(where.x_edges[0][-1])), "x"),
             y=Axis((-1.1 * reach, 1.1 * reach), "truth less q", percent=True),
             title="Over x: press to move",
             caption=caption,
-            height=_HEIGHT,
+            height=PANEL_HEIGHT,
             click="x",
             at=np.stack([at, 0 * at], axis=1),
         )
@@ -178,7 +183,7 @@ def _map(where: Where) -> Panel:
         y=Axis((float(up[0]), float(up[-1])), "x₂"),
         title="Over x: press to move",
         caption=caption,
-        height=_HEIGHT,
+        height=PANEL_HEIGHT,
         click="x",
         at=where.x_at,
     )

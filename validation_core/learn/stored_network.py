@@ -20,7 +20,7 @@ _BESIDE = ("seconds", "device")  # kept in the entry's own description
 class StoredNetwork:
     """A trained network: a frozen dataclass of arrays, numbers, records, and mappings of these.
 
-    A stored name is the path of its field, as `trained.weight0`; a number is an array of one.
+    A stored name is the path of its field, as "trained.weight0"; a number is an array of one.
     Metadata `stored` gives a field another name there.
     """
 

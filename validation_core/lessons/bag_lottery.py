@@ -11,7 +11,6 @@ from scipy.integrate import quad_vec
 from scipy.stats import binom, norm
 
 from validation_core import statistics
-from validation_core.diagnosis import equals
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -39,6 +38,7 @@ from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.study import Report, Study
+from validation_core.text import equals
 from validation_core.types import Array
 
 DRAWS = 9

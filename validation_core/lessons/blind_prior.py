@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import Gaussian
-from validation_core.diagnosis import pvalue_text
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -46,6 +45,7 @@ from validation_core.methods import SBC, TARP
 from validation_core.rng import common, stream
 from validation_core.store import Store
 from validation_core.study import Report, Study
+from validation_core.text import pvalue_text
 from validation_core.types import Array, Joint, PosteriorTable
 
 ALPHAS = tuple(round(0.1 * step, 1) for step in range(11))

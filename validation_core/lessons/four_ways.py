@@ -43,9 +43,10 @@ from validation_core.lessons.lesson import (
 from validation_core.methods import C2ST
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
-from validation_core.statistics import NormalLaw, interval_text
+from validation_core.statistics import NormalLaw
 from validation_core.store import Store
 from validation_core.study import Report, Study
+from validation_core.text import interval_text
 from validation_core.types import Array
 
 TRIALS = 1000

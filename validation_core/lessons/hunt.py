@@ -12,7 +12,6 @@ from scipy.stats import betabinom
 
 from validation_core import statistics
 from validation_core.benchmarks import Gaussian, Tree
-from validation_core.diagnosis import pvalue_text
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -42,6 +41,7 @@ from validation_core.methods import CoLT
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.study import Report, Study
+from validation_core.text import pvalue_text
 from validation_core.types import Array, Benchmark
 
 PRESETS = ("additional mode", "tree", "nothing wrong")

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import Boundary
-from validation_core.diagnosis import equals
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -39,6 +38,7 @@ from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report, Study
+from validation_core.text import equals
 from validation_core.types import Array
 
 GAMMAS = tuple(round(0.05 * step, 2) for step in range(13))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from validation_core import sampling, statistics
 from validation_core.benchmarks import Boundary
 from validation_core.benchmarks.boundary import GAMMA
-from validation_core.diagnosis import equals
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -38,6 +37,7 @@ from validation_core.rng import common
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report, Study
+from validation_core.text import equals
 from validation_core.types import Array, TwoSamples
 
 SIZES = (20, 50, 100, 200, 500)

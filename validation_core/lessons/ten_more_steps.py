@@ -13,7 +13,6 @@ from scipy.stats import norm
 from validation_core import sampling, statistics
 from validation_core.benchmarks import Boundary
 from validation_core.benchmarks.boundary import GAMMA
-from validation_core.diagnosis import pvalue_text
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -47,6 +46,7 @@ from validation_core.methods import Uniform
 from validation_core.rng import common, stream
 from validation_core.store import Store
 from validation_core.study import Report, Study
+from validation_core.text import pvalue_text
 from validation_core.types import Array, Joint
 
 STEPS = tuple(range(0, 301, 10))

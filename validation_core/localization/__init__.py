@@ -4,9 +4,9 @@ from validation_core.localization.map_draws import places_of
 from validation_core.localization.maps import Maps, MapTask
 from validation_core.localization.outline import (
     areas,
+    ball_outlines,
     contours,
     intervals,
-    outlines,
     project,
     rims,
     stacked,
@@ -22,10 +22,10 @@ __all__ = [
     "Maps",
     "RateCurve",
     "areas",
+    "ball_outlines",
     "contours",
     "intervals",
     "local_rate",
-    "outlines",
     "places_of",
     "project",
     "rims",

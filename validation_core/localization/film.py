@@ -20,7 +20,7 @@ FILM_MEASURED = 300
 """Draws of q at a place that give a frame's radius."""
 
 
-def _film_arrays(
+def film_arrays(
     localizer: TrainedLocalizer,
     places: MapPlaces,
     u_star: float,

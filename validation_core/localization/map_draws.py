@@ -97,7 +97,7 @@ def _measured(benchmark: Benchmark, count: int) -> int:
     return min(MEASURED, max(100, _NUMBERS // (count * sum(benchmark.dims))))
 
 
-def _of_table(table: PosteriorTable, count: int) -> MapPlaces:
+def draws_of_table(table: PosteriorTable, count: int) -> MapPlaces:
     """Up to `count` rows of a table, evenly in the order of x or of its first principal component.
 
     Each has its own draws of q, shown and measured alike, and the one truth that it was made with.

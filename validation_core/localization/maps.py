@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core import keys, statistics
-from validation_core.localization.film import _film_arrays, distance_field
+from validation_core.localization.film import distance_field, film_arrays
 from validation_core.localization.grid import FILM_GRID, density_difference_on_grid, grid_axes
-from validation_core.localization.map_draws import _of_table, simulate_places, split_in_halves
+from validation_core.localization.map_draws import draws_of_table, simulate_places, split_in_halves
 from validation_core.precision import narrow
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
@@ -201,7 +201,7 @@ class MapTask(Study[Maps], spec="map"):
             "difference": self._difference(places, axes),
         }
         tell(0.5)
-        film = _film_arrays(localizer, places, u_star, axes, lambda done: tell(0.5 + 0.5 * done))
+        film = film_arrays(localizer, places, u_star, axes, lambda done: tell(0.5 + 0.5 * done))
         numbers: dict[str, Array] = {
             # A p-value may be too small for float32.
             name: narrow(array) if np.ndim(array) else np.asarray(array, np.float64)
@@ -222,7 +222,7 @@ class MapTask(Study[Maps], spec="map"):
         """What the two batches of ranks say of the ball and of q as a whole."""
         rng = stream(self.seed, "map", "ranks")
         chose, quoted = (distance.ranks(batch, rng) for batch in (choose, quote))
-        estimate = statistics.ball(chose.u, quoted.u)
+        estimate = statistics.ball_mass(chose.u, quoted.u)
         return {
             "u_choose": chose.u,
             "u_quote": quoted.u,
@@ -239,7 +239,7 @@ class MapTask(Study[Maps], spec="map"):
     def _places(self, table: PosteriorTable) -> MapPlaces:
         source = self.training.source
         if not isinstance(source, Simulated):
-            return _of_table(table, self.places)
+            return draws_of_table(table, self.places)
         return simulate_places(source, table.x, self.places, stream(self.seed, "map", "places"))
 
     def _difference(self, places: MapPlaces, axes: tuple[Array, Array]) -> Array:

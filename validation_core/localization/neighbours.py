@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from validation_core.localization.over_x import _nearest, totals
+from validation_core.localization.over_x import nearest_rows, totals
 from validation_core.types import Array
 
 WIDE = 64
@@ -81,7 +81,7 @@ def weights(x: Array, at: Array) -> Array:
     In many columns all rows but the place's own are about as far as the farthest of the nearest,
     and would weigh nothing: the nearest then weigh alike.
     """
-    kernel = _nearest(distances(x, at))
+    kernel = nearest_rows(distances(x, at))
     counted = kernel > 0
     alone = totals(kernel)[1] < _ALONE * counted.sum(1)
     return np.where(alone[:, None], counted.astype(kernel.dtype), kernel)

@@ -101,7 +101,7 @@ def _thinned(rim: Array) -> Array:
     return np.concatenate([piece[which] for piece, which in zip(pieces, kept, strict=True)])
 
 
-def outlines(maps: Maps) -> list[Array]:
+def ball_outlines(maps: Maps) -> list[Array]:
     """The ball's rim at each place of a map (L, 2); none where theta has more than two parameters.
 
     Polylines, rows of nan between separate ones; stretches' ends where theta has one.

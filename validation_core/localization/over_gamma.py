@@ -14,8 +14,7 @@ import numpy as np
 
 from validation_core import sampling, statistics
 from validation_core.localization import film, grid, map_draws
-from validation_core.localization import maps as atlas
-from validation_core.localization.maps import Maps, TruthCurve
+from validation_core.localization.maps import SMALLEST, Maps, TruthCurve
 from validation_core.localization.outline import rims, stacked
 from validation_core.localization.over_x import LocalRate, RateCurve, RateHeatmap, local_rate
 from validation_core.localization.truth_curve import truth_curve
@@ -207,7 +206,7 @@ def _mapped(study: GammaMapsStudy, localizer: TrainedLocalizer, report: Report) 
         x=x.astype(np.float32),
         inside=np.stack([inside / quote.shape[1], low, high], axis=1).astype(np.float32),
         distance=np.array([statistics.kolmogorov(u) for u in quote], np.float32),
-        pvalue=np.maximum([statistics.ks(u).pvalue for u in quote], atlas.SMALLEST),
+        pvalue=np.maximum([statistics.ks(u).pvalue for u in quote], SMALLEST),
         tied=tied.astype(np.float32),
         x_at=x_at.astype(np.float32),
         centre=np.array([ball.centre for ball in balls], np.float32),

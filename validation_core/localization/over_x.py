@@ -163,10 +163,10 @@ def line(x: Array, places: int = _CURVE) -> tuple[Array, Array]:
     """Places (G,) along x (n,) and the tricube weights (G, n) of each one's nearest neighbours."""
     ends = np.quantile(x, [_TAIL, 1 - _TAIL])
     at = np.linspace(ends[0], ends[1], places)
-    return at, _nearest(np.abs(at[:, None] - x))
+    return at, nearest_rows(np.abs(at[:, None] - x))
 
 
-def _nearest(far: Array) -> Array:
+def nearest_rows(far: Array) -> Array:
     """Tricube weights (G, n) of the nearest neighbours, from distances (G, n)."""
     k = _neighbours(far.shape[1])
     reach = np.partition(far, k - 1, axis=1)[:, k - 1, None] * (1 + 1e-3)

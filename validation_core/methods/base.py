@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from validation_core.drawing.outcome import Drawn, rank_figures, rank_figures_of
-from validation_core.keys import Specification, known
+from validation_core.keys import Specification, known_specifications
 from validation_core.scores import Recipe
-from validation_core.statistics import interval_text, signed_text
+from validation_core.text import interval_text, signed_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -344,7 +344,7 @@ class Method(Specification):
 
 def kind_of(name: str) -> type[Method]:
     """The method of that name; `Method` itself, with its defaults, for one that is gone."""
-    kind = known().get(f"method:{name}")
+    kind = known_specifications().get(f"method:{name}")
     return kind if kind is not None and issubclass(kind, Method) else Method
 
 

@@ -14,6 +14,7 @@ from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method, ScoreKind, effect_interval_text
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer
+from validation_core.text import interval_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -138,9 +139,7 @@ class CoLT(Method):
         del x_names
         effect, numbers = record.effect, record.effect.numbers
         assert record.statistic is not None
-        distance = statistics.interval_text(
-            (record.statistic, numbers["low"], numbers["high"]), ".3f"
-        )
+        distance = interval_text((record.statistic, numbers["low"], numbers["high"]), ".3f")
         return (
             f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt "
             f"centre; the true value lies inside in {effect_interval_text(numbers, 'inside')} of "
@@ -184,7 +183,7 @@ class CoLT(Method):
         u = statistics.randomised_ranks(below, equal, k, rng)[..., 0, :]
         uniformity, half = statistics.ks(u), n // 2
         distance = statistics.kolmogorov(u)
-        ball = statistics.ball(u[..., :half], u[..., half:])
+        ball = statistics.ball_mass(u[..., :half], u[..., half:])
         return Outcome(
             uniformity.statistic,
             uniformity.pvalue,

@@ -13,11 +13,12 @@ from validation_core.drawing.marks import Axis, Bars, Line, Note, Panel, Points,
 from validation_core.drawing.outcome import Drawn, beside, permutation_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, effect_interval_text
 from validation_core.scores import slot_classifier
-from validation_core.scores import slots as slots_score
+from validation_core.scores import slots as score_slots
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slots import Slots
-from validation_core.statistics import number_text, slots
+from validation_core.statistics import slots
 from validation_core.statistics.slots import Kind
+from validation_core.text import number_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -109,7 +110,7 @@ class DC(Method):
                     f"{name} is at least 1; got {getattr(self, name)}. The defaults are 10 draws "
                     "and 999 permutations."
                 )
-        self.recipe(max(slot_classifier.FEWEST, slots_score.FEWEST), self.m)
+        self.recipe(max(slot_classifier.FEWEST, score_slots.FEWEST), self.m)
 
     @property
     def label(self) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from validation_core import scores as scoring
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
@@ -28,9 +27,10 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.outcome import Drawn, beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
+from validation_core.scores import apply
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
-from validation_core.statistics import number_text
 from validation_core.statistics.local_test import distance_of_logits, least_pvalue, local
+from validation_core.text import number_text
 from validation_core.types import (
     Array,
     Budget,
@@ -168,7 +168,7 @@ class LC2ST(Method):
             )
         self._require(len(observations))
         look = PosteriorTable(samples[:, 0], observations, samples)
-        return self.test(scoring.apply(self.learn(train, rng), look), rng)
+        return self.test(apply(self.learn(train, rng), look), rng)
 
     @property
     def resamples(self) -> int:

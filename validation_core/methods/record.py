@@ -14,8 +14,7 @@ import numpy as np
 from validation_core.codec import dump, load
 from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
-from validation_core.statistics import interval_text
-from validation_core.text import SMALLEST, pvalue_text
+from validation_core.text import SMALLEST, interval_text, pvalue_text
 from validation_core.types import Array, Outcome
 
 LISTED = 20

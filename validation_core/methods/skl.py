@@ -24,12 +24,8 @@ from validation_core.drawing.outcome import Drawn, null_histogram
 from validation_core.methods.base import RANK_ROWS, Method, effect_interval_text
 from validation_core.scores import log_ratio
 from validation_core.scores.log_ratio import Ratio
-from validation_core.statistics import (
-    divergence_mean,
-    divergence_rows,
-    divergence_test,
-    signed_text,
-)
+from validation_core.statistics import divergence_mean, divergence_rows, divergence_test
+from validation_core.text import signed_text
 from validation_core.types import (
     Array,
     Benchmark,

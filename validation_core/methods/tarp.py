@@ -15,8 +15,8 @@ from validation_core.drawing.outcome import Drawn, ecdf_difference
 from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, effect_interval_text
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
-from validation_core.statistics import interval_text
 from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
+from validation_core.text import interval_text
 from validation_core.types import (
     Array,
     Benchmark,

@@ -173,7 +173,7 @@ def axis_label(sweep: Sweep) -> str:
     return "degradation beta" if along(sweep) == "beta" else sweep.benchmark.axis
 
 
-def place(sweep: Sweep, value: float) -> str:
+def place_text(sweep: Sweep, value: float) -> str:
     """A place on it, after "at"."""
     return f"beta = {value:g}" if along(sweep) == "beta" else sweep.benchmark.place(value)
 
@@ -374,4 +374,4 @@ def answer(sweep: Sweep, progress: Progress) -> str:
             f"{len(ties)} tests reject q equally often, {share}: {', '.join(ties[:_NAMED])}{more}"
         )
     rest = f"; {last.label} in {last.rate:.0%}" if last.rate < best.rate else ""
-    return f"At {place(sweep, at)}{far}, {who}{rest}."
+    return f"At {place_text(sweep, at)}{far}, {who}{rest}."

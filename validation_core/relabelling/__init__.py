@@ -53,7 +53,7 @@ from validation_core.relabelling.places import (
     XFunctions,
     affordable,
     coordinates,
-    places,
+    functions_of_x,
 )
 from validation_core.relabelling.pools import (
     Pools,
@@ -370,7 +370,7 @@ def _spacing(gap: Array, at: Rows) -> tuple[float, float, float, float]:
     return tied[0], tied[1], apart[0], apart[1]
 
 
-def columns(n: int, k: int, d: int) -> Rows:
+def playing_draws(n: int, k: int, d: int) -> Rows:
     """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
     among = ranked_columns(n, k, min(d, MOST))
     return among[players(len(among), max_players(n))]
@@ -506,12 +506,14 @@ def statistics_of(
         training = _half(n, seed) if training is None else training
         parameters, rows = _chosen(table, training, groups), np.setdiff1d(rows, training)
     read = slotted(table, parameters, groups, truths=truths, rows=rows)
-    known = _known(densities or {}, columns(n, table.q.shape[1], d)) if groups is None else []
-    blocks = [battery.block(read.pools, rows, read.scores)]
+    known = (
+        _known(densities or {}, playing_draws(n, table.q.shape[1], d)) if groups is None else []
+    )
+    blocks = [battery.feature_block(read.pools, rows, read.scores)]
     for score in known:
         blocks += _scored(score, read.pools)
     if near is not None:
-        blocks.append(battery.near(read.pools, np.intersect1d(near, rows), read.scores))
+        blocks.append(battery.features_near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(in_units(table.x), read.mean, read.spread)
     where, axes = _places(at, blocks, relabelings, seed) if over_x else (None, at)
     every = battery.assembled(read.pools, blocks, where, _support(read.pools, rows, read.scores))
@@ -540,7 +542,7 @@ def _scored(one: LearnedScore, pools: Pools) -> list[Block]:
     if len(rows) < FEWEST:
         return []
     score = known_at(one.name, pools, rows, one.values[known], ratio=one.ratio)
-    return [battery.block(pools, rows, [score])]
+    return [battery.feature_block(pools, rows, [score])]
 
 
 def nearest(far: Array) -> Rows:
@@ -604,4 +606,4 @@ def _places(
         kinds=tuple(at.kinds[i] for i in subset),
         which=tuple(at.which[i] for i in subset),
     )
-    return places(at.values, stream(seed, "omnibus", "centres"), each), at
+    return functions_of_x(at.values, stream(seed, "omnibus", "centres"), each), at

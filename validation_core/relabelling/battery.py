@@ -243,7 +243,7 @@ def _of_magnitude(score: SlotRanks) -> list[Valued]:
     return entries
 
 
-def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+def features_near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
     """Place and width of every parameter at the rows nearest to an observation."""
 
     def measured(scores: Sequence[SlotRanks]) -> list[Valued]:
@@ -259,7 +259,7 @@ def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> 
     return _block(pools, rows, some, measured)
 
 
-def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+def feature_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
     """All features of these scores, which say something of these rows."""
     return _block(pools, rows, scores, _measured)
 
@@ -682,7 +682,7 @@ class EvidenceScale:
         )
 
 
-def scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
+def evidence_scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
     """Effective numbers from the statistics (B, C) of labellings: symmetric in them.
 
     Of m independent normal |z|, the quantile of the largest at t has P(|Z| < quantile)^m = t. It
@@ -740,7 +740,7 @@ def calibrated(
     slots = every.pools.labellings(count, rng)
     observed = every.statistics(every.pools.observed[None])
     raw = np.concatenate([observed, every.labelled(slots, progress)])
-    comparable = scale(raw, every.cells)
+    comparable = evidence_scale(raw, every.cells)
     z = comparable.normal(raw)
     evidence = comparable.evidence(z)
     adjusted = step_down(evidence[0], evidence[1:])

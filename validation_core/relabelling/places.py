@@ -305,7 +305,9 @@ def _stretches(g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.concatenate(first), np.concatenate(last)
 
 
-def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) -> XFunctions:
+def functions_of_x(
+    values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]
+) -> XFunctions:
     """Functions of coordinates (n, C).
 
     Equal values stay together: a coordinate of few values has fewer blocks with rows in them.

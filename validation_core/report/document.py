@@ -22,16 +22,15 @@ from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion,
 from validation_core.drawing.outcome import Drawn
 from validation_core.precision import narrow
 from validation_core.report import card, sections
-from validation_core.report import numbers as noted
 from validation_core.report.figures import (
-    _own,
-    _packed,
-    _plotly,
-    _Script,
+    ScriptFigures,
     fit_figures,
+    own_figure,
+    pack_figure,
+    plotly_bundle,
     trusted_script,
 )
-from validation_core.report.numbers import as_json, dumps, library_versions, utf8_text
+from validation_core.report.numbers import as_json, clean_notes, dumps, library_versions, utf8_text
 from validation_core.report.sections import (
     FigurePlaces,
     ReportContext,
@@ -82,7 +81,7 @@ def html(
     chosen_panels = _registered(answers) if panels is None else panels
     for most in _ROWS:
         context = ReportContext(
-            diagnosis, answers, chosen_panels, path, noted.clean_notes(notes), when, most, asked
+            diagnosis, answers, chosen_panels, path, clean_notes(notes), when, most, asked
         )
         written = sections.render_sections(context)
         size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)
@@ -99,7 +98,7 @@ def _filled(
     told: ReportContext, written: sections.RenderedSections, draws: Mapping[str, Array] | None
 ) -> str:
     """The document with as much of its figures, numbers and draws as there is room for."""
-    own = trusted_script(_own("report.js"))
+    own = trusted_script(own_figure("report.js"))
     bare = _document(told, [*written.sections, ReportSection("", "", "")], own, "")
     room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
     numbers = _numbers(told, int(_SHARE * room))
@@ -114,14 +113,14 @@ def _filled(
 
 
 def _document(
-    told: ReportContext, written: Sequence[ReportSection], own: _Script, data: str
+    told: ReportContext, written: Sequence[ReportSection], own: ScriptFigures, data: str
 ) -> str:
     title = f"{sections.verdict_heading(told.found)} · {told.path}"
     return _framed(title, "Posterior report", written, own, data)
 
 
 def _framed(
-    title: str, kind: str, written: Sequence[ReportSection], own: _Script, data: str
+    title: str, kind: str, written: Sequence[ReportSection], own: ScriptFigures, data: str
 ) -> str:
     """Sections as a document of its own: contents, plotly.js, and what runs in it.
 
@@ -132,7 +131,7 @@ def _framed(
         own: the script.
         data: of the figures, as markup.
     """
-    plotly = _plotly()
+    plotly = plotly_bundle()
     # Only these scripts, and nothing fetched: what a user named can neither run nor call home.
     policy = (
         f"default-src 'none'; script-src {own.digest} {plotly.digest}; "
@@ -154,7 +153,7 @@ def _framed(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title>"
-        f"<style>{_own('report.css')}{card.css()}</style></head><body>"
+        f"<style>{own_figure('report.css')}{card.css()}</style></head><body>"
         f'<nav aria-label="Contents"><p>{escape(kind)}</p><ol>{contents}</ol></nav>'
         '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
         "Words, tables and numbers are here without it.</p>"
@@ -174,7 +173,7 @@ def _numbers(told: ReportContext, room: int) -> ReportSection:
         inside = written.replace("<", "\\u003c")
         kind = "application/json"
     else:
-        inside, kind = _packed(written.encode()), "text/plain"
+        inside, kind = pack_figure(written.encode()), "text/plain"
     if len(inside.encode()) > room:
         size = len(written.encode()) / 1e6
         sentence = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
@@ -242,13 +241,13 @@ def sheet(
         f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
         for name, version in library_versions().items()
     )
-    packed = _packed(dumps(numbers).encode())
+    packed = pack_figure(dumps(numbers).encode())
     end = (
         '<p><button type="button" data-save="json">Save every number as JSON</button></p>'
         f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
         f'<div class="scroll"><table class="facts">{facts}</table></div>'
     )
-    own = trusted_script(_own("report.js"))
+    own = trusted_script(own_figure("report.js"))
     bare = _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], own, "")
     fitted = fit_figures(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
     if fitted.said:

@@ -16,33 +16,33 @@ import orjson
 import plotly.graph_objects as go
 
 
-class _Script(NamedTuple):
+class ScriptFigures(NamedTuple):
     """A script with the fingerprint by which a content security policy lets it run."""
 
     text: str
     digest: str
 
 
-def _packed(content: bytes, *, level: int = 9) -> str:
+def pack_figure(content: bytes, *, level: int = 9) -> str:
     """Gzip in base64; the same bytes always give the same text."""
     return base64.b64encode(gzip.compress(content, level, mtime=0)).decode()
 
 
-def trusted_script(source: str) -> _Script:
+def trusted_script(source: str) -> ScriptFigures:
     """A script that a policy names by its SHA-256."""
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-    return _Script(source, f"'sha256-{digest}'")
+    return ScriptFigures(source, f"'sha256-{digest}'")
 
 
 @lru_cache(maxsize=1)
-def _plotly() -> _Script:
+def plotly_bundle() -> ScriptFigures:
     """plotly.js, packed: 4.8 MB as 1.9; the digest is of what it unpacks to."""
     script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return _Script(_packed(script), trusted_script(script.decode()).digest)
+    return ScriptFigures(pack_figure(script), trusted_script(script.decode()).digest)
 
 
 @lru_cache(maxsize=2)
-def _own(name: str) -> str:
+def own_figure(name: str) -> str:
     """A file that lies beside this module: the look of a report, or what runs in it."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
@@ -75,7 +75,7 @@ def fit_figures(figures: Sequence[go.Figure], room: int) -> _FittedFigure:
         written = _dump([_thin(chart, most) for chart in charts])
         if len(written) > _SQUEEZE * room:
             continue
-        text = _packed(written, level=6)
+        text = pack_figure(written, level=6)
         if len(text) <= room:
             return _FittedFigure(text, len(charts), _said(most) if most else "")
     return _some([_thin(chart, _POINTS[-1]) for chart in charts], room)
@@ -93,13 +93,13 @@ def _some(drawn: list[dict[str, Any]], room: int) -> _FittedFigure:
     low, high = 0, len(drawn)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = len(_packed(_dump(drawn[:middle]), level=6)) <= room
+        fits = len(pack_figure(_dump(drawn[:middle]), level=6)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
     sentence = (
         f"To keep this file small, the last {len(drawn) - low} of {len(drawn)} figures were left "
         f"out, and the others are drawn with at most {_POINTS[-1]} points of each trace."
     )
-    return _FittedFigure(_packed(_dump(drawn[:low]), level=6), low, sentence)
+    return _FittedFigure(pack_figure(_dump(drawn[:low]), level=6), low, sentence)
 
 
 def _dump(drawn: list[dict[str, Any]]) -> bytes:

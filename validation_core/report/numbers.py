@@ -22,7 +22,7 @@ import orjson
 
 from validation_core import __version__
 from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.card import card
+from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import Answers, Asked, unanswered
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> s
     return dumps(
         {
             **document,
-            "card": card(found, answers, asked).to_json(),
+            "card": diagnosis_card(found, answers, asked).to_json(),
             "names": list(found.upload.names),
             "x_names": list(found.upload.x_names),
             "answers": {

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
-from validation_core.diagnosis.card import card as card_of
+from validation_core.diagnosis import Diagnosis, Record, findings, further_methods
+from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.drawing.alt import describe_picture
@@ -23,6 +23,7 @@ from validation_core.panels.record import pictures
 from validation_core.relabelling.claims import Claims
 from validation_core.report import card, numbers
 from validation_core.report.numbers import utf8_text
+from validation_core.text import pvalue_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
 
@@ -205,7 +206,7 @@ def verdict_heading(found: Diagnosis) -> str:
 def _verdict(told: ReportContext) -> Iterator[str]:
     diagnosis = told.found
     yield f'<h1 class="eyebrow">Is this posterior right? · {escape(told.path)}</h1>'
-    yield card.html(card_of(diagnosis, told.answers, told.asked), words="")
+    yield card.html(diagnosis_card(diagnosis, told.answers, told.asked), words="")
     yield f'<p class="eyebrow">{escape(read_line(diagnosis))}</p>'
 
 

@@ -26,7 +26,7 @@ class _Grown(NamedTuple):
     leaf: Float  # (trees, 2 ** depth)
 
 
-def _fit_boosted_trees(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def fit_boosted_trees(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Boosted trees, as many as predict held-out folds best."""
     edges = _edges(problem.z)
     codes = _codes(problem.z, edges)
@@ -47,7 +47,7 @@ def _fit_boosted_trees(problem: WitnessRegression, rng: np.random.Generator) -> 
     )
 
 
-def _predict_trees(arrays: MemberArrays, z: Float) -> Float:
+def predict_trees(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     out = np.zeros(len(z))
     columns = np.ascontiguousarray(z.T)

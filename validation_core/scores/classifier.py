@@ -308,7 +308,7 @@ def _scaling(data: TrainingSet) -> tuple[Array, Array]:
     # A table's q rows come K to an x: a stride takes every x, as p does.
     stride = max(1, len(data.q) // len(data.p))
     pooled = np.concatenate(
-        [_inputs(data.p), _inputs(sampling.rows(data.q, slice(None, None, stride)))]
+        [_inputs(data.p), _inputs(sampling.joint_rows(data.q, slice(None, None, stride)))]
     )
     return narrowed(*robust(pooled, by_sd=False))
 

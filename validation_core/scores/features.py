@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.scores.filter_bank import _bank_count, _bank_features
-from validation_core.scores.network_features import _network_features, _weights_missing
+from validation_core.scores.filter_bank import bank_feature_count, bank_features
+from validation_core.scores.network_features import network_features, weights_missing
 
 Kind = Literal["filters", "pretrained", "inception"]
 Shape = tuple[int, int, int]
@@ -44,9 +44,9 @@ def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
     for first in range(0, len(images), IMAGES_DESCRIBED_AT_ONCE):
         part = slice(first, first + IMAGES_DESCRIBED_AT_ONCE)
         if kind == "filters":
-            out[part] = _bank_features(images[part])
+            out[part] = bank_features(images[part])
         else:
-            out[part] = _network_features(kind, images[part])
+            out[part] = network_features(kind, images[part])
     return out
 
 
@@ -57,11 +57,11 @@ def _shape(images: NDArray[np.floating]) -> Shape:
 
 def count(kind: Kind, shape: Shape) -> int:
     """F, how many numbers describe an image."""
-    return {"filters": _bank_count(shape), "pretrained": 1280, "inception": 2048}[kind]
+    return {"filters": bank_feature_count(shape), "pretrained": 1280, "inception": 2048}[kind]
 
 
 def missing(kind: Kind) -> str:
     """What features of this kind need that is not here, and how to get it; "" for nothing."""
     if kind == "filters":
         return ""
-    return _weights_missing(kind)
+    return weights_missing(kind)

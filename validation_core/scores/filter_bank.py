@@ -42,7 +42,7 @@ class _Bank(NamedTuple):
     cells: int
 
 
-def _bank_count(shape: tuple[int, int, int]) -> int:
+def bank_feature_count(shape: tuple[int, int, int]) -> int:
     """Numbers that describe an image of this shape (H, W, C)."""
     h, w, c = shape
     block, cells = _divisor(h, w, _BLOCK), _divisor(h, w, _CELLS)
@@ -50,7 +50,7 @@ def _bank_count(shape: tuple[int, int, int]) -> int:
     return int(c * (SCALES * ORIENTATIONS + block**2 - 1 + 2 * blocks + cells**2))
 
 
-def _bank_features(images: NDArray[np.floating]) -> _Floats:
+def bank_features(images: NDArray[np.floating]) -> _Floats:
     """Features (n, F) of images (n, H, W, C), F as `count` says; grey or in three colours."""
     bank = _bank(*images.shape[1:3])
     planes = _planes(images)  # (n, C, H, W)
@@ -59,7 +59,7 @@ def _bank_features(images: NDArray[np.floating]) -> _Floats:
 
 
 def wavelet_transfer(height: int, width: int, scale: int, orientation: int) -> NDArray[np.float64]:
-    """The transfer function of one wavelet at every frequency (H, W), as `np.fft.fft2` has them.
+    """The transfer function of one wavelet at every frequency (H, W), in the order of numpy's fft2.
 
     Real and symmetric: a Gaussian in the logarithm of the frequency and in the angle.
     """

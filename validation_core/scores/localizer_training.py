@@ -26,7 +26,7 @@ from validation_core.types import Array, PosteriorTable
 
 _CLIP = 30.0  # robust sds: heavy tails reach the networks as "far out", not as 1e6
 _FITTED_ROWS = 20_000  # draws that the scales are read off
-_EQUAL = 1e-5  # relative: what ties may differ by where a matrix product rounds
+EQUAL_RANKS = 1e-5  # relative: what ties may differ by where a matrix product rounds
 _TAIL = 4.0  # sds beyond which a draw no longer sways the covariance
 _RIDGE = 0.02  # share of the identity in the covariance, whatever the dimension
 _FEATURES = 64  # frequencies of the fourier embedding; each gives a sine and a cosine
@@ -118,14 +118,14 @@ def build_initial_embedding(kind: Embedding, d: int, rng: np.random.Generator) -
     }
 
 
-def _centre_at(parameters: Tensors, x: Tensor) -> Tensor:
+def centre_at(parameters: Tensors, x: Tensor) -> Tensor:
     """theta_l(x) in the frame: x (n, M) to (n, D)."""
     return perceptron.forward(parameters, x) + torch.addmm(
         parameters["shift"], x, parameters["linear"]
     )
 
 
-def _embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
+def embed_theta(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
     """phi of places in the frame: (n, D) to (n, D)."""
     if kind == "identity":
         return z
@@ -169,9 +169,9 @@ def distances_from_centre(
 ) -> tuple[Tensor, Tensor]:
     """Distances of the truth (n,) and of q's draws (n, K) from their centres."""
     n, k, d = rows.q.shape
-    at = _centre_at(centre, rows.x)
+    at = centre_at(centre, rows.x)
     z = torch.cat([at, rows.theta, rows.q.reshape(-1, d)])
-    mapped = _embed(recipe.embedding, phi, z)  # in one pass: small ones cost as much
+    mapped = embed_theta(recipe.embedding, phi, z)  # in one pass: small ones cost as much
     middle, truth, draws = mapped[:n], mapped[n : 2 * n], mapped[2 * n :].reshape(n, k, -1)
     # The small number keeps the root's slope finite where a point is the centre.
     return (
@@ -561,10 +561,10 @@ def _fitted(
 
     def error() -> float:
         with torch.no_grad():
-            return float((_centre_at(tensors, held_x) - held_y).square().mean())
+            return float((centre_at(tensors, held_x) - held_y).square().mean())
 
     def loss(which: Tensor) -> Tensor:
-        return (_centre_at(tensors, x[which]) - y[which]).square().mean()
+        return (centre_at(tensors, x[which]) - y[which]).square().mean()
 
     best, least = start, _ENOUGH * error()
     batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(CENTRE_FIT_STEPS))

@@ -37,7 +37,7 @@ _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 _IMAGENET_MEAN, _IMAGENET_SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-def _weights_missing(kind: Weighted) -> str:
+def weights_missing(kind: Weighted) -> str:
     """What is not here, and how to get it; "" where all is."""
     if kind == "pretrained":
         try:
@@ -64,7 +64,7 @@ def _weights_missing(kind: Weighted) -> str:
     return ""
 
 
-def _network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np.float32]:
+def network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np.float32]:
     """What the last layer sees of images (n, H, W, C) in +-1, averaged: (n, 1280) or (n, 2048)."""
     import torch
     from torch.nn import functional

@@ -44,7 +44,7 @@ def unflatten_parameters(vector: Array, like: Mapping[str, Array]) -> Parameters
     return {n: part.reshape(like[n].shape) for n, part in zip(PARAMETERS, parts, strict=True)}
 
 
-def _logits(parameters: Mapping[str, Tensor], inputs: Tensor, features: Tensor) -> Tensor:
+def slot_logits(parameters: Mapping[str, Tensor], inputs: Tensor, features: Tensor) -> Tensor:
     """g (n,) of inputs (n, p) and features (n, F)."""
     return _with_hidden(parameters, inputs, features)[0]
 
@@ -73,7 +73,7 @@ class SlotObjective:
 
     def loss(self, vector: Flat) -> float:
         """Without a penalty: nats per simulation."""
-        g = _logits(self._tensors(vector), self.inputs, self.features)
+        g = slot_logits(self._tensors(vector), self.inputs, self.features)
         return float(self._loss(g.reshape(self.n, self.slots))[0])
 
     def penalised(self, vector: Flat, penalty: float) -> tuple[float, Flat]:

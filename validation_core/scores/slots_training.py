@@ -26,7 +26,7 @@ from validation_core.scores.slot_classifier_training import (
 )
 from validation_core.scores.slot_features import ScoredSlots, SlotFeatures, fit_slot_features
 from validation_core.scores.slots import Slots
-from validation_core.scores.trees import Forest, TreeSettings, _GrownTree, grow_tree
+from validation_core.scores.trees import Forest, GrownTree, TreeSettings, grow_tree
 from validation_core.statistics import slots
 from validation_core.types import Array, Float, PosteriorTable, TableScores
 
@@ -205,7 +205,7 @@ def _grown(
     each = recipe.trees // recipe.folds
     own = rng.spawn(recipe.folds)
     log_odds = np.empty((n, count))
-    grown: list[_GrownTree] = []
+    grown: list[GrownTree] = []
     for i in range(recipe.folds):
         stay = np.repeat(fold != i, count)
         near = np.ascontiguousarray(columns[:, stay])

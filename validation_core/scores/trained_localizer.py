@@ -18,7 +18,12 @@ from validation_core.learn.perceptron import Parameters
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.scores import equalise_tied_scores
 from validation_core.scores.localizer import BallAtPlaces, Embedding, MapPlaces
-from validation_core.scores.localizer_training import _EQUAL, LocalizerFrame, _centre_at, _embed
+from validation_core.scores.localizer_training import (
+    EQUAL_RANKS,
+    LocalizerFrame,
+    centre_at,
+    embed_theta,
+)
 from validation_core.types import Array, PosteriorTable, TableScores
 
 _ROWS = 2048  # rows per pass: what stays in a core's cache
@@ -150,7 +155,7 @@ class LocalizerDistance:
             groups = (places.q[part], places.truth[part], places.measured[part])
             far = self.field(np.concatenate(groups, axis=1), places.x[part])[0]
             radius.append(np.quantile(far[draws + truths :], u_star))
-            reach = radius[-1] * (1 + _EQUAL)
+            reach = radius[-1] * (1 + EQUAL_RANKS)
             q_inside.append(far[:draws] <= reach)
             truth_inside.append(far[draws : draws + truths] <= reach)
         return BallAtPlaces(
@@ -165,11 +170,11 @@ class LocalizerDistance:
         if self.embedding == "identity":
             return z
         tensors = perceptron.tensors(self.phi_parameters, "cpu")
-        return _passes(lambda part: _embed(self.embedding, tensors, part), z)
+        return _passes(lambda part: embed_theta(self.embedding, tensors, part), z)
 
     def _centres(self, x: Array) -> NDArray[np.float32]:
         tensors = perceptron.tensors(self.centre_parameters, "cpu")
-        return _passes(lambda part: _centre_at(tensors, part), self.frame.x(x))
+        return _passes(lambda part: centre_at(tensors, part), self.frame.x(x))
 
 
 def _passes(network: Callable[[Tensor], Tensor], rows: NDArray[np.float32]) -> Any:

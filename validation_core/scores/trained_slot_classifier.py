@@ -18,9 +18,9 @@ from validation_core.scores import equalise_tied_scores
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slot_classifier_training import (
     SlotObjective,
-    _logits,
     flatten_parameters,
     initial_parameters,
+    slot_logits,
     unflatten_parameters,
 )
 from validation_core.scores.slot_inputs import SlotInputTransform
@@ -92,7 +92,7 @@ class _SlotClassifierScore:
                 inputs = [
                     a.reshape(-1, a.shape[-1]) for a in self.inputs(theta[rows], x[rows, None])
                 ]
-                g = _logits(tensors, *(torch.from_numpy(a) for a in inputs))
+                g = slot_logits(tensors, *(torch.from_numpy(a) for a in inputs))
                 out[rows] = g.numpy().reshape(-1, k)
         return out
 

@@ -61,7 +61,7 @@ class Forest:
         return total / np.float32(max(1, len(self.root[which])))
 
     @classmethod
-    def of(cls, trees: Sequence[_GrownTree]) -> Forest:
+    def of(cls, trees: Sequence[GrownTree]) -> Forest:
         """Trees one after another."""
         sizes = np.array([len(tree.feature) for tree in trees])
         root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
@@ -75,7 +75,7 @@ class Forest:
         )
 
 
-class _GrownTree(NamedTuple):
+class GrownTree(NamedTuple):
     """One tree's nodes, level by level; children count from its root."""
 
     feature: NDArray[np.int16]
@@ -102,7 +102,7 @@ class _Cuts(NamedTuple):
 
 def grow_tree(
     columns: Single, truth: NDArray[np.bool_], how: TreeSettings, rng: np.random.Generator
-) -> _GrownTree:
+) -> GrownTree:
     """One tree of features (F, n), of which `truth` (n,) says the class."""
     n = len(truth)
     counted = np.where(truth, _TRUTH, 1.0)
@@ -129,7 +129,7 @@ def grow_tree(
         first += nodes
     truths, draws = _classes(np.concatenate(total))
     value = (heavy * truths + _PULL / 2) / (heavy * truths + draws + _PULL)
-    return _GrownTree(
+    return GrownTree(
         np.concatenate(feature).astype(np.int16),
         np.concatenate(cut).astype(np.float32),
         np.concatenate(child).astype(np.int32),

@@ -10,7 +10,7 @@ import numpy as np
 
 from validation_core import sampling
 from validation_core.scores import Recipe
-from validation_core.scores.witness_rows import WitnessRows, _of_blocks, _of_table
+from validation_core.scores.witness_rows import WitnessRows, rows_of_blocks, rows_of_table
 from validation_core.types import Benchmark, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
@@ -67,17 +67,17 @@ class Witness(Recipe, spec="witness"):
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> WitnessRows:
         """Independent rows of p and of q."""
-        return _of_blocks(sampling.blocks(benchmark, gamma, self.n, self.n, rng))
+        return rows_of_blocks(sampling.blocks(benchmark, gamma, self.n, self.n, rng))
 
     def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> WitnessRows:
         """The truths of a table and its draws of q."""
         del rng  # the folds are dealt at learning
-        return _of_table(draws)
+        return rows_of_table(draws)
 
     def of_blocks(self, blocks: TwoSamples, rng: np.random.Generator) -> WitnessRows:
         """Two plain samples."""
         del rng
-        return _of_blocks(blocks)
+        return rows_of_blocks(blocks)
 
     def learn_all(
         self, data: Sequence[WitnessRows], seeds: Sequence[int], report: Report | None = None

@@ -22,7 +22,7 @@ _CHECKS = 8
 _ROWS = 4096  # rows per pass
 
 
-def _fit_network(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def fit_network(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """A network with squared error, stopped where held-out folds are predicted best.
 
     A fold's network sees the batches of all others with its own rows' weights at 0, so that the
@@ -57,7 +57,7 @@ def _fit_network(problem: WitnessRegression, rng: np.random.Generator) -> Member
     )
 
 
-def _predict_network(arrays: MemberArrays, z: Float) -> Float:
+def predict_network(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     device = perceptron.pick_device()
     tensors = perceptron.tensors(perceptron.stack([arrays]), device)

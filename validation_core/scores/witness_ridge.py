@@ -21,7 +21,7 @@ _JITTER = 1e-10
 _COUNTS = (5, 10, 20, 40, 80)  # of neighbours
 
 
-def _fit_linear_ridge(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def fit_linear_ridge(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on the columns."""
     del rng
     return _fit_ridge(problem, problem.z, {})
@@ -37,7 +37,7 @@ def fit_quadratic_ridge(problem: WitnessRegression, rng: np.random.Generator) ->
     return _fit_ridge(problem, _products(problem.z, directions), {"directions": directions})
 
 
-def _fit_kernel_ridge(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def fit_kernel_ridge(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on a Gaussian kernel at random rows, of the best of three widths."""
     n = len(problem.z)
     marks = problem.z[rng.choice(n, min(n, _LANDMARKS), p=problem.weight, replace=False)]
@@ -60,17 +60,17 @@ def _fit_kernel_ridge(problem: WitnessRegression, rng: np.random.Generator) -> M
     return best
 
 
-def _predict_linear(arrays: MemberArrays, z: Float) -> Float:
+def predict_linear(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the linear ridge at rows z (n, d)."""
     return z @ arrays["coefficients"] - arrays["offset"]
 
 
-def _predict_quadratic(arrays: MemberArrays, z: Float) -> Float:
+def predict_quadratic(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the quadratic ridge at rows z (n, d)."""
     return _products(z, arrays["directions"]) @ arrays["coefficients"] - arrays["offset"]
 
 
-def _predict_kernel(arrays: MemberArrays, z: Float) -> Float:
+def predict_kernel(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the kernel ridge at rows z (n, d)."""
     at_marks = _gaussian(z, arrays["marks"], arrays["gamma"])
     return at_marks @ arrays["coefficients"] - arrays["offset"]
@@ -146,7 +146,7 @@ class _RidgeMoments(NamedTuple):
         return coefficients, mean @ coefficients - middle
 
 
-def _fit_neighbours(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def fit_neighbours(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """The mean label of the k nearest rows, of the k that predicts held-out folds best."""
     del rng
     n = len(problem.z)
@@ -169,7 +169,7 @@ def _fit_neighbours(problem: WitnessRegression, rng: np.random.Generator) -> Mem
     return MemberFit(predictions[best], scores[best], arrays)
 
 
-def _predict_neighbours(arrays: MemberArrays, z: Float) -> Float:
+def predict_neighbours(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     k = int(arrays["k"][0])
     near = np.asarray(cKDTree(arrays["rows"]).query(z, k)[1])

@@ -70,7 +70,7 @@ class MemberFit(NamedTuple):
     """The model of all rows."""
 
 
-def _of_blocks(blocks: TwoSamples) -> WitnessRows:
+def rows_of_blocks(blocks: TwoSamples) -> WitnessRows:
     """Rows of two independent samples: each its own group.
 
     Raises:
@@ -86,7 +86,7 @@ def _of_blocks(blocks: TwoSamples) -> WitnessRows:
     return WitnessRows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
 
 
-def _of_table(draws: PosteriorTable) -> WitnessRows:
+def rows_of_table(draws: PosteriorTable) -> WitnessRows:
     """A table's rows: the truths, and all draws of q (fewer of each x in very long tables).
 
     Learning may share x between the classes; a fold held out shares none with those learnt from.

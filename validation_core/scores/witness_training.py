@@ -15,17 +15,17 @@ from validation_core.keys import Arrays
 from validation_core.learn import perceptron
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
-from validation_core.scores.boosting import _fit_boosted_trees, _predict_trees
-from validation_core.scores.witness_network import _fit_network, _predict_network
+from validation_core.scores.boosting import fit_boosted_trees, predict_trees
+from validation_core.scores.witness_network import fit_network, predict_network
 from validation_core.scores.witness_ridge import (
-    _fit_kernel_ridge,
-    _fit_linear_ridge,
-    _fit_neighbours,
-    _predict_kernel,
-    _predict_linear,
-    _predict_neighbours,
-    _predict_quadratic,
+    fit_kernel_ridge,
+    fit_linear_ridge,
+    fit_neighbours,
     fit_quadratic_ridge,
+    predict_kernel,
+    predict_linear,
+    predict_neighbours,
+    predict_quadratic,
 )
 from validation_core.scores.witness_rows import (
     MemberArrays,
@@ -55,12 +55,12 @@ class EnsembleMember(NamedTuple):
 
 
 MEMBERS: Mapping[str, EnsembleMember] = {
-    "linear": EnsembleMember(_fit_linear_ridge, _predict_linear),
-    "quadratic": EnsembleMember(fit_quadratic_ridge, _predict_quadratic),
-    "neighbours": EnsembleMember(_fit_neighbours, _predict_neighbours),
-    "kernel": EnsembleMember(_fit_kernel_ridge, _predict_kernel),
-    "trees": EnsembleMember(_fit_boosted_trees, _predict_trees),
-    "network": EnsembleMember(_fit_network, _predict_network),
+    "linear": EnsembleMember(fit_linear_ridge, predict_linear),
+    "quadratic": EnsembleMember(fit_quadratic_ridge, predict_quadratic),
+    "neighbours": EnsembleMember(fit_neighbours, predict_neighbours),
+    "kernel": EnsembleMember(fit_kernel_ridge, predict_kernel),
+    "trees": EnsembleMember(fit_boosted_trees, predict_trees),
+    "network": EnsembleMember(fit_network, predict_network),
 }
 """The members, cheapest first."""
 

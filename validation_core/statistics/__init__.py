@@ -15,7 +15,7 @@ from validation_core.statistics.intervals import (
     total_variation_bounds,
     wilson,
 )
-from validation_core.statistics.localization import ball, kolmogorov
+from validation_core.statistics.localization import ball_mass, kolmogorov
 from validation_core.statistics.ranks import (
     NormalLaw,
     PooledLaw,
@@ -32,7 +32,6 @@ from validation_core.statistics.uniformity import (
     ecdf_difference,
     ks,
 )
-from validation_core.text import interval_text, number_text, signed_text
 
 __all__ = [
     "GRID",
@@ -42,7 +41,7 @@ __all__ = [
     "anderson_darling",
     "atc",
     "auc",
-    "ball",
+    "ball_mass",
     "binomial_bounds",
     "bins",
     "bootstrap_band",
@@ -57,13 +56,10 @@ __all__ = [
     "histogram",
     "histogram_band",
     "holm",
-    "interval_text",
     "kolmogorov",
     "ks",
     "multiple",
-    "number_text",
     "randomised_ranks",
-    "signed_text",
     "total_variation_bounds",
     "wilson",
 ]

@@ -26,7 +26,7 @@ RESAMPLES = 399
 SIMULATIONS_AT_ONCE = 1 << 20  # simulations drawn again at a time
 
 
-class _Atc(NamedTuple):
+class AreaToCurve(NamedTuple):
     """Area between coverage and level, above level 1/2: (...) each."""
 
     estimate: Float
@@ -102,7 +102,7 @@ def bootstrap_band(
 
 def atc(
     u: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = RESAMPLES
-) -> _Atc:
+) -> AreaToCurve:
     """Area to curve: the integral of coverage less level from 1/2 to 1, with an interval.
 
     Positive where q's regions cover more than they state (too wide: under-confident), negative
@@ -125,7 +125,7 @@ def atc(
         [areas @ times.T / n for times in bootstrap_counts(n, resamples, rng)], axis=-1
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=-1)
-    return _Atc(areas.mean(axis=-1), low, high)
+    return AreaToCurve(areas.mean(axis=-1), low, high)
 
 
 Reading = Literal["covers more than stated", "covers less than stated", "as stated"]

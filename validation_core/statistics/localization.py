@@ -18,7 +18,7 @@ from validation_core.statistics.uniformity import ks, ks_location
 from validation_core.types import Float
 
 
-class _BallMass(NamedTuple):
+class BallMass(NamedTuple):
     """The ball of q-mass u_star around the centre, and the truth's mass in it: (...) each."""
 
     u_star: Float
@@ -43,7 +43,7 @@ class _KolmogorovDistance(NamedTuple):
     high: Float
 
 
-def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> _BallMass:
+def ball_mass(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallMass:
     """The ball that ranks `choose` (..., n) point at, and the truth's share in it by `quote`.
 
     Quoted on the ranks that chose it, the difference would be too large: the place was taken
@@ -56,7 +56,7 @@ def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> _BallMass:
     ranks = np.asarray(quote, dtype=np.float64)
     count = (ranks <= u_star[..., None]).sum(axis=-1)
     low, high = wilson(count, np.full(count.shape, ranks.shape[-1]), level)
-    return _BallMass(u_star, count / ranks.shape[-1], low, high)
+    return BallMass(u_star, count / ranks.shape[-1], low, high)
 
 
 def kolmogorov(u: ArrayLike, level: float = 0.95) -> _KolmogorovDistance:

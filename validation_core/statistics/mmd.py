@@ -25,7 +25,7 @@ _ROWS = 64  # of a strip: few enough that little below the diagonal is computed 
 _FAR = 1e12  # spreads: farther points would overflow float32 when squared
 
 
-class _DistanceStrip(NamedTuple):
+class DistanceStrip(NamedTuple):
     """Distances of some points from all that do not come before them: (rows, N - first)."""
 
     first: int
@@ -33,12 +33,12 @@ class _DistanceStrip(NamedTuple):
     l2_squared: Array
 
 
-class _PooledDistances(NamedTuple):
+class PooledDistances(NamedTuple):
     """Distances of N pooled points, in strips that hold each pair once."""
 
     size: int
     """N."""
-    strips: tuple[_DistanceStrip, ...]
+    strips: tuple[DistanceStrip, ...]
     bandwidths: Float
     """(2, BANDWIDTHS): of L1 distances, of L2 distances."""
 
@@ -65,7 +65,7 @@ def standardised(p: ArrayLike, q: ArrayLike) -> tuple[Float, Float]:
     return first, second
 
 
-def distances(p: ArrayLike, q: ArrayLike, dtype: DTypeLike = np.float32) -> _PooledDistances:
+def distances(p: ArrayLike, q: ArrayLike, dtype: DTypeLike = np.float32) -> PooledDistances:
     """Distances of the pooled points p (n_p, D), q (n_q, D), and the bandwidths they suggest.
 
     Bandwidths are evenly spaced from half the 5% quantile to twice the 95% quantile of all
@@ -86,7 +86,7 @@ def distances(p: ArrayLike, q: ArrayLike, dtype: DTypeLike = np.float32) -> _Poo
     # One family after the other: each needs a copy of half of its distances.
     bandwidths = [_bandwidths(_pairs([strip.l1 for strip in strips]))]
     bandwidths += [_bandwidths(np.sqrt(_pairs([strip.l2_squared for strip in strips])))]
-    return _PooledDistances(size, strips, np.stack(bandwidths))
+    return PooledDistances(size, strips, np.stack(bandwidths))
 
 
 def _points(p: ArrayLike, q: ArrayLike) -> tuple[Float, Float]:
@@ -102,7 +102,7 @@ def _points(p: ArrayLike, q: ArrayLike) -> tuple[Float, Float]:
     return first, second
 
 
-def _strip(columns: Array, first: int) -> _DistanceStrip:
+def _strip(columns: Array, first: int) -> DistanceStrip:
     """Distances of _ROWS points from `first` on, given the coordinates of all (D, N)."""
     mine, all_later = columns[:, first : first + _ROWS, None], columns[:, None, first:]
     shape = (mine.shape[1], all_later.shape[2])
@@ -115,7 +115,7 @@ def _strip(columns: Array, first: int) -> _DistanceStrip:
         absolute += difference
         np.square(difference, out=difference)
         squared += difference
-    return _DistanceStrip(first, absolute, squared)
+    return DistanceStrip(first, absolute, squared)
 
 
 def _pairs(blocks: Sequence[Array]) -> Array:

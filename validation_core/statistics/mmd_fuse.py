@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from validation_core.statistics.mmd import BANDWIDTHS, _DistanceStrip, _PooledDistances
+from validation_core.statistics.mmd import BANDWIDTHS, DistanceStrip, PooledDistances
 from validation_core.types import Array, Float
 
 Labels = NDArray[np.int8]
@@ -52,7 +52,7 @@ def relabelings(n_p: int, n_q: int, count: int, rng: np.random.Generator) -> Lab
     return labels
 
 
-def kernels(found: _PooledDistances, labels: Labels, memory: int = MEMORY) -> _Kernels:
+def kernels(found: PooledDistances, labels: Labels, memory: int = MEMORY) -> _Kernels:
     """Unbiased MMD^2 of every relabeling (B, N) under every kernel, and normalisers.
 
     The normaliser is a kernel's sum of squares over all pairs of pooled points, per pair of points
@@ -110,7 +110,7 @@ def pvalues(statistics: ArrayLike, n: int) -> Float:
     return (values >= values[..., -1:] - _TIE / n).mean(axis=-1)
 
 
-def _at_once(found: _PooledDistances, memory: int) -> int:
+def _at_once(found: PooledDistances, memory: int) -> int:
     """Relabelings for which a strip's kernels, their products and all labels fit into memory."""
     strip = found.strips[0].l1
     rows = found.bandwidths.size * len(strip)
@@ -118,14 +118,14 @@ def _at_once(found: _PooledDistances, memory: int) -> int:
     return max(1, left // (found.size + rows))
 
 
-def _sums(found: _PooledDistances, labels: Labels) -> _Sums:
+def _sums(found: PooledDistances, labels: Labels) -> _Sums:
     """Strip by strip, added up in float64."""
     signs = np.ascontiguousarray(labels.T, dtype=found.strips[0].l1.dtype)  # (N, B)
     parts = (_of_strip(strip, found.bandwidths, signs) for strip in found.strips)
     return reduce(lambda a, b: _Sums(*(x + y for x, y in zip(a, b, strict=True))), parts)
 
 
-def _of_strip(strip: _DistanceStrip, bandwidths: Float, signs: Array) -> _Sums:
+def _of_strip(strip: DistanceStrip, bandwidths: Float, signs: Array) -> _Sums:
     """With U the part of K above its diagonal, s'Us, 1'Us and U1 say all: one product U s.
 
     Signs cancel in it, so that float32 loses little.
@@ -143,7 +143,7 @@ def _of_strip(strip: _DistanceStrip, bandwidths: Float, signs: Array) -> _Sums:
     return _Sums(2 * signed, linear.astype(np.float64), 2 * total, 2 * squares)
 
 
-def _above_diagonal(strip: _DistanceStrip, bandwidths: Float) -> Array:
+def _above_diagonal(strip: DistanceStrip, bandwidths: Float) -> Array:
     """All kernels (kernels, rows, columns) of a strip, 0 on the diagonal and below it."""
     rows, columns = strip.l1.shape
     values = np.empty((2, BANDWIDTHS, rows, columns), strip.l1.dtype)

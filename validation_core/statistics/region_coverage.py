@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from validation_core.statistics.coverage import _Atc, atc, coverage
+from validation_core.statistics.coverage import AreaToCurve, atc, coverage
 from validation_core.statistics.effects import LEVELS, RateInterval, rate_interval
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.statistics.uniformity import GRID, ecdf_band, ks
@@ -21,7 +21,7 @@ class _RegionCoverage(NamedTuple):
     """Mass of the smallest region that holds each truth (n,): uniform if q is right."""
     rates: RateInterval
     """True coverage of the nominal levels (L,)."""
-    area: _Atc
+    area: AreaToCurve
     """Coverage less level, integrated from 1/2 to 1: positive is under-confident."""
     pvalue: float
     """Exact KS test that `needed` is uniform."""

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 _REFERENCE = 0.0125  # seconds of `_arithmetic` on the machine that the numbers below are from
 _MAP = 6.0  # seconds of a map beyond its draws
-_PROCESS = 450e6  # bytes of a worker with torch before it does anything
+PROCESS_BYTES = 450e6  # bytes of a worker with torch before it does anything
 # Seconds for a million numbers drawn.
 _DRAWN = 0.045
 _DENOISED = 6.0
-_TEST = 1e-3  # of a test's own bookkeeping
-_WITHIN = 5.0  # seconds for a million slots that a score within x scores
+TEST_SECONDS = 1e-3  # of a test's own bookkeeping
+WITHIN_SECONDS = 5.0  # seconds for a million slots that a score within x scores
 # Seconds for one step of an inference on one data set: Laplace's, and those with random draws.
 _INFERRED = {
     "glm_binomial": (0.4e-6, 6e-6),
@@ -47,7 +47,7 @@ _INFERRED = {
 _STEPPED = 2e-4  # for one step, whatever the number of data sets
 
 
-class _Cost(NamedTuple):
+class MethodCost(NamedTuple):
     """What one method costs."""
 
     training: float
@@ -83,15 +83,17 @@ def _arithmetic() -> float:
     return time.perf_counter() - start
 
 
-def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> _Cost:
+def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> MethodCost:
     """What a method costs in this sweep, by its own trials where some have run."""
     training, trial = _training(sweep, method), _trial(sweep, method)
     cells = [cell for cell in progress.cells if cell.label == method.label] if progress else []
     if cells and progress:
         trial = sum(cell.seconds for cell in cells) / sum(cell.trials for cell in cells)
         training = progress.training[method.label] or training
-        return _Cost(training, trial, _memory(sweep, method))
-    return _Cost(machine_slowdown() * training, machine_slowdown() * trial, _memory(sweep, method))
+        return MethodCost(training, trial, _memory(sweep, method))
+    return MethodCost(
+        machine_slowdown() * training, machine_slowdown() * trial, _memory(sweep, method)
+    )
 
 
 def estimate(
@@ -108,7 +110,7 @@ def estimate(
                 counted.add(part.network)
                 seconds += costs[part.method.label].training / places
     memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
-    return _RemainingCost(seconds / max(1, workers), sum(memory) + _PROCESS * workers)
+    return _RemainingCost(seconds / max(1, workers), sum(memory) + PROCESS_BYTES * workers)
 
 
 def remaining(sweeps: Iterable[Sweep], store: Store) -> float:
@@ -135,7 +137,7 @@ def _mapping(study: MapTask) -> float:
     assert isinstance(source, Simulated)
     assert isinstance(recipe, Localizer)
     draws = recipe.anchors * recipe.draws + 2 * study.n * study.k + 2300 * study.places
-    return _learning(recipe) + draws / 1e6 * _drawing(source.benchmark)
+    return learning_seconds(recipe) + draws / 1e6 * _drawing(source.benchmark)
 
 
 def _drawing(benchmark: Benchmark) -> float:
@@ -163,13 +165,13 @@ def _trial(sweep: Sweep, method: Method) -> float:
     rows = _rows(sweep, method) / 1e6
     drawn = rows * _drawing(sweep.benchmark)
     tested = method.cost(Work(rows, n, k, sweep.benchmark.dims[0]))
-    return _TEST + drawn + tested + _fits(sweep.benchmark, at, method.places(n, k))
+    return TEST_SECONDS + drawn + tested + _fits(sweep.benchmark, at, method.places(n, k))
 
 
 def _training(sweep: Sweep, method: Method) -> float:
     recipes = [getattr(sweep.network(method, at), "recipe", None) for at in sweep.gammas]
     return sum(
-        _learning(recipe) + _fits(sweep.benchmark, at, _learnt_from(recipe))
+        learning_seconds(recipe) + _fits(sweep.benchmark, at, _learnt_from(recipe))
         for recipe, at in zip(recipes, sweep.gammas, strict=True)
     )
 
@@ -179,7 +181,7 @@ def _learnt_from(recipe: Recipe | None) -> int:
     return 0 if recipe is None else recipe.places
 
 
-def _learning(recipe: Recipe | None) -> float:
+def learning_seconds(recipe: Recipe | None) -> float:
     """Seconds that a recipe trains for; 0 without one."""
     return 0.0 if recipe is None else recipe.cost()
 

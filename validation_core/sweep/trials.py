@@ -182,7 +182,7 @@ def run_trials(
 
     Raises:
         ValueError: when a method needs a learned score and there is none.
-        TestFailed: when one of several methods fails; a single one raises its own exception.
+        MethodFailed: when one of several methods fails; a single one raises its own exception.
     """
     trials = range(design.trials) if trials is None else trials
     reads = [_read(method, benchmark, gamma, score) for method in methods]

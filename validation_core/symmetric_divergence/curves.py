@@ -66,7 +66,7 @@ def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[Di
     return curves
 
 
-def _along_m(
+def along_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
 ) -> list[DivergenceCurve]:
     """Figure 2: each inference of a model after so many iterations, its draws weighted with M."""

@@ -14,7 +14,7 @@ from validation_core.drawing.outcome import Drawn
 from validation_core.symmetric_divergence.curves import (
     DivergenceCurve,
     PlanTerms,
-    _along_m,
+    along_m,
     curves_along_iterations,
     curves_trained_with_m,
 )
@@ -122,7 +122,7 @@ def drawn(
 def _weighed(
     plan: Plan, found: PlanTerms, iterations: int, ms: Sequence[int], model: int
 ) -> list[DivergenceCurve]:
-    return _along_m(plan, found, model, iterations, ms)
+    return along_m(plan, found, model, iterations, ms)
 
 
 def _panels(plan: Plan, lines: Callable[[int], Sequence[DivergenceCurve]]) -> list[Subplot]:

@@ -28,7 +28,7 @@ from validation_core.statistics.divergence_mean import Divergence
 from validation_core.symmetric_divergence import terms
 from validation_core.symmetric_divergence.learned import DivergenceComparison
 from validation_core.symmetric_divergence.nats_text import format_number, tick_label
-from validation_core.symmetric_divergence.terms import NATS, NormalPair, SymlogScale, scale
+from validation_core.symmetric_divergence.terms import NATS, NormalPair, SymlogScale, term_scale
 from validation_core.types import Array
 
 _X = np.linspace(-4, 6, 126)
@@ -241,7 +241,7 @@ def learned_payload(comparison: DivergenceComparison) -> live.Payload:
 
 def _divergences(comparison: DivergenceComparison) -> Panel:
     two = (comparison.estimate, comparison.exact)
-    axis = scale(
+    axis = term_scale(
         np.array([[divergence.estimate, divergence.low, divergence.high] for divergence in two])
     )
     ends = np.array([end for divergence in two for end in (divergence.low, divergence.high, 0.0)])
@@ -266,7 +266,7 @@ def _divergences(comparison: DivergenceComparison) -> Panel:
 
 
 def _scatter(both: Array) -> Panel:
-    axes = [scale(row[None]) for row in both]
+    axes = [term_scale(row[None]) for row in both]
     axis = max(axes, key=lambda scale: scale.unit)
     at = axis.at(both)
     ends = np.array([both.min(), both.max()])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis import equals
 from validation_core.drawing import live
 from validation_core.drawing.marks import (
     Anchor,
@@ -38,8 +37,9 @@ from validation_core.symmetric_divergence.terms import (
     SymlogScale,
     TermSpread,
     histogram_on_scale,
-    scale,
+    term_scale,
 )
+from validation_core.text import equals
 from validation_core.types import Array
 
 _SKL = method_style("skl").color
@@ -82,7 +82,7 @@ def _evidence(terms: TermSpread, i: int) -> str:
 
 
 def _histogram(terms: TermSpread) -> Panel:
-    axis = scale(terms.d)
+    axis = term_scale(terms.d)
     edges, heights = _halved(*histogram_on_scale(terms.d, axis))
     top = 1.1 * float(heights.max())
     largest = terms.d.max(-1)
@@ -478,7 +478,7 @@ def _says(d: float) -> str:
 def _order(numbers: DatasetTerms) -> Panel:
     """All d from the smallest to the largest; a press chooses one."""
     d = numbers.d[numbers.places]
-    axis = scale(d)
+    axis = term_scale(d)
     places = np.arange(len(d))
     powers = axis.ticks(float(d.min()), float(d.max()), 7)
     at = axis.at(d)

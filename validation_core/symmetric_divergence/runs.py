@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from validation_core.bayes import MODELS, HeartTransplants, Model
 from validation_core.bayes.algorithms import ALGORITHMS
-from validation_core.bayes.importance_weights import LogWeights, log_weights
+from validation_core.bayes.importance_weights import LogWeights, sampled_log_weights
 from validation_core.bayes.inference import Inference
 from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.posterior import FullGaussian, Posterior
@@ -137,7 +137,7 @@ class InferenceRun(Study[RunResult], spec="run"):
 
     def _keep(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
         start = time.perf_counter()
-        weights = log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
+        weights = sampled_log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()
         seconds = before + time.perf_counter() - start
         result = RunResult(pairs.theta, pairs.x, *weights, q.ok, seconds, *normal)

@@ -139,7 +139,7 @@ class SymlogScale(NamedTuple):
         return np.power(10.0, np.arange(first, last + 1))
 
 
-def scale(d: Array) -> SymlogScale:
+def term_scale(d: Array) -> SymlogScale:
     """An axis for terms (..., n), on which the row with the least spread is still seen."""
     typical = float(np.median(np.abs(d), axis=-1).min())
     return SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))

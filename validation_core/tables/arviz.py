@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf import DRAWS, SIMULATIONS, HdfFile, _is_scale, _Member, is_dataset
+from validation_core.tables.hdf import (
+    DRAWS,
+    SIMULATIONS,
+    HdfFile,
+    HdfMember,
+    is_dataset,
+    is_dimension_scale,
+)
 from validation_core.tables.source import ArrayHeader, Order, working_dtype
 
 if TYPE_CHECKING:
@@ -62,7 +69,7 @@ class ArviZTree:
 
     order: Order | None = "NKD"
 
-    def __init__(self, file: HdfFile, groups: Mapping[str, _Member]) -> None:
+    def __init__(self, file: HdfFile, groups: Mapping[str, HdfMember]) -> None:
         self._file = file
         self._groups = {n: g for n, g in groups.items() if not is_dataset(g)}
         self.notes: tuple[str, ...] = ()
@@ -98,7 +105,7 @@ class ArviZTree:
         for name, dataset in self._file.members(self._groups[group]).items():
             if (
                 hasattr(dataset, "dtype")
-                and not _is_scale(dataset)
+                and not is_dimension_scale(dataset)
                 and dataset.dtype.kind in "fiub"
             ):
                 header = self._file.header(dataset, name)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import ranges, repeats, scales
-from validation_core.tables.row_order import _mixed_orders
+from validation_core.tables.row_order import mixed_order_warning
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 FEW_ROWS = 50
@@ -154,7 +154,7 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
     mixed = list(_order_of_rows(data, summary, moving))
     yield from mixed
     if data.q.shape[1] > 1 and not summary.alike and not mixed:
-        yield from _mixed_orders(data.x, summary.halves, moving)
+        yield from mixed_order_warning(data.x, summary.halves, moving)
     yield from repeats.dependent_draw_warnings(data, fine)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 20_000
 """Columns that one file may have: their parsers take 10 kB for each."""
-_ROW = 50  # bytes of the limit for each row of a long table: its rows are sorted by simulation
+ROW = 50  # bytes of the limit for each row of a long table: its rows are sorted by simulation
 
 
 class _Column(NamedTuple):
@@ -43,7 +43,7 @@ class _Sides(NamedTuple):
     others: tuple[str, ...]
 
 
-class _Columns(Protocol):
+class FileColumns(Protocol):
     """A file of columns, its rows counted but not yet read."""
 
     @property
@@ -154,7 +154,7 @@ class CsvColumns:
             at += 1
         rows = lines[at:]
         self._names = _as_many([field.lstrip("# ").strip() for field in fields], rows, self._mark)
-        _check_names(self._names)
+        check_column_names(self._names)
         self._begin += sum(map(len, lines[:at]))
         self._decimal = _decimal(rows, self._mark)
         self.columns = [_Column(n, None if n in ("", "sample") else _FLOAT) for n in self._names]
@@ -258,7 +258,7 @@ def _decimal(rows: Sequence[bytes], mark: str) -> str:
     return "," if comma and not _NUMBER_WITH_POINT.search(some) else "."
 
 
-def _check_names(names: Sequence[str]) -> None:
+def check_column_names(names: Sequence[str]) -> None:
     """Refuse columns that are too many, repeated, or none."""
     if len(names) > COLUMNS or len({*names}) < len(names) or not names:
         raise ValueError(
@@ -422,7 +422,7 @@ class ParquetColumns:
             chunks = list(_chunks(self._file.metadata))
         except source.BROKEN:
             raise ValueError(_WHOLE) from None
-        _check_names([column.name for column in self.columns])
+        check_column_names([column.name for column in self.columns])
         self.columns = [column for column in self.columns if not _INDEX.fullmatch(column.name)]
         largest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
         if largest > limit:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source
-from validation_core.tables.hdf_datasets import _is_unwritten, _read_dataset, _refusal
+from validation_core.tables.hdf_datasets import dataset_refusal, is_unwritten, read_dataset
 from validation_core.tables.source import BROKEN, ArrayHeader, as_working_dtype
 
 if TYPE_CHECKING:
     import h5py
 
-_Member: TypeAlias = "h5py.Group | h5py.Dataset"
+HdfMember: TypeAlias = "h5py.Group | h5py.Dataset"
 SIMULATIONS = frozenset(
     {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
 )
@@ -55,7 +55,7 @@ class HdfFile:
         """Let the library forget the file; the stream stays open."""
         self._file.close()
 
-    def members(self, group: h5py.Group | None = None) -> dict[str, _Member]:
+    def members(self, group: h5py.Group | None = None) -> dict[str, HdfMember]:
         """Groups and datasets of a group by name, soft links followed inside the file.
 
         Raises:
@@ -91,7 +91,7 @@ class HdfFile:
             if isinstance(entry, h5py.Group) or (is_dataset(entry) and _has_type(entry))
         }
 
-    def _follow(self, group: h5py.Group, path: str, steps: int) -> _Member | None:
+    def _follow(self, group: h5py.Group, path: str, steps: int) -> HdfMember | None:
         import h5py
 
         here = self._file if path.startswith("/") else group
@@ -126,7 +126,7 @@ class HdfFile:
             reason = (
                 _no_array(name)
                 if dataset.shape is None or dataset.dtype.kind == "O"
-                else _refusal(dataset, name, self.limit)
+                else dataset_refusal(dataset, name, self.limit)
             )
             declared = ArrayHeader(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
         except BROKEN:
@@ -142,7 +142,7 @@ class HdfFile:
             ValueError: when its bytes are missing or damaged.
         """
         try:
-            empty = 0 not in dataset.shape and _is_unwritten(dataset)
+            empty = 0 not in dataset.shape and is_unwritten(dataset)
         except BROKEN:
             raise ValueError(WHOLE) from None
         if empty:
@@ -151,7 +151,7 @@ class HdfFile:
                 f"never written. Save the file again when it is."
             )
         try:
-            numbers, unwritten = _read_dataset(dataset, self._stream, self._length)
+            numbers, unwritten = read_dataset(dataset, self._stream, self._length)
             missing = _missing_values(dataset)
             fill = str(dataset.fillvalue) if unwritten else ""
         except BROKEN as error:
@@ -207,7 +207,7 @@ class HdfFile:
         return ()
 
 
-def is_dataset(member: _Member) -> bool:
+def is_dataset(member: HdfMember) -> bool:
     """Whether a member of a group is an array rather than a group."""
     import h5py
 
@@ -233,7 +233,7 @@ def _no_array(name: str) -> str:
     )
 
 
-def _is_scale(dataset: h5py.Dataset) -> bool:
+def is_dimension_scale(dataset: h5py.Dataset) -> bool:
     """Whether a dataset only labels an axis."""
     try:
         return bool(_attribute(dataset, "CLASS") == b"DIMENSION_SCALE")

@@ -24,7 +24,7 @@ _WORDS = 2**20
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3  # the filters' numbers in the format
 
 
-def _refusal(dataset: h5py.Dataset, name: str, limit: int) -> str | None:
+def dataset_refusal(dataset: h5py.Dataset, name: str, limit: int) -> str | None:
     """Why the bytes of a dataset are not read, known from its headers; or None."""
     from h5py import h5d, h5t
 
@@ -51,7 +51,7 @@ def _refusal(dataset: h5py.Dataset, name: str, limit: int) -> str | None:
     return _refused_chunks(dataset, plist, label, limit) if layout == h5d.CHUNKED else None
 
 
-def _is_unwritten(dataset: h5py.Dataset) -> bool:
+def is_unwritten(dataset: h5py.Dataset) -> bool:
     """Whether nothing of a dataset was ever written; one in its own header always is."""
     from h5py import h5d
 
@@ -80,7 +80,7 @@ def _refused_chunks(dataset: h5py.Dataset, plist: PropDCID, shown: str, limit: i
     return None
 
 
-def _read_dataset(
+def read_dataset(
     dataset: h5py.Dataset, stream: BinaryIO, length: int
 ) -> tuple[NDArray[np.generic], int]:
     """The numbers of a dataset that was not refused, and how many of them were never written.

@@ -16,9 +16,9 @@ from validation_core.tables.hdf import (
     SIMULATIONS,
     WHOLE,
     HdfFile,
-    _is_scale,
-    _Member,
+    HdfMember,
     is_dataset,
+    is_dimension_scale,
 )
 from validation_core.tables.source import BROKEN, ArrayHeader, Order
 
@@ -93,7 +93,7 @@ class HdfArrays:
                 declared[name] = ArrayHeader((dataset.size,), np.dtype("U40"))
             elif name in used:
                 declared[name] = self._file.header(dataset, name)
-            elif not _is_scale(dataset):
+            elif not is_dimension_scale(dataset):
                 unread.append(name)
         self.notes = (f"{roles.names_text(unread)}: left unread, no test knows these.",) * bool(
             unread
@@ -140,7 +140,7 @@ class HdfArrays:
         return labels
 
 
-def _datasets(members: Mapping[str, _Member]) -> dict[str, h5py.Dataset]:
+def _datasets(members: Mapping[str, HdfMember]) -> dict[str, h5py.Dataset]:
     return {name: member for name, member in members.items() if is_dataset(member)}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source
-from validation_core.tables.columns import _ROW, _check_names, _Columns
+from validation_core.tables.columns import ROW, FileColumns, check_column_names
 from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, size_text
 
 
@@ -101,10 +101,10 @@ class ColumnTable:
         ValueError: for columns that are too many, repeated, or larger than memory is given for.
     """
 
-    def __init__(self, columns: _Columns, stem: str, limit: int) -> None:
+    def __init__(self, columns: FileColumns, stem: str, limit: int) -> None:
         self._file, self._stem = columns, stem
         column_names = [column.name for column in columns.columns]
-        _check_names(column_names)
+        check_column_names(column_names)
         self._by_name = {column.name: column.dtype for column in columns.columns}
         declared = columns.rows * sum(c.dtype.itemsize for c in columns.columns if c.dtype)
         if declared > 4 * limit:
@@ -115,9 +115,9 @@ class ColumnTable:
                 f"plenty), or save arrays with numpy.savez."
             )
         long = {"sim", "draw"} <= self._by_name.keys()
-        if long and columns.rows > limit // _ROW:
+        if long and columns.rows > limit // ROW:
             raise ValueError(
-                f"A long table must have at most {limit // _ROW:,} rows; got {columns.rows:,}. "
+                f"A long table must have at most {limit // ROW:,} rows; got {columns.rows:,}. "
                 f"{source.SMALLER}"
             )
         self._kind = "long" if long else "sample" if "sample" in self._by_name else "plain"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core.types import Array
 
-_BLOCK = 2**20  # numbers looked at together
+BLOCK = 2**20  # numbers looked at together
 _EXACT = 2.0**24  # whole numbers up to here are float32's, whoever saved them
 _NAMES = {2: "float16", 4: "float32", 8: "float64"}
 _TYPES: dict[int, np.dtype[np.floating]] = {size: np.dtype(name) for size, name in _NAMES.items()}
@@ -88,7 +88,7 @@ def _sizes(array: Array, kind: np.dtype[np.generic]) -> Sizes:
 
 def _blocks(array: Array) -> Sequence[Array]:
     """The rows (..., D) of an array, a bounded number at a time."""
-    step = max(1, _BLOCK // max(1, array[:1].size))
+    step = max(1, BLOCK // max(1, array[:1].size))
     d = array.shape[-1]
     return [array[i : i + step].reshape(-1, d) for i in range(0, len(array), step)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from validation_core.tables import roles, source, table
-from validation_core.tables.reading import File, _opened, _worded
+from validation_core.tables.reading import File, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, ArrayHeader
 
 
@@ -48,7 +48,7 @@ def preview(file: File, *, limit: int = LIMIT, name: str = "") -> _Preview:
     Raises:
         ValueError: for a file whose headers cannot be read.
     """
-    with _worded(), _opened(file, name, limit) as reader:
+    with refusals_in_words(), opened_file(file, name, limit) as reader:
         declared = reader.headers()
     known = roles.find_roles(declared).found
     by_name = {array: role for role, array in known.items()}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from validation_core.tables.precision import _BLOCK
+from validation_core.tables.precision import BLOCK
 from validation_core.types import Array, PosteriorTable
 
 _LARGEST, _SMALLEST = 1e150, 1e-150  # whose squares a double holds
@@ -55,7 +55,7 @@ def _ends(rows: Array) -> tuple[Array, Array]:
     """The smallest and the largest number of each column of rows (n, C), in float64."""
     c = rows.shape[1]
     low, high = np.full(c, np.inf), np.full(c, -np.inf)
-    step = max(1, _BLOCK // max(1, c))
+    step = max(1, BLOCK // max(1, c))
     for first in range(0, len(rows), step):
         block = rows[first : first + step]
         low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))

@@ -61,7 +61,7 @@ def read(
         UnknownArrays: when the names of its arrays do not tell a table.
         ValueError: for everything else that cannot be diagnosed.
     """
-    with _worded(), _opened(file, name, limit, arrays) as reader:
+    with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
         declared = source.check_headers(reader.headers(), limit)
         shapes = {array: header.shape for array, header in declared.items()}
         roles.check_chosen_roles(arrays or {}, shapes)
@@ -71,12 +71,12 @@ def read(
         notes = known.notes + reader.notes
         types = {role: declared[array].dtype for role, array in known.found.items()}
         file_order = reader.order
-    with _worded():
+    with refusals_in_words():
         return table.assemble_upload(numbers, notes, order or file_order, types, circular)
 
 
 @contextmanager
-def _worded() -> Iterator[None]:
+def refusals_in_words() -> Iterator[None]:
     """Whatever goes wrong over a file is one line.
 
     Raises:
@@ -96,7 +96,7 @@ def _worded() -> Iterator[None]:
 
 
 @contextmanager
-def _opened(
+def opened_file(
     file: File, name: str = "", limit: int = LIMIT, chosen: Mapping[str, str] | None = None
 ) -> Iterator[ArraySource]:
     """The source that a file is; only what is opened here is closed.
@@ -112,14 +112,14 @@ def _opened(
     called = str(file) if isinstance(file, Path | str) else _called(file)
     with _stream(file, 2 * limit) as (stream, path):
         kind = _kind(stream)
-        reader = guarded.GuardedFile(stream, path, kind, _stem(name or called), limit, chosen)
+        reader = guarded.GuardedFile(stream, path, kind, file_stem(name or called), limit, chosen)
         try:
             yield reader
         finally:
             reader.close()
 
 
-def _stem(name: str) -> str:
+def file_stem(name: str) -> str:
     """What an array is called after its file: without folders and without the last ending."""
     last = name.replace("\\", "/").rpartition("/")[2]
     return last.rpartition(".")[0] or last or "array"

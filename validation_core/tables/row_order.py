@@ -16,7 +16,7 @@ _FEWEST_ROWS = 50  # rows from which a correlation that is there would be seen
 _NOTHING = 3.0  # standard errors of a correlation that is not there
 
 
-def _mixed_orders(
+def mixed_order_warning(
     x: Array, halves: tuple[Array, Array], moving: NDArray[np.intp]
 ) -> Iterator[str]:
     """A warning where q's means vary over rows, but neither with columns of x nor near in x.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source, table
-from validation_core.tables.reading import File, _opened, _stem, _worded
+from validation_core.tables.reading import File, file_stem, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, ArrayHeader, Order
 from validation_core.tables.table import Upload
 
@@ -71,7 +71,7 @@ def read_files(
     # In the order in which the files came.
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
-    with _worded():
+    with refusals_in_words():
         uploads = [_upload(members, order) for members in tables]
     return list(zip(labels, uploads, strict=True))
 
@@ -83,9 +83,9 @@ def _part(
     chosen: Mapping[str, str] | None,
     before: Sequence[Mapping[str, ArrayHeader]],
 ) -> _TablePart:
-    label = roles.label(_stem(name)) or "table"
+    label = roles.label(file_stem(name)) or "table"
     try:
-        with _worded(), _opened(file, name, limit, chosen) as reader:
+        with refusals_in_words(), opened_file(file, name, limit, chosen) as reader:
             declared = source.check_headers(reader.headers(), limit)
             source.check_total_size([*before, declared], limit)
             known = roles.find_roles(declared, chosen)

@@ -10,7 +10,7 @@ from validation_core.tables.source import AmbiguousOrder, Order
 from validation_core.types import Array
 
 
-def _real_numbers(name: str, array: NDArray[np.generic]) -> Array:
+def real_numbers(name: str, array: NDArray[np.generic]) -> Array:
     """The array, if it holds real numbers and at least one of them.
 
     Raises:
@@ -27,7 +27,7 @@ def _real_numbers(name: str, array: NDArray[np.generic]) -> Array:
     return array
 
 
-def _as_matrix(name: str, array: Array) -> Array:
+def matrix(name: str, array: Array) -> Array:
     """Rows by columns: (n, d) as it is, (n,) as one column.
 
     Raises:
@@ -41,7 +41,7 @@ def _as_matrix(name: str, array: Array) -> Array:
     return array.reshape(len(array), -1)
 
 
-def _as_data(x: Array, n: int) -> Array:
+def data_rows(x: Array, n: int) -> Array:
     """x (N, ...) with trailing axes flattened: (N, M).
 
     Raises:
@@ -55,7 +55,7 @@ def _as_data(x: Array, n: int) -> Array:
     return x.reshape(n, -1)
 
 
-def _as_draws(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
+def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
     """q's draws as (N, K, D), from (N, K, D), (K, N, D), or with K or D left out when it is 1;
     and the order in which they were saved.
 

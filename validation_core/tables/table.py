@@ -29,7 +29,7 @@ from validation_core.tables.densities import (
 )
 from validation_core.tables.log_q_offset import normalisation_warnings
 from validation_core.tables.ranges import Range
-from validation_core.tables.shapes import _as_data, _as_draws, _as_matrix, _real_numbers
+from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
 from validation_core.tables.source import Order
 from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
@@ -190,10 +190,10 @@ def _table(
     circular: Sequence[str] | None,
 ) -> Upload:
     arrays, image = _flat(arrays)
-    theta = _as_matrix("theta", _real_numbers("theta", arrays["theta"]))
-    x = _as_data(_real_numbers("x", arrays["x"]), len(theta))
+    theta = matrix("theta", real_numbers("theta", arrays["theta"]))
+    x = data_rows(real_numbers("x", arrays["x"]), len(theta))
     n, d = theta.shape
-    q, saved_order = _as_draws(_real_numbers("theta_q", arrays["theta_q"]), n, d, order)
+    q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
     keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
     if not keep.all():
@@ -269,7 +269,7 @@ def _periods(
         return angles.periods_of(circular, names, theta, q)
     if "periods" not in arrays:
         return None
-    periods = _real_numbers("periods", arrays["periods"]).reshape(-1).astype(np.float64)
+    periods = real_numbers("periods", arrays["periods"]).reshape(-1).astype(np.float64)
     if len(periods) != len(names) or not (np.isfinite(periods) & (periods >= 0)).all():
         raise ValueError(
             f"periods must hold one number for each of the {len(names)} parameters, 0 for those "
@@ -314,7 +314,7 @@ def _samples(
     notes: tuple[str, ...],
     declared: Mapping[str, np.dtype[np.generic]],
 ) -> Upload:
-    p, q = (_as_matrix(name, _real_numbers(name, arrays[name])) for name in ("p", "q"))
+    p, q = (matrix(name, real_numbers(name, arrays[name])) for name in ("p", "q"))
     if p.shape[1] != q.shape[1]:
         raise ValueError(
             f"p (n, d) and q (n', d) must have the same columns; got {p.shape} and {q.shape}. "

@@ -84,7 +84,7 @@ def unanswered(answers: Answers) -> tuple[AnyQuestion, ...]:
     return tuple(question for question in QUESTIONS if answers.get(question.name) is None)
 
 
-def studies(
+def question_studies(
     questions: Sequence[AnyQuestion], upload: Upload, methods: Sequence[Method], seed: int
 ) -> list[AnyStudy]:
     """What these questions need worked out, as far as it can be on this upload."""
@@ -96,7 +96,7 @@ def studies(
     ]
 
 
-def answered(
+def answered_questions(
     store: Store,
     upload: Upload,
     methods: Sequence[Method],
@@ -106,7 +106,9 @@ def answered(
     """The answers that the store has so far, by the question's name; by default to all."""
     answers: dict[str, AnyAnswer] = {}
     for question in QUESTIONS if questions is None else questions:
-        loaded = [study.load(store) for study in studies([question], upload, methods, seed)]
+        loaded = [
+            study.load(store) for study in question_studies([question], upload, methods, seed)
+        ]
         if results := [result for result in loaded if result is not None]:
             answers[question.name] = Answer(question, question.gather(results))
     return answers

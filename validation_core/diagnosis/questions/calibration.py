@@ -15,10 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from validation_core import keys, scores, statistics
-from validation_core.diagnosis import tasks as diagnoses
+from validation_core.diagnosis import tasks
 from validation_core.diagnosis.learning import held_out_table
-from validation_core.diagnosis.plan import obstacle as hinders
-from validation_core.diagnosis.plan import upload_obstacle
+from validation_core.diagnosis.plan import method_obstacle, upload_obstacle
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -60,13 +59,12 @@ from validation_core.statistics import (
     divergence_mean,
     divergence_rows,
     effects,
-    interval_text,
     region_coverage,
 )
 from validation_core.statistics.effects import WIDEST
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.text import SMALLEST, equals
+from validation_core.text import SMALLEST, equals, interval_text
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -118,8 +116,8 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
             return ()
         first = RowErrorStudy(digest=upload.digest, seed=seed, densities=_fingerprint(upload))
         for method in methods:
-            if method.reads_classifier and not hinders(method, upload):
-                network = diagnoses.method_training(upload, method, seed)
+            if method.reads_classifier and not method_obstacle(method, upload):
+                network = tasks.method_training(upload, method, seed)
                 assert network is not None
                 second = LearnedDivergenceStudy(
                     digest=upload.digest, seed=seed, trainings=(network,)

@@ -31,10 +31,10 @@ from validation_core.methods.base import Method
 from validation_core.precision import narrow
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.rng import stream
-from validation_core.statistics import PooledLaw, interval_text, signed_text, slots
+from validation_core.statistics import PooledLaw, slots
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.text import equals
+from validation_core.text import equals, interval_text, signed_text
 from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
                 "A map over theta compares true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
             )
-        return plan.obstacle(WithinX(), upload) or plan.upload_obstacle(upload)
+        return plan.method_obstacle(WithinX(), upload) or plan.upload_obstacle(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int

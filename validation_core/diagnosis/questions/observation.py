@@ -36,8 +36,7 @@ from validation_core.drawing.outcome import Drawn
 from validation_core.keys import Arrays, Specification
 from validation_core.learn import perceptron
 from validation_core.learn.stored_network import StoredNetwork
-from validation_core.localization import neighbours
-from validation_core.localization import over_x as smoothing
+from validation_core.localization import neighbours, over_x
 from validation_core.localization.neighbours import Reduced, reduced
 from validation_core.methods import lc2st
 from validation_core.methods.base import Method
@@ -48,12 +47,11 @@ from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.scores.localizer import MapPlaces
 from validation_core.scores.trained_scores import Training
-from validation_core.statistics import ball as ball_of
-from validation_core.statistics import interval_text, number_text
+from validation_core.statistics import ball_mass
 from validation_core.statistics.local_test import distance_of_logits, local
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.text import equals
+from validation_core.text import equals, interval_text, number_text
 from validation_core.types import Array, Benchmark, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
@@ -152,7 +150,7 @@ class ObservationQuestion(Question["AtObservation"]):
         network = Training(source=source, recipe=LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
-            if method.localizes and plan.obstacle(method, upload) is None:
+            if method.localizes and plan.method_obstacle(method, upload) is None:
                 localizer = method_training(upload, method, seed)
                 assert localizer is not None
                 studies.append(at.study(upload, seed, localizer, "ball"))
@@ -610,7 +608,7 @@ def nearby_rank_test(
         parameters.append(NearbyRanks(int(parameter), shift, width, p))
     return NearbyRankTest(
         rows=n,
-        worth=float(smoothing.totals(weight)[1][0]),
+        worth=float(over_x.totals(weight)[1][0]),
         of=len(table),
         pvalue=float(adjusted.min()),
         nulls=_NULLS,
@@ -631,9 +629,9 @@ def _ball_at(
     choose, quote = (sampling.lent(table, half) for half in (rows[:middle], rows[middle:]))
     rng = stream(seed, "map", "ranks")  # the map's tie-breakers: the same ball
     chose, quoted = (distance.ranks(part, rng).u for part in (choose, quote))
-    u_star = float(ball_of(chose, quoted).u_star)
+    u_star = float(ball_mass(chose, quoted).u_star)
     weight = neighbours.weights(quote.x, x[None])
-    rate, low, high, worth = smoothing.rates(weight, quoted <= u_star, u_star)
+    rate, low, high, worth = over_x.rates(weight, quoted <= u_star, u_star)
     places = MapPlaces(x[None], draws[None], truth[None], draws[None])
     here = distance.ball(places, u_star)
     count = min(_SHOWN, len(draws))

@@ -22,9 +22,9 @@ from validation_core.diagnosis.questions.base import Interval, TableStudy
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
-from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
+from validation_core.text import interval_text
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:

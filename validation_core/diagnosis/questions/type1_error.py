@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc
 
 from validation_core import statistics
-from validation_core.diagnosis import tasks as diagnosing
+from validation_core.diagnosis import tasks
 from validation_core.diagnosis.null_tables import (
     ExcludedMethod,
     MethodBattery,
@@ -35,9 +35,9 @@ from validation_core.drawing.marks import Axis, Mark, Panel, Points, VLine
 from validation_core.drawing.outcome import Drawn, rank_histogram
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
-from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
+from validation_core.text import interval_text
 from validation_core.types import Array, Float, PosteriorTable
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
         networks = dict(zip(self.trainings, self.networks(store, report), strict=True))
 
         def network(method: Method) -> Any:
-            training = diagnosing.method_training(upload, method, self.seed)
+            training = tasks.method_training(upload, method, self.seed)
             assert training is not None
             return networks[training]
 
@@ -181,7 +181,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
         if not eligible:
             return ()
         networks = [
-            diagnosing.method_training(upload, method, seed)
+            tasks.method_training(upload, method, seed)
             for method in eligible
             if not method.is_fixed
         ]

@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 from validation_core import keys
-from validation_core.engine.cluster.worker import ClusterAnswer, Name, SentEntry, _EntryFields
+from validation_core.engine.cluster.worker import ClusterAnswer, EntryFields, Name, SentEntry
 from validation_core.engine.pool import WorkerPool
 from validation_core.engine.task import Task, perform
 from validation_core.keys import Specification
@@ -55,7 +55,7 @@ def parse_answer(sent: object) -> ClusterAnswer:
     """What a worker sent, where it is an answer.
 
     Raises:
-        Garbage: where it is none.
+        InvalidAnswer: where it is none.
     """
     if not isinstance(sent, dict) or not isinstance(sent.get("worker"), str):
         raise InvalidAnswer(f"it sent no answer but {type(sent).__name__}")
@@ -85,7 +85,7 @@ def parse_entries(answer: ClusterAnswer, task: Task, store: Store) -> list[SentE
     """The entries of an answer, each sound and of this task, which they complete.
 
     Raises:
-        Garbage: where one is not, or the task is said to be done and is not.
+        InvalidAnswer: where one is not, or the task is said to be done and is not.
     """
     sent = [_entry(each) for each in answer.get("entries", ())]
     together = _OverlayStore(store, sent)
@@ -117,7 +117,7 @@ def _name(name: object) -> Name:
 
 
 def _entry(plain: object) -> SentEntry:
-    if not isinstance(plain, dict) or set(plain) != set(_EntryFields.__annotations__):
+    if not isinstance(plain, dict) or set(plain) != set(EntryFields.__annotations__):
         raise InvalidAnswer("it sent an entry without its parts")
     kind, key = _name(plain["name"])
     arrays, meta, spec = plain["arrays"], plain["meta"], plain["spec"]
@@ -127,7 +127,7 @@ def _entry(plain: object) -> SentEntry:
         plain_array = isinstance(array, np.ndarray) and not array.dtype.hasobject
         if not (isinstance(name, str) and plain_array):
             raise InvalidAnswer(f"{kind}/{key} holds {str(name)!r}, which is no array of numbers")
-    entry = SentEntry.of(cast("_EntryFields", plain))
+    entry = SentEntry.of(cast("EntryFields", plain))
     try:
         sound = entry.checksum == plain["checksum"]
     except (TypeError, ValueError) as error:

@@ -91,7 +91,7 @@ class SchedulerLink:
         """The connection, made anew where there is none.
 
         Raises:
-            Unreachable: when the scheduler does not answer; at once where it did not lately.
+            ClusterUnreachable: when the scheduler does not answer; at once if not lately.
         """
         with self._lock:
             if self.lives:
@@ -100,7 +100,7 @@ class SchedulerLink:
                 raise self._failed[1]
             self.close()
             try:
-                self._client, self._failed = self._connect(), None
+                self._client, self._failed = self.connect(), None
             except ClusterUnreachable as error:
                 self._failed = time.monotonic(), error
                 raise
@@ -115,7 +115,7 @@ class SchedulerLink:
         """The workers that the scheduler has now.
 
         Raises:
-            Unreachable: when the scheduler does not answer.
+            ClusterUnreachable: when the scheduler does not answer.
         """
         scheduler_info = self.client().scheduler_info(n_workers=-1)
         if self._scheduler not in (
@@ -145,7 +145,7 @@ class SchedulerLink:
                 self._client.close(timeout=1)
             self._client = None
 
-    def _connect(self) -> Any:
+    def connect(self) -> Any:
         try:
             distributed = importlib.import_module("distributed")
         except ImportError as error:
@@ -242,7 +242,7 @@ class _Members:
         """See who is there; whether that has changed.
 
         Raises:
-            Unreachable: when the scheduler does not answer.
+            ClusterUnreachable: when the scheduler does not answer.
         """
         before, self._cluster = self._cluster, self._link.cluster()
         return before != self._cluster
@@ -419,7 +419,7 @@ class DaskExecutor(Executor):
         """Reach the scheduler now.
 
         Raises:
-            Unreachable: when it does not answer within seconds.
+            ClusterUnreachable: when it does not answer within seconds.
         """
         self._members.refresh()
 

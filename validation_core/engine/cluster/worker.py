@@ -37,7 +37,7 @@ _importing = threading.Lock()
 _LIBRARIES = ("numpy", "scipy", "torch", "geomloss")
 
 
-class _EntryFields(TypedDict):
+class EntryFields(TypedDict):
     """An entry of a store as plain values and arrays: none of our classes travels."""
 
     name: Name
@@ -55,7 +55,7 @@ class ClusterMessage(TypedDict, total=False):
     task: JSON
     id: str
     topic: str
-    given: Sequence[_EntryFields]
+    given: Sequence[EntryFields]
     """What the worker has asked for."""
     held: Sequence[Name]
     """What the program holds of what the task names."""
@@ -72,7 +72,7 @@ class ClusterAnswer(TypedDict, total=False):
     lacks: Sequence[Name]
     error: str
     stopped: bool
-    entries: Sequence[_EntryFields]
+    entries: Sequence[EntryFields]
     notices: Sequence[str]
 
 
@@ -82,7 +82,7 @@ class SentEntry(NamedTuple):
     name: Name
     stored: Stored
 
-    def plain(self) -> _EntryFields:
+    def plain(self) -> EntryFields:
         """What travels."""
         arrays, meta, spec = self.stored
         return {
@@ -101,7 +101,7 @@ class SentEntry(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
-    def of(cls, fields: _EntryFields) -> SentEntry:
+    def of(cls, fields: EntryFields) -> SentEntry:
         """The way back."""
         kind, key = fields["name"]
         return cls((kind, key), Stored(fields["arrays"], fields["meta"], fields["spec"]))
@@ -210,7 +210,7 @@ class _ProxyStore(Store):
         """Ask at once for all that the program holds of what the task names.
 
         Raises:
-            Lacking: where some of it is not here.
+            _MissingEntries: where some of it is not here.
         """
         lacks = sorted(name for name in self._held if not self.own.has(*name))
         if lacks:
@@ -227,7 +227,7 @@ class _ProxyStore(Store):
         """What a key holds here or in the program.
 
         Raises:
-            Lacking: where it is not here and the program was not asked yet.
+            _MissingEntries: where it is not here and the program was not asked yet.
         """
         stored = super().load(kind, key)
         self._asked((kind, key), stored is not None)

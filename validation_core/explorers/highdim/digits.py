@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core import methods, statistics
 from validation_core.benchmarks.digits import LABELS, SIDE, Digits, Truth
-from validation_core.explorers.conformal_power import pvalues
+from validation_core.explorers.conformal_power import conformal_pvalues
 from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.rng import stream
@@ -42,7 +42,7 @@ _PATCHED = 200  # digits over which the map is averaged
 Pixels = NDArray[np.uint8]
 
 
-class _Generated(NamedTuple):
+class GeneratedDigits(NamedTuple):
     """At G gammas and B betas: digits, what the classifiers say of them, and power."""
 
     gammas: Array
@@ -68,7 +68,7 @@ class _Generated(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DigitsStudy(Study[_Generated], spec="digits_study"):
+class DigitsStudy(Study[GeneratedDigits], spec="digits_study"):
     """Digits, scores, maps and power at every number of steps left out."""
 
     benchmark: Digits
@@ -100,7 +100,7 @@ class DigitsStudy(Study[_Generated], spec="digits_study"):
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
         return Training(source=source, recipe=self.benchmark.classifier, seed=self.seed)
 
-    def compute(self, store: Store, report: Report) -> _Generated:
+    def compute(self, store: Store, report: Report) -> GeneratedDigits:
         """Draw, score and test, training what the store lacks."""
         trained_scores.ready(store, self.benchmark)
         rows = _rows(self, report)
@@ -115,7 +115,7 @@ class DigitsStudy(Study[_Generated], spec="digits_study"):
         stacked["auc"] = stacked["auc"].T
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 2)
         real = self.benchmark.theta(x, 0.0, stream(self.seed, "digits", "examples of p"))
-        return _Generated(
+        return GeneratedDigits(
             gammas=np.array(self.benchmark.gammas, float),
             real=to_pixels(real).reshape(ROWS, LABELS, SIDE, SIDE),
             trials=self.trials,
@@ -193,7 +193,9 @@ def _rejected(study: DigitsStudy, p: Array, q: Array) -> NDArray[np.int64]:
     shape = study.trials, study.n
     blocks = BlockScores(p.reshape(shape), q.reshape(shape))
     law = statistics.PooledLaw(p)
-    return (pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(-1)
+    return (conformal_pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(
+        -1
+    )
 
 
 def _surest(rows: _Rows, p: Array, q: Array, g: int) -> dict[str, Any]:

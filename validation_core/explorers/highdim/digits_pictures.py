@@ -28,7 +28,13 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.style import NULL, padded
 from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
-from validation_core.explorers.highdim.digits import PATCH, STRIDE, SUREST, DigitsStudy, _Generated
+from validation_core.explorers.highdim.digits import (
+    PATCH,
+    STRIDE,
+    SUREST,
+    DigitsStudy,
+    GeneratedDigits,
+)
 from validation_core.explorers.highdim.rates import rate_curves, rejections
 from validation_core.types import PowerCell
 
@@ -36,7 +42,7 @@ _SIDE = 14
 _NOTES = {"handwritten": "What p draws: handwritten", "generated": "What p draws: all 20 steps"}
 
 
-def payload(study: DigitsStudy, seen: _Generated) -> live.Payload:
+def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
     """Every view at each gamma and beta, for the browser to switch between."""
     gammas = seen.gammas
     return live.payload(
@@ -71,7 +77,7 @@ def payload(study: DigitsStudy, seen: _Generated) -> live.Payload:
     )
 
 
-def _headline(seen: _Generated) -> Text:
+def _headline(seen: GeneratedDigits) -> Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
     rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
@@ -96,7 +102,7 @@ def _sheet(title: Words, pixels: NDArray[np.uint8] | Over, caption: Words = "") 
     return sheet([Image((0, wide), (0, high), pixels)], (high, wide, 3), title, caption)
 
 
-def _surest_panel(seen: _Generated) -> Panel:
+def _surest_panel(seen: GeneratedDigits) -> Panel:
     """A row that looks like q, a row that looks like p."""
     columns = SUREST // 2
     rows = seen.surest.reshape(len(seen.gammas), 4, columns, _SIDE, _SIDE)
@@ -112,7 +118,7 @@ def _surest_panel(seen: _Generated) -> Panel:
     )
 
 
-def _where(seen: _Generated) -> Panel:
+def _where(seen: GeneratedDigits) -> Panel:
     """How the logit changes where a patch is hidden."""
     cells = seen.hidden.shape[-1]
     edges = (PATCH - STRIDE) / 2 + STRIDE * np.arange(cells + 1.0)
@@ -137,7 +143,7 @@ def _where(seen: _Generated) -> Panel:
     )
 
 
-def _power(study: DigitsStudy, seen: _Generated) -> Panel:
+def _power(study: DigitsStudy, seen: GeneratedDigits) -> Panel:
     marks: list[Mark] = [
         HLine(LEVEL, dash="6 4", color=NULL),
         VLine(over(seen.gammas, "gamma"), width=1),
@@ -165,7 +171,7 @@ def _power(study: DigitsStudy, seen: _Generated) -> Panel:
     )
 
 
-def rows(cells: Sequence[PowerCell]) -> list[dict[str, str]]:
+def rejection_rows(cells: Sequence[PowerCell]) -> list[dict[str, str]]:
     """A row for each method of a sweep: its rejections at each gamma."""
     labels = dict.fromkeys(cell.label for cell in cells)
     return [

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.benchmarks.corruptions import Corruption
 from validation_core.benchmarks.images import Images
-from validation_core.explorers.conformal_power import pvalues
+from validation_core.explorers.conformal_power import conformal_pvalues
 from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.rng import stream
@@ -47,7 +47,7 @@ _FACTORS = (1, 2, 4, 5, 10, 20, 50, 100, 200, 500)
 Pixels = NDArray[np.uint8]
 
 
-class _Pictures(NamedTuple):
+class ImageExamples(NamedTuple):
     """K examples at G gammas; what needs no network."""
 
     gammas: Array
@@ -63,10 +63,10 @@ class _Pictures(NamedTuple):
     factor: int
 
 
-class _Scored(NamedTuple):
+class ScoredImages(NamedTuple):
     """What the networks say: G gammas, B betas, K examples, S seeds."""
 
-    pictures: _Pictures
+    pictures: ImageExamples
     clean: Array
     """(G, K) logits of the clean examples; by the first seed's network with labels, as all but
     power and AUC."""
@@ -99,7 +99,7 @@ class _Scored(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImagesStudy(Study[_Scored], spec="images_study"):
+class ImagesStudy(Study[ScoredImages], spec="images_study"):
     """Crops, scores, maps and power of one corruption at every gamma."""
 
     benchmark: Images
@@ -153,7 +153,7 @@ class ImagesStudy(Study[_Scored], spec="images_study"):
             seed=self.seed + s,
         )
 
-    def compute(self, store: Store, report: Report) -> _Scored:
+    def compute(self, store: Store, report: Report) -> ScoredImages:
         """Score and test at each gamma, training what the store lacks."""
         examples = pictures(self)
         steps = len(self.benchmark.gammas) + 1
@@ -173,7 +173,7 @@ class ImagesStudy(Study[_Scored], spec="images_study"):
         # Gamma is the first axis of what was gathered; it comes after methods and betas there.
         stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
-        return _Scored(
+        return ScoredImages(
             pictures=examples, looked=2 * _LOOKED * self.n, trials=self.trials, n=self.n, **stacked
         )
 
@@ -188,14 +188,14 @@ class _Described(NamedTuple):
     x: Array
 
 
-def pictures(study: ImagesStudy) -> _Pictures:
+def pictures(study: ImagesStudy) -> ImageExamples:
     """The examples: at each gamma the same crops, so that they change under the reader's eyes."""
     benchmark = study.benchmark
     clean, corrupted = _examples(study)
     away = corrupted - clean
     spread = float(np.quantile(np.abs(away[-1]), 0.99)) or 1.0
     factor = max((f for f in _FACTORS if f * spread <= 1), default=1)
-    return _Pictures(
+    return ImageExamples(
         gammas=np.array(benchmark.gammas, float),
         labels=tuple(benchmark.names[label] for label in SHOWN),
         clean=_bytes(clean),
@@ -290,7 +290,9 @@ def _rejected(study: ImagesStudy, scored: BlockScores) -> NDArray[np.int64]:
     shape = study.trials, study.n
     blocks = BlockScores(scored.p.reshape(shape), scored.q.reshape(shape))
     law = statistics.PooledLaw(scored.p)
-    return (pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(-1)
+    return (conformal_pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(
+        -1
+    )
 
 
 def _ranks(p: Array, scores: Array) -> Array:
@@ -370,7 +372,7 @@ def _hidden(
     )
 
 
-def pool_rejections(scored: _Scored) -> tuple[NDArray[np.int64], int]:
+def pool_rejections(scored: ScoredImages) -> tuple[NDArray[np.int64], int]:
     """Rejections (2, methods, B, G) over all seeds, and how many trials they are of."""
     rejections = scored.rejections.astype(np.int64)
     return rejections.sum(-1), scored.trials * rejections.shape[-1]

@@ -38,10 +38,10 @@ from validation_core.explorers.highdim.images import (
     PATCH,
     STRIDE,
     SUREST,
+    ImageExamples,
     ImagesStudy,
     Pixels,
-    _Pictures,
-    _Scored,
+    ScoredImages,
     pool_rejections,
 )
 from validation_core.explorers.highdim.rates import rejections
@@ -53,7 +53,7 @@ _CELLS = _PITCH // STRIDE
 _EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
 
 
-def payload(study: ImagesStudy, scored: _Scored, *, conditional: bool) -> live.Payload:
+def payload(study: ImagesStudy, scored: ScoredImages, *, conditional: bool) -> live.Payload:
     """Every view at each gamma, for the browser to switch between.
 
     Args:
@@ -77,14 +77,14 @@ def payload(study: ImagesStudy, scored: _Scored, *, conditional: bool) -> live.P
     )
 
 
-def examples_payload(study: ImagesStudy, pictures: _Pictures) -> live.Payload:
+def examples_payload(study: ImagesStudy, pictures: ImageExamples) -> live.Payload:
     """What needs no network: the examples."""
     return live.payload(
         sliders=[_gammas(study, pictures)], panels=[_examples_panel(pictures, None)], columns=1
     )
 
 
-def _gammas(study: ImagesStudy, pictures: _Pictures) -> Slider:
+def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
     gammas = pictures.gammas
     return Slider(
         "gamma",
@@ -97,7 +97,7 @@ def _gammas(study: ImagesStudy, pictures: _Pictures) -> Slider:
     )
 
 
-def _headline(scored: _Scored, c: int) -> Text:
+def _headline(scored: ScoredImages, c: int) -> Text:
     hits, trials = pool_rejections(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
     rejected, parts = rejections(METHODS, weak, "gamma")
@@ -187,7 +187,7 @@ def _largest(values: Array) -> Array:
     return np.maximum(np.quantile(flat, 0.99, axis=1), 1e-6)
 
 
-def _examples_panel(pictures: _Pictures, scored: _Scored | None) -> Panel:
+def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Panel:
     """The same crops at every gamma: clean, corrupted, their difference, and what hides it."""
     sheet = _ContactSheet(len(pictures.clean))
     for name, pixels, moving in (
@@ -236,7 +236,7 @@ def _share(rank: float) -> str:
     return f"{rank:.0%}" if rank >= 0.01 or rank == 0 else "<1%"
 
 
-def _surest_panel(scored: _Scored) -> Panel:
+def _surest_panel(scored: ScoredImages) -> Panel:
     """The images at the two ends of the score, and which law each was drawn from."""
     sheet = _ContactSheet(SUREST)
     for end, name in ((1, "looks most like p"), (0, "looks most like q")):
@@ -263,7 +263,7 @@ def _surest_panel(scored: _Scored) -> Panel:
     )
 
 
-def _hidden_panel(study: ImagesStudy, scored: _Scored) -> Panel:
+def _hidden_panel(study: ImagesStudy, scored: ScoredImages) -> Panel:
     words = (
         f"Mean change of the score of q's images where a grey patch of {PATCH} × {PATCH} pixels "
         "hides a place, at most {largest}. Blue: q looks more like p without what is there."
@@ -273,7 +273,7 @@ def _hidden_panel(study: ImagesStudy, scored: _Scored) -> Panel:
     return _map(scored.hidden, "Where the classifier looks", words)
 
 
-def _repaired(scored: _Scored) -> Panel:
+def _repaired(scored: ScoredImages) -> Panel:
     return _map(
         scored.repaired,
         "Where the corruption gives q away",
@@ -290,7 +290,7 @@ def _map(values: Array, title: str, words: str) -> Panel:
     return sheet.panel(title=title, caption=caption, height=230)
 
 
-def _power(study: ImagesStudy, scored: _Scored, c: int, b: int) -> Panel:
+def _power(study: ImagesStudy, scored: ScoredImages, c: int, b: int) -> Panel:
     """Power over gamma at one beta, evenly spaced: the grid is finer where curves climb."""
     hits, trials = pool_rejections(scored)
     gammas = scored.pictures.gammas
@@ -331,7 +331,7 @@ def _networks_in_words(seeds: int) -> str:
     return "one network" if seeds == 1 else f"each of {seeds} networks"
 
 
-def numbers(scored: _Scored) -> Sequence[dict[str, str | float | int]]:
+def numbers(scored: ScoredImages) -> Sequence[dict[str, str | float | int]]:
     """The counts behind the curves, a row for each."""
     hits, trials = pool_rejections(scored)
     return [

@@ -51,7 +51,7 @@ _LOCALIZER = Localizer(embedding="identity", anchors=100, draws=32)
 Pixels = NDArray[np.float16]
 
 
-class _LensingView(NamedTuple):
+class LensingView(NamedTuple):
     """What there is to see of V systems at G gammas; images are 16 x 16, first row on top."""
 
     gammas: Array
@@ -102,7 +102,7 @@ def _standard(maps: Pixels) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LensingStudy(Study[_LensingView], spec="lensing_view"):
+class LensingStudy(Study[LensingView], spec="lensing_view"):
     """Train a classifier and a localizer for all gammas, and look at each system through them."""
 
     benchmark: Lensing = field(default_factory=Lensing)
@@ -137,7 +137,7 @@ class LensingStudy(Study[_LensingView], spec="lensing_view"):
         recipes = self.classifier, for_all_gammas(self.localizer, len(self.gammas))
         return tuple(Training(source=source, recipe=one, seed=self.seed) for one in recipes)
 
-    def compute(self, store: Store, report: Report) -> _LensingView:
+    def compute(self, store: Store, report: Report) -> LensingView:
         """Train what the store lacks, and look."""
         networks = [trained_scores.trained(store, training) for training in self.trainings]
         report(0.6, {})
@@ -146,7 +146,7 @@ class LensingStudy(Study[_LensingView], spec="lensing_view"):
 
 def _seen(
     study: LensingStudy, classifier: TrainedClassifier, localizer: TrainedLocalizer, report: Report
-) -> _LensingView:
+) -> LensingView:
     logit, distance, over = classifier.at(), localizer.at(), study.over
     source, image = simulate_systems(study)
     looked: list[dict[str, Array]] = []
@@ -165,7 +165,7 @@ def _seen(
     at = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
     posterior = study.benchmark.moments(image, 0.0).mean
     numbers = ("auc", "oracle", "inside", "pvalue")
-    return _LensingView(
+    return LensingView(
         gammas=np.array(study.gammas),
         source=_pixels(source),
         image=_pixels(image),

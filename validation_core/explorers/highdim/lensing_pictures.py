@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.benchmarks.galaxies import SIDE
-from validation_core.diagnosis import equals
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
@@ -25,8 +24,8 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.explorers.highdim.lensing import _LensingView
-from validation_core.statistics import interval_text
+from validation_core.explorers.highdim.lensing import LensingView
+from validation_core.text import equals, interval_text
 
 _START = 0.5
 """The gamma that the page opens at."""
@@ -40,11 +39,11 @@ _LIGHT = np.array(
 )
 _DARK, _BRIGHT = -0.1, 1.6  # ends of that scale, in units of the mean peak
 _SDS = 4.0  # of the noise, at which a residual has its full colour
-_CLOSE = 0.06  # of an axis: ticks nearer than that share one name
+CLOSE = 0.06  # of an axis: ticks nearer than that share one name
 _FULL = 0.995  # quantile of a map that has its full colour
 
 
-def payload(seen: _LensingView) -> live.Payload:
+def payload(seen: LensingView) -> live.Payload:
     """Galaxies and maps, under gamma and the galaxy."""
     gammas = [float(gamma) for gamma in seen.gammas]
     count = len(seen.source)
@@ -73,7 +72,7 @@ def payload(seen: _LensingView) -> live.Payload:
     )
 
 
-def _headline(seen: _LensingView) -> Words:
+def _headline(seen: LensingView) -> Words:
     return sentence(
         "At gamma = {gamma} the classifier tells draws of q from true sources with an AUC of "
         "{auc}; the best possible is {best} (0.5 = guessing).",
@@ -137,7 +136,7 @@ def _limit(values: NDArray[np.floating]) -> float:
     return max(float(np.quantile(np.abs(values.astype(float)), _FULL)), 1e-3)
 
 
-def _galaxy(seen: _LensingView) -> Panel:
+def _galaxy(seen: LensingView) -> Panel:
     return _panel(
         [
             _photograph(seen.source, 0, "source θ", "galaxy"),
@@ -150,7 +149,7 @@ def _galaxy(seen: _LensingView) -> Panel:
     )
 
 
-def _draws(seen: _LensingView) -> Panel:
+def _draws(seen: LensingView) -> Panel:
     residual = seen.residual.astype(float)
     size = np.sqrt((residual**2).mean((-1, -2)))
     return _panel(
@@ -168,7 +167,7 @@ def _draws(seen: _LensingView) -> Panel:
     )
 
 
-def _at_x(seen: _LensingView) -> Panel:
+def _at_x(seen: LensingView) -> Panel:
     sds, correlation = _limit(seen.off), _limit(seen.classifier)
     return _panel(
         [
@@ -185,14 +184,14 @@ def _at_x(seen: _LensingView) -> Panel:
     )
 
 
-def _agreement(seen: _LensingView) -> NDArray[np.str_]:
+def _agreement(seen: LensingView) -> NDArray[np.str_]:
     """How far the classifier's map is the true one, in words (G, V)."""
     words = written(seen.agreement, lambda r: f"Over pixels, the maps correlate by {r:.2f}.")
     right = np.abs(seen.off.astype(float)).max((-1, -2)) < 1e-6
     return np.where(right, "At gamma = 0 nothing is wrong: the right map is noise.", words)
 
 
-def _over_x(seen: _LensingView) -> Panel:
+def _over_x(seen: LensingView) -> Panel:
     log = np.log2(np.maximum(seen.spread.astype(float), 1e-3))
     wide, part = _limit(log), _limit(seen.colt)
     inside = np.asarray(seen.inside, float)

@@ -22,7 +22,7 @@ from validation_core.explorers.highdim.lensing import (
     LensingStudy,
     N,
 )
-from validation_core.explorers.highdim.lensing_pictures import _CLOSE
+from validation_core.explorers.highdim.lensing_pictures import CLOSE
 from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.sweep.plan import Sweep
@@ -124,7 +124,7 @@ def _rates(
 
 def tick_names(places: NDArray[np.floating]) -> list[str]:
     """Names of places on an axis; one that would run into the next has none."""
-    near = np.append(np.diff(places) < _CLOSE * np.ptp(places), False)
+    near = np.append(np.diff(places) < CLOSE * np.ptp(places), False)
     return [f"{place:g}" * (not close) for place, close in zip(places, near, strict=True)]
 
 

@@ -17,7 +17,10 @@ from scipy.special import ndtr
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks.sphere_flow import SphereFlow
-from validation_core.explorers.highdim.sphere_flow_power import _expected, _rejections
+from validation_core.explorers.highdim.sphere_flow_power import (
+    expected_rejections,
+    measured_rejections,
+)
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.rng import common, stream
@@ -37,10 +40,10 @@ EDGES: Array = np.linspace(-4, 4, 41)
 """Bins along g'z, and of the score in its own standard deviations."""
 _SHOWN, HISTOGRAM_DRAWS = 600, 20_000  # draws in the picture; behind a histogram
 LAW_TRIALS = 2000  # of Uniform under the exact law of the scores
-_CHUNK = 10  # trials tested at once
+ROWS_AT_ONCE = 10  # trials tested at once
 
 
-class _Sphere(NamedTuple):
+class SphereView(NamedTuple):
     """At G gammas and B betas; S draws are shown, T trials of n draws of each side count."""
 
     gammas: Array
@@ -71,7 +74,7 @@ class _Sphere(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SphereStudy(Study[_Sphere], spec="sphere"):
+class SphereStudy(Study[SphereView], spec="sphere"):
     """Draws, scores and power of the sphere flow at every gamma and beta."""
 
     benchmark: SphereFlow
@@ -89,17 +92,17 @@ class SphereStudy(Study[_Sphere], spec="sphere"):
         behind = trained_scores.network_behind(self.benchmark)
         return () if behind is None else (behind,)
 
-    def compute(self, store: Store, report: Report) -> _Sphere:
+    def compute(self, store: Store, report: Report) -> SphereView:
         """Draw, score and test, training the flow where the store lacks it."""
         trained_scores.ready(store, self.benchmark)
         gammas, betas = np.array(self.benchmark.gammas), np.array(BETAS)
-        rejections = _rejections(self, report)
+        rejections = measured_rejections(self, report)
         base_p, base_q = base_coordinates(self, HISTOGRAM_DRAWS)
         sides = {"p": base_p, "q": base_q}
         scores = [noisy_scores(self, gammas, base, side) for side, base in sides.items()]
         of_p, of_q = (histogram_counts(each / _sd(gammas, betas)[..., None]) for each in scores)
         auc = statistics.auc(*(each.reshape(-1, HISTOGRAM_DRAWS) for each in scores))
-        return _Sphere(
+        return SphereView(
             gammas,
             betas,
             *project_to_principal_components(self),
@@ -110,7 +113,7 @@ class SphereStudy(Study[_Sphere], spec="sphere"):
             np.asarray(auc, np.float32).reshape(len(gammas), len(betas)),
             rejections,
             self.trials,
-            _expected(self).astype(np.float32),
+            expected_rejections(self).astype(np.float32),
         )
 
 
@@ -147,7 +150,7 @@ def project_to_principal_components(study: SphereStudy) -> tuple[Array, Array, A
     return shares, seen(p.theta), np.stack([seen(theta) for theta in q])
 
 
-def _along(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
+def grid_along_direction(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
     """g'z of some rows: (n,)."""
     return np.asarray(benchmark.base(theta, x) @ benchmark.shift)
 
@@ -158,10 +161,12 @@ def base_coordinates(study: SphereStudy, n: int) -> tuple[Array, Array]:
     p = sampling.pairs(benchmark, 0.0, n, stream(study.seed, "sphere", "scored p"))
     x = benchmark.x(n, stream(study.seed, "sphere", "scored x"))
     q = [
-        _along(benchmark, benchmark.q(x, gamma, common(study.seed, "sphere", "scored q")), x)
+        grid_along_direction(
+            benchmark, benchmark.q(x, gamma, common(study.seed, "sphere", "scored q")), x
+        )
         for gamma in benchmark.gammas
     ]
-    return _along(benchmark, p.theta, p.x)[None], np.stack(q)
+    return grid_along_direction(benchmark, p.theta, p.x)[None], np.stack(q)
 
 
 def noisy_scores(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -> Array:

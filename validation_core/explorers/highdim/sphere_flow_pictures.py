@@ -30,7 +30,7 @@ from validation_core.explorers.highdim.sphere_flow import (
     EDGES,
     METHODS,
     SphereStudy,
-    _Sphere,
+    SphereView,
     exact_auc,
     standardised_distance,
 )
@@ -40,7 +40,7 @@ _PLACES = (EDGES[1:] + EDGES[:-1]) / 2
 _FINE = np.linspace(-4, 4, 121)
 
 
-def payload(study: SphereStudy, sphere: _Sphere) -> live.Payload:
+def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
     """Every view at each gamma and beta, for the browser to switch between."""
     gammas, betas = sphere.gammas, sphere.betas
     return live.payload(
@@ -76,7 +76,7 @@ def payload(study: SphereStudy, sphere: _Sphere) -> live.Payload:
     )
 
 
-def _headline(sphere: _Sphere) -> Text:
+def _headline(sphere: SphereView) -> Text:
     rates = sphere.rejections / sphere.trials  # (methods, B, G)
     rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
@@ -96,7 +96,7 @@ def _names(values: Array, slider: str) -> Over:
     return over([f"{value:g}" for value in values], slider)
 
 
-def _plane_panel(sphere: _Sphere) -> Panel:
+def _plane_panel(sphere: SphereView) -> Panel:
     """Fig. 4: the sphere, seen from a side."""
     both = np.concatenate([sphere.p, sphere.q.reshape(-1, 2)]).astype(float)
     share = float(sphere.shares[:2].sum())
@@ -122,7 +122,7 @@ def _plane_panel(sphere: _Sphere) -> Panel:
     )
 
 
-def _along_panel(sphere: _Sphere) -> Panel:
+def _along_panel(sphere: SphereView) -> Panel:
     """The one direction of the base that q moves."""
     marks: list[Mark] = []
     sides = ((sphere.along_p, P, np.zeros(1)), (sphere.along_q, Q, sphere.gammas))
@@ -149,7 +149,7 @@ def _density(counts: ArrayLike) -> Array:
     return np.asarray(values / (values.sum(-1, keepdims=True) * np.diff(EDGES)))
 
 
-def _scores(sphere: _Sphere) -> Panel:
+def _scores(sphere: SphereView) -> Panel:
     """The score with its noise, in its own standard deviations."""
     half = standardised_distance(sphere.gammas, sphere.betas)[..., None] / 2
     marks: list[Mark] = []
@@ -174,7 +174,7 @@ def _scores(sphere: _Sphere) -> Panel:
     )
 
 
-def _power(study: SphereStudy, sphere: _Sphere, along: str) -> Panel:
+def _power(study: SphereStudy, sphere: SphereView, along: str) -> Panel:
     """Fig. 5: measured power over its law, along one slider while the other moves it."""
     grid = sphere.gammas if along == "gamma" else sphere.betas
     other = "beta" if along == "gamma" else "gamma"

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from validation_core import sampling, statistics
 from validation_core.benchmarks import boundary
 from validation_core.benchmarks.sphere_flow import SphereFlow
-from validation_core.explorers.conformal_power import pvalues
+from validation_core.explorers.conformal_power import conformal_pvalues
 from validation_core.explorers.highdim import LEVEL
 from validation_core.explorers.highdim.sphere_flow import (
-    _CHUNK,
     BETAS,
     LAW_TRIALS,
     METHODS,
+    ROWS_AT_ONCE,
     SphereStudy,
-    _along,
+    grid_along_direction,
     noisy_scores,
     standardised_distance,
 )
@@ -28,20 +28,20 @@ from validation_core.sweep.trials import POOL
 from validation_core.types import Array, BlockScores
 
 
-def _rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
+def measured_rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
     """Of each method at each beta and gamma: (methods, B, G)."""
     benchmark, n = study.benchmark, study.n
     gammas = np.array(benchmark.gammas)
     rng = stream(study.seed, "sphere", "pool")
     pool = sampling.pairs(benchmark, 0.0, POOL * n, rng)
-    calibration = _along(benchmark, pool.theta, pool.x)[None]
+    calibration = grid_along_direction(benchmark, pool.theta, pool.x)[None]
     laws = [
         [statistics.PooledLaw(row) for row in at_gamma]
         for at_gamma in noisy_scores(study, gammas, calibration, "pool")
     ]
     out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
-    for first in range(0, study.trials, _CHUNK):
-        chunk = range(first, min(first + _CHUNK, study.trials))
+    for first in range(0, study.trials, ROWS_AT_ONCE):
+        chunk = range(first, min(first + ROWS_AT_ONCE, study.trials))
         out += _rejected(study, gammas, laws, chunk)
         report(0.9 * chunk.stop / study.trials, {})
     return out
@@ -54,24 +54,26 @@ def _rejected(
     benchmark, n = study.benchmark, study.n
     rng = stream(study.seed, "sphere", "trials", chunk.start)
     p = sampling.pairs(benchmark, 0.0, n * len(chunk), rng)
-    of_p = noisy_scores(study, gammas, _along(benchmark, p.theta, p.x)[None], "p", chunk.start)
+    of_p = noisy_scores(
+        study, gammas, grid_along_direction(benchmark, p.theta, p.x)[None], "p", chunk.start
+    )
     x = benchmark.x(n * len(chunk), rng)
     draws = [
         benchmark.q(x, gamma, common(study.seed, "sphere", "trial q", chunk.start))
         for gamma in gammas
     ]
-    along = np.stack([_along(benchmark, theta, x) for theta in draws])
+    along = np.stack([grid_along_direction(benchmark, theta, x) for theta in draws])
     of_q = noisy_scores(study, gammas, along, "q", chunk.start)
     out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
     for g in range(len(gammas)):
         for b in range(len(BETAS)):
             rows = (side[g, b].reshape(len(chunk), n) for side in (of_p, of_q))
-            tested = pvalues(METHODS, BlockScores(*rows), laws[g][b], study.seed, chunk)
+            tested = conformal_pvalues(METHODS, BlockScores(*rows), laws[g][b], study.seed, chunk)
             out[:, b, g] = (tested <= LEVEL).sum(-1)
     return out
 
 
-def _expected(study: SphereStudy) -> Array:
+def expected_rejections(study: SphereStudy) -> Array:
     """Power by the law of the scores: (methods, B, G).
 
     C2ST exactly, Multiple by its normal limit (`benchmarks.boundary`: scores of variance 1 whose

@@ -20,8 +20,8 @@ from validation_core.drawing.marks import (
     VLine,
     over,
 )
-from validation_core.localization import Maps, outlines
-from validation_core.panels.colt.theta import COLT, _padded, filled_region, split_by_ball
+from validation_core.localization import Maps, ball_outlines
+from validation_core.panels.colt.theta import COLT, filled_region, padded_limits, split_by_ball
 from validation_core.types import Array
 
 _SHOWN = 200
@@ -110,7 +110,7 @@ def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
 def _ball_panel(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
     pair = [sight.across, sight.up]
     q, truth, centre = (part[..., pair] for part in (maps.q, maps.truth, maps.centre[:, None]))
-    labels, rims = [names[i] for i in pair], outlines(maps)
+    labels, rims = [names[i] for i in pair], ball_outlines(maps)
     ends = [_both_ends(q[..., i], truth[..., i]) for i in (0, 1)]
     if sight.around:
         middle, sd = _ball_frame(q)
@@ -161,12 +161,12 @@ def _line(maps: Maps, name: str) -> Panel:
     top = 1.1 * float(np.max(heights[0] + heights[1]))
     stretches = [
         np.array([[[low, 0], [high, 0], [np.nan, np.nan]] for low, high in each]).reshape(-1, 2)
-        for each in outlines(maps)
+        for each in ball_outlines(maps)
     ]
     marks: list[Mark] = [
         Bars(bins, over(heights[1], "x"), color=style.Q, opacity=0.3),
         Bars(bins, over(heights[0], "x"), color=style.Q, opacity=0.75),
-        Line(*(over(part, "x") for part in _padded(stretches)), color=COLT, width=7),
+        Line(*(over(part, "x") for part in padded_limits(stretches)), color=COLT, width=7),
         VLine(over(maps.centre[:, 0], "x"), color=COLT, label="centre"),
         VLine(over(maps.truth[:, 0, 0], "x"), color=style.P, dash="4 3", label="truth"),
     ]

@@ -11,7 +11,6 @@ import pandas as pd
 from scipy.stats import kstwo
 
 from validation_core import statistics
-from validation_core.diagnosis import equals
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
@@ -33,9 +32,9 @@ from validation_core.drawing.marks import (
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
 from validation_core.panels.power import PowerCurve, curves
-from validation_core.statistics import interval_text
 from validation_core.statistics.histograms import histogram_band
 from validation_core.sweep.trials import TrialDesign
+from validation_core.text import equals, interval_text
 from validation_core.types import Array, Benchmark, PowerCell
 
 UNTRAINED = "CoLT untrained"

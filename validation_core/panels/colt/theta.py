@@ -27,8 +27,8 @@ from validation_core.drawing.marks import (
 from validation_core.localization import (
     Maps,
     areas,
+    ball_outlines,
     intervals,
-    outlines,
     places_of,
     project,
     truth_curve,
@@ -130,7 +130,7 @@ def cell_edges(grid: Array) -> Array:
     return np.linspace(grid[0] - half, grid[-1] + half, len(grid) + 1)
 
 
-def _padded(lines: Sequence[Array]) -> tuple[Array, Array]:
+def padded_limits(lines: Sequence[Array]) -> tuple[Array, Array]:
     """Polylines (L, 2) as two arrays (V, longest), nan at their ends."""
     longest = max((len(line) for line in lines), default=0) or 1
     out = np.full((len(lines), longest, 2), np.nan)
@@ -257,7 +257,7 @@ def _spine(maps: Maps) -> list[Mark]:
 def _outline(maps: Maps, sight: ThetaAxes, limits: tuple[Limits, Limits]) -> list[Mark]:
     if not maps.grid_y.size:
         return []
-    lines = outlines(maps)
+    lines = ball_outlines(maps)
     if sight.around:
         lines = standardise_outlines(
             lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60
@@ -275,7 +275,7 @@ def filled_region(
     """
     x, y = (
         over(side.reshape(*(shape or side.shape[:1]), side.shape[-1]), *sliders, coarse=True)
-        for side in _padded([areas(np.asarray(rim, float), *limits) for rim in rims])
+        for side in padded_limits([areas(np.asarray(rim, float), *limits) for rim in rims])
     )
     return Line(x, y, color=COLT, width=1.8, fill=_FILL)
 
@@ -304,8 +304,8 @@ def _line_picture(maps: Maps) -> Panel:
     difference = np.asarray(maps.difference, dtype=float)
     floor = 1.1 * min(0.0, float(np.nanquantile(difference, 0.005))) if difference.size else 0.0
     floor = min(floor, -0.07 * top)
-    balls = outlines(maps)
-    x, y = _padded([_stretches(ends, floor / 2) for ends in balls])
+    balls = ball_outlines(maps)
+    x, y = padded_limits([_stretches(ends, floor / 2) for ends in balls])
     truth_steps = over(np.repeat(truth, 2, axis=1), "x")
     marks: list[Mark] = [
         Bars(bins, over(without, "x"), color=style.Q, opacity=0.3),
@@ -347,7 +347,7 @@ def training_strip_panel(maps: Maps, places: Array) -> Panel:
     )
     field = maps.film_field[:, places].reshape(-1, maps.film_field.shape[2])
     ends = intervals(maps.axes_of(maps.film_field)[0], field, maps.film_radius[:, places].ravel())
-    lines = _padded([_stretches(pair, 0.05) for pair in ends])
+    lines = padded_limits([_stretches(pair, 0.05) for pair in ends])
     ball = [over(side.reshape(frames, len(places), -1), "frame", "x") for side in lines]
     centre = over(maps.film_centre[:, places, 0], "frame", "x")
     return Panel(

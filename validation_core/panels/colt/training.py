@@ -41,7 +41,7 @@ from validation_core.panels.colt.theta import (
     standardise_outlines,
     theta_panel,
 )
-from validation_core.panels.colt.where import _place_labels, choose_initial_place
+from validation_core.panels.colt.where import choose_initial_place, place_labels
 from validation_core.types import Array
 
 _PLACES = 9
@@ -80,7 +80,7 @@ def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
     step = maps.film_step
     kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
     label = "x" if maps.x_at.shape[1] == 1 else "Observation x"
-    labels = _place_labels(maps.x_at)
+    labels = place_labels(maps.x_at)
     return live.payload(
         sliders=[
             Slider(

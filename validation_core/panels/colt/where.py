@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core import statistics
-from validation_core.diagnosis import equals
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
@@ -30,7 +29,7 @@ from validation_core.drawing.marks import (
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import COLT, ThetaAxes, cell_edges, gamma_slider, subscript
-from validation_core.statistics import interval_text
+from validation_core.text import equals, interval_text
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
@@ -225,9 +224,9 @@ def _slider(maps: Maps) -> Slider:
     x, places, first = maps.x_at, len(maps.x_at), choose_initial_place(maps)
     if x.shape[1] == 1:
         start = float(x[first, 0])
-        return Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
+        return Slider("x", x[:, 0], label="x", names=place_labels(x), start=start)
     label = "Observation x, along the first principal component"
-    return Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
+    return Slider("x", np.arange(places), label=label, names=place_labels(x), start=first)
 
 
 def choose_initial_place(maps: Maps) -> int:
@@ -246,7 +245,7 @@ def choose_initial_place(maps: Maps) -> int:
     return int(np.where(usual | ~usual.any(), gap, -1.0).argmax())
 
 
-def _place_labels(x: Array) -> list[str]:
+def place_labels(x: Array) -> list[str]:
     """Places (V, M) in words."""
     if x.shape[1] > 3:
         return [f"{i + 1} of {len(x)}" for i in range(len(x))]
@@ -273,7 +272,7 @@ def headline(maps: Maps, alpha: float) -> Text:
         "{overall}{verdict}" + local,
         overall=over_all,
         verdict=verdict,
-        x=over(_place_labels(maps.x_at), "x"),
+        x=over(place_labels(maps.x_at), "x"),
         share=over([_interval(*each) for each in zip(*here, strict=True)], "x"),
         says=over(says, "x"),
     )

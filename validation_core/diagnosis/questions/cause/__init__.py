@@ -50,11 +50,10 @@ from validation_core.drawing.marks import Axis, Bars, Key, Panel, Points
 from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims, parameter_name
-from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload, repeats
 from validation_core.tables.repeats import Fault
-from validation_core.text import equals
+from validation_core.text import equals, interval_text
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:

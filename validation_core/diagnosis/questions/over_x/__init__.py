@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from validation_core import scores as scoring
 from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -33,7 +32,7 @@ from validation_core.diagnosis.tasks import method_training
 from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.drawing.outcome import Drawn
-from validation_core.localization import over_x as smoothing
+from validation_core.localization import over_x
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
 from validation_core.precision import narrow
@@ -48,10 +47,11 @@ from validation_core.relabelling.places import (
     moments,
 )
 from validation_core.rng import stream
-from validation_core.statistics import contraction, interval_text, number_text
+from validation_core.scores import apply
+from validation_core.statistics import contraction
 from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.text import equals
+from validation_core.text import equals, interval_text, number_text
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class OverXQuestion(Question["ErrorsOverX"]):
             return ()
         network = None
         for method in methods:
-            if method.reads_classifier and plan.obstacle(WithinX(), upload) is None:
+            if method.reads_classifier and plan.method_obstacle(WithinX(), upload) is None:
                 network = method_training(upload, method, seed)
                 break
         if network is None:
@@ -452,7 +452,7 @@ class _OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         # Of a large table only what is scored is copied.
         most = slice(kept_back, kept_back + count)
         few = PosteriorTable(table.theta[rows], table.x[rows], table.q[rows, most])
-        read = scoring.apply(network.at(), few)
+        read = apply(network.at(), few)
         feature_set = scan.learned_score_features(read.truth[0], read.draws[0], self.seed)
         at = coordinates(table.x, *moments(table.q[:, :kept_back]))
         at = at._replace(values=at.values[rows])
@@ -663,14 +663,14 @@ def _picture(
 ) -> _OverXCurve | _OverXHeat:
     if c < len(inputs.at.kinds):
         values = inputs.at.values[:, c]
-        at, weights = smoothing.line(values)
+        at, weights = over_x.line(values)
         dots = np.quantile(values, np.linspace(0, 1, min(_DOTS, len(values))))
         sizes = np.stack([at, *scan.smooth_feature(kind, raw, weights, k)])
         return _OverXCurve(narrow(sizes), narrow(dots))
     assert inputs.plane is not None
-    across, up, weights = smoothing.plane(inputs.plane)
+    across, up, weights = over_x.plane(inputs.plane)
     sizes = scan.smooth_feature(kind, raw, weights, k)
-    sizes[:, smoothing.totals(weights)[1] < smoothing.FEWEST] = np.nan
+    sizes[:, over_x.totals(weights)[1] < over_x.FEWEST] = np.nan
     some = np.linspace(0, len(inputs.plane) - 1, min(_DOTS, len(inputs.plane))).astype(int)
     return _OverXHeat(
         narrow(sizes.reshape(len(sizes), len(up), len(across))),

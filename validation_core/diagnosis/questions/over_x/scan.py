@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from validation_core import statistics
-from validation_core.localization import over_x as smoothing
+from validation_core.localization import over_x
 from validation_core.relabelling.battery import step_down
 from validation_core.rng import stream
 from validation_core.statistics import effects
@@ -208,7 +208,7 @@ def smooth_feature(kind: Kind, w: Array, weights: Array, k: int = 0) -> Array:
     Intervals are pointwise, normal, by the effective number of neighbours; for width all are
     ratios, and the room is a factor's logarithm.
     """
-    total, effective = smoothing.totals(weights)
+    total, effective = over_x.totals(weights)
     shares = weights / np.where(total > 0, total, 1.0)[:, None]
     w = np.asarray(w, np.float64)
     mean = shares @ w

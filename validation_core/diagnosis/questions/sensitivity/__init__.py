@@ -23,7 +23,7 @@ from validation_core.diagnosis.null_tables import (
     self_made_obstacle,
     thin_draws,
 )
-from validation_core.diagnosis.plan import obstacle as cannot
+from validation_core.diagnosis.plan import method_obstacle
 from validation_core.diagnosis.questions.base import (
     Interval,
     Json,
@@ -59,9 +59,9 @@ from validation_core.drawing.marks import (
 from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import parameter_name
-from validation_core.statistics import interval_text
 from validation_core.study import Report
 from validation_core.tables import Upload
+from validation_core.text import interval_text
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         few = thin_draws(upload)
         eligible, left = _evaluated(few, self.methods)
         experiment = PowerExperiment(few, DEFECTS[self.injection], eligible, self.seed)
-        tests = sum(cannot(method, upload) is None for method in self.methods)
+        tests = sum(method_obstacle(method, upload) is None for method in self.methods)
         earlier = self._earlier(store)
         if earlier is None:
             curve, ratio = SearchCurve(experiment, tests, self.alpha), None
