@@ -16,8 +16,8 @@ from validation_core.explorers import conformal as workbench
 from validation_core.explorers import conformal_pictures as figures
 from validation_core.explorers import conformal_power, conformal_power_panel
 from validation_core.explorers.conformal import ConformalStudy, Learned
-from validation_core.explorers.conformal_pictures import ConformalView, MeasuredPower
 from validation_core.explorers.conformal_power import ConformalPower
+from validation_core.explorers.conformal_view import ConformalView, MeasuredPower
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores

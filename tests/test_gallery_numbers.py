@@ -18,14 +18,7 @@ from validation_core.diagnosis import examples, tasks
 from validation_core.explorers import conformal, conformal_power, playground
 from validation_core.explorers.conformal import ConformalStudy
 from validation_core.explorers.conformal_power import ConformalPower
-from validation_core.explorers.highdim import (
-    digits,
-    images,
-    lensing,
-    lensing_table,
-    sphere_flow,
-    sphere_flow_power,
-)
+from validation_core.explorers.highdim import digits, images, lensing, lensing_table, sphere_flow
 from validation_core.explorers.playground import METHODS, POWER_BETAS
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
@@ -314,7 +307,7 @@ def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
 # ---- High dimensions: what is drawn, and the areas behind it ----
 
 
-@cases("spheres", [(study,) for study in sphere_flow_power.shipped()], 4)
+@cases("spheres", [(study,) for study in sphere_flow.shipped()], 4)
 def test_draws_and_areas_of_the_sphere_flow(case, shipped, agree, request):
     (study,) = case
     behind = trained_scores.network_behind(study.benchmark)

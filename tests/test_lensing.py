@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from validation_core import keys, sampling, statistics
-from validation_core.benchmarks import galaxies, lens, lensing
-from validation_core.benchmarks.lensing import NOISE, PIXELS, RIDGE, Lensing
+from validation_core.benchmarks import galaxy_files, galaxy_images, lens
+from validation_core.benchmarks.lens import NOISE, PIXELS, RIDGE
+from validation_core.benchmarks.lensing import Lensing
 from validation_core.explorers.highdim.lensing import LensingStudy
 from validation_core.explorers.highdim.lensing_table import sweeps
 from validation_core.rng import stream
@@ -24,7 +25,7 @@ def system():
 
 
 def test_prior_is_of_real_galaxies(system):
-    hubble = galaxies.load_galaxies("hubble")
+    hubble = galaxy_files.load_galaxies("hubble")
     assert hubble.shape[1:] == (16, 16)
     assert 600 < len(hubble) < 900
     values = np.linalg.eigvalsh(system.prior)[::-1]
@@ -55,7 +56,7 @@ def test_isothermal_lens_makes_a_ring():
     x, y = lens.pixel_coordinates()
     radius = np.hypot(x, y)
     brightest = radius[np.argsort(image.ravel())[-20:]]
-    assert abs(brightest.mean() - lensing.EINSTEIN) < 0.1
+    assert abs(brightest.mean() - lens.EINSTEIN) < 0.1
     assert image[7:9, 7:9].mean() < 0.7 * image.max()
 
 
@@ -63,7 +64,7 @@ def test_affine_lens_is_its_warp():
     """A linear ramp over the source is seen as the warped ramp, away from the edges."""
     x, y = lens.pixel_coordinates()
     seen = (lens.bilinear_weights(*lens.affine_rays(0.0)) @ x).reshape(16, 16)
-    (a, b), _ = lensing.WARP
+    (a, b), _ = lens.WARP
     expected = (a * x + b * y).reshape(16, 16)
     np.testing.assert_allclose(seen[5:11, 5:11], expected[5:11, 5:11], atol=1e-12)
 
@@ -230,7 +231,7 @@ def test_probes_are_read(save, tmp_path, monkeypatch):
 @pytest.mark.parametrize("side", [16, 32, 40])
 def test_reduced_by_area_means(side):
     light = np.random.default_rng(1).random((2, side, side))
-    small = lensing.downsample(light)
+    small = galaxy_images.downsample(light)
     assert small.shape == (2, 16, 16)
     np.testing.assert_allclose(small.mean((1, 2)), light.mean((1, 2)))
     if side == 32:

@@ -31,7 +31,7 @@ from validation_core.localization import (
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import LocalizerFrame
+from validation_core.scores.localizer_networks import LocalizerFrame
 from validation_core.scores.trained_localizer import TrainedLocalizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.statistics.uniformity import ks_location

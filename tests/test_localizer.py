@@ -12,11 +12,11 @@ from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.rng import stream
-from validation_core.scores import localizer_training, trained_scores
+from validation_core.scores import localizer_networks, localizer_training, trained_scores
 from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
+from validation_core.scores.localizer_networks import LocalizerFrame
 from validation_core.scores.localizer_training import (
     CHECKS,
-    LocalizerFrame,
     anchors_in_frame,
     distances_from_centre,
     train_localizer,
@@ -376,8 +376,8 @@ def test_the_start_stays_unless_a_step_clearly_beats_it(seed):
 def test_no_truth_shapes_a_start(embedding):
     """Whitening, centre at q's mean, an embedding of q's detail: from draws of q and x alone."""
     chosen, table = _short(embedding), _table()
-    centre = localizer_training.build_initial_centre(chosen, 3, 3, stream(0))
-    phi = localizer_training.build_initial_embedding(embedding, 3, stream(1))
+    centre = localizer_networks.build_initial_centre(chosen, 3, 3, stream(0))
+    phi = localizer_networks.build_initial_embedding(embedding, 3, stream(1))
     made = []
     for theta in (table.theta, np.full_like(table.theta, np.nan)):
         parts = _halves(PosteriorTable(theta, table.x, table.q))

@@ -9,8 +9,8 @@ from scipy.stats import binom, kstest, multivariate_normal
 from validation_core import keys, sampling
 from validation_core.benchmarks import SphereFlow
 from validation_core.benchmarks import sphere_flow as benchmark
+from validation_core.explorers.highdim import sphere_flow
 from validation_core.explorers.highdim import sphere_flow as highdim
-from validation_core.explorers.highdim import sphere_flow_power
 from validation_core.explorers.highdim.sphere_flow import SphereStudy
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
@@ -158,7 +158,7 @@ def test_no_two_components_show_what_moved(seen):
 
 
 def test_what_is_shipped_is_each_flow_with_each_angle():
-    shipped = sphere_flow_power.shipped()
+    shipped = sphere_flow.shipped()
     assert len({study.key for study in shipped}) == 4
     assert {dataclasses.astuple(study.benchmark) for study in shipped} == {
         (points, flow) for points in ("even", "paper") for flow in ("closed form", "trained")

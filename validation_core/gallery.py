@@ -24,7 +24,7 @@ from validation_core.benchmarks import Digits, SphereFlow, Spiral
 from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
 from validation_core.explorers import conformal_power, playground, weak_classifiers
-from validation_core.explorers.highdim import digits, images, lensing_table, sphere_flow_power
+from validation_core.explorers.highdim import digits, images, lensing_table, sphere_flow
 from validation_core.lessons import LESSONS
 from validation_core.methods import CoLT
 from validation_core.scores import trained_scores
@@ -153,7 +153,7 @@ def parts() -> tuple[Part, ...]:
                 *images.shipped(),
                 *lensing_table.shipped(),
                 *digits.shipped(),
-                *sphere_flow_power.shipped(),
+                *sphere_flow.shipped(),
             ),
             sweeps=(*lensing_table.sweeps(), *digits.sweeps()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),

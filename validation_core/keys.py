@@ -28,6 +28,7 @@ _ROOMS = (
     "methods",
     "benchmarks",
     "sweep.plan",
+    "sweep.trial_detail",
     "localization",
     "symmetric_divergence",
     "diagnosis.questions",
@@ -36,6 +37,7 @@ _ROOMS = (
     "symmetric_divergence.learned",
     "symmetric_divergence.terms",
     "explorers.conformal",
+    "explorers.conformal_power",
     "explorers.playground",
     "explorers.weak_classifiers",
     "explorers.highdim.lensing",
@@ -43,7 +45,7 @@ _ROOMS = (
     "explorers.highdim.images",
     "explorers.highdim.digits",
     "lessons",
-    "engine.job",
+    "engine.self_check",
 )
 """Imported in this order until a name is known: together they hold every specification."""
 

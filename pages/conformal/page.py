@@ -10,7 +10,7 @@ from pages.ui.forms import segmented
 from pages.ui.services import stored
 from validation_core.explorers import conformal_pictures, conformal_power_panel
 from validation_core.explorers.conformal import Conformal
-from validation_core.explorers.conformal_pictures import ConformalView, MeasuredPower
+from validation_core.explorers.conformal_view import ConformalView, MeasuredPower
 
 VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests")}
 ALONG = {"gamma": "over gamma and beta", "m": "over m"}

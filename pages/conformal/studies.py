@@ -11,8 +11,8 @@ from validation_core import C2ST
 from validation_core.engine import JobState, Task
 from validation_core.explorers import conformal
 from validation_core.explorers.conformal import Conformal, ConformalStudy, Learned
-from validation_core.explorers.conformal_pictures import MeasuredPower
 from validation_core.explorers.conformal_power import ConformalPower
+from validation_core.explorers.conformal_view import MeasuredPower
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Sweep

@@ -1,5 +1,6 @@
 """Galaxies of 16 x 16 pixels from a Hubble image: what the prior over lensed sources is fitted "
-"to."""
+"to.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,6 @@ from typing import Literal
 import numpy as np
 from scipy import ndimage
 
-from validation_core.benchmarks.galaxy_files import read_probes
 from validation_core.types import Array
 
 Galaxies = Literal["hubble", "probes"]
@@ -24,22 +24,7 @@ _CORE, _RIM = 5.0, 16.0  # pixels from the middle: where the taper begins, where
 FEWEST_GALAXIES = 32  # images, below which a covariance of 256 pixels says little
 
 
-def load_galaxies(name: Galaxies) -> Array:
-    """Images (n, 16, 16) without sky, brightness in units of the mean peak.
-
-    An image's own peak counts by its square root, as in a square-root stretch: its light is
-    divided by sqrt(own peak × mean peak), so that a few bright galaxies do not make the whole
-    covariance. A raised cosine takes neighbours' light off the corners.
-
-    Raises:
-        ValueError: for `probes`, where no file is named or it does not hold galaxies.
-    """
-    if name == "hubble":
-        return _stretched(_hubble())
-    return _stretched(_without_sky(read_probes()))
-
-
-def _hubble() -> Array:
+def hubble_galaxies() -> Array:
     """Cut-outs (n, 16, 16) around the sources of the Hubble Deep Field, sky removed.
 
     The picture (NASA, public domain) comes with scikit-image. Grey is the mean of its channels.
@@ -62,7 +47,7 @@ def _hubble() -> Array:
     return np.stack([grey[r - half : r + half, c - half : c + half] for r, c in places]) - sky
 
 
-def _stretched(images: Array) -> Array:
+def stretched(images: Array) -> Array:
     """Images (n, 16, 16) with the brightness and the taper of `galaxies`; dark ones left out."""
     peak = images.max((1, 2))
     images, peak = images[peak > 0], peak[peak > 0]
@@ -73,7 +58,7 @@ def _stretched(images: Array) -> Array:
     return np.asarray(images / stretch[:, None, None] * np.cos(angle) ** 2)
 
 
-def _without_sky(images: Array) -> Array:
+def without_sky(images: Array) -> Array:
     """Images (n, H, W) less the median of each one's outermost pixels."""
     rim = np.ones(images.shape[1:], dtype=bool)
     rim[1:-1, 1:-1] = False

@@ -9,8 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.benchmarks.galaxies import FEWEST_GALAXIES, SIDE, Galaxies
-from validation_core.benchmarks.lensing import downsample
+from validation_core.benchmarks.galaxies import (
+    FEWEST_GALAXIES,
+    SIDE,
+    Galaxies,
+    hubble_galaxies,
+    stretched,
+    without_sky,
+)
+from validation_core.benchmarks.galaxy_images import downsample
 from validation_core.settings import PROBES
 from validation_core.types import Array
 
@@ -109,3 +116,18 @@ _READERS: Mapping[str, Callable[[Path], dict[str, NDArray[np.generic]]]] = {
     ".h5": _h5,
     ".hdf5": _h5,
 }
+
+
+def load_galaxies(name: Galaxies) -> Array:
+    """Images (n, 16, 16) without sky, brightness in units of the mean peak.
+
+    An image's own peak counts by its square root, as in a square-root stretch: its light is
+    divided by sqrt(own peak × mean peak), so that a few bright galaxies do not make the whole
+    covariance. A raised cosine takes neighbours' light off the corners.
+
+    Raises:
+        ValueError: for `probes`, where no file is named or it does not hold galaxies.
+    """
+    if name == "hubble":
+        return stretched(hubble_galaxies())
+    return stretched(without_sky(read_probes()))

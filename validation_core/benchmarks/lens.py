@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 import numpy as np
 
 from validation_core.benchmarks.galaxies import SIDE
-from validation_core.benchmarks.lensing import (
-    ANGLE,
-    AXIS_RATIO,
-    BLUR,
-    EINSTEIN,
-    SOURCE,
-    WARP,
-    Lens,
-)
 from validation_core.types import Array
+
+Lens = Literal["isothermal", "affine"]
+Bias = Literal["turned lens", "convolved likelihood"]
+PIXELS = SIDE**2
+"""Dimensions of theta, and of x."""
+RIDGE = 0.02**2
+"""Variance added to every pixel of the prior, in units of the mean peak: 256 pixels have a
+covariance of full rank, and a galaxy's dark corners some light."""
+EINSTEIN = 0.45
+"""Einstein radius; the image reaches from -1 to 1."""
+AXIS_RATIO = 0.75
+"""Of the lens's isodensity ellipses."""
+ANGLE = 0.6
+"""Radians by which the lens is turned."""
+TURNED: Mapping[Lens, float] = {"isothermal": 0.6, "affine": 0.15}
+"""Radians by which the turned lens is turned further: less where all of the image turns."""
+SOURCE = 0.6
+"""Half the side of the source's window: rays from all of the image but its corners meet it."""
+BLUR = 1.0
+"""Standard deviation of the blur, in pixels of the image."""
+NOISE = 0.1
+"""Standard deviation of the noise, in units of the mean peak: some 18 of the 256 directions of
+theta are settled by x, the others left to the prior."""
+WARP = ((0.85, -0.30), (0.40, 0.75))
+"""What the affine lens does to a place of the image: a turn, a shear and a magnification."""
 
 
 def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:

@@ -30,17 +30,20 @@ through the sampler's steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
-from validation_core.benchmarks.galaxies import SIDE, Galaxies, load_galaxies
-from validation_core.benchmarks.galaxy_files import galaxies_identity, probes_file
-from validation_core.benchmarks.lens import lens_matrix
+from validation_core.benchmarks.galaxies import Galaxies
+from validation_core.benchmarks.galaxy_files import galaxies_identity, load_galaxies, probes_file
+from validation_core.benchmarks.lens import NOISE, PIXELS, Bias, Lens
+from validation_core.benchmarks.lensing_system import (
+    GaussianLaw,
+    LensingSystem,
+    PosteriorMoments,
+    lensing_system,
+)
 from validation_core.benchmarks.reverse_diffusion import (
     diffusion_estimator,
     sample_reverse_diffusion,
@@ -48,131 +51,8 @@ from validation_core.benchmarks.reverse_diffusion import (
 from validation_core.scores.classifier import Classifier
 from validation_core.types import Array, Benchmark, Paper
 
-
-def downsample(images: Array) -> Array:
-    """Means over areas: (n, H, W) to (n, 16, 16), pixels shared out where sides do not divide."""
-    rows, columns = (_area_weights(size) for size in images.shape[1:])
-    return np.asarray(rows @ images @ columns.T)
-
-
-def _area_weights(size: int) -> Array:
-    """How much each of `size` pixels has in each of 16 equal stretches: (16, size), rows 1."""
-    edges = np.linspace(0, size, SIDE + 1)
-    left, right = np.arange(size), np.arange(1, size + 1)
-    overlap = np.minimum(edges[1:, None], right) - np.maximum(edges[:-1, None], left)
-    return np.asarray(np.clip(overlap, 0, None) * SIDE / size)
-
-
-Lens = Literal["isothermal", "affine"]
-Bias = Literal["turned lens", "convolved likelihood"]
-PIXELS = SIDE**2
-"""Dimensions of theta, and of x."""
-RIDGE = 0.02**2
-"""Variance added to every pixel of the prior, in units of the mean peak: 256 pixels have a
-covariance of full rank, and a galaxy's dark corners some light."""
-EINSTEIN = 0.45
-"""Einstein radius; the image reaches from -1 to 1."""
-AXIS_RATIO = 0.75
-"""Of the lens's isodensity ellipses."""
-ANGLE = 0.6
-"""Radians by which the lens is turned."""
-TURNED: Mapping[Lens, float] = {"isothermal": 0.6, "affine": 0.15}
-"""Radians by which the turned lens is turned further: less where all of the image turns."""
-SOURCE = 0.6
-"""Half the side of the source's window: rays from all of the image but its corners meet it."""
-BLUR = 1.0
-"""Standard deviation of the blur, in pixels of the image."""
-NOISE = 0.1
-"""Standard deviation of the noise, in units of the mean peak: some 18 of the 256 directions of
-theta are settled by x, the others left to the prior."""
-WARP = ((0.85, -0.30), (0.40, 0.75))
-"""What the affine lens does to a place of the image: a turn, a shear and a magnification."""
-STEPS = 100
-"""Of the reverse diffusion."""
-LARGEST, SMALLEST = 30.0, 0.003
-"""Its noise levels, geometric in between: some ten times the prior's widest direction, and less
-than the posterior's narrowest."""
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0)
 """The grid of gamma."""
-
-
-class GaussianLaw(NamedTuple):
-    """A Gaussian of theta given x: N(m + gain (x - A m), root root')."""
-
-    gain: Array  # (D, M)
-    root: Array  # (D, D), lower
-    whitening: Array  # (D, D), the inverse of root
-
-    @classmethod
-    def of(cls, gain: Array, covariance: Array) -> GaussianLaw:
-        """From its covariance (D, D)."""
-        root = np.linalg.cholesky((covariance + covariance.T) / 2)
-        whitening = solve_triangular(root, np.eye(len(root)), lower=True)
-        return cls(gain, root, whitening)
-
-    @property
-    def covariance(self) -> Array:
-        """(D, D)."""
-        return np.asarray(self.root @ self.root.T)
-
-    def draws(self, off: Array, rng: np.random.Generator) -> Array:
-        """theta - m (n, D), one for each x - A m (n, M)."""
-        return np.asarray(off @ self.gain.T + rng.standard_normal(off.shape) @ self.root.T)
-
-    def log_density(self, theta: Array, off: Array) -> Array:
-        """Of theta - m (n, D) at x - A m (n, M): (n,)."""
-        z = (theta - off @ self.gain.T) @ self.whitening.T
-        constant = np.log(np.diag(self.whitening)).sum() - 0.5 * PIXELS * np.log(2 * np.pi)
-        return np.asarray(constant - 0.5 * np.einsum("ij,ij->i", z, z))
-
-
-class _PosteriorMoments(NamedTuple):
-    """Of a Gaussian of theta at each of n images."""
-
-    mean: Array
-    """(n, D)."""
-    sd: Array
-    """(D,), the same at each."""
-
-
-class LensingSystem(NamedTuple):
-    """A prior and a lens: all that gamma leaves alone."""
-
-    mean: Array  # (D,) m
-    prior: Array  # (D, D) P
-    prior_root: Array  # (D, D), lower
-    lens: Array  # (M, D) A
-    seen: Array  # (M,) A m
-    posterior: GaussianLaw
-    turned: GaussianLaw  # the posterior under the turned lens
-
-
-@cache
-def lensing_system(lens: Lens, galaxies: Galaxies, path: str) -> LensingSystem:
-    """By options; `path` is the file that the galaxies are from."""
-    del path  # part of the key: another file, another prior
-    mean, prior = _prior(galaxies)
-    forward = lens_matrix(lens)
-    laws = [_posterior(prior, lens_matrix(lens, turned)) for turned in (0.0, TURNED[lens])]
-    return LensingSystem(mean, prior, np.linalg.cholesky(prior), forward, forward @ mean, *laws)
-
-
-def _posterior(prior: Array, forward: Array) -> GaussianLaw:
-    """Of theta - m given x - A m, by conjugacy."""
-    covariance = np.linalg.inv(np.linalg.inv(prior) + forward.T @ forward / NOISE**2)
-    return GaussianLaw.of(covariance @ forward.T / NOISE**2, covariance)
-
-
-def _prior(name: Galaxies) -> tuple[Array, Array]:
-    """Mean (D,) and covariance (D, D) of galaxies, in all eight symmetries of the square."""
-    images = load_galaxies(name)
-    turned = [
-        np.rot90(side, turns, (1, 2))
-        for side in (images, images[:, :, ::-1])
-        for turns in range(4)
-    ]
-    pixels = np.concatenate(turned).reshape(-1, PIXELS)
-    return pixels.mean(0), np.cov(pixels.T) + RIDGE * np.eye(PIXELS)
 
 
 def _check(gamma: float) -> None:
@@ -322,11 +202,11 @@ class Lensing(Benchmark):
         """The galaxies (n, D) that the prior is fitted to."""
         return load_galaxies(self.galaxies).reshape(-1, PIXELS)
 
-    def moments(self, x: Array, gamma: float) -> _PosteriorMoments:
+    def moments(self, x: Array, gamma: float) -> PosteriorMoments:
         """Mean and standard deviations of q_gamma at images x (n, M); of p at gamma = 0."""
         system, law = self._system, self._estimator(gamma)
         mean = system.mean + (x - system.seen) @ law.gain.T
-        return _PosteriorMoments(np.asarray(mean), np.sqrt(np.diag(law.covariance)))
+        return PosteriorMoments(np.asarray(mean), np.sqrt(np.diag(law.covariance)))
 
     @property
     def galaxies_read(self) -> str:

@@ -7,13 +7,15 @@ mu and S the mean and covariance of theta given x, and Q = (theta - mu)' S^-1 (t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from validation_core.benchmarks.gaussian import Gaussian
 
 Perturbation = Literal[
     "mean_shift",

@@ -10,15 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.benchmarks.galaxies import Galaxies
-from validation_core.benchmarks.lensing import (
+from validation_core.benchmarks.lens import NOISE, PIXELS, Bias, Lens
+from validation_core.benchmarks.lensing_system import (
     LARGEST,
-    NOISE,
-    PIXELS,
     SMALLEST,
     STEPS,
-    Bias,
     GaussianLaw,
-    Lens,
     LensingSystem,
     lensing_system,
 )

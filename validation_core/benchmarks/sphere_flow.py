@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn import perceptron
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores import Recipe
@@ -271,7 +270,7 @@ def _learn(
     data: Joint, recipe: ConditionalFlow, seed: int, report: Report | None = None
 ) -> _TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
-    from validation_core.learn import training
+    from validation_core.learn import perceptron, training
     from validation_core.learn.adam import Adam
 
     scale = float(data.theta.std())

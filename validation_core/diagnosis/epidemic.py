@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.learn import perceptron
 from validation_core.rng import stream
 from validation_core.study import Report, Study
 from validation_core.types import Array
@@ -147,7 +146,7 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     import torch
     from zuko.flows import NSF
 
-    from validation_core.learn import training
+    from validation_core.learn import perceptron, training
     from validation_core.learn.adam import Adam
 
     flow = NSF(2, len(DAYS), transforms=_TRANSFORMS, hidden_features=(_HIDDEN, _HIDDEN))

@@ -25,7 +25,7 @@ from validation_core.drawing.marks import (
     sentence,
 )
 from validation_core.explorers.conformal import BINS, POINTS, REACH, Conformal
-from validation_core.explorers.conformal_pictures import (
+from validation_core.explorers.conformal_view import (
     FRAME,
     PANEL_HEIGHT,
     SHOWN_DRAWS,

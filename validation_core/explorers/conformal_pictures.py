@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from validation_core import statistics
 from validation_core.drawing import live
-from validation_core.drawing.marks import Panel, Slider, over, sentence, written
-from validation_core.explorers.conformal import BETAS, Conformal, ConformalStudy
+from validation_core.drawing.marks import Panel, Slider, over, sentence
+from validation_core.explorers.conformal import BETAS, Conformal
 from validation_core.explorers.conformal_panels import (
     draws_panel,
     other_tests_panel,
@@ -20,46 +17,13 @@ from validation_core.explorers.conformal_panels import (
     score_densities_panel,
     scores_panel_against_tests,
 )
-from validation_core.explorers.conformal_power import ConformalPower, ConformalTrials
 from validation_core.explorers.conformal_power_panel import (
     noise_text,
     power_over_gamma_and_beta,
     power_over_m,
 )
+from validation_core.explorers.conformal_view import ConformalView, MeasuredPower, slider_texts
 from validation_core.text import equals
-from validation_core.types import Array
-
-PANEL_HEIGHT = 214
-PROBABILITY_TICKS = 5
-SHOWN_DRAWS = 150  # draws of p, and of q
-FRAME = 0.005  # of the draws, left outside at either end
-
-
-class ConformalView(NamedTuple):
-    """What is looked at: the setting, the view and the level."""
-
-    study: ConformalStudy
-    view: str
-    alpha: float
-    over_m: bool = False
-    """Power over m instead of over gamma and beta."""
-    oracle: bool = False
-    """Whether the scores are the oracle's: no network has learnt yet."""
-
-
-class MeasuredPower(NamedTuple):
-    """Trials that were run, and whether they are of an earlier setting."""
-
-    study: ConformalPower
-    trials: ConformalTrials
-    old: bool = False
-
-    @property
-    def said(self) -> str:
-        """How many trials of how many points, of which setting."""
-        uniform = self.study.ms[0]
-        m = f", m = {uniform}" if len(self.study.ms) == 1 else ""
-        return f"{self.study.trials} trials a point, n = {self.study.n}{m}"
 
 
 def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
@@ -130,29 +94,6 @@ def _headline(look: ConformalView, seen: Conformal) -> Any:
 def _says(low: bool, alpha: float) -> str:
     conclusion = "do not rank like p's" if low else "give no evidence against q"
     return f"{conclusion} at level {alpha:.0%}"
-
-
-def _fine(
-    seen: Conformal, values: Array | NDArray[np.str_]
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Values (G, B, ...) at every beta of the slider, the nearest where few were looked at; those
-    of the oracle (G, 1, ...) follow gamma alone."""
-    if len(seen.betas) == 1:
-        return np.asarray(values)[:, 0], ("gamma",)
-    nearest = np.abs(np.array(BETAS)[:, None] - seen.betas).argmin(1)
-    return np.asarray(values)[:, nearest], ("gamma", "beta")
-
-
-def over_sliders(
-    seen: Conformal, values: Array | NDArray[np.str_], *, coarse: bool = False
-) -> Any:
-    fine, sliders = _fine(seen, values)
-    return over(fine, *sliders, coarse=coarse)
-
-
-def slider_texts(seen: Conformal, values: Any, write: Callable[[float], str]) -> Any:
-    """Every number as text, each different one written once."""
-    return over_sliders(seen, written(values, write))
 
 
 def how_to_read(look: ConformalView, pool: int) -> str:

@@ -24,7 +24,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers import conformal
 from validation_core.explorers.conformal import BETAS, PAPER_M, Conformal
-from validation_core.explorers.conformal_pictures import (
+from validation_core.explorers.conformal_view import (
     PANEL_HEIGHT,
     PROBABILITY_TICKS,
     ConformalView,

@@ -22,15 +22,9 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.playground import METHODS, POWER_BETAS, Playground, PlaygroundTrial
-from validation_core.explorers.playground_pictures import (
-    LEVEL,
-    LINE_BINS,
-    PANEL_HEIGHT,
-    SHOWN_BINS,
-    beta_slider,
-    gamma_slider,
-)
+from validation_core.explorers.playground_pictures import beta_slider, gamma_slider
 from validation_core.explorers.playground_theta import theta_frame
+from validation_core.explorers.playground_view import LEVEL, LINE_BINS, PANEL_HEIGHT, SHOWN_BINS
 from validation_core.methods.base import Method
 from validation_core.statistics.histograms import histogram_band
 from validation_core.text import equals

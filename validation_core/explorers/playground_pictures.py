@@ -6,12 +6,12 @@ Six panels under gamma, beta and x, all of one benchmark, as one payload for the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from validation_core import statistics
-from validation_core.drawing import live, style
+from validation_core.drawing import live
 from validation_core.drawing.marks import Slider, over, sentence, written
 from validation_core.explorers.playground import (
     BETAS,
@@ -24,16 +24,8 @@ from validation_core.explorers.playground import (
 from validation_core.explorers.playground_power import power_over_beta, power_over_gamma
 from validation_core.explorers.playground_ranks import rank_difference_panel, rank_histogram_panel
 from validation_core.explorers.playground_theta import error_map_panel, theta_panel
+from validation_core.explorers.playground_view import LEVEL, PlaygroundRates
 from validation_core.text import equals
-from validation_core.types import Array
-
-LEVEL = 0.05
-PANEL_HEIGHT = 214
-SHOWN_BINS = 20  # of the ranks' histogram
-SHOWN_DRAWS = 64  # draws of p, and of q, in a picture of the plane
-LINE_BINS = 30  # of a single theta
-PROBABILITY_TICKS = 5
-COLT = style.method_style("colt").color
 
 
 def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
@@ -91,20 +83,6 @@ def _opening(seen: Playground) -> float:
     """The gamma to begin with: where the tests differ most."""
     rates = _rates(seen).rate[:, 0]
     return float(seen.gammas[np.ptp(rates, axis=0).argmax()])
-
-
-class PlaygroundRates(NamedTuple):
-    """Share of trials in which each method rejects, at every beta of the slider."""
-
-    rate: Array  # (methods, BETAS, G)
-    trials: int
-    low: Array  # Wilson interval (methods, POWER_BETAS, G)
-    high: Array
-
-    def of(self, name: str) -> Array:
-        """Of the method of that name: (BETAS, G)."""
-        by_name = {method.name: i for i, method in enumerate(METHODS)}
-        return np.asarray(self.rate[by_name[name]])
 
 
 def _rates(seen: Playground) -> PlaygroundRates:

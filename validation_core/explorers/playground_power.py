@@ -16,7 +16,7 @@ from validation_core.explorers.playground import (
     POWER_BETAS,
     Playground,
 )
-from validation_core.explorers.playground_pictures import (
+from validation_core.explorers.playground_view import (
     LEVEL,
     PANEL_HEIGHT,
     PROBABILITY_TICKS,

@@ -19,7 +19,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.playground import POINTS, Ranks
-from validation_core.explorers.playground_pictures import PANEL_HEIGHT, SHOWN_BINS
+from validation_core.explorers.playground_view import PANEL_HEIGHT, SHOWN_BINS
 from validation_core.statistics.histograms import histogram_band
 from validation_core.text import equals
 

@@ -29,7 +29,6 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.learn import adam, perceptron
 from validation_core.lessons.lesson import (
     PERCENTAGE_NAMES,
     PERCENTAGES,
@@ -201,6 +200,8 @@ def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
     """The network before its first step and after every ten: logits of p against q."""
     from torch.nn.functional import softplus
 
+    from validation_core.learn import adam, perceptron
+
     learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
     rows = perceptron.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
     network = perceptron.learnable(_start(seed, "initial network"), "cpu")
@@ -217,6 +218,7 @@ def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
 
 def _start(seed: int, name: str) -> Mapping[str, Array]:
     """A network that has learnt nothing."""
+    from validation_core.learn import perceptron
 
     return perceptron.perceptron(stream(seed, name), _WIDTHS)
 
@@ -228,6 +230,8 @@ def _rows(joint: Joint) -> Array:
 def _scores(network: Mapping[str, Array], rows: Array) -> Array:
     """(..., 2) to (...,), in pieces that stay in the cache."""
     import torch
+
+    from validation_core.learn import perceptron
 
     tensors, flat = perceptron.tensors(network, "cpu"), torch.from_numpy(rows.reshape(-1, 2))
     with torch.no_grad():

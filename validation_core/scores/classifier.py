@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.keys import Arrays
-from validation_core.learn import perceptron
 from validation_core.learn.scaling import Standardizer, robust
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.precision import narrowed
@@ -201,7 +200,7 @@ class _Logit:
         """Rows of a pass, and logits (betas, n) of inputs (n, D + M)."""
         import torch
 
-        from validation_core.learn import training
+        from validation_core.learn import perceptron, training
 
         device, ends = perceptron.pick_device(), (self.classifier.trained, self.classifier.initial)
         networks = [
@@ -268,7 +267,7 @@ def train_classifiers(
     Worth it on a GPU, where one small network leaves most of the card idle; on a CPU the batch
     costs what its networks cost one by one, so that callers there train them in parallel jobs.
     """
-    from validation_core.learn import training
+    from validation_core.learn import perceptron, training
 
     where = perceptron.pick_device(device)
     scalings = [_scaling(training_set) for training_set in data]

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.keys import Arrays
-from validation_core.learn import perceptron
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.rng import stream
@@ -155,6 +154,8 @@ class TrainedFeatureClassifier(StoredNetwork):
         """Logits (len(betas), n) of images by their features (n, F) and labels x (n, M)."""
         import torch
 
+        from validation_core.learn import perceptron
+
         device = perceptron.pick_device()
         heads = [
             perceptron.tensors(
@@ -206,6 +207,8 @@ def _forward(
     import torch
     from torch.nn import functional
 
+    from validation_core.learn import perceptron
+
     if "label_weight" in head:
         embedded = torch.addmm(head["label_bias"], x, head["label_weight"])
         z = torch.cat([z, embedded], dim=1)
@@ -220,6 +223,7 @@ def _forward(
 
 def _start(recipe: FeatureClassifier, features: int, labels: int, seed: int) -> Parameters:
     """PyTorch's default start of the head, and of the embedding where labels are seen."""
+    from validation_core.learn import perceptron
 
     inputs = features + recipe.embedding * recipe.conditional
     head = perceptron.perceptron(stream(seed, "initial"), [inputs, *recipe.hidden, 1])
@@ -243,7 +247,7 @@ def _learn(
     data: TrainingSet, recipe: FeatureClassifier, seed: int, report: Report | None = None
 ) -> TrainedFeatureClassifier:
     """A head trained on `data`; the seed fixes its start, the rows' order and what is dropped."""
-    from validation_core.learn import training
+    from validation_core.learn import perceptron, training
 
     device = perceptron.pick_device()
 
@@ -277,7 +281,7 @@ def _fit(
     import torch
     from torch.nn import functional
 
-    from validation_core.learn import training
+    from validation_core.learn import perceptron, training
     from validation_core.learn.adam import Adam
 
     head = perceptron.learnable(start, device)

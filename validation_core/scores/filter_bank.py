@@ -59,7 +59,7 @@ def bank_features(images: NDArray[np.floating]) -> _Floats:
 
 
 def wavelet_transfer(height: int, width: int, scale: int, orientation: int) -> NDArray[np.float64]:
-    """The transfer function of one wavelet at every frequency (H, W), in the order of numpy's fft2.
+    """The transfer function of one wavelet at every frequency (H, W), in the order of numpy fft2.
 
     Real and symmetric: a Gaussian in the logarithm of the frequency and in the angle.
     """

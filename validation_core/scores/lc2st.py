@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import Specification
-from validation_core.learn import perceptron
 from validation_core.learn.scaling import robust
 from validation_core.precision import narrowed
 from validation_core.scores.classifier import standardise_inputs
@@ -108,6 +107,8 @@ class LocalScore:
     def __call__(self, theta: Array, x: Array) -> Array:
         import torch
 
+        from validation_core.learn import perceptron
+
         device = perceptron.pick_device()
         z = standardise_inputs(theta, x, self.shift, self.scale)
         out = np.empty((self.nulls + 1, len(z)), dtype=np.float32)
@@ -136,6 +137,8 @@ def _logits(parameters: Tensors, z: Tensor) -> Tensor:
     """Logits (B, n) of the same inputs z (n, inputs) under B networks."""
     from torch.nn import functional
 
+    from validation_core.learn import perceptron
+
     shared = z.expand(len(parameters["bias0"]), -1, -1)  # a view: rows are never copied
     return perceptron.forward(parameters, shared, activation=functional.relu).squeeze(-1)
 
@@ -146,6 +149,7 @@ def _train(pairs: _Pairs, recipe: LC2STClassifier, rng: np.random.Generator) -> 
     `rng` draws the networks' starts and the common order of pairs: each takes the steps that it
     would take alone, whichever others are trained beside it.
     """
+    from validation_core.learn import perceptron
 
     widths, count = [pairs.first.shape[1], recipe.hidden, recipe.hidden, 1], len(pairs.signs)
     start, device = perceptron.perceptron(rng, widths, count), perceptron.pick_device()
@@ -170,6 +174,7 @@ def _trained(
     import torch
     from torch.nn import functional
 
+    from validation_core.learn import perceptron
     from validation_core.learn.adam import Adam
     from validation_core.learn.training import descend
 

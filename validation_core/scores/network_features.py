@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.learn import perceptron
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -68,6 +66,8 @@ def network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np
     """What the last layer sees of images (n, H, W, C) in +-1, averaged: (n, 1280) or (n, 2048)."""
     import torch
     from torch.nn import functional
+
+    from validation_core.learn import perceptron
 
     device = perceptron.pick_device()
     network = load_network(kind, device)

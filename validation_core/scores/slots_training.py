@@ -33,7 +33,6 @@ from validation_core.types import Array, Float, PosteriorTable, TableScores
 if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
-Single = NDArray[np.float32]
 _FEWEST_LEAVES = 100  # that the rows of a small table are to make
 _HIDDEN = 16
 _CROSSED = 64  # products of a standardised coordinate with one of x, at most

@@ -18,7 +18,7 @@ from validation_core.learn.perceptron import Parameters
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.scores import equalise_tied_scores
 from validation_core.scores.localizer import BallAtPlaces, Embedding, MapPlaces
-from validation_core.scores.localizer_training import (
+from validation_core.scores.localizer_networks import (
     EQUAL_RANKS,
     LocalizerFrame,
     centre_at,

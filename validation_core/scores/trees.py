@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.scores.slots_training import Single
 from validation_core.types import Float
+
+Single = NDArray[np.float32]
+
 
 _DEPTH = 14
 _TRUTH = float(1 << 24)  # how a truth is counted beside draws, in one sum

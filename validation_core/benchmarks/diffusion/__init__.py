@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.learn import perceptron
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
@@ -236,6 +235,8 @@ class TrainedDiffusion(StoredNetwork):
         Raises:
             ValueError: for a step outside 0 to `total`, or shapes that do not fit the network.
         """
+        from validation_core.learn import perceptron
+
         self._check(x, steps, latents, total)
         import torch
 
@@ -302,7 +303,7 @@ def train_diffusion(
     The seed fixes the start, the order of rows and the noise.
     """
     from validation_core.benchmarks.diffusion.network import NetworkShape, fit_network
-    from validation_core.learn import training
+    from validation_core.learn import perceptron, training
 
     where = perceptron.pick_device(device)
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))

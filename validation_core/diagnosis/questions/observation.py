@@ -34,7 +34,6 @@ from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.drawing.outcome import Drawn
 from validation_core.keys import Arrays, Specification
-from validation_core.learn import perceptron
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.localization import neighbours, over_x
 from validation_core.localization.neighbours import Reduced, reduced
@@ -732,6 +731,7 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
         report: TrainingReport | None = None,
     ) -> list[_TrainedLC2ST]:
         """The classifier and its nulls on each table."""
+        from validation_core.learn import perceptron
 
         trained = []
         for table, seed in zip(data, seeds, strict=True):

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from validation_core import methods, sampling, scores, statistics
 from validation_core.benchmarks.galaxies import SIDE
-from validation_core.benchmarks.lensing import NOISE, Lensing
+from validation_core.benchmarks.lens import NOISE
+from validation_core.benchmarks.lensing import Lensing
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores

@@ -1,0 +1,33 @@
+"""Sizes and rates that the panels of the playground share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from validation_core.drawing import style
+from validation_core.explorers.playground import METHODS
+from validation_core.types import Array
+
+LEVEL = 0.05
+PANEL_HEIGHT = 214
+SHOWN_BINS = 20  # of the ranks' histogram
+SHOWN_DRAWS = 64  # draws of p, and of q, in a picture of the plane
+LINE_BINS = 30  # of a single theta
+PROBABILITY_TICKS = 5
+COLT = style.method_style("colt").color
+
+
+class PlaygroundRates(NamedTuple):
+    """Share of trials in which each method rejects, at every beta of the slider."""
+
+    rate: Array  # (methods, BETAS, G)
+    trials: int
+    low: Array  # Wilson interval (methods, POWER_BETAS, G)
+    high: Array
+
+    def of(self, name: str) -> Array:
+        """Of the method of that name: (BETAS, G)."""
+        by_name = {method.name: i for i, method in enumerate(METHODS)}
+        return np.asarray(self.rate[by_name[name]])
