@@ -17,10 +17,9 @@ import validation_core as npt
 from tests.conftest import ROOT
 from validation_core import symmetric_divergence
 from validation_core.api import work
-from validation_core.api.table import ALIASES
 from validation_core.cli import main
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.questions import QUESTIONS
+from validation_core.diagnosis.questions import ALIASES, QUESTIONS
 from validation_core.engine import start
 from validation_core.rng import stream
 from validation_core.scores import classifier

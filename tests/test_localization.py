@@ -27,6 +27,7 @@ from validation_core.localization import (
     project,
     stacked,
     truth_curve,
+    truth_curves,
 )
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
@@ -692,10 +693,10 @@ def test_only_a_plane_is_bent():
 def test_a_bend_is_worked_out_once(monkeypatch):
     """It takes seconds, and two places of a page draw it."""
 
-    monkeypatch.setattr(truth_curve, "TRUTH_CURVES", {})
+    monkeypatch.setattr(truth_curves, "TRUTH_CURVES", {})
     calls = []
     monkeypatch.setattr(
-        truth_curve, "fit_truth_curve", lambda maps: calls.append(maps) or "a curve"
+        truth_curves, "fit_truth_curve", lambda maps: calls.append(maps) or "a curve"
     )
 
     class Seen:
@@ -703,10 +704,10 @@ def test_a_bend_is_worked_out_once(monkeypatch):
         x_at = np.zeros((2, 1))
         truth = np.zeros((2, 3, 2))
 
-    assert truth_curve.truth_curve(Seen) == truth_curve.truth_curve(Seen) == "a curve"
+    assert truth_curve(Seen) == truth_curve(Seen) == "a curve"
     assert len(calls) == 1
     Seen.truth = np.ones((2, 3, 2))
-    truth_curve.truth_curve(Seen)
+    truth_curve(Seen)
     assert len(calls) == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import in_turn
 from validation_core import keys, statistics
 from validation_core.drawing import plotly
-from validation_core.methods.mmd_fuse import MMDFuse
+from validation_core.methods.mmd_fuse import MMDFuse, mmd_by_bandwidth, null_of_relabelings
 from validation_core.rng import stream
 from validation_core.scores import RawRows
 from validation_core.statistics import mmd, mmd_fuse
@@ -461,10 +461,7 @@ def test_figures_show_what_was_seen():
 
 def test_empty_figures_say_so():
     none = np.empty(0)
-    for panel in (
-        mmd_fuse.null_of_relabelings(none, np.nan),
-        mmd_fuse.mmd_by_bandwidth(none, none, none, none),
-    ):
+    for panel in (null_of_relabelings(none, np.nan), mmd_by_bandwidth(none, none, none, none)):
         figure = plotly.figure(panel)
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")

@@ -13,7 +13,7 @@ from validation_core.localization.outline import (
 )
 from validation_core.localization.over_gamma import GammaMapsStudy
 from validation_core.localization.over_x import LocalRate, RateCurve, local_rate
-from validation_core.localization.truth_curve import truth_curve
+from validation_core.localization.truth_curves import truth_curve
 
 __all__ = [
     "GammaMapsStudy",

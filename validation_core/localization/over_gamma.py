@@ -17,7 +17,7 @@ from validation_core.localization import film, grid, map_draws
 from validation_core.localization.maps import SMALLEST, Maps, TruthCurve
 from validation_core.localization.outline import rims, stacked
 from validation_core.localization.over_x import LocalRate, RateCurve, RateHeatmap, local_rate
-from validation_core.localization.truth_curve import truth_curve
+from validation_core.localization.truth_curves import truth_curve
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces, for_all_gammas
