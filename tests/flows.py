@@ -41,7 +41,7 @@ def small(patch: pytest.MonkeyPatch) -> None:
     """Small networks and few simulated tables: what is tested is what is said of them."""
     few_trials(patch)
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    patch.setattr(classifier, "RECIPE", quick)
+    patch.setattr(classifier, "UPLOAD_RECIPE", quick)
     patch.setattr(
         learning,
         "LOCALIZER",

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from tests.conjugate import Conjugate, gaussian_skl, off
-from validation_core.bayes import HeartTransplants, mode
+from validation_core.bayes import HeartTransplants, importance_weights
 from validation_core.bayes.importance_weights import sampled_log_weights
 from validation_core.bayes.posterior import FullGaussian
 from validation_core.statistics.divergence_rows import importance_weighted
@@ -139,7 +139,7 @@ def test_a_few_data_sets_at_a_time_weigh_the_same(monkeypatch):
     pairs = model.simulate(7, np.random.default_rng(0))
     q = FullGaussian(np.zeros((7, 2)), np.tile(np.eye(2), (7, 1, 1)))
     whole = sampled_log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
-    monkeypatch.setattr(mode, "MODEL_NUMBERS_AT_A_TIME", 3 * 8 * 9)
+    monkeypatch.setattr(importance_weights, "MODEL_NUMBERS_AT_A_TIME", 3 * 8 * 9)
     parts = sampled_log_weights(model, q, pairs, 4, [np.random.default_rng(k) for k in range(7)])
     alone = sampled_log_weights(
         model, FullGaussian(q.mean[4:5], q.scale[4:5]), Joint(pairs.theta[4:5], pairs.x[4:5]), 4,

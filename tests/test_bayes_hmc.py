@@ -6,7 +6,7 @@ import torch
 from scipy.stats import beta, gamma, kstest, logistic
 
 from tests.conjugate import Quadratic
-from validation_core.bayes import MODELS, hmc, mode
+from validation_core.bayes import MODELS, hmc
 from validation_core.bayes.effective_size import estimate_effective_sample_size
 from validation_core.bayes.mode import find_mode
 from validation_core.bayes.model import log_joint_gradient, log_joint_hessian
@@ -111,7 +111,7 @@ def test_the_pilot_starts_at_the_mode(name):
 def test_a_poor_scale_is_mended_by_the_pilot(monkeypatch):
     model, pairs = _simulated("ionosphere", 2)
     wide = 3 * torch.eye(model.dims[0], dtype=torch.float64).repeat(2, 1, 1)
-    monkeypatch.setattr(mode, "find_mode", lambda *given: (find_mode(*given)[0], wide))
+    monkeypatch.setattr(hmc, "find_mode", lambda *given: (find_mode(*given)[0], wide))
     draws = hmc.draws(model, pairs.x, pairs.theta, 300, _rngs(2))
     assert draws.effective_sample_size.min() > 50
     assert (draws.acceptance > 0.6).all()

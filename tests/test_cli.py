@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("_few_trials")
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     """Few steps of networks: what is tested here is the command line."""
-    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20))
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20))
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
 

@@ -17,7 +17,7 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 def _small(monkeypatch, tmp_path):
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    monkeypatch.setattr(classifier, "RECIPE", quick)
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", quick)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
 
 

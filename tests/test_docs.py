@@ -106,7 +106,9 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
     few_trials(monkeypatch)
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
-    monkeypatch.setattr(classifier, "RECIPE", dataclasses.replace(classifier.RECIPE, epochs=20))
+    monkeypatch.setattr(
+        classifier, "UPLOAD_RECIPE", dataclasses.replace(classifier.UPLOAD_RECIPE, epochs=20)
+    )
     source = source.replace("gamma=[0, 0.3]", "gamma=[0.3], trials=10, n=50, k=20")
     exec(compile(source, "README.md", "exec"), {})
     assert (tmp_path / "report.html").stat().st_size > 100_000

@@ -254,7 +254,7 @@ def test_a_disk_may_fill_in_the_middle_of_any_file(disk, undisturbed):
 
 def test_where_not_even_memory_takes_a_result_the_job_fails_in_words(disk, monkeypatch):
     folder, memory = disk("full"), disk("memory", 4)
-    monkeypatch.setattr("validation_core.store.SHARED_MEMORY", memory)
+    monkeypatch.setattr("validation_core.memory_folder.SHARED_MEMORY", memory)
     store = Store(folder)
     fill(folder)
     fill(memory)

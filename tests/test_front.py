@@ -51,7 +51,7 @@ def table():
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    monkeypatch.setattr(classifier, "RECIPE", quick)
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", quick)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
 
 
@@ -128,7 +128,7 @@ def test_densities_come_in_by_their_names():
 def found(table, tmp_path_factory):
     patch = pytest.MonkeyPatch()
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    patch.setattr(classifier, "RECIPE", quick)
+    patch.setattr(classifier, "UPLOAD_RECIPE", quick)
     store = npt.Store(tmp_path_factory.mktemp("store"))
     yield npt.diagnose(table, ["sbc", "c2st", npt.TARP()], ["calibration", "checker"], store=store)
     patch.undo()

@@ -199,7 +199,7 @@ def test_two_that_want_one_network_train_it_once(store, monkeypatch):
 @pytest.fixture
 def helped(monkeypatch):
     """What helpers do: two that have started, for networks that learn little."""
-    monkeypatch.setattr(classifier, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     pool = WorkerPool(2)
     while pool.ready < pool.slots:

@@ -28,7 +28,7 @@ QUICK = Classifier(epochs=30, lr=1e-2, batch=64, hidden=16, layers=2)
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(classifier, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
 
 
 def normals(n=500, k=50, d=2, m=1, seed=0, shift=0.0):
@@ -275,7 +275,7 @@ def test_the_code_runs(tmp_path, capsys):
 
 
 def test_a_real_table(shared, tmp_path, monkeypatch):
-    monkeypatch.setattr(classifier, "RECIPE", replace(QUICK, epochs=100, hidden=64))
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", replace(QUICK, epochs=100, hidden=64))
     upload = tables.read(shared / "data" / "two_moons_undertrained.npz")
     found = run(upload, Store(tmp_path))
     assert found.pvalue < 1e-3

@@ -44,7 +44,7 @@ def moved(arrays, move, which):
 def _short():
     """A tenth of a classifier's steps: a q that ignores x is seen early."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20))
+        patch.setattr(classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20))
         yield
 
 

@@ -69,7 +69,10 @@ def borrowed(path):
             yield f"{node.value.id}.{node.attr}"
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in PATCHES:
             owner, *rest = node.args[:2]
-            if rest and isinstance(owner, ast.Name) and owner.id in local:
+            dotted = getattr(owner, "value", "")
+            if isinstance(dotted, str) and is_private(dotted.rpartition(".")[2]):
+                yield dotted
+            elif rest and isinstance(owner, ast.Name) and owner.id in local:
                 patched = getattr(rest[0], "value", "")
                 if isinstance(patched, str) and is_private(patched):
                     yield f"{owner.id}.{patched}"

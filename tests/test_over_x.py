@@ -383,7 +383,7 @@ def test_obstacles_say_what_to_do():
 
 def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "validation_core.diagnosis.learning.RECIPE",
+        "validation_core.scores.classifier.UPLOAD_RECIPE",
         Classifier(epochs=20, lr=1e-2, batch=64, hidden=16, layers=2),
     )
     table = normals(n=400, m=1, d=1)

@@ -29,7 +29,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.store import Store
-from validation_core.sweep import colt_paper, presets
+from validation_core.sweep import colt_paper
 from validation_core.sweep.progress import missing
 
 PAGE, MAIN = str(ROOT / "pages" / "colt/page.py"), str(ROOT / "pages" / "main.py")
@@ -58,7 +58,7 @@ def _few(**settings):
 def _small(monkeypatch):
     monkeypatch.setattr(CoLT, "recipe", _recipe)
     monkeypatch.setattr(controls, "MapTask", partial(MapTask, **SMALL))
-    monkeypatch.setattr(presets, "MapTask", partial(MapTask, **SMALL))
+    monkeypatch.setattr(colt_paper, "MapTask", partial(MapTask, **SMALL))
     monkeypatch.setattr(colt_paper, "FINE", {})
     monkeypatch.setattr(
         colt_paper, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2)
@@ -69,7 +69,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(where, "PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
-    monkeypatch.setattr(presets, "GammaMapsStudy", _few)
+    monkeypatch.setattr(colt_paper, "GammaMapsStudy", _few)
     services.clear()
     yield
     engine = services().engine

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("_few_trials")
 def _small(monkeypatch, tmp_path_factory):
     """Small networks, and one store: what is tested here is the page."""
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path_factory.getbasetemp() / "diagnose"))
-    monkeypatch.setattr(classifier, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     slots = learning.slot_recipe
     monkeypatch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))

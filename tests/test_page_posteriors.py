@@ -19,7 +19,7 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(classifier, "RECIPE", QUICK)
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     monkeypatch.setattr(examples, "flows", list)  # what a first visit shows: test_first_visits
     services.clear()

@@ -26,7 +26,7 @@ def asked(tmp_path_factory):
     """A file with a name that needs care, and what all panels that can be quick say of it."""
     patch = pytest.MonkeyPatch()
     patch.setattr(
-        classifier, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+        classifier, "UPLOAD_RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
     )
     patch.setattr(learning, "LOCALIZER", SMALL)
     few_trials(patch)

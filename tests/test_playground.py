@@ -10,7 +10,12 @@ from tests.test_live import unpacked
 from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
-from validation_core.explorers import playground, playground_bricks, playground_strip
+from validation_core.explorers import (
+    playground,
+    playground_bricks,
+    playground_power,
+    playground_strip,
+)
 from validation_core.explorers import playground_pictures as figures
 from validation_core.explorers.playground import (
     METHODS,
@@ -211,7 +216,8 @@ def test_the_strip_shows_every_benchmark():
 def drawn(small, monkeypatch):
     """The payload of the small study: its description, and what unpacks its numbers."""
     study, seen, _ = small
-    monkeypatch.setattr(figures, "BETAS", (0.0, 0.5, 1.0))
+    for module in (figures, playground_power):
+        monkeypatch.setattr(module, "BETAS", (0.0, 0.5, 1.0))
     head, numbers = unpacked(figures.payload(study, seen))
     return seen, {panel["title"]: panel for panel in head["panels"]}, numbers, head
 

@@ -25,7 +25,7 @@ def answered(tmp_path_factory):
     """A table that is too narrow, its verdict and every answer that is quick."""
     patch = pytest.MonkeyPatch()
     patch.setattr(
-        classifier, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+        classifier, "UPLOAD_RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
     )
     patch.setattr(learning, "LOCALIZER", SMALL)
     few_trials(patch)

@@ -211,7 +211,7 @@ def test_long_tables_are_scored_piece_by_piece(monkeypatch):
     table = normal(50, 7, seed=10)
     score = SBC(quantities=EVERYTHING).score(density)
     whole = scores.apply(score, table)
-    monkeypatch.setattr("validation_core.scores.quantities._NUMBERS", 500)
+    monkeypatch.setattr("validation_core.scores.quantities.NUMBERS_AT_ONCE", 500)
     pieces = scores.apply(score, table)
     np.testing.assert_array_equal(whole.truth, pieces.truth)
     np.testing.assert_array_equal(whole.draws, pieces.draws)
@@ -367,7 +367,7 @@ def test_refuses_with_a_way_out():
 
 
 def test_a_table_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr("validation_core.scores.quantities._MOST", 1000)
+    monkeypatch.setattr("validation_core.scores.quantities.MOST_NUMBERS", 1000)
     with pytest.raises(ValueError, match="leave out the products"):
         run(SBC(quantities="products"), normal(30, 20))
     assert run(SBC(), normal(30, 20)).pvalue > 0  # views: nothing is held

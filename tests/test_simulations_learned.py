@@ -7,6 +7,7 @@ from validation_core import keys
 from validation_core.bayes import MODELS
 from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.bayes.variational import Variational
+from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.symmetric_divergence import InferenceRun, learned
@@ -17,7 +18,9 @@ from validation_core.symmetric_divergence.learned import ClassifierDivergence
 def _small(monkeypatch):
     monkeypatch.setattr(learned, "TESTED", 300)
     monkeypatch.setattr(
-        learned, "RECIPE", Classifier(epochs=60, lr=3e-3, batch=128, hidden=64, keep_best=True)
+        classifier,
+        "UPLOAD_RECIPE",
+        Classifier(epochs=60, lr=3e-3, batch=128, hidden=64, keep_best=True),
     )
 
 

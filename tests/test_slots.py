@@ -377,7 +377,7 @@ def test_long_tables_learn_from_fewer_draws():
 def test_rows_that_the_classifier_was_watched_on():
     upload = _upload()
     rows, _ = learning.training_and_held_out_rows(upload, 5)
-    training = learning.build_training_set(upload, classifier.RECIPE, 5)
+    training = learning.build_training_set(upload, classifier.UPLOAD_RECIPE, 5)
     watched = rows[learning.validation_rows(upload, 5)]
     np.testing.assert_array_equal(training.held_p.theta, upload.data.theta[watched])
 
@@ -427,7 +427,9 @@ def _answer(upload, store):
 
 def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path):
     """A correlation is one cut deep within x; a classifier trained shortly is blind to it."""
-    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20, hidden=8))
+    monkeypatch.setattr(
+        classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20, hidden=8)
+    )
     upload = _upload(n=600, k=60, correlation=0.6)
     task, result = _answer(upload, Store(tmp_path))
     assert len(task.trainings) == 2
@@ -443,9 +445,11 @@ def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path)
 
 
 def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_path):
-    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20, hidden=8))
     monkeypatch.setattr(
-        "validation_core.diagnosis.questions.in_theta._held",
+        classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20, hidden=8)
+    )
+    monkeypatch.setattr(
+        "validation_core.diagnosis.questions.in_theta.held_information",
         lambda *_: HeldOutNats(within=-0.01, classifier=0.02),
     )
     _, result = _answer(_upload(n=120, k=20), Store(tmp_path))
@@ -455,7 +459,9 @@ def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_pa
 
 
 def test_few_draws_leave_the_classifier_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(classifier, "RECIPE", replace(classifier.RECIPE, epochs=20, hidden=8))
+    monkeypatch.setattr(
+        classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20, hidden=8)
+    )
     task, result = _answer(_upload(n=120, k=7), Store(tmp_path))
     assert len(task.trainings) == 1
     assert result.score == "classifier"

@@ -20,7 +20,7 @@ from validation_core.types import Array
 Words = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_NUMBERS = 1 << 18  # of x hashed at a time, so that they stay in the cache
+NUMBERS_AT_ONCE = 1 << 18  # of x hashed at a time, so that they stay in the cache
 
 
 def hashed(x: Array, salt: Words) -> Words:
@@ -33,7 +33,7 @@ def hashed(x: Array, salt: Words) -> Words:
     n, m = x.shape
     columns = _mixed(_steps(salt, m))
     out = np.empty(n, np.uint64)
-    step = max(1, _NUMBERS // max(m, 1))
+    step = max(1, NUMBERS_AT_ONCE // max(m, 1))
     for first in range(0, n, step):
         part = slice(first, first + step)
         bits = np.add(x[part], 0.0, dtype=np.float64).view(np.uint64)

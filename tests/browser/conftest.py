@@ -80,7 +80,9 @@ def _answer(server, upload, methods, work):
     tasks.register_upload(upload)
     with pytest.MonkeyPatch.context() as patch:
         few_trials(patch)
-        patch.setattr(classifier, "RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2))
+        patch.setattr(
+            classifier, "UPLOAD_RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2)
+        )
         patch.setattr(learning, "LOCALIZER", {"steps": 8, "batch": 16, "start": "origin"})
         for task in by_name("sensitivity").studies(upload, methods, 0):
             task.run(store, lambda fraction, live: None)

@@ -11,11 +11,9 @@ from validation_core.diagnosis.plan import (
 )
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
 from validation_core.methods.record import Record, findings, remark
-from validation_core.scores.classifier import RECIPE
 
 __all__ = [
     "ENOUGH",
-    "RECIPE",
     "WHY_NOT_ALL",
     "Diagnosis",
     "Parameter",

@@ -18,8 +18,8 @@ from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import Recipe, slots
-from validation_core.scores.classifier import RECIPE, Classifier
+from validation_core.scores import Recipe, classifier, slots
+from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Anchors, Localizer
 from validation_core.scores.slots import Slots
 from validation_core.tables import Upload
@@ -58,9 +58,12 @@ def recipe(upload: Upload, method: Method) -> Recipe | None:
 
 
 def _classifier(upload: Upload) -> Classifier:
-    """RECIPE with fewer epochs for longer tables: steps grow with the square root of the rows."""
+    """UPLOAD_RECIPE with fewer epochs for longer tables: steps grow with the square root of the rows."""
     share = min(1.0, (_RECIPE_ROWS / max(1, upload.n)) ** 0.5)
-    return replace(RECIPE, epochs=max(_FEWEST_EPOCHS, round(RECIPE.epochs * share)))
+    return replace(
+        classifier.UPLOAD_RECIPE,
+        epochs=max(_FEWEST_EPOCHS, round(classifier.UPLOAD_RECIPE.epochs * share)),
+    )
 
 
 def _localizer(upload: Upload, method: CoLT) -> Localizer:

@@ -325,5 +325,5 @@ def _inputs(joint: Joint) -> Array:
     return np.concatenate([joint.theta, joint.x], axis=1)
 
 
-RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
+UPLOAD_RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
 """How an upload's classifier is trained: few rows, so a faster rate and the best held-out step."""

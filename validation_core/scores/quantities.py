@@ -27,8 +27,8 @@ from validation_core.types import Array, LogDensity, PosteriorTable, TableScores
 
 LOG_Q = "log_q"
 """The quantity that needs more than draws."""
-_NUMBERS = 1 << 20  # scored at once
-_MOST = 1 << 28  # scores of one table: a GiB of float32
+NUMBERS_AT_ONCE = 1 << 20  # scored at once
+MOST_NUMBERS = 1 << 28  # scores of one table: a GiB of float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class Quantities:
         _fits(count, n, k, d)
         kind = np.result_type(draws.theta, draws.q, np.float32)
         truth, scored = np.empty((count, n), kind), np.empty((count, n, k), kind)
-        step = max(1, _NUMBERS // ((k + 1) * (count + d + draws.x.shape[1])))
+        step = max(1, NUMBERS_AT_ONCE // ((k + 1) * (count + d + draws.x.shape[1])))
         for first in range(0, n, step):
             part = slice(first, first + step)
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
@@ -198,8 +198,8 @@ def _fits(count: int, n: int, k: int, d: int) -> None:
         raise ValueError(
             f"a product has two parameters; got D = {d}; add marginals to the test quantities"
         )
-    if count * n * k > _MOST:
+    if count * n * k > MOST_NUMBERS:
         raise ValueError(
-            f"scores of a table are at most {_MOST:.1e}; got {count} quantities of {n} times {k} "
+            f"scores of a table are at most {MOST_NUMBERS:.1e}; got {count} quantities of {n} times {k} "
             "draws; leave out the products, or bring fewer draws"
         )

@@ -34,7 +34,7 @@ FEWEST = 2
 ROWS = 1000
 """Rows that are learnt from at most: bounds the time of a wide x."""
 
-_NUMBERS = 1 << 16  # of theta measured at a time, so that they stay in the cache
+NUMBERS_AT_ONCE = 1 << 16  # of theta measured at a time, so that they stay in the cache
 RIDGE_PENALTIES = np.logspace(-6, 3, 19)  # times the number of rows
 _PRODUCTS = 16  # columns up to which all pairs are multiplied
 _SQUARES = 200  # columns up to which each is squared
@@ -179,7 +179,7 @@ class _ReferenceDistance:
         n, k, d = draws.q.shape
         points = self.unit_points(draws.x)
         truth, draw_distances = np.empty((1, n)), np.empty((1, n, k))
-        step = max(1, _NUMBERS // ((k + 1) * d))
+        step = max(1, NUMBERS_AT_ONCE // ((k + 1) * d))
         for first in range(0, n, step):
             part = slice(first, first + step)
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)

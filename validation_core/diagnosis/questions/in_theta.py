@@ -263,7 +263,7 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
     def answer(self, upload: Upload, store: Store, report: Report) -> _MassInTheta:
         """On rows that no score has seen."""
         classifier, *within = self.networks(store, report)
-        nats = _held(upload, self.seed, classifier, *within) if within else None
+        nats = held_information(upload, self.seed, classifier, *within) if within else None
         sees_rows = nats is not None and nats.within >= nats.classifier
         few, read = (
             self._within(upload, within[0]) if sees_rows else self._classified(upload, classifier)
@@ -287,7 +287,9 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
         return few, scores.apply(network.at(), few)
 
 
-def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> HeldOutNats:
+def held_information(
+    upload: Upload, seed: int, classifier: Any, within: TrainedSlots
+) -> HeldOutNats:
     """Nats by which each score tells the truth among its row's draws, on the same rows.
 
     They are rows of the learning half that the classifier was watched on, and that the folds of
