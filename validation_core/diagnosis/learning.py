@@ -58,7 +58,7 @@ def recipe(upload: Upload, method: Method) -> Recipe | None:
 
 
 def _classifier(upload: Upload) -> Classifier:
-    """UPLOAD_RECIPE with fewer epochs for longer tables: steps grow with the square root of the rows."""
+    """Fewer epochs for longer tables: steps grow with the square root of the rows."""
     share = min(1.0, (_RECIPE_ROWS / max(1, upload.n)) ** 0.5)
     return replace(
         classifier.UPLOAD_RECIPE,
