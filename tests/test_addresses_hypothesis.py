@@ -7,11 +7,11 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from streamlit.testing.v1 import AppTest
 
 from pages.playground import strip
 from pages.ui import address, forms
 from pages.ui.services import services
+from tests import page_links
 from tests.conftest import ROOT, leave_waiting
 from validation_core import BENCHMARKS, METHODS
 from validation_core.explorers.playground import named
@@ -83,12 +83,12 @@ WORDS = (
 class Known(NamedTuple):
     """What links may say to a page: its names, and by each what its widgets offer."""
 
-    script: str
-    """What Streamlit calls the page."""
+    path: str
+    """The page's file, below pages/."""
     values: dict[str, list[str]]
 
     def __repr__(self):
-        return self.script
+        return self.path
 
 
 @pytest.fixture(scope="module")
@@ -98,25 +98,15 @@ def pages(tmp_path_factory):
         patch.setenv("NPTLAB_CACHE", str(tmp_path_factory.mktemp("addresses")))
         leave_waiting(patch)
         services.clear()
-        front = AppTest.from_file(MAIN, default_timeout=120).run()
         known = {}
         for path, doors in DOORS.items():
-            script = front.switch_page(path)._page_hash
             values: dict[str, list[str]] = {}
             for door in doors:
-                for name, texts in offered(visit(script, door)).items():
+                for name, texts in offered(page_links.opened(path, door)).items():
                     values[name] = [*dict.fromkeys([*values.get(name, []), *texts])]
-            known[path] = Known(script, values)
+            known[path] = Known(path, values)
         yield known
     services.clear()
-
-
-def visit(script, query):
-    """A new session that opens a page by a link."""
-    page = AppTest.from_file(MAIN, default_timeout=120)
-    page.query_params.update(query)
-    page._page_hash = script
-    return page.run()
 
 
 def said(page):
@@ -297,12 +287,12 @@ def test_no_address_of_thousands_breaks_a_page(pages, path, data):
 
 def _tried(known, doors, data):
     query = data.draw(some.sampled_from(doors)) | data.draw(queries(known.values))
-    page = visit(known.script, query)
+    page = page_links.opened(known.path, query)
     check(page, query)
-    again = visit(known.script, query)
+    again = page_links.opened(known.path, query)
     assert (shows(again), notes(again)) == (shows(page), notes(page))
     link = copied(page)
-    linked = visit(known.script, link)
+    linked = page_links.opened(known.path, link)
     assert not linked.exception, link
     assert (shows(linked), notes(linked)) == (shows(page), ""), link
     changeable = [

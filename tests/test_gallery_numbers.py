@@ -187,7 +187,7 @@ def test_power_of_the_playground(case, shipped, decide):
 def test_ranks_of_the_playground(case, shipped, agree, decide):
     (study,) = case
     seen = study.load(shipped).ranks
-    ranks = study._ranks(trained_scores.load(shipped, study.classifier))
+    ranks = study.ranks(trained_scores.load(shipped, study.classifier))
     agree(ranks.auc, seen.auc)
     agree(ranks.counts, seen.counts)
     decide(ranks.pvalues, seen.pvalues)
@@ -197,7 +197,7 @@ def test_ranks_of_the_playground(case, shipped, agree, decide):
 def test_where_q_is_wrong_on_the_playground(case, shipped, agree):
     (study,) = case
     seen = study.load(shipped).where
-    where = study._where(trained_scores.load(shipped, study.localizer))
+    where = study.where(trained_scores.load(shipped, study.localizer))
     for field in where._fields:
         values = getattr(where, field), getattr(seen, field)
         for number, kept in zip(*values, strict=True) if field == "x_edges" else [values]:
@@ -226,8 +226,8 @@ def test_power_of_the_workbench(case, shipped, decide):
     study, gamma = case
     score, index = study.learned.score(shipped), study.learned.power_gammas.index(gamma)
     rows = conformal.draw_p(study.learned, gamma, trials.POOL * study.n)
-    laws = study._laws_at(score, gamma, rows)
-    pvalues = study._chunk(score, gamma, laws, range(TRIALS))
+    laws = study.laws_at(score, gamma, rows)
+    pvalues = study.trial_pvalues(score, gamma, laws, range(TRIALS))
     kept = study.load(shipped).pvalues[:, :, index, :TRIALS]
     decide(np.maximum(pvalues, conformal.SMALLEST_PVALUE), kept)
 

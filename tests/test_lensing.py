@@ -21,7 +21,7 @@ BIASES = ("turned lens", "convolved likelihood")
 
 @pytest.fixture(scope="module")
 def system():
-    return Lensing()._system
+    return Lensing().system
 
 
 def test_prior_is_of_real_galaxies(system):
@@ -92,7 +92,7 @@ def test_diffusion_leads_to_its_closed_form(system, gamma, n):
     Beside it n draws of the closed form: what is left is Monte Carlo error, alike in both.
     """
     x = np.repeat(Lensing().x(1, stream(0)), n, axis=0)
-    law = Lensing()._estimator(gamma)
+    law = Lensing().estimator(gamma)
     mean = Lensing().moments(x[:1], gamma).mean[0]
     errors = []
     for diffusion in ("reverse SDE", "closed form"):
@@ -109,7 +109,7 @@ def test_diffusion_leads_to_its_closed_form(system, gamma, n):
 @pytest.mark.parametrize("bias", BIASES)
 def test_steps_are_exact_without_bias(bias, system):
     """At a gamma of nearly 0 the recursion gives the posterior: within 2% in Frobenius norm."""
-    law = Lensing(biased=bias)._estimator(1e-9)
+    law = Lensing(biased=bias).estimator(1e-9)
     posterior = system.posterior
     for one, other in ((law.gain, posterior.gain), (law.covariance, posterior.covariance)):
         assert np.linalg.norm(one - other) < 1e-6 * np.linalg.norm(other)
@@ -122,7 +122,7 @@ def test_defect_grows_with_gamma(bias, system):
     seen = system.lens @ system.prior @ system.lens.T + NOISE**2 * np.eye(PIXELS)
 
     def divergence(gamma):
-        law = Lensing(biased=bias)._estimator(gamma)
+        law = Lensing(biased=bias).estimator(gamma)
         ratio = np.linalg.eigvalsh(whitening @ law.covariance @ whitening.T)
         off = whitening @ (law.gain - system.posterior.gain)
         return 0.5 * ((ratio - 1 - np.log(ratio)).sum() + np.trace(off @ seen @ off.T))
@@ -134,7 +134,7 @@ def test_defect_grows_with_gamma(bias, system):
 
 def test_turned_lens_is_right_on_average(system):
     """The mean of q over x is the prior's: no test of means of single pixels could see it."""
-    law = Lensing()._estimator(1.0)
+    law = Lensing().estimator(1.0)
     x = system.seen[None]
     np.testing.assert_allclose(Lensing().moments(x, 1.0).mean[0], system.mean, atol=1e-9)
     assert np.abs(law.gain - system.posterior.gain).max() > 0.01
@@ -143,7 +143,7 @@ def test_turned_lens_is_right_on_average(system):
 def test_log_ratio_is_that_of_the_densities(system):
     benchmark, gamma = Lensing(), 0.7
     rows = sampling.blocks(benchmark, gamma, 4, 4, stream(2))
-    law = benchmark._estimator(gamma)
+    law = benchmark.estimator(gamma)
     for side in (rows.p, rows.q):
         p, q = (benchmark.moments(side.x, strength).mean for strength in (0.0, gamma))
         expected = [
@@ -222,7 +222,7 @@ def test_probes_are_read(save, tmp_path, monkeypatch):
     monkeypatch.setenv("NPTLAB_PROBES", str(save(tmp_path, blobs(channels=3))))
     benchmark = Lensing(galaxies="probes")
     assert benchmark.sources().shape == (40, PIXELS)
-    mean = benchmark._system.mean.reshape(16, 16)
+    mean = benchmark.system.mean.reshape(16, 16)
     assert mean[7:9, 7:9].min() > 0.5
     assert benchmark.x(3, stream(0)).shape == (3, PIXELS)
     assert "PROBES" in benchmark.label

@@ -5,14 +5,13 @@ import gzip
 import json
 import re
 import tomllib
-from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from streamlit.testing.v1 import AppTest
 
+from tests import page_links
 from tests.conftest import ROOT
 from validation_core import lessons
 from validation_core.cli import main
@@ -51,18 +50,8 @@ def head(payload):
     return json.loads(payload.head)
 
 
-@cache
-def script():
-    """What Streamlit calls the page."""
-    front = AppTest.from_file(str(MAIN), default_timeout=120).run()
-    return front.switch_page("learn/page.py")._page_hash
-
-
 def opened(query):
-    page = AppTest.from_file(str(MAIN), default_timeout=120)
-    page.query_params.update(query)
-    page._page_hash = script()
-    page.run()
+    page = page_links.opened("learn/page.py", query)
     assert not page.exception
     return page
 

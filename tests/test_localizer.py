@@ -210,7 +210,7 @@ def test_identity_has_no_phi_the_others_begin_as_it():
     np.testing.assert_allclose(distances["residual"], distances["identity"], rtol=1e-5)
     np.testing.assert_allclose(distances["fourier"], distances["identity"], rtol=1e-5)
     z = _learnt(start="origin", steps=5)
-    z = np.linalg.norm(z.frame.theta(rows.theta) - z.at(1.0)._centres(rows.x), axis=1)
+    z = np.linalg.norm(z.frame.theta(rows.theta) - z.frame.theta(z.at(1.0).centre(rows.x)), axis=1)
     np.testing.assert_allclose(distances["identity"], z, rtol=1e-5)
 
 

@@ -1,12 +1,10 @@
 """Name that defect, on its page: a round, a whole game, a challenge, and links."""
 
-from functools import cache
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from streamlit.testing.v1 import AppTest
 
+from tests import page_links
 from tests.conftest import ROOT
 from validation_core.game import plot_power, plots, points, rounds
 from validation_core.game.plots import PLOTS
@@ -21,19 +19,9 @@ def _few_rounds(monkeypatch):
     monkeypatch.setattr(plot_power, "REPEATS", 8)
 
 
-@cache
-def script():
-    """What Streamlit calls the page."""
-    front = AppTest.from_file(MAIN, default_timeout=120).run()
-    return front.switch_page("game/page.py")._page_hash
-
-
 def opened(**query):
     """A new session that opens the page by a link."""
-    page = AppTest.from_file(MAIN, default_timeout=120)
-    page.query_params.update(query)
-    page._page_hash = script()
-    return page.run()
+    return page_links.opened("game/page.py", query)
 
 
 def press(page, key):

@@ -141,7 +141,7 @@ def test_the_ball_holds_its_share_of_q(small):
     distance = trained_scores.trained(store, study.localizer).at(0.0)
     score = AtGamma(distance, study.over, 1)
     x = np.repeat(seen.where.x_at, 500, axis=0)
-    radius, _ = study._share(distance, seen.where.x_at, 0.1, 1, seen.where.u_star, 1000)
+    radius, _ = study.share_inside(distance, seen.where.x_at, 0.1, 1, seen.where.u_star, 1000)
     far = score(SHIFT.q(x, 0.1, stream(5)), x).reshape(-1, 500)
     share = (far <= radius[:, None]).mean()
     assert abs(share - seen.where.u_star) < 0.03

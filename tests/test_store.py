@@ -37,7 +37,7 @@ def arrays():
 
 def keep(store, key, *, kind="results", size=1000, used=None):
     store.save(kind, key, {"a": np.zeros(size, np.uint8)}, spec=SPEC, meta={})
-    path = store._path(kind, key)
+    path = store.path_of(kind, key)
     if used is not None:
         os.utime(path, (used, used))
     return path
@@ -86,7 +86,7 @@ def test_missing_and_deleted_keys_hold_nothing(store):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_flipped_byte_is_noticed_or_harmless(store, kind):
-    path = store._path(kind, "k")
+    path = store.path_of(kind, "k")
     store.save(kind, "k", arrays(), spec=SPEC, meta={"auc": 0.5})
     whole = path.read_bytes()
     caught = 0
@@ -138,7 +138,7 @@ def test_entries_tell_what_is_there_last_used_first(store):
     keep(store, "job", kind="jobs")
     new, old = store.entries()
     assert (new.kind, new.key, new.spec, new.meta["auc"]) == ("models", "new", SPEC, 0.9)
-    assert new.bytes == store._path("models", "new").stat().st_size
+    assert new.bytes == store.path_of("models", "new").stat().st_size
     assert abs(new.created - time.time()) < 60
     assert old.used == 1000
     store.load("results", "old")

@@ -409,7 +409,7 @@ def test_reading_holds_a_table_hardly_more_than_once(tmp_path):
 def test_a_reader_that_dies_or_hangs_costs_a_refusal(monkeypatch):
     good = hdf5(table())
     assert tables.read(good).n == N
-    guarded.reader_pool._idle[-1].abandon()
+    guarded.reader_pool.idle[-1].abandon()
     assert tables.read(good).n == N  # another takes its place
     monkeypatch.setattr(guarded.ReaderProcess, "ask", _dies(guarded.ReaderProcess.ask))
     assert "at most 1.5 GB of memory" in refusal(good)
@@ -419,8 +419,8 @@ def test_a_reader_that_dies_or_hangs_costs_a_refusal(monkeypatch):
 
 def _dies(ask):
     def asked(child, request):
-        child._process.kill()
-        child._process.wait()
+        child.process.kill()
+        child.process.wait()
         return ask(child, request)
 
     return asked
@@ -428,11 +428,11 @@ def _dies(ask):
 
 def test_children_are_kept_and_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(guarded.tempfile, "tempdir", str(tmp_path))
-    before = len(guarded.reader_pool._idle)
+    before = len(guarded.reader_pool.idle)
     for _ in range(3):
         tables.read(hdf5(table()))
         refusal(hdf5(table())[:100])
-    assert len(guarded.reader_pool._idle) <= max(1, before)
+    assert len(guarded.reader_pool.idle) <= max(1, before)
     assert not list(tmp_path.iterdir())
 
 

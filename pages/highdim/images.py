@@ -80,8 +80,8 @@ def _meanwhile(study: ImagesStudy) -> None:
 
 def _about(study: ImagesStudy) -> str:
     source = (
-        "p draws 32 × 32 crops of ten photographs (of scikit-image and scikit-learn), each label "
-        "one photograph; the paper has CIFAR-10"
+        "p draws 32 × 32 crops of ten photographs, each label one photograph; the "
+        "paper has CIFAR-10"
         if study.benchmark.source == "photographs"
         else "p draws images of CIFAR-10 with replacement, as in the paper"
     )

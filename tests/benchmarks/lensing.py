@@ -52,7 +52,7 @@ def _errors(benchmark: Lensing) -> tuple[float, float]:
     The covariance of n draws of N(0, C) is off by (|C|^2 + trace(C)^2) / n by chance, squared.
     """
     x = np.repeat(benchmark.x(1, stream(2)), N, axis=0)
-    exact = benchmark._estimator(0.0)
+    exact = benchmark.estimator(0.0)
     centre, sd = benchmark.moments(x[:1], 0.0)
     total, second = np.zeros(len(sd)), np.zeros((len(sd), len(sd)))
     for chunk in range(CHUNKS):

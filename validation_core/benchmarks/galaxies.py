@@ -1,11 +1,8 @@
-"""Galaxies of 16 x 16 pixels from a Hubble image: what the prior over lensed sources is fitted "
-"to.
-"""
+"""Galaxies of 16 x 16 pixels from a Hubble image, for the prior over lensed sources."""
 
 from __future__ import annotations
 
-import io
-from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -16,7 +13,7 @@ from validation_core.types import Array
 Galaxies = Literal["hubble", "probes"]
 SIDE = 16
 """Pixels on a side of a galaxy's image."""
-_PICTURE = ("skimage", "data", "hubble_deep_field.jpg")
+_PICTURE = Path(__file__).parents[1] / "data" / "photographs" / "galaxies.jpg"
 _SMOOTHING = 1.0  # pixels: a source is a peak of the picture seen this blurred
 _BRIGHT = 10.0  # robust standard deviations of the sky above which a peak is a source
 _APART = 13  # pixels of the square in which a source is the brightest
@@ -27,13 +24,12 @@ FEWEST_GALAXIES = 32  # images, below which a covariance of 256 pixels says litt
 def hubble_galaxies() -> Array:
     """Cut-outs (n, 16, 16) around the sources of the Hubble Deep Field, sky removed.
 
-    The picture (NASA, public domain) comes with scikit-image. Grey is the mean of its channels.
+    The picture (NASA, public domain) ships with the program. Grey is the mean of its channels.
     """
     from PIL import Image
 
-    folder = resources.files(_PICTURE[0])
-    packed = folder.joinpath(*_PICTURE[1:]).read_bytes()
-    grey = np.asarray(Image.open(io.BytesIO(packed)), dtype=np.float64).mean(-1)
+    with Image.open(_PICTURE) as picture:
+        grey = np.asarray(picture, dtype=np.float64).mean(-1)
     sky = float(np.median(grey))
     spread = 1.4826 * float(np.median(np.abs(grey - sky)))
     smooth = ndimage.gaussian_filter(grey, _SMOOTHING)

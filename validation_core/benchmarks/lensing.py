@@ -154,7 +154,7 @@ class Lensing(Benchmark):
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
         """Images of n galaxies from the prior: (n, M)."""
-        system = self._system
+        system = self.system
         sources = rng.standard_normal((n, PIXELS)) @ system.prior_root.T
         noise = NOISE * rng.standard_normal((n, PIXELS))
         return np.asarray(system.seen + sources @ system.lens.T + noise)
@@ -162,7 +162,7 @@ class Lensing(Benchmark):
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """A source from the exact posterior at each image: (n, D)."""
         del gamma
-        system = self._system
+        system = self.system
         return np.asarray(system.mean + system.posterior.draws(x - system.seen, rng))
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -172,31 +172,31 @@ class Lensing(Benchmark):
             ValueError: for a gamma outside 0 to 1.
         """
         _check(gamma)
-        system = self._system
+        system = self.system
         if self.diffusion == "reverse SDE":
             off = sample_reverse_diffusion(system, self.biased, gamma, x - system.seen, rng)
         else:
-            off = self._estimator(gamma).draws(x - system.seen, rng)
+            off = self.estimator(gamma).draws(x - system.seen, rng)
         return np.asarray(system.mean + off)
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array:
         """The posterior's log density: (n,)."""
         del gamma
-        system = self._system
+        system = self.system
         return system.posterior.log_density(theta - system.mean, x - system.seen)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
         """log p - log q_gamma, both Gaussian: (n,); 0 at gamma = 0."""
         if gamma == 0:
             return np.zeros(len(theta))
-        system = self._system
-        log_q = self._estimator(gamma).log_density(theta - system.mean, x - system.seen)
+        system = self.system
+        log_q = self.estimator(gamma).log_density(theta - system.mean, x - system.seen)
         return np.asarray(self.log_p(theta, x, gamma) - log_q)
 
     @property
     def forward(self) -> Array:
         """A (M, D): the lens, then the blur."""
-        return self._system.lens
+        return self.system.lens
 
     def sources(self) -> Array:
         """The galaxies (n, D) that the prior is fitted to."""
@@ -204,7 +204,7 @@ class Lensing(Benchmark):
 
     def moments(self, x: Array, gamma: float) -> PosteriorMoments:
         """Mean and standard deviations of q_gamma at images x (n, M); of p at gamma = 0."""
-        system, law = self._system, self._estimator(gamma)
+        system, law = self.system, self.estimator(gamma)
         mean = system.mean + (x - system.seen) @ law.gain.T
         return PosteriorMoments(np.asarray(mean), np.sqrt(np.diag(law.covariance)))
 
@@ -218,9 +218,15 @@ class Lensing(Benchmark):
         return f"{probes_file()} {self.galaxies_read}" if self.galaxies == "probes" else ""
 
     @property
-    def _system(self) -> LensingSystem:
+    def system(self) -> LensingSystem:
+        """The lens, the prior fitted to the galaxies and the exact posterior."""
         return lensing_system(self.lens, self.galaxies, self._path)
 
-    def _estimator(self, gamma: float) -> GaussianLaw:
+    def estimator(self, gamma: float) -> GaussianLaw:
+        """q_gamma's law about the posterior mean, of an image less what the mean source shows.
+
+        Raises:
+            ValueError: for a gamma outside 0 to 1.
+        """
         _check(gamma)
         return diffusion_estimator(self.lens, self.galaxies, self._path, self.biased, float(gamma))

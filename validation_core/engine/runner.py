@@ -43,7 +43,7 @@ class Engine:
     def __init__(self, store: Store, executor: Executor, *, patience: float = _PATIENCE) -> None:
         self.store = store
         self.executor = executor
-        self._patience = patience
+        self.patience = patience
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, TaskRun] = {}
@@ -302,7 +302,7 @@ class Engine:
         return any(job.ended is None for job in run.jobs)
 
     def _stop_unwatched(self) -> None:
-        oldest = time.monotonic() - self._patience
+        oldest = time.monotonic() - self.patience
         with self._lock:
             left = [
                 job.key

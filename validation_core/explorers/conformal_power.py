@@ -91,31 +91,31 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         score, gammas = self.learned.score(store), self.learned.power_gammas
         shape = len(self.methods), len(self.betas), len(gammas), self.trials
         pvalues = np.empty(shape, np.float16)
-        laws = self._laws(score)
+        laws = self.laws(score)
         for first in range(0, self.trials, TRIALS_AT_ONCE):
             part = slice(first, min(first + TRIALS_AT_ONCE, self.trials))
             for i, gamma in enumerate(gammas):
-                chunk = self._chunk(score, gamma, laws[i], range(part.start, part.stop))
+                chunk = self.trial_pvalues(score, gamma, laws[i], range(part.start, part.stop))
                 pvalues[:, :, i, part] = np.maximum(chunk, SMALLEST_PVALUE)
             report(part.stop / self.trials, {})
         return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
 
-    def _laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
+    def laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
         """The calibration scores at each gamma and beta, of rows that are never tested."""
         learned, n_p = self.learned, POOL * self.n
         still = untouched_rows(learned.benchmark, learned.gammas)
         rows, laws = draw_p(learned, learned.gammas[0], n_p), []
         for gamma in learned.power_gammas:
             rows = rows if still else draw_p(learned, gamma, n_p)
-            laws.append(self._laws_at(score, gamma, rows))
+            laws.append(self.laws_at(score, gamma, rows))
         return laws
 
-    def _laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
+    def laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
         """Those at one gamma, of rows of p there."""
         scored = score(self.betas, rows, self.learned.gammas.index(gamma))
         return [statistics.PooledLaw(row) for row in scored]
 
-    def _chunk(
+    def trial_pvalues(
         self, score: Score, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
     ) -> Array:
         """p-values (methods, B, trials) at one gamma."""

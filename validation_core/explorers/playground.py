@@ -211,9 +211,9 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         report(0.05, {})
         localizer = trained_scores.trained(store, self.localizer)
         report(0.3, {})
-        ranks = self._ranks(classifier)
+        ranks = self.ranks(classifier)
         report(0.35, {})
-        where = self._where(localizer)
+        where = self.where(localizer)
         report(0.5, {})
         power = self._power(classifier, localizer, report)
         return Playground(np.array(self.gammas), ranks, where, power)
@@ -230,7 +230,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
             if method.needs_training
         }
 
-    def _ranks(self, classifier: TrainedClassifier) -> Ranks:
+    def ranks(self, classifier: TrainedClassifier) -> Ranks:
         """What the classifier makes of q's draws, at every gamma and beta.
 
         Every sample's q draws rank among calibration draws of their own; samples share x and
@@ -263,7 +263,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
                     pvalues[sample, i, j] = outcome.pvalue
         return Ranks(auc.astype(np.float32), counts, pvalues.astype(np.float32))
 
-    def _where(self, localizer: TrainedLocalizer) -> Where:
+    def where(self, localizer: TrainedLocalizer) -> Where:
         """What CoLT's ball is at every gamma and x."""
         u_star, inside = self._ball(localizer)
         x_edges, cells, x_at = self._x_grid()
@@ -281,8 +281,8 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         for i, gamma in enumerate(self.gammas):
             at = self.over.at(x_at, i)
             centre[i] = distance.centre(at)
-            radius, inside_at[i] = self._share(distance, x_at, gamma, i, u_star, TRUE_DRAWS)
-            _, share = self._share(distance, cells, gamma, i, u_star, DRAWS_PER_CELL)
+            radius, inside_at[i] = self.share_inside(distance, x_at, gamma, i, u_star, TRUE_DRAWS)
+            _, share = self.share_inside(distance, cells, gamma, i, u_star, DRAWS_PER_CELL)
             difference[i] = share - u_star
             field = distance.field(mesh, at).reshape(v, *(len(line) for line in lines[::-1]))
             outlines.append(
@@ -324,7 +324,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         low, high = statistics.wilson(count, np.full(len(count), BALL_DRAWS))
         return u_star, np.stack([count / BALL_DRAWS, low, high], axis=1)
 
-    def _share(
+    def share_inside(
         self, distance: Score, x: Array, gamma: float, index: int, u_star: float, draws: int
     ) -> tuple[Array, Array]:
         """The ball's radius and the truth's share in it (V,) at places x (V, M).

@@ -8,7 +8,7 @@ psi_beta moves the head and the embedding back to their random start, the featur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from validation_core.scores.features import Kind, Shape, extract
 from validation_core.types import Array, Benchmark, Joint, Preset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from torch import Tensor
 

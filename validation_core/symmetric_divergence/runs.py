@@ -122,7 +122,7 @@ class InferenceRun(Study[RunResult], spec="run"):
         for inference, q in fits:
             run = replace(self, inference=inference)
             if not run.done(store):
-                run._keep(store, pairs, q, shared)
+                run.keep_fit(store, pairs, q, shared)
         report(1.0, {})
 
     def _fits(
@@ -135,7 +135,8 @@ class InferenceRun(Study[RunResult], spec="run"):
         q = self.inference.fit(self.model, y, self.iterations, rngs, report)
         return [(self.inference, q)]
 
-    def _keep(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
+    def keep_fit(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
+        """Weigh q's draws on these data sets and keep them, with the seconds spent before."""
         start = time.perf_counter()
         weights = sampled_log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()

@@ -73,7 +73,7 @@ class ReaderProcess:
     """
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-m", f"{_PACKAGE.name}.tables.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -81,11 +81,11 @@ class ReaderProcess:
             cwd=_PACKAGE.parent,
             env={**os.environ, **_SETTINGS},
         )
-        assert self._process.stdin is not None, "a pipe was asked for"
-        assert self._process.stdout is not None, "a pipe was asked for"
-        assert self._process.stderr is not None, "a pipe was asked for"
-        self._to, self._from = self._process.stdin, self._process.stdout
-        self._errors = self._process.stderr
+        assert self.process.stdin is not None, "a pipe was asked for"
+        assert self.process.stdout is not None, "a pipe was asked for"
+        assert self.process.stderr is not None, "a pipe was asked for"
+        self._to, self._from = self.process.stdin, self.process.stdout
+        self._errors = self.process.stderr
         self.last_use: threading.Timer | None = None
         self.peak = 0
         """Bytes that it has held at most, as it said when it closed its last file."""
@@ -96,7 +96,7 @@ class ReaderProcess:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self.process.poll() is None
 
     def begin(self, nbytes: int) -> None:
         """Its time for a file of so many bytes begins."""
@@ -148,7 +148,7 @@ class ReaderProcess:
 
     def _end_late(self) -> None:
         self._late = True
-        self._process.kill()
+        self.process.kill()
 
     def why(self, memory: int) -> str:
         """Which bound it died of, in words; it has been abandoned."""
@@ -158,7 +158,7 @@ class ReaderProcess:
                 f"longer. {source.SMALLER}"
             )
         # Nobody here ended it: the system did, or a library that got no memory.
-        status, words = self._process.returncode, self._said()
+        status, words = self.process.returncode, self._said()
         if any(word in words for word in _OUT_OF_MEMORY) or status == -_KILLED:
             return source.memory_refusal(memory)
         return (
@@ -178,14 +178,14 @@ class ReaderProcess:
         if self.alive:
             # Its libraries may be about to say why they end it.
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(0 if self._late else 0.2)
-        self._process.kill()
-        self._process.wait()
+                self.process.wait(0 if self._late else 0.2)
+        self.process.kill()
+        self.process.wait()
 
     def end(self) -> None:
         """End it and let its pipes go."""
-        self._process.kill()
-        self._process.wait()
+        self.process.kill()
+        self.process.wait()
         for pipe in (self._to, self._from, self._errors):
             with suppress(OSError):
                 pipe.close()
@@ -199,7 +199,8 @@ class ReaderPool:
     """A bounded number of children; those without work are kept for the next file."""
 
     def __init__(self) -> None:
-        self._idle: list[ReaderProcess] = []
+        self.idle: list[ReaderProcess] = []
+        """Children without work, the one used last at the end."""
         self._lock = threading.Lock()
         self._turns = threading.Semaphore(CHILDREN)
 
@@ -225,8 +226,8 @@ class ReaderPool:
 
     def _waiting(self) -> ReaderProcess | None:
         with self._lock:
-            while self._idle:
-                child = self._idle.pop()
+            while self.idle:
+                child = self.idle.pop()
                 if child.last_use:
                     child.last_use.cancel()
                 if child.alive:
@@ -240,7 +241,7 @@ class ReaderPool:
             child.last_use = threading.Timer(_IDLE, self._let_go, (child,))
             child.last_use.daemon = True
             with self._lock:
-                self._idle.append(child)
+                self.idle.append(child)
                 child.last_use.start()
         else:
             child.end()
@@ -248,25 +249,25 @@ class ReaderPool:
 
     def _let_go(self, child: ReaderProcess) -> None:
         with self._lock:
-            if child not in self._idle:
+            if child not in self.idle:
                 return
-            self._idle.remove(child)
+            self.idle.remove(child)
         child.end()
 
     def warm(self) -> None:
         """Have one wait."""
-        if not self._idle:
+        if not self.idle:
             with suppress(ValueError):
                 self.give(self.take())
 
     def end(self) -> None:
         """Leave none behind."""
         with self._lock:
-            for child in self._idle:
+            for child in self.idle:
                 if child.last_use:
                     child.last_use.cancel()
                 child.end()
-            self._idle.clear()
+            self.idle.clear()
 
 
 reader_pool = ReaderPool()
@@ -275,7 +276,7 @@ atexit.register(reader_pool.end)
 
 def warm() -> None:
     """Start a child beside the work, unless one waits: the first file need not wait for it."""
-    if not reader_pool._idle:
+    if not reader_pool.idle:
         threading.Thread(target=reader_pool.warm, daemon=True).start()
 
 
