@@ -19,7 +19,7 @@ from validation_core.methods.base import Method
 from validation_core.types import Benchmark
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff")
 PICTURES = ("playground.png", "card.png", "icon.svg")
 
 
