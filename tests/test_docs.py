@@ -1,25 +1,31 @@
-"""The README against the program: what exists is listed, what is listed exists, and it runs."""
+"""Documents against the program: what exists is listed, what is listed exists, and it runs.
+
+CONTRIBUTING.md's examples are run by test_contributing.py, the notebooks by test_notebooks.py.
+"""
 
 import dataclasses
 import re
-import sys
-import types
+import tomllib
 
-import numpy as np
 import pytest
 
-from tests.benchmarks import samples
+import validation_core as npt
 from tests.conftest import ROOT, few_trials
-from validation_core import keys, methods, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.cli import main
-from validation_core.diagnosis import learning
+from validation_core.diagnosis import examples, learning
 from validation_core.methods import METHODS
 from validation_core.scores import classifier
-from validation_core.sweep import trials
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+
+
+def text_of(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+README = text_of("README.md")
 SETTING = re.compile(r"\bNPTLAB_[A-Z0-9]+\b")
 RUN = (
     "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt "
@@ -36,17 +42,14 @@ def source_files():
     return [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
 
 
-def _section(heading):
-    return README.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-
-
 def _blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def readme_table_rows(heading):
+def table_rows(document, heading):
     """The cells of the tables under a heading, without their first two lines."""
-    lines = [line for line in _section(heading).splitlines() if line.startswith("|")]
+    section = text_of(document).split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
@@ -58,26 +61,25 @@ def test_each_command_is_one_line(command):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_are_listed(name):
     kind = METHODS[name]
-    (row,) = [cells for cells in readme_table_rows("Methods") if f"`{name}`" in cells[0]]
+    (row,) = [cells for cells in table_rows("README.md", "Methods") if f"`{name}`" in cells[0]]
     assert all(row)
-    assert str(kind.paper.year) in row[3]
-    assert all(f"`{field.name}`" in " ".join(row) for field in dataclasses.fields(kind))
+    assert str(kind.paper.year) in row[2]
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmarks_are_listed(name):
-    rows = [cells for cells in readme_table_rows("Benchmarks") if f"`{name}`" in cells[0]]
+    rows = [cells for cells in table_rows("README.md", "Benchmarks") if f"`{name}`" in cells[0]]
     assert rows
     assert all(all(cells) for cells in rows)
     assert str(BENCHMARKS[name].paper.year) in rows[0][3]
-    for field in dataclasses.fields(BENCHMARKS[name]):
-        assert field.name in _section("Benchmarks")
 
 
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_perturbations_are_listed(name):
     (row,) = [
-        cells for cells in readme_table_rows("Benchmarks") if re.search(rf"\b{name}\b", cells[0])
+        cells
+        for cells in table_rows("README.md", "Benchmarks")
+        if re.search(rf"\b{name}\b", cells[0])
     ]
     gammas = PERTURBATIONS[name].gammas
     ends = f"{min(gammas):g} to {max(gammas):g}" if len(gammas) > 1 else f"{gammas[0]:g}"
@@ -85,23 +87,23 @@ def test_perturbations_are_listed(name):
 
 
 def test_nothing_is_listed_that_is_not_there():
-    listed = {re.findall(r"`(\w+)", cells[0])[0] for cells in readme_table_rows("Methods")}
+    listed = {re.findall(r"`(\w+)", cells[0])[0] for cells in table_rows("README.md", "Methods")}
     assert listed == set(METHODS)
-    listed = {re.findall(r"`(\w+)", cells[0])[0] for cells in readme_table_rows("Benchmarks")}
+    listed = {
+        re.findall(r"`(\w+)", cells[0])[0] for cells in table_rows("README.md", "Benchmarks")
+    }
     assert listed <= set(BENCHMARKS) | set(PERTURBATIONS)
 
 
-def test_it_is_short():
-    assert len(README.splitlines()) <= 210
+def test_the_readme_is_short():
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert [line for line in lines if len(line) > 120] == [TEST]
 
 
-def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
-    """Its lines, on a small table that is there."""
-    (source,) = [block for block in _blocks("python") if "import validation_core as npt" in block]
-    assert len(source.splitlines()) <= 10
-    arrays = samples.arrays("sample_undertrained")
-    rows = {name: arrays[name][:100] for name in ("theta", "x", "theta_q")}
-    np.savez(tmp_path / "table.npz", **rows)
+def test_the_twelve_lines_run_as_shown(tmp_path, monkeypatch):
+    (source,) = _blocks("python")
+    assert len([line for line in source.splitlines() if line]) <= 12
     monkeypatch.chdir(tmp_path)
     few_trials(monkeypatch)
     for name in ("steps", "blur_steps"):
@@ -109,96 +111,93 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
     monkeypatch.setattr(
         classifier, "UPLOAD_RECIPE", dataclasses.replace(classifier.UPLOAD_RECIPE, epochs=20)
     )
-    source = source.replace("gamma=[0, 0.3]", "gamma=[0.3], trials=10, n=50, k=20")
-    exec(compile(source, "README.md", "exec"), {})
+    names = {}
+    exec(compile(source.replace("400", "150"), "README.md", "exec"), names)
+    assert names["result"].verdict == "problem found"
     assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_the_real_table_is_the_shipped_example():
+    """README quotes what a diagnosis of it says."""
+    upload = examples.wrong()
+    result = npt.diagnose(upload, questions=["over_x"], progress=False)
+    quoted = " ".join(README.split())
+    assert f"{examples.FEW} simulations" in quoted
+    assert f"{upload.n} fresh simulations" in quoted
+    assert "if q were correct, at most 1 in 1,000 tables would look this wrong" in quoted
+    assert result.sentences[0].startswith("If q were correct, at most 1 in 1,000 tables")
+    rejects = {record.name: record.pvalue <= 0.05 for record in result.diagnosis.records
+               if record.pvalue is not None}  # fmt: skip
+    assert rejects["sbc"]
+    assert not any(rejects[name] for name in ("tarp", "c2st", "multiple"))
+    assert "q's infection rate sits 0.76" in " ".join(result["where_x"].sentences)
 
 
 def test_every_setting_is_described():
     used = {name for path in source_files() for name in SETTING.findall(path.read_text("utf-8"))}
     described = {
         name
-        for cells in readme_table_rows("Settings")
+        for cells in table_rows("docs/operating.md", "Settings")
         for name in SETTING.findall(" ".join(cells))
     }
     assert used == described
 
 
-def test_links_lead_somewhere():
+@pytest.mark.parametrize(
+    "path", [*DOCUMENTS, *(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md"))]
+)
+def test_links_lead_somewhere(path):
     """Pictures and files that are named."""
-    linked = re.findall(r"\]\(([^)#]+)\)", README)
-    named = [*linked, "LICENSE", "requirements.txt", ".ci/run"]
-    assert [name for name in named if not (ROOT / name).exists()] == []
-    picture = ROOT / "assets" / "playground.png"
-    assert picture.stat().st_size < 300_000
+    linked = re.findall(r"\]\(([^)#:]+)\)", text_of(path))
+    assert [name for name in linked if not (ROOT / path).parent.joinpath(name).exists()] == []
 
 
-def test_layout_names_what_exists():
-    words = re.findall(r"^  ([a-z_][\w, /]*?)  ", _section("Layout"), re.MULTILINE)
-    parts = {part.strip() for line in words for part in line.split(",")}
-    missing = [
-        part
-        for part in parts
-        if not (ROOT / "validation_core" / part.strip("/")).is_dir()
-        and not (ROOT / "validation_core" / f"{part}.py").is_file()
-    ]
-    assert len(parts) > 12
-    assert missing == []
+def test_pictures_are_small():
+    for name in ("playground.png", "card.png"):
+        assert (ROOT / "assets" / name).stat().st_size < 300_000
 
 
-@pytest.mark.parametrize("command", ["diagnose", "power", "methods", "benchmarks", "store"])
-def test_the_command_line_is_what_the_readme_says(command, capsys):
-    """Every option that it shows for a command is one of the command's own."""
-    usage = next(block for block in _blocks("sh") if "diagnose FILE" in block)
-    lines = usage.split("python -m validation_core ")[1:]
-    (shown,) = [line for line in lines if re.search(rf"\b{command}\b", line.split("[")[0])]
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    answer = capsys.readouterr().out
-    assert [option for option in re.findall(r"--\w+", shown) if option not in answer] == []
+def test_commands_that_the_readme_shows_have_those_options(capsys):
+    lines = [line for block in _blocks("sh") for line in block.splitlines() if "nptlab" in line]
+    assert len(lines) == 3
+    for line in lines:
+        command = line.split()[1]
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        answer = capsys.readouterr().out
+        assert [option for option in re.findall(r"--\w+", line) if option not in answer] == []
 
 
-@pytest.fixture
-def example(monkeypatch):
-    """The method that the README adds, in a copy of the registry."""
-    (source,) = [block for block in _blocks("python") if "class " in block]
-    module = types.ModuleType("validation_core.methods.weighed")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(keys, "SPECIFICATIONS", dict(keys.known_specifications()))
-    exec(compile(source, "README.md", "exec"), module.__dict__)
-    kinds = [
-        kind
-        for kind in vars(module).values()
-        if getattr(kind, "__module__", "") == module.__name__
-    ]
-    (kind,) = kinds
-    monkeypatch.setattr(methods, "METHODS", {**METHODS, kind.name: kind})
-    return kind
+def test_the_architecture_names_every_room():
+    """Folders and files of the core, as the layers of pyproject.toml have them, and no other."""
+    core = ROOT / "validation_core"
+    rooms = {path.name for path in core.iterdir() if (path / "__init__.py").is_file()}
+    rooms |= {path.stem for path in core.glob("*.py") if not path.stem.startswith("__")}
+    named = {
+        room
+        for cells in table_rows("ARCHITECTURE.md", "Wings and rooms")
+        for room in re.findall(r"`(\w+)/?`", cells[1])
+    }
+    assert named - {"pages"} == rooms
+    layers = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    held = {
+        room.strip().removeprefix("validation_core.")
+        for contract in layers
+        for line in contract.get("layers", ())
+        for room in line.split(":")
+    }
+    assert rooms <= held
 
 
-def _wiggle(theta, x):
-    """A fixed score that has nothing to do with any truth."""
-    return np.sin(3 * theta[:, 0] + x[:, 0]) + 0.1 * theta[:, -1]
+def test_the_reference_has_every_exported_name():
+    """Methods, benchmarks and questions have pages that are made of their registries."""
+    page = text_of("docs/reference/python.md")
+    registered = {kind.__name__ for kind in (*METHODS.values(), *BENCHMARKS.values())}
+    registries = {"METHODS", "BENCHMARKS", "MODELS", "ALGORITHMS"}
+    wanted = set(npt.__all__) - registered - registries
+    assert {name for name in wanted if not re.search(rf"^::: \S+\.{name}$", page, re.M)} == set()
 
 
-def test_the_example_is_short():
-    (source,) = [block for block in _blocks("python") if "class " in block]
-    assert len([line for line in source.splitlines() if line.strip()]) <= 36
-
-
-def test_the_example_holds_its_level_and_finds_a_fault(example):
-    method = methods.METHODS["weighed"]()
-    assert keys.read(keys.canonical_text(method)) == method
-    benchmark = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
-    design = trials.TrialDesign(trials=600, n=50, k=19)
-    (null,) = trials.run_trials(benchmark, 0.0, _wiggle, [method], design)
-    low, high = statistics.binomial_bounds(600, 0.05, 0.999)
-    assert low <= (null.pvalues <= 0.05).sum() <= high
-
-    def oracle(theta, x):
-        return benchmark.log_ratio(theta, x, 1.4)
-
-    (found,) = trials.run_trials(
-        benchmark, 1.4, oracle, [method], trials.TrialDesign(trials=20, n=300, k=20)
-    )
-    assert (found.pvalues <= 0.05).mean() >= 0.8
+def test_the_changelog_and_the_citation_name_the_version():
+    assert f"## [{npt.__version__}]" in text_of("CHANGELOG.md")
+    assert f"\nversion: {npt.__version__}\n" in text_of("CITATION.cff")

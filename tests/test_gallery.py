@@ -102,10 +102,10 @@ def test_vi_has_settled_where_the_divergence_page_opens(store):
     assert vi.median_high < laplace.median_low
 
 
-def test_the_readme_has_the_shipped_divergences(tmp_path):
+def test_the_documents_have_the_shipped_divergences(tmp_path):
     table = divergence.table(divergence.shipped(tmp_path))
     assert "unknown" not in table
-    assert table in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "docs" / "divergence.md").read_text(encoding="utf-8")
 
 
 def test_the_colt_page_opens_with_maps_at_every_gamma(store):

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, and are stored without output."""
+"""The notebooks run from top to bottom, and are stored with small outputs."""
 
 import json
 
@@ -7,11 +7,29 @@ import pytest
 from tests.conftest import ROOT
 from validation_core.diagnosis import learning
 
-NOTEBOOKS = sorted((ROOT / "assets" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def _code(path):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["nbformat"] == 4
+    return [cell for cell in document["cells"] if cell["cell_type"] == "code"]
 
 
 def test_there_are_two():
     assert [path.stem for path in NOTEBOOKS] == ["diagnose_a_table", "study_power"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_keeps_what_its_cells_said(path):
+    """By `python docs/execute.py`: no progress bars, no scripts, no paths of a machine."""
+    assert path.stat().st_size < 150_000
+    outputs = [output for cell in _code(path) for output in cell["outputs"]]
+    assert len(outputs) >= 5
+    assert {output["output_type"] for output in outputs} <= {"stream", "execute_result"}
+    assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
+    kept = json.dumps(outputs)
+    assert [word for word in ("<script", "/tmp/", "/home/", "stderr") if word in kept] == []
 
 
 @pytest.mark.slow
@@ -21,12 +39,9 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
-    document = json.loads(path.read_text(encoding="utf-8"))
-    assert document["nbformat"] == 4
     names: dict[str, object] = {}
-    for cell in document["cells"]:
-        if cell["cell_type"] == "code":
-            assert cell["outputs"] == []
-            exec(compile("".join(cell["source"]), path.name, "exec"), names)
+    for cell in _code(path):
+        exec(compile("".join(cell["source"]), path.name, "exec"), names)
     result = names["result"]
     assert result._repr_html_().startswith("<iframe")
+    assert result.figures()[0]._repr_svg_().startswith("<svg")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.server import free_port
-from tests.test_docs import SETTING, readme_table_rows, source_files
+from tests.test_docs import SETTING, source_files, table_rows
 from validation_core import settings
 from validation_core.cli import main
 from validation_core.settings import SETTINGS
@@ -46,6 +46,7 @@ RIGHT = {
     "NPTLAB_ADMIN": ["open sesame, please"],
     "NPTLAB_LIMITS": ["jobs=4/40 pages=20/200", "tables=1/2"],
 }
+ROWS = table_rows("docs/operating.md", "Settings")
 CASES = [(name, text) for name, texts in WRONG.items() for text in texts]
 
 
@@ -103,21 +104,19 @@ def test_nobody_else_reads_the_environment_for_a_setting():
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_the_readme_says_of_each_what_the_program_does(setting):
-    (words,) = [
-        cells[1] for cells in readme_table_rows("Settings") if f"`{setting.name}`" in cells[0]
-    ]
+def test_the_documents_say_of_each_what_the_program_does(setting):
+    (words,) = [about for name, about in ROWS if name == f"`{setting.name}`"]
     assert setting.about in words
 
 
-def test_the_readme_knows_no_other_but_those_of_the_tests():
-    named = {name for cells in readme_table_rows("Settings") for name in SETTING.findall(cells[0])}
+def test_the_documents_know_no_other_but_those_of_the_tests():
+    named = {name for cells in ROWS for name in SETTING.findall(cells[0])}
     own = {"NPTLAB_PEERS", "NPTLAB_CHROMIUM"}
     assert named == {setting.name for setting in SETTINGS} | own
 
 
 def test_whoever_runs_a_server_for_others_finds_each_of_its_settings():
-    text = (ROOT / "assets" / "running-it-for-others.md").read_text("utf-8")
+    text = (ROOT / "docs" / "operating.md").read_text("utf-8").split("## Open it to others")[1]
     named = set(SETTING.findall(text))
     assert named <= {setting.name for setting in SETTINGS}
     assert {setting.name for setting in SETTINGS if setting.server} - named == {"NPTLAB_FILES"}

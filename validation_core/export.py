@@ -384,7 +384,9 @@ def from_bayesflow(
         theta_names: D labels instead of the variables' names.
         seed: given to `sample` where it takes one, else to `keras.utils.set_random_seed`, which
             seeds Python and NumPy too.
-        memory_mb, max_seconds, progress: as in `from_sbi`.
+        memory_mb: as in `from_sbi`.
+        max_seconds: as in `from_sbi`.
+        progress: as in `from_sbi`.
 
     Raises:
         ValueError: as `from_sbi` does.
@@ -465,7 +467,11 @@ def from_callable(
         k: draws at each x.
         sample_batch: `sample_batch(xs, k)` for xs (b, ...) returns (b, k, D).
         log_q: `log_q(thetas, x_i)` for thetas (r, D) returns (r,): log q(theta | x_i), normalised.
-        theta_names, x_names, memory_mb, max_seconds, progress: as in `from_sbi`.
+        theta_names: as in `from_sbi`.
+        x_names: as in `from_sbi`.
+        memory_mb: as in `from_sbi`.
+        max_seconds: as in `from_sbi`.
+        progress: as in `from_sbi`.
 
     Raises:
         ValueError: as `from_sbi` does, or when neither sampler is given.

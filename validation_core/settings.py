@@ -40,7 +40,7 @@ class Setting(Generic[T]):
 
     name: str
     about: str
-    """Its words in README's table."""
+    """Its words in the table of docs/operating.md."""
     usual: T
     """Its value where it is not set."""
     read: Callable[[str], T]

@@ -1,4 +1,4 @@
-"""README's table of the symmetric divergence, and Figures 1 to 3, of the runs that are shipped.
+"""The table of docs/divergence.md and Figures 1 to 3, of the runs that are shipped.
 
     python -m tests.benchmarks.divergence [--html FILE]
 

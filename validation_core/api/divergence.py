@@ -1,7 +1,7 @@
 """`divergence`: how far inference is from the posterior, over data simulated from a model.
 
-README has the divergences after 30,000 iterations, by which VI has settled on all models but
-`glm_binomial`.
+docs/divergence.md has the divergences after 30,000 iterations, by which VI has settled on all
+models but `glm_binomial`.
 
 Where the paper is silent: inference starts at 0, VI at N(0, I) with full covariance and 10 draws
 a step; columns are standardised, constant ones dropped, an intercept added, the noise of

@@ -31,7 +31,7 @@ from validation_core import settings
 from validation_core.cli.process import prepare_process, tell
 
 # name, what adds its arguments (in validation_core.cli), help text
-_COMMANDS = (
+COMMANDS = (
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
     ("compare", "compare:add", "several posteriors of the same simulations"),
     ("power", "power:add", "how often methods reject on a benchmark"),
@@ -110,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = command_line.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
-    for name, add, about in _COMMANDS:
+    for name, add, about in COMMANDS:
         commands.add_parser(name, add=add, help=about)
     return command_line
 

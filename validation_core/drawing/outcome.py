@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+_NOTEBOOK_WIDTH = 640  # pixels
+
+
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """A picture as a page, a report or a notebook shows it."""
@@ -49,6 +52,16 @@ class Drawn:
         from validation_core.drawing import plotly
 
         return plotly.figure(self.picture)
+
+    def _repr_svg_(self) -> str | None:
+        """It as a notebook keeps it, without a script; several panels are for `figure` alone."""
+        from validation_core.drawing.alt import describe_picture
+        from validation_core.drawing.svg import svg
+
+        if isinstance(self.picture, Grid):
+            return None
+        words = describe_picture(self.picture, self.title)
+        return svg(self.picture, _NOTEBOOK_WIDTH, title=words, alone=True, paper="none")
 
     @property
     def wide(self) -> bool:
