@@ -20,7 +20,7 @@ import numpy as np
 
 from validation_core.diagnosis.questions.base import Question, TableStudy
 from validation_core.drawing.marks import Axis, Bars, Panel
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 
 
 @dataclass(frozen=True, eq=False)
