@@ -72,7 +72,8 @@ def warm() -> None:
     import PIL.Image
 
     from pages.ui.services import services
-    from validation_core.drawing import outcome, plotly
+    from validation_core.drawing import plotly
+    from validation_core.drawing.ecdf_difference import ecdf_difference
 
     for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
         if path.stem != "page":  # a script, which draws where it is imported
@@ -80,7 +81,7 @@ def warm() -> None:
     del PIL  # Streamlit reads the page's icon with it
     inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
     pd.DataFrame({"ready": [True]}).to_dict()
-    plotly.figure(outcome.ecdf_difference(np.linspace(0, 1, 1000))).to_json()
+    plotly.figure(ecdf_difference(np.linspace(0, 1, 1000))).to_json()
     gc.collect()
     gc.freeze()
     start = threading.Timer(_PAUSE, services)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.playground import strip
 from validation_core import BENCHMARKS, METHODS
-from validation_core.explorers.playground import named
+from validation_core.explorers.playground.study import named
 from validation_core.methods.base import Method
 from validation_core.types import Benchmark
 

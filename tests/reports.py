@@ -5,8 +5,8 @@ import numpy as np
 from validation_core import diagnosis
 from validation_core.diagnosis import questions
 from validation_core.diagnosis.method_runs import run_method
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Panel, Points, Shades
-from validation_core.drawing.outcome import Drawn
 from validation_core.methods import SBC
 from validation_core.tables import Upload
 

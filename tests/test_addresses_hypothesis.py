@@ -14,7 +14,7 @@ from pages.ui.services import services
 from tests import page_links
 from tests.conftest import ROOT, leave_waiting
 from validation_core import BENCHMARKS, METHODS
-from validation_core.explorers.playground import named
+from validation_core.explorers.playground.study import named
 from validation_core.game import plots, points
 from validation_core.lessons import LESSONS
 

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from validation_core import sampling, statistics
 from validation_core.benchmarks import boundary
 from validation_core.benchmarks.boundary import Boundary
-from validation_core.explorers import weak_classifiers as toy
+from validation_core.explorers.weak_classifiers import study as toy
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
 

@@ -12,12 +12,11 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma
 from validation_core.engine import Engine, WorkerPool
 from validation_core.engine.task import SerialExecutor
-from validation_core.explorers import conformal as workbench
-from validation_core.explorers import conformal_pictures as figures
-from validation_core.explorers import conformal_power, conformal_power_panel
-from validation_core.explorers.conformal import ConformalStudy, Learned
-from validation_core.explorers.conformal_power import ConformalPower
-from validation_core.explorers.conformal_view import ConformalView, MeasuredPower
+from validation_core.explorers.conformal import pictures, power_panels, power_study
+from validation_core.explorers.conformal import study as workbench
+from validation_core.explorers.conformal.power_study import ConformalPower
+from validation_core.explorers.conformal.study import ConformalStudy, Learned
+from validation_core.explorers.conformal.view import ConformalView, MeasuredPower
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
@@ -223,21 +222,19 @@ def test_a_level_costs_nothing_and_few_trials_are_the_first(store, power):
 def test_every_view_follows_gamma_and_beta(seen, power, oracle, view, over_m):
     look = ConformalView(STUDY, view, 0.05, over_m)
     counted = MeasuredPower(POWER, power)
-    whole = figures.payload(look, seen, counted)
+    whole = pictures.payload(look, seen, counted)
     assert [len(values) for values in whole.sliders] == [len(LEARNED.gammas), 21]
     assert len(whole.body) < 300_000
     for other in (counted._replace(old=True), None):
-        assert figures.payload(look, seen, other).head != whole.head
-    before = figures.payload(look._replace(oracle=True), oracle, None)
+        assert pictures.payload(look, seen, other).head != whole.head
+    before = pictures.payload(look._replace(oracle=True), oracle, None)
     assert before.sliders == whole.sliders, "they stay where they stand when a network has learnt"
     assert "oracle score" in before.head
     assert len(before.body) < 60_000
 
 
 def test_between_counted_places_power_is_a_straight_line(power):
-    rates = conformal_power_panel.interpolate_rates(
-        MeasuredPower(POWER, power), LEARNED.gammas, 0.05
-    )
+    rates = power_panels.interpolate_rates(MeasuredPower(POWER, power), LEARNED.gammas, 0.05)
     assert rates.rate.shape == (4, 21, len(LEARNED.gammas))
     hits, trials = power.power(0.05)
     at = [LEARNED.gammas.index(gamma) for gamma in LEARNED.power_gammas]
@@ -248,7 +245,7 @@ def test_between_counted_places_power_is_a_straight_line(power):
 
 
 def test_what_is_shipped_is_what_the_page_opens_with():
-    shipped = conformal_power.shipped()
+    shipped = power_study.shipped()
     assert len({study.key for study in shipped}) == len(shipped) == 2 * 7 * 4
     assert ConformalStudy(learned=Learned(benchmark=Gaussian())) in shipped
 

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from validation_core.benchmarks import Digits
 from validation_core.benchmarks import digits as benchmark
-from validation_core.explorers.highdim import digits as highdim
-from validation_core.explorers.highdim import digits_pictures
-from validation_core.explorers.highdim.digits import DigitsStudy
+from validation_core.explorers.highdim.digits import pictures as digits_pictures
+from validation_core.explorers.highdim.digits import study as highdim
+from validation_core.explorers.highdim.digits.study import DigitsStudy
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.rng import stream
 from validation_core.scores import trained_scores

@@ -6,7 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core.drawing import outcome, plotly, style
+from validation_core.drawing import plotly, style
+from validation_core.drawing.ecdf_difference import ecdf_difference
+from validation_core.drawing.loss_curve import loss_curve
 from validation_core.drawing.marks import (
     Axis,
     Band,
@@ -24,9 +26,12 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
+from validation_core.drawing.null_histogram import statistic_on_null
+from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods import METHODS
 from validation_core.panels import power
 from validation_core.rng import stream
+from validation_core.statistics import histogram_band
 from validation_core.types import PowerCell
 
 RNG = stream(0, "figures")
@@ -48,16 +53,16 @@ def cell(method="uniform", gamma=0.1, beta=0.0, rejections=20, m=50, trials=100,
 
 
 FULL = {
-    "rank_histogram": lambda: outcome.rank_histogram(U),
-    "ecdf_difference": lambda: outcome.ecdf_difference(U),
-    "on_null": lambda: outcome.statistic_on_null(3.1, mean=0, sd=1, critical=1.64, label="T"),
-    "loss_curve": lambda: outcome.loss_curve(HISTORY),
+    "rank_histogram": lambda: rank_histogram(U),
+    "ecdf_difference": lambda: ecdf_difference(U),
+    "on_null": lambda: statistic_on_null(3.1, mean=0, sd=1, critical=1.64, label="T"),
+    "loss_curve": lambda: loss_curve(HISTORY),
 }
 EMPTY = {
-    "rank_histogram": lambda: outcome.rank_histogram(NONE),
-    "ecdf_difference": lambda: outcome.ecdf_difference(NONE),
-    "on_null": lambda: outcome.statistic_on_null(np.nan, mean=0, sd=1, critical=1.64, label="T"),
-    "loss_curve": lambda: outcome.loss_curve({}),
+    "rank_histogram": lambda: rank_histogram(NONE),
+    "ecdf_difference": lambda: ecdf_difference(NONE),
+    "on_null": lambda: statistic_on_null(np.nan, mean=0, sd=1, critical=1.64, label="T"),
+    "loss_curve": lambda: loss_curve({}),
 }
 
 
@@ -110,9 +115,9 @@ def test_power_cells_at_one_place_are_added_up():
     seeds = [cell(rejections=10), cell(rejections=20), cell(gamma=0.3, rejections=50)]
     (curve,) = power.curves(seeds, "gamma")
     np.testing.assert_array_equal(curve.trials, [200, 100])
-    np.testing.assert_allclose(curve.rate, [0.15, 0.5])
-    low, high = curve.interval
-    assert ((low < curve.rate) & (curve.rate < high)).all()
+    rate, low, high = curve.rates
+    np.testing.assert_allclose(rate, [0.15, 0.5])
+    assert ((low < rate) & (rate < high)).all()
 
 
 def test_power_over_m_leaves_out_methods_without_m():
@@ -121,7 +126,7 @@ def test_power_over_m_leaves_out_methods_without_m():
 
 
 def test_histogram_band_holds_all_bins_together():
-    low, high = outcome.histogram_band(1000, 20)
+    low, high = histogram_band(1000, 20)
     counts = stream(1, "band").multinomial(1000, [0.05] * 20, size=4000)
     inside = ((counts >= low) & (counts <= high)).all(1).mean()
     assert inside >= 0.95

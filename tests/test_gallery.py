@@ -13,8 +13,8 @@ from tests.conftest import ROOT
 from validation_core import gallery, keys, statistics, symmetric_divergence
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.cli import main
-from validation_core.explorers import conformal_power
-from validation_core.explorers.conformal_power import ConformalPower
+from validation_core.explorers.conformal import power_study
+from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.study import Study
@@ -35,7 +35,7 @@ def store(tmp_path):
 def counted(store):
     """Each power of the Conformal C2ST page: its study, gammas, betas, rejections by method."""
     rows = []
-    for study in conformal_power.shipped():
+    for study in power_study.shipped():
         if not isinstance(study, ConformalPower):
             continue
         trials = study.load(store)

@@ -15,11 +15,17 @@ import pytest
 from validation_core import gallery, statistics, symmetric_divergence
 from validation_core.codec import dump
 from validation_core.diagnosis import examples, tasks
-from validation_core.explorers import conformal, conformal_power, playground
-from validation_core.explorers.conformal import ConformalStudy
-from validation_core.explorers.conformal_power import ConformalPower
-from validation_core.explorers.highdim import digits, images, lensing, lensing_table, sphere_flow
-from validation_core.explorers.playground import METHODS, POWER_BETAS
+from validation_core.explorers.conformal import power_study
+from validation_core.explorers.conformal import study as conformal
+from validation_core.explorers.conformal.power_study import ConformalPower
+from validation_core.explorers.conformal.study import ConformalStudy
+from validation_core.explorers.highdim.digits import study as digits
+from validation_core.explorers.highdim.images import study as images
+from validation_core.explorers.highdim.lensing import study as lensing
+from validation_core.explorers.highdim.lensing import table as lensing_table
+from validation_core.explorers.highdim.sphere_flow import study as sphere_flow
+from validation_core.explorers.playground import study as playground
+from validation_core.explorers.playground.study import METHODS, POWER_BETAS
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.store import Store
@@ -66,8 +72,8 @@ def cells(part):
 
 
 STRIP = playground.shipped()
-RANKED = [s for s in conformal_power.shipped() if isinstance(s, ConformalStudy)]
-POWERS = [s for s in conformal_power.shipped() if isinstance(s, ConformalPower)]
+RANKED = [s for s in power_study.shipped() if isinstance(s, ConformalStudy)]
+POWERS = [s for s in power_study.shipped() if isinstance(s, ConformalPower)]
 PVALUES = ("ks", "anderson_darling", "cramer_von_mises", "multiple_p", "accuracy_p")
 """Of the fields of the workbench."""
 NETWORKS = [
@@ -337,7 +343,7 @@ def test_draws_and_areas_of_the_sphere_flow(case, shipped, agree, request):
 def test_images_before_and_after(case, shipped):
     (study,) = case
     kept = study.load(shipped).pictures
-    for fresh_part, part in zip(images.pictures(study), kept, strict=True):
+    for fresh_part, part in zip(images.draw_examples(study), kept, strict=True):
         np.testing.assert_array_equal(fresh_part, part)
 
 

@@ -11,7 +11,7 @@ from validation_core import sampling
 from validation_core.benchmarks import image_sources
 from validation_core.benchmarks.corruptions import corrupt
 from validation_core.benchmarks.images import Images
-from validation_core.explorers.highdim.images import ImagesStudy, pictures
+from validation_core.explorers.highdim.images.study import ImagesStudy, draw_examples
 from validation_core.rng import common, stream
 
 CORRUPTIONS = ("blur", "swirl", "noise")
@@ -216,7 +216,7 @@ def test_cifar10_draws_images_of_the_label_with_replacement(folder):
     assert bench.gammas == (0.0, 0.36, 0.37, 0.38, 0.39)
     assert bench.names[0] == "airplane"
     assert image_sources.missing("cifar10") == ""
-    shown = pictures(ImagesStudy(benchmark=bench))
+    shown = draw_examples(ImagesStudy(benchmark=bench))
     assert shown.labels[:2] == ("airplane", "bird")
     assert shown.corrupted.shape == (5, 6, 32, 32, 3)
 

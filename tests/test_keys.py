@@ -14,7 +14,7 @@ import validation_core
 from validation_core import keys
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.explorers.conformal import ConformalStudy, Learned
+from validation_core.explorers.conformal.study import ConformalStudy, Learned
 from validation_core.methods import METHODS, Uniform, uniform
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier

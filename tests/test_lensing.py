@@ -10,8 +10,8 @@ from validation_core import keys, sampling, statistics
 from validation_core.benchmarks import galaxy_files, galaxy_images, lens
 from validation_core.benchmarks.lens import NOISE, PIXELS, RIDGE
 from validation_core.benchmarks.lensing import Lensing
-from validation_core.explorers.highdim.lensing import LensingStudy
-from validation_core.explorers.highdim.lensing_table import sweeps
+from validation_core.explorers.highdim.lensing.study import LensingStudy
+from validation_core.explorers.highdim.lensing.table import sweeps
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
 from validation_core.store import Store

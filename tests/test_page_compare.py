@@ -349,7 +349,7 @@ def test_a_stopped_run_does_not_block_another(own, monkeypatch):
 def test_variants_look_different():
     cells = [_cell(label, 0.3, 5) for label in ("TARP", "TARP x", "SBC")]
     cells = [replace(cell, method="tarp" if "TARP" in cell.label else "sbc") for cell in cells]
-    found = curves.curve_styles(cells)
+    found = curves.curve_looks(cells)
     assert found["TARP"][0] == found["TARP x"][0] != found["SBC"][0]
     assert found["TARP"] != found["TARP x"]
 

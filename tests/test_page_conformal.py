@@ -11,9 +11,9 @@ from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine, JobState
-from validation_core.explorers import conformal as workbench
-from validation_core.explorers.conformal import ConformalStudy, Learned
-from validation_core.explorers.conformal_power import ConformalPower
+from validation_core.explorers.conformal import study as workbench
+from validation_core.explorers.conformal.power_study import ConformalPower
+from validation_core.explorers.conformal.study import ConformalStudy, Learned
 from validation_core.scores import classifier, trained_scores
 
 PAGE = str(ROOT / "pages" / "conformal/page.py")

@@ -39,8 +39,8 @@ def downloads(monkeypatch):
 
 def _panel(rows, said, captions, shown):
     from pages.ui.panel import panel
+    from validation_core.drawing.drawn import Drawn
     from validation_core.drawing.marks import empty
-    from validation_core.drawing.outcome import Drawn
 
     drawings = [
         Drawn(f"Title {i} *s*", empty("Nothing"), words) for i, words in enumerate(captions)

@@ -11,9 +11,9 @@ from pages.highdim import images
 from pages.ui.services import services
 from validation_core.benchmarks.images import Images
 from validation_core.engine import Engine
-from validation_core.explorers.highdim import images as highdim
-from validation_core.explorers.highdim import images_pictures
-from validation_core.explorers.highdim.images import ImagesStudy, pictures
+from validation_core.explorers.highdim.images import pictures
+from validation_core.explorers.highdim.images import study as highdim
+from validation_core.explorers.highdim.images.study import ImagesStudy, draw_examples
 from validation_core.store import Store
 
 
@@ -74,7 +74,7 @@ def test_examples_are_the_same_crops_at_every_gamma(small):
     np.testing.assert_allclose(
         (shown.difference[1] - 127.5)[inside], shown.factor * away[inside], atol=shown.factor + 1
     )
-    again = pictures(study)
+    again = draw_examples(study)
     np.testing.assert_array_equal(again.corrupted, shown.corrupted)
 
 
@@ -96,17 +96,17 @@ def test_maps_and_ends_of_the_score(small):
 @pytest.mark.parametrize("conditional", [True, False])
 def test_pictures_travel_in_one_piece(small, conditional):
     study, scored = small
-    payload = images_pictures.payload(study, scored, conditional=conditional)
+    payload = pictures.payload(study, scored, conditional=conditional)
     assert payload.sliders == ((0.0, 0.45),)
     assert len(payload.head) + len(payload.body) < 300_000
     assert "draw of q" in payload.head
-    first = images_pictures.examples_payload(study, pictures(study))
+    first = pictures.examples_payload(study, draw_examples(study))
     assert len(first.body) < len(payload.body)
 
 
 def test_the_numbers_are_those_of_the_curves(small):
     _, scored = small
-    table = images_pictures.numbers(scored)
+    table = pictures.numbers(scored)
     assert len(table) == 2 * 3 * 2 * 2
     assert {row["Label"] for row in table} == {"seen", "not seen"}
     assert all(0 <= row["Power"] <= 1 for row in table)

@@ -11,7 +11,8 @@ from pages.highdim import lensing
 from pages.ui.services import services
 from tests.test_lensing import SMALL, LensingAtThreeGammas
 from validation_core.engine import Engine
-from validation_core.explorers.highdim import lensing_pictures, lensing_table
+from validation_core.explorers.highdim.lensing import pictures as lensing_pictures
+from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.methods import SBC, TARP
 from validation_core.store import Store
 from validation_core.sweep.plan import Sweep

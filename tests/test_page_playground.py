@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from tests.conftest import ROOT
-from validation_core.explorers.playground import PlaygroundStudy, named
+from validation_core.explorers.playground.study import PlaygroundStudy, named
 
 MAIN = str(ROOT / "pages" / "main.py")
 

@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from validation_core.drawing import live
 from validation_core.drawing.marks import Axis, Line, Panel, Slider, VLine, over
-from validation_core.explorers import weak_classifiers, weak_classifiers_pictures
+from validation_core.explorers.weak_classifiers import pictures as weak_classifiers_pictures
+from validation_core.explorers.weak_classifiers import study as weak_classifiers
 from validation_core.store import SHIPPED, Store
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"

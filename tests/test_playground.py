@@ -10,14 +10,9 @@ from tests.test_live import unpacked
 from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
-from validation_core.explorers import (
-    playground,
-    playground_bricks,
-    playground_power,
-    playground_strip,
-)
-from validation_core.explorers import playground_pictures as figures
-from validation_core.explorers.playground import (
+from validation_core.explorers.playground import pictures, power_panels, pvalue_bricks, thumbnails
+from validation_core.explorers.playground import study as playground
+from validation_core.explorers.playground.study import (
     METHODS,
     POINTS,
     POWER_BETAS,
@@ -187,7 +182,7 @@ def test_an_opened_trial_is_the_brick(small, method):
     assert shown.p.shape == shown.q.shape == (POINTS, 2)
     if shown.ranks.size:
         assert shown.ranks.shape == (POINTS,)
-    playground_bricks.trial_payload(shown, method)
+    pvalue_bricks.trial_payload(shown, method)
 
 
 def test_only_what_can_be_drawn():
@@ -201,7 +196,7 @@ def test_the_strip_shows_every_benchmark():
         Gaussian, Boundary, Tree, Spiral
     }  # fmt: skip
     for name, benchmark in named().items():
-        item = playground_strip.thumbnail(name, benchmark)
+        item = thumbnails.thumbnail(name, benchmark)
         for side in ("p", "q"):
             places = np.array(item[side])
             assert places.shape == (70, 2)
@@ -216,9 +211,9 @@ def test_the_strip_shows_every_benchmark():
 def drawn(small, monkeypatch):
     """The payload of the small study: its description, and what unpacks its numbers."""
     study, seen, _ = small
-    for module in (figures, playground_power):
+    for module in (pictures, power_panels):
         monkeypatch.setattr(module, "BETAS", (0.0, 0.5, 1.0))
-    head, numbers = unpacked(figures.payload(study, seen))
+    head, numbers = unpacked(pictures.payload(study, seen))
     return seen, {panel["title"]: panel for panel in head["panels"]}, numbers, head
 
 
@@ -259,7 +254,7 @@ def test_power_on_screen_is_the_cores(drawn):
 def test_bricks_are_the_trials(small):
     _, seen, _ = small
     uniform = next(method for method in METHODS if method.name == "uniform")
-    head, numbers = unpacked(playground_bricks.pvalue_bricks(seen, uniform, POWER_BETAS))
+    head, numbers = unpacked(pvalue_bricks.pvalue_bricks(seen, uniform, POWER_BETAS))
     kept, rejected = head["panels"][0]["marks"][1:3]
     pvalues = seen.trial_pvalues[METHODS.index(uniform)].astype(float)
     for mark, side in ((kept, pvalues > 0.05), (rejected, pvalues <= 0.05)):
@@ -307,7 +302,7 @@ def test_power_climbs_across_the_grid(kept):
 
 def test_a_payload_is_small(kept):
     study, seen, _ = kept
-    payload = figures.payload(study, seen)
+    payload = pictures.payload(study, seen)
     assert len(payload.message(payload.start)) <= 700_000
 
 

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import keys, scores, statistics
-from validation_core.drawing.outcome import rank_histogram
+from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods import sbc
 from validation_core.methods.sbc import SBC
 from validation_core.rng import stream

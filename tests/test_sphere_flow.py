@@ -9,9 +9,8 @@ from scipy.stats import binom, kstest, multivariate_normal
 from validation_core import keys, sampling
 from validation_core.benchmarks import SphereFlow
 from validation_core.benchmarks import sphere_flow as benchmark
-from validation_core.explorers.highdim import sphere_flow
-from validation_core.explorers.highdim import sphere_flow as highdim
-from validation_core.explorers.highdim.sphere_flow import SphereStudy
+from validation_core.explorers.highdim.sphere_flow import study as sphere_flow
+from validation_core.explorers.highdim.sphere_flow.study import SphereStudy
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.store import Store
@@ -28,9 +27,11 @@ def flow():
 
 
 def test_auc_of_the_noisy_score():
-    assert highdim.exact_auc(np.array([0.5]), np.array([1.0])) == pytest.approx(0.5628, abs=1e-3)
+    assert sphere_flow.exact_auc(np.array([0.5]), np.array([1.0])) == pytest.approx(
+        0.5628, abs=1e-3
+    )
     # |g|^2 = .25 at beta = 1 in methods 1.7: d = .25 / sqrt(1.25).
-    assert highdim.standardised_distance(np.array([0.5]), np.array([1.0])) == pytest.approx(
+    assert sphere_flow.standardised_distance(np.array([0.5]), np.array([1.0])) == pytest.approx(
         0.25 / 1.25**0.5
     )
 
@@ -120,9 +121,9 @@ def test_without_a_network_it_says_what_to_do(monkeypatch):
 @pytest.fixture(scope="module")
 def seen():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(highdim, "LAW_TRIALS", 400)
-        patch.setattr(highdim, "HISTOGRAM_DRAWS", 4000)
-        patch.setattr(highdim, "BETAS", (0.0, 0.5))
+        patch.setattr(sphere_flow, "LAW_TRIALS", 400)
+        patch.setattr(sphere_flow, "HISTOGRAM_DRAWS", 4000)
+        patch.setattr(sphere_flow, "BETAS", (0.0, 0.5))
         study = SphereStudy(benchmark=SPHERE, n=200, trials=100)
         return study, study.compute(None, lambda fraction, live: None)
 
@@ -139,14 +140,14 @@ def test_power_is_what_the_law_of_the_scores_says(seen):
 
 def test_level_where_nothing_moved(seen):
     _, sphere = seen
-    low, high = binom.ppf([0.0005, 0.9995], sphere.trials, highdim.LEVEL)
+    low, high = binom.ppf([0.0005, 0.9995], sphere.trials, sphere_flow.LEVEL)
     at_zero = sphere.rejections[:, 1, 0]
     assert ((at_zero >= low) & (at_zero <= high)).all()
 
 
 def test_measured_auc_is_the_exact_one(seen):
     _, sphere = seen
-    exact = highdim.exact_auc(sphere.gammas, np.array([0.0, 0.5]))
+    exact = sphere_flow.exact_auc(sphere.gammas, np.array([0.0, 0.5]))
     np.testing.assert_allclose(sphere.auc, exact, atol=0.025)
 
 

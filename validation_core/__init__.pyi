@@ -24,7 +24,7 @@ from .benchmarks import Gaussian as Gaussian
 from .benchmarks import Spiral as Spiral
 from .benchmarks import Tree as Tree
 from .diagnosis import Record as Record
-from .drawing.outcome import Drawn as Drawn
+from .drawing.drawn import Drawn as Drawn
 from .methods import C2ST as C2ST
 from .methods import DC as DC
 from .methods import LC2ST as LC2ST

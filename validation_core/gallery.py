@@ -23,8 +23,15 @@ from validation_core.api.work import Watch, run_on_engine
 from validation_core.benchmarks import Digits, SphereFlow, Spiral
 from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
-from validation_core.explorers import conformal_power, playground, weak_classifiers
-from validation_core.explorers.highdim import digits, images, lensing_table, sphere_flow
+from validation_core.explorers.conformal.power_study import shipped as conformal_shipped
+from validation_core.explorers.highdim.digits.study import shipped as digits_shipped
+from validation_core.explorers.highdim.digits.study import sweeps as digits_sweeps
+from validation_core.explorers.highdim.images.study import shipped as images_shipped
+from validation_core.explorers.highdim.lensing.table import shipped as lensing_shipped
+from validation_core.explorers.highdim.lensing.table import sweeps as lensing_sweeps
+from validation_core.explorers.highdim.sphere_flow.study import shipped as sphere_flow_shipped
+from validation_core.explorers.playground.study import shipped as playground_shipped
+from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
 from validation_core.methods import CoLT
 from validation_core.scores import trained_scores
@@ -111,7 +118,7 @@ class Part:
 
 def parts() -> tuple[Part, ...]:
     """Everything that is shipped."""
-    shown, ranked = playground.shipped(), conformal_power.shipped()
+    shown, ranked = playground_shipped(), conformal_shipped()
     return (
         Part(
             "playground",
@@ -120,7 +127,7 @@ def parts() -> tuple[Part, ...]:
             trainings=tuple(training for study in shown for training in study.trainings),
         ),
         Part("lessons", "Lessons", studies=tuple(kind.study for kind in LESSONS.values())),
-        Part("weak", "Weak classifiers", studies=weak_classifiers.shipped()),
+        Part("weak", "Weak classifiers", studies=weak_classifiers_shipped()),
         Part(
             "conformal",
             "Conformal C2ST",
@@ -150,12 +157,12 @@ def parts() -> tuple[Part, ...]:
             "highdim",
             "High dimensions",
             studies=(
-                *images.shipped(),
-                *lensing_table.shipped(),
-                *digits.shipped(),
-                *sphere_flow.shipped(),
+                *images_shipped(),
+                *lensing_shipped(),
+                *digits_shipped(),
+                *sphere_flow_shipped(),
             ),
-            sweeps=(*lensing_table.sweeps(), *digits.sweeps()),
+            sweeps=(*lensing_sweeps(), *digits_sweeps()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
         ),
         Part(

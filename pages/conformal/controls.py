@@ -7,8 +7,8 @@ import streamlit as st
 from pages.ui import forms
 from validation_core import Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.explorers.conformal import PAPER_M, RECIPE, ConformalStudy, Learned
-from validation_core.explorers.conformal_power import ConformalPower
+from validation_core.explorers.conformal.power_study import ConformalPower
+from validation_core.explorers.conformal.study import PAPER_M, RECIPE, ConformalStudy, Learned
 from validation_core.scores.classifier import PRESETS, Classifier
 from validation_core.types import Preset
 

@@ -8,9 +8,9 @@ from pages.conformal.training import trained
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import stored
-from validation_core.explorers import conformal_pictures, conformal_power_panel
-from validation_core.explorers.conformal import Conformal
-from validation_core.explorers.conformal_view import ConformalView, MeasuredPower
+from validation_core.explorers.conformal import pictures, power_panels
+from validation_core.explorers.conformal.study import Conformal
+from validation_core.explorers.conformal.view import ConformalView, MeasuredPower
 
 VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests")}
 ALONG = {"gamma": "over gamma and beta", "m": "over m"}
@@ -34,12 +34,12 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
             counted.study.key if counted else "",
             counted.old if counted else False,
         ),
-        lambda: conformal_pictures.payload(look, views, counted),
+        lambda: pictures.payload(look, views, counted),
     )
     perturbation = chosen.learned.benchmark.perturbation
     address.owned("gamma", perturbation)
     gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
-    st.caption(f"{conformal_pictures.how_to_read(look, views.pool)} {_network(chosen)}")
+    st.caption(f"{pictures.how_to_read(look, views.pool)} {_network(chosen)}")
     _below(chosen, counted, gamma, look)
 
 
@@ -65,7 +65,7 @@ def _below(
         numbers = st.expander("The numbers", key="numbers", on_change="rerun")
         opened = st.expander("How the classifier was trained", key="trained", on_change="rerun")
     if numbers.open and counted:
-        table = conformal_power_panel.power_table(counted, chosen.alpha)
+        table = power_panels.power_table(counted, chosen.alpha)
         numbers.dataframe(table, hide_index=True)
     if opened.open and not look.oracle:
         with opened:

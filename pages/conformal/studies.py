@@ -9,10 +9,10 @@ from pages.ui import jobs
 from pages.ui.services import services, stored
 from validation_core import C2ST
 from validation_core.engine import JobState, Task
-from validation_core.explorers import conformal
-from validation_core.explorers.conformal import Conformal, ConformalStudy, Learned
-from validation_core.explorers.conformal_power import ConformalPower
-from validation_core.explorers.conformal_view import MeasuredPower
+from validation_core.explorers.conformal.power_study import ConformalPower
+from validation_core.explorers.conformal.study import Conformal, ConformalStudy, Learned
+from validation_core.explorers.conformal.study import by_oracle as score_by_oracle
+from validation_core.explorers.conformal.view import MeasuredPower
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Sweep
@@ -21,7 +21,7 @@ from validation_core.sweep.plan import Sweep
 @st.cache_resource(show_spinner=False, max_entries=32)
 def by_oracle(key: str, _study: ConformalStudy) -> Conformal | None:
     """What needs no network, worked out once for all sessions."""
-    return conformal.by_oracle(_study)
+    return score_by_oracle(_study)
 
 
 def seen(chosen: ConformalChoice) -> ConformalStudy | None:

@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.ui import charts
 from pages.ui.services import services
-from validation_core.drawing.outcome import loss_curve
-from validation_core.explorers.conformal import Learned
+from validation_core.drawing.loss_curve import loss_curve
+from validation_core.explorers.conformal.study import Learned
 from validation_core.scores import trained_scores
 
 

@@ -7,8 +7,8 @@ from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.digits import Truth
 from validation_core.engine import Task
-from validation_core.explorers.highdim import digits_pictures
-from validation_core.explorers.highdim.digits import DigitsStudy, sweeps
+from validation_core.explorers.highdim.digits import pictures
+from validation_core.explorers.highdim.digits.study import DigitsStudy, sweeps
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep.progress import collect
 
@@ -33,7 +33,7 @@ def show() -> None:
         return
     jobs.only("highdim", [], "")
     payload = live.once(
-        ("digits", study.key), lambda: digits_pictures.payload(study, stored(study.key, study))
+        ("digits", study.key), lambda: pictures.payload(study, stored(study.key, study))
     )
     live.chart(payload, key="digits-live", url=("gamma", "beta"))
     st.caption(
@@ -50,7 +50,7 @@ def _further() -> None:
     if not cells:
         return
     with st.expander("CoLT and discriminative calibration", type="compact"):
-        st.table(digits_pictures.rejection_rows(cells))
+        st.table(pictures.rejection_rows(cells))
         design = sweeps()[0].design
         st.caption(
             f"p draws with all steps. {design.trials} trials, each a table of {design.n} "

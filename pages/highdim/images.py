@@ -10,8 +10,8 @@ from validation_core.benchmarks import image_sources
 from validation_core.benchmarks.corruptions import Corruption
 from validation_core.benchmarks.image_sources import Source
 from validation_core.benchmarks.images import Images
-from validation_core.explorers.highdim import images_pictures
-from validation_core.explorers.highdim.images import ImagesStudy, pictures
+from validation_core.explorers.highdim.images import pictures
+from validation_core.explorers.highdim.images.study import ImagesStudy, draw_examples
 from validation_core.scores import features
 
 CORRUPTIONS: dict[Corruption, str] = {"blur": "Blur", "swirl": "Swirl", "noise": "Noise"}
@@ -62,18 +62,18 @@ def _pictures(study: ImagesStudy, conditional: bool) -> None:
     scored = stored(study.key, study)
     payload = live.once(
         ("images", study.key, conditional),
-        lambda: images_pictures.payload(study, scored, conditional=conditional),
+        lambda: pictures.payload(study, scored, conditional=conditional),
     )
     live.chart(payload, key=f"images-{study.benchmark.corruption}", url=("gamma",))
     numbers = st.expander("The numbers", key="images-numbers", on_change="rerun")
     if numbers.open:
-        numbers.dataframe(pd.DataFrame(images_pictures.numbers(scored)), hide_index=True)
+        numbers.dataframe(pd.DataFrame(pictures.numbers(scored)), hide_index=True)
 
 
 def _meanwhile(study: ImagesStudy) -> None:
     payload = live.once(
         ("images", "meanwhile", study.key),
-        lambda: images_pictures.examples_payload(study, pictures(study)),
+        lambda: pictures.examples_payload(study, draw_examples(study)),
     )
     live.chart(payload, key=f"images-first-{study.benchmark.corruption}", url=("gamma",))
 

@@ -6,9 +6,10 @@ from pages.ui import jobs, live
 from pages.ui.services import services, stored
 from validation_core.drawing.live import Payload
 from validation_core.engine import JobState, Task
-from validation_core.explorers.highdim import lensing_pictures, lensing_table
-from validation_core.explorers.highdim.lensing import LensingStudy
-from validation_core.explorers.highdim.lensing_table import shipped, sweeps
+from validation_core.explorers.highdim.lensing import pictures
+from validation_core.explorers.highdim.lensing import table as lensing_table
+from validation_core.explorers.highdim.lensing.study import LensingStudy
+from validation_core.explorers.highdim.lensing.table import shipped, sweeps
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import Memory, Progress, collect, missing
@@ -44,9 +45,7 @@ def _pictures(study: LensingStudy) -> float | None:
         jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
         return None
     jobs.only("highdim", [], "")
-    payload = live.once(
-        ("lensing", study.key), lambda: lensing_pictures.payload(stored(study.key, study))
-    )
+    payload = live.once(("lensing", study.key), lambda: pictures.payload(stored(study.key, study)))
     gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
     st.caption(lensing_table.how_to_read(study))
     return gamma

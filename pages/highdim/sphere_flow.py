@@ -6,8 +6,8 @@ from pages.ui import jobs, live
 from pages.ui.forms import form
 from pages.ui.services import services, stored
 from validation_core.benchmarks import SphereFlow
-from validation_core.explorers.highdim import sphere_flow_pictures
-from validation_core.explorers.highdim.sphere_flow import SphereStudy
+from validation_core.explorers.highdim.sphere_flow import pictures
+from validation_core.explorers.highdim.sphere_flow.study import SphereStudy
 
 
 def show() -> None:
@@ -20,8 +20,7 @@ def show() -> None:
         return
     jobs.only("highdim", [], "")
     payload = live.once(
-        ("sphere flow", study.key),
-        lambda: sphere_flow_pictures.payload(study, stored(study.key, study)),
+        ("sphere flow", study.key), lambda: pictures.payload(study, stored(study.key, study))
     )
     live.chart(payload, key="sphere-live", url=("gamma", "beta"))
     st.caption(

@@ -4,8 +4,8 @@ from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core import keys
-from validation_core.explorers import playground_bricks
-from validation_core.explorers.playground import (
+from validation_core.explorers.playground import pvalue_bricks
+from validation_core.explorers.playground.study import (
     METHODS,
     Playground,
     PlaygroundStudy,
@@ -22,7 +22,7 @@ def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, 
     betas = betas_of(method)
     payload = live.once(
         ("bricks", study.key, method.name),
-        lambda: playground_bricks.pvalue_bricks(seen, method, betas),
+        lambda: pvalue_bricks.pvalue_bricks(seen, method, betas),
     )
     gamma, beta, trial = live.chart(
         payload, key=f"bricks-{name}-{method.name}", url=("gamma", "beta", "trial")
@@ -39,5 +39,5 @@ def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, 
     if state is None:
         trial_data = trial_study.load(services().store)
         assert trial_data is not None, "its job is done"
-        live.chart(playground_bricks.trial_payload(trial_data, method), key="opened")
+        live.chart(pvalue_bricks.trial_payload(trial_data, method), key="opened")
     return gamma, beta

@@ -7,8 +7,8 @@ from pages.ui import address, jobs, live, share
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core import Boundary, Gaussian
-from validation_core.explorers import playground_pictures
-from validation_core.explorers.playground import PlaygroundStudy, named
+from validation_core.explorers.playground import pictures
+from validation_core.explorers.playground.study import PlaygroundStudy, named
 from validation_core.types import Benchmark
 
 VIEWS = {"pictures": "Pictures", "trials": "p-values over trials"}
@@ -21,9 +21,7 @@ def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
         gamma, beta = bricks.bricks(name, study, results)
         _onwards(study.benchmark, gamma, beta)
         return
-    payload = live.once(
-        ("playground", study.key), lambda: playground_pictures.payload(study, results)
-    )
+    payload = live.once(("playground", study.key), lambda: pictures.payload(study, results))
     gamma, beta, *_ = live.chart(payload, key=f"playground-{name}", url=("gamma", "beta", "x"))
     _onwards(study.benchmark, gamma, beta)
 

@@ -12,8 +12,8 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import address
-from validation_core.explorers import playground_strip
-from validation_core.explorers.playground import named
+from validation_core.explorers.playground.study import named
+from validation_core.explorers.playground.thumbnails import thumbnail
 
 _HERE = Path(__file__).parent
 _KEY = "strip"
@@ -46,7 +46,7 @@ def _changed() -> None:
 @cache
 def _component() -> Callable[..., Any]:
     # The pictures are part of the component: as its data each run would write them anew.
-    items = [playground_strip.thumbnail(name, benchmark) for name, benchmark in named().items()]
+    items = [thumbnail(name, benchmark) for name, benchmark in named().items()]
     return st.components.v2.component(
         "nptlab_strip",
         html='<div class="strip" role="group" aria-label="Benchmark" '

@@ -6,7 +6,16 @@ import streamlit as st
 from pages.ui import address, forms, jobs, live
 from pages.ui.services import services, stored
 from validation_core.drawing.live import Payload
-from validation_core.explorers import weak_classifiers, weak_classifiers_pictures
+from validation_core.explorers.weak_classifiers import pictures
+from validation_core.explorers.weak_classifiers.study import (
+    DRAWS,
+    SIZES,
+    BoundaryPower,
+    BoundaryPowerStudy,
+    at,
+    draw,
+    sample_pvalues,
+)
 
 READING = (
     "**What you see.** p is a standard normal, q the same shifted by half a standard "
@@ -22,7 +31,7 @@ READING = (
 
 
 @address.fragment
-def _show(study: weak_classifiers.BoundaryPowerStudy, m: int, sample: int) -> None:
+def _show(study: BoundaryPowerStudy, m: int, sample: int) -> None:
     """The chart, how to read it, and its numbers where the sliders were left."""
     power = stored(study.key, study)
     payload = live.once(("weak", study.key, m, sample), lambda: _chart(power, study.n, m, sample))
@@ -32,20 +41,16 @@ def _show(study: weak_classifiers.BoundaryPowerStudy, m: int, sample: int) -> No
     st.table(_numbers(power, m, c, degrees))
 
 
-def _chart(power: weak_classifiers.BoundaryPower, n: int, m: int, sample: int) -> Payload:
+def _chart(power: BoundaryPower, n: int, m: int, sample: int) -> Payload:
     """Everything the page draws, for every place of the sliders."""
-    blocks = weak_classifiers.draw(n, sample)
-    pvalues = weak_classifiers.sample_pvalues(blocks, m, sample)
-    return weak_classifiers_pictures.payload(
-        blocks, pvalues, power.exact, power.rejections(m), power.trials, m
-    )
+    blocks = draw(n, sample)
+    pvalues = sample_pvalues(blocks, m, sample)
+    return pictures.payload(blocks, pvalues, power.exact, power.rejections(m), power.trials, m)
 
 
-def _numbers(
-    power: weak_classifiers.BoundaryPower, m: int, c: float, degrees: float
-) -> pd.DataFrame:
+def _numbers(power: BoundaryPower, m: int, c: float, degrees: float) -> pd.DataFrame:
     """Power at one place, as a table that can be read aloud and copied."""
-    rows = weak_classifiers.at(power.exact, power.rejections(m), c, degrees)
+    rows = at(power.exact, power.rejections(m), c, degrees)
     names = ("C2ST", "C2ST, per-class variance", "Multiple", f"Uniform({m})")
     return pd.DataFrame(
         {
@@ -58,21 +63,15 @@ def _numbers(
 
 
 with st.sidebar:
-    n = forms.choice(
-        "Sample size per class, n", weak_classifiers.SIZES, "n", first=100, draw=st.select_slider
-    )
+    n = forms.choice("Sample size per class, n", SIZES, "n", first=100, draw=st.select_slider)
     m = forms.choice(
-        "Calibration draws per test point, m",
-        weak_classifiers.DRAWS,
-        "m",
-        first=50,
-        draw=st.select_slider,
+        "Calibration draws per test point, m", DRAWS, "m", first=50, draw=st.select_slider
     )
     sample = forms.number("Sample number", 0, 9999, 0, "sample")
 
 st.title("Can a bad classifier still find a bad posterior?", anchor=False)
 jobs.notices()
-study = weak_classifiers.BoundaryPowerStudy(n=n)
+study = BoundaryPowerStudy(n=n)
 if study.done(services().store):
     _show(study, m, sample)
 else:

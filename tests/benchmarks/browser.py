@@ -15,7 +15,7 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import floor, product
-from validation_core.explorers.conformal import BETAS, PAPER_M
+from validation_core.explorers.conformal.study import BETAS, PAPER_M
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.symmetric_divergence import MS, figure

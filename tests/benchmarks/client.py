@@ -23,7 +23,7 @@ from streamlit.proto.Slider_pb2 import Slider
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.benchmarks.servers import Server
-from validation_core.explorers.playground import named
+from validation_core.explorers.playground.study import named
 
 _PATIENCE = 60.0  # seconds for one message
 _REMEMBERED = 2  # runs for which a browser keeps large messages, so that a hash stands for them

@@ -14,7 +14,7 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import Server, product
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.explorers.conformal import BETAS, PAPER_M
+from validation_core.explorers.conformal.study import BETAS, PAPER_M
 from validation_core.rng import stream
 
 VISITORS, UPDATES, EVERY = 20, 15, 1.0

@@ -22,7 +22,7 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.memory import resident
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import Server, product
-from validation_core.explorers.playground import BETAS, SAMPLES, PlaygroundStudy, named
+from validation_core.explorers.playground.study import BETAS, SAMPLES, PlaygroundStudy, named
 from validation_core.rng import stream
 from validation_core.store import Store
 

@@ -83,10 +83,10 @@ def figure(title: str, progress: Progress) -> go.Figure:
     marks = [HLine(progress.cells[0].alpha)]
     for curve in curves(progress.cells, "gamma"):
         look = style.method_style(curve.method)
-        low, high = curve.interval
+        rate, low, high = curve.rates
         marks += [
             Band(curve.x, low, high, color=look.color, opacity=0.08),
-            Line(curve.x, curve.rate, color=look.color, dash=look.dash, label=curve.label),
+            Line(curve.x, rate, color=look.color, dash=look.dash, label=curve.label),
         ]
     gammas = [cell.gamma for cell in progress.cells]
     x = Axis((min(gammas), max(gammas) or 1.0), "gamma")

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.explorers.conformal import PAPER_M, ConformalStudy, Learned
-from validation_core.explorers.conformal_power import ConformalPower
+from validation_core.explorers.conformal.power_study import ConformalPower
+from validation_core.explorers.conformal.study import PAPER_M, ConformalStudy, Learned
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.scores.classifier import PRESETS
 from validation_core.scores.trained_scores import Simulated, Training

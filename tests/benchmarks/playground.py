@@ -13,7 +13,7 @@ from tests.benchmarks.browser import CHROMIUM, FLAGS, open_page
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import product
-from validation_core.explorers.playground import named
+from validation_core.explorers.playground.study import named
 
 _VISITS = 5
 _DRAG = 3.0  # seconds

@@ -17,7 +17,7 @@ from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, Ranking
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task
 from validation_core.panels import record
 from validation_core.store import Store

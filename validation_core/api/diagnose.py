@@ -41,7 +41,7 @@ from validation_core.diagnosis.questions import (
 )
 from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import Parameter, verdict
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.pool import helper_pool
 from validation_core.methods.base import Method

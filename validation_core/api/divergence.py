@@ -26,7 +26,7 @@ from validation_core.api.work import Watch, progress_watch, run_on_engine
 from validation_core.bayes import MODELS, Model, closed
 from validation_core.bayes.algorithms import ALGORITHMS, possible
 from validation_core.bayes.inference import Inference
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.report.numbers import dumps, library_versions
 from validation_core.store import Store
 from validation_core.symmetric_divergence import GRID, MS, Plan, Terms, collect, figure, missing

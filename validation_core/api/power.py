@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from validation_core.api.names import entry, resolve_benchmark, resolve_method
 from validation_core.api.result import Result, Rows
 from validation_core.api.work import Watch, progress_watch, run_on_engine
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.methods.base import Method
 from validation_core.panels.power import Along, curves, power_figure
 from validation_core.scores import trained_scores

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import Record, findings, tasks
 from validation_core.diagnosis.plan import method_obstacle
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.keys import JSON
 from validation_core.methods.base import Method
 from validation_core.methods.record import Effects

@@ -41,7 +41,7 @@ from validation_core.diagnosis.questions.over_x import (
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter
 from validation_core.drawing import style
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.methods.record import findings
 from validation_core.relabelling.battery import Family
 from validation_core.relabelling.claims import Magnitude, parameter_name

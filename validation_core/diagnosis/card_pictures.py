@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import (
     Axis,
     Band,
@@ -23,7 +24,6 @@ from validation_core.drawing.marks import (
     Shades,
     VLine,
 )
-from validation_core.drawing.outcome import Drawn
 from validation_core.statistics import ecdf_band
 from validation_core.types import Array, TwoSamples
 

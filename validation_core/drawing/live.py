@@ -161,11 +161,12 @@ def payload(
     return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
 
 
-def browser_style(style: MethodStyle) -> tuple[str, str, str]:
-    """Colour, dash and symbol here of what plotly draws in a style; a circle for other symbols."""
+def browser_style(style: MethodStyle) -> MethodStyle:
+    """A style as the browser draws it: no dash for a whole line, a circle for other symbols."""
     symbol = _SHAPES.get(style.symbol, style.symbol)
     shape = symbol if symbol in SYMBOLS[:6] else "circle"
-    return style.color, style.dash if style.dash in DASHES else "", shape
+    dash = style.dash if DASHES.get(style.dash) else ""
+    return MethodStyle(style.color, dash, shape)
 
 
 def _slider(slider: Slider) -> dict[str, Any]:

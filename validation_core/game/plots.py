@@ -8,14 +8,15 @@ Every test is exact or has the +1 rule: if q were correct, p is at most a in a s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from validation_core import statistics
-from validation_core.drawing import outcome, style
+from validation_core.drawing import style
+from validation_core.drawing.ecdf_difference import ecdf_difference
 from validation_core.drawing.marks import (
     Axis,
     Band,
@@ -28,6 +29,7 @@ from validation_core.drawing.marks import (
     Points,
     VLine,
 )
+from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.game.rounds import Round
 from validation_core.rng import stream
 from validation_core.types import Array
@@ -256,7 +258,7 @@ def panel(
     if plot == "draws":
         return _draws_panel(drawn, hidden)
     if plot == "ranks":
-        made = outcome.rank_histogram(drawn.ranks[plot], BINS, height=_HEIGHT)
+        made = rank_histogram(drawn.ranks[plot], BINS, height=_HEIGHT)
         middles = (np.arange(BINS) + 0.5) / BINS
         return _with_marks(
             made, [] if mean is None else [Line(middles, mean, color=over, dash="6 3")]
@@ -287,13 +289,13 @@ def panel(
         unit = Axis((0, 1), "level", percent=True)
         held = Axis((0, 1), "true values held", percent=True)
         return Panel(marks, x=unit, y=held, height=_HEIGHT)
-    made = outcome.ecdf_difference(drawn.ranks[plot], height=_HEIGHT)
+    made = ecdf_difference(drawn.ranks[plot], height=_HEIGHT)
     return _with_marks(made, [] if mean is None else [Line(_LEVELS, mean, color=over, dash="6 3")])
 
 
 def _with_marks(made: Panel, marks: list[Mark]) -> Panel:
     """A panel with more marks on top."""
-    return Panel([*made.marks, *marks], x=made.x, y=made.y, height=made.height, margin=made.margin)
+    return replace(made, marks=[*made.marks, *marks])
 
 
 def _draws_panel(drawn: RoundPlots, hidden: Round | None) -> Panel:

@@ -14,7 +14,6 @@ from validation_core import statistics
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
-    Band,
     Bars,
     HLine,
     Number,
@@ -25,6 +24,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.rank_histogram import growing_band
 from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
@@ -346,20 +346,12 @@ def cumulative_counts(cells: NDArray[np.integer[Any]], count: int) -> NDArray[np
     )
 
 
-def _banded() -> tuple[Band, HLine]:
-    """What holds all counts of level ranks in 95% of samples, after so many bags."""
-    bands = np.array([(0, 0)] + [statistics.histogram_band(t, BALLS) for t in _AFTER])
-    low, high = (over(np.repeat(side[:, None], 2, axis=1), "trials") for side in bands.T)
-    level = over(np.arange(TRIALS + 1) / BALLS, "trials")
-    return Band([-0.5, BALLS - 0.5], low, high), HLine(level, label="if q = p")
-
-
-_AFTER = range(1, TRIALS + 1)
+_RANKS = (-0.5, BALLS - 0.5)
 
 
 def _ranks(seen: _BagLotteryResult) -> Panel:
     counts = cumulative_counts(seen.ranks, BALLS)
-    band, level = _banded()
+    band, level = growing_band(TRIALS, BALLS, "trials", _RANKS)
     return Panel(
         [band, Bars(_EDGES, over(counts, "trials", "bias", "width"), color=style.Q), level],
         title="Ranks of the true values",
@@ -400,7 +392,7 @@ def _tickets(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) ->
 
 def _weighted(seen: _BagLotteryResult) -> Panel:
     cells = np.minimum((BALLS * seen.weighted).astype(int), BALLS - 1)
-    band, level = _banded()
+    band, level = growing_band(TRIALS, BALLS, "trials", _RANKS)
     return Panel(
         [
             band,

@@ -29,6 +29,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.power_curves import level_line, line_key, rate_line, rejection_axis
 from validation_core.lessons.lesson import (
     PERCENTAGE_NAMES,
     PERCENTAGES,
@@ -46,7 +47,7 @@ from validation_core.rng import common, stream
 from validation_core.store import Store
 from validation_core.study import Report, Study
 from validation_core.text import pvalue_text
-from validation_core.types import Array, Joint, PosteriorTable
+from validation_core.types import Array, Joint, MethodStyle, PosteriorTable
 
 ALPHAS = tuple(round(0.1 * step, 1) for step in range(11))
 """How blind q is: 0 is the posterior, 1 the prior."""
@@ -433,7 +434,10 @@ def build_lesson(seen: _BlindPriorResult) -> Lesson:
     )
 
 
-_COLORS = tuple(style.method_style(name).color for name in ("sbc", "tarp", "tarp", "colt", "c2st"))
+_LOOKS = tuple(
+    MethodStyle(style.method_style(name).color, dash)
+    for name, dash in (("sbc", ""), ("tarp", ""), ("tarp", "4 3"), ("colt", ""), ("c2st", ""))
+)
 
 
 def _histograms(seen: _BlindPriorResult) -> Panel:
@@ -453,7 +457,7 @@ def _histograms(seen: _BlindPriorResult) -> Panel:
         texts = over(written(pvalues, pvalue_text), *sliders)
         marks += [
             Band([1.15 * i, 1.15 * i + 1], over(low, "n"), over(high, "n")),
-            Bars(1.15 * i + _BINS, over(parts, *sliders, coarse=True), color=_COLORS[i]),
+            Bars(1.15 * i + _BINS, over(parts, *sliders, coarse=True), color=_LOOKS[i].color),
             Note(1.15 * i + 0.5, 0.93 * 0.5, texts, anchor="middle"),
         ]
     return Panel(
@@ -500,28 +504,19 @@ def _cloud(seen: _BlindPriorResult) -> Panel:
 def _power(share: NDArray[np.float64]) -> Panel:
     """Rates over alpha; only CoLT's follows its centre."""
     moved = np.moveaxis(share, -1, 3)  # tests, follow, mix, n, alpha
-    lines = []
-    for i, name in enumerate(TESTS):
-        line = (
-            over(moved[i], "follow", "mix", "n")
-            if name == "CoLT"
-            else over(moved[i, 0], "mix", "n")
-        )
-        lines.append(Line(ALPHAS, line, color=_COLORS[i], dash="4 3" if i == 2 else ""))
+    lines = [
+        rate_line(ALPHAS, rates, look, "follow", "mix", "n")
+        if name == "CoLT"
+        else rate_line(ALPHAS, rates[0], look, "mix", "n")
+        for name, rates, look in zip(TESTS, moved, _LOOKS, strict=True)
+    ]
     return Panel(
-        [
-            HLine(ALPHA, color=style.NULL),
-            *lines,
-            VLine(over(ALPHAS, "alpha"), color=style.OBSERVED),
-        ],
+        [level_line(ALPHA), *lines, VLine(over(ALPHAS, "alpha"), color=style.OBSERVED)],
         title=f"Share of {TRIALS} batches that are rejected",
         caption="Nothing is trained but TARP's references: C2ST takes the density ratio of p and "
         "the prior as its classifier, CoLT a closed-form centre.",
         x=Axis((0, 1), "how blind q is, alpha"),
-        y=Axis((0, 1), percent=True),
+        y=rejection_axis(),
         height=300,
-        legend=[
-            (name, color, "dash" if i == 2 else "line")
-            for i, (name, color) in enumerate(zip(TESTS, _COLORS, strict=True))
-        ],
+        legend=[line_key(name, look) for name, look in zip(TESTS, _LOOKS, strict=True)],
     )

@@ -23,6 +23,13 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.power_curves import (
+    Rates,
+    line_key,
+    rate_line,
+    rate_points,
+    rejection_axis,
+)
 from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
@@ -37,7 +44,7 @@ from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report, Study
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.5)
 BUDGETS = (
@@ -429,31 +436,19 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
 
 def _curves(rate: Array, hits: Array) -> Panel:
     at = np.log10(BUDGETS)
-    low, high = statistics.wilson(hits, TRIALS)
-    here = [over(each[..., None], "test", "gamma", "n", coarse=True) for each in (rate, low, high)]
+    looks = [MethodStyle(color, "3 3" if i in (1, 4) else "") for i, color in enumerate(_COLORS)]
+    here = Rates.of(hits[..., None], TRIALS)
+    marked = MethodStyle(style.OBSERVED, "", "circle")
     ticks = (50, 200, 1000, 5000)
     return Panel(
         [
             HLine(POWER, color=style.NULL),
             *(
-                Line(
-                    at,
-                    over(rate[i], "gamma", coarse=True),
-                    color=_COLORS[i],
-                    width=1.5,
-                    dash="3 3" if i in (1, 4) else "",
-                )
-                for i in range(len(TESTS))
+                rate_line(at, line, look, "gamma", coarse=True, width=1.5)
+                for line, look in zip(rate, looks, strict=True)
             ),
             VLine(over(at, "n"), width=1),
-            Points(
-                over(at[:, None], "n"),
-                here[0],
-                low=here[1],
-                high=here[2],
-                color=style.OBSERVED,
-                size=9,
-            ),
+            rate_points(over(at[:, None], "n"), here, marked, "test", "gamma", "n", size=9),
         ],
         title=sentence(
             "Share that rejects a bias of {gamma} sd",
@@ -466,12 +461,12 @@ def _curves(rate: Array, hits: Array) -> Panel:
             ticks=np.log10(ticks),
             names=[f"{n:,}" for n in ticks],
         ),
-        y=Axis((0, 1.02), "power", percent=True),
+        y=rejection_axis(),
         height=320,
         legend=[
-            ("SBC", _COLORS[0], "line"),
-            ("C2ST", _COLORS[2], "line"),
-            ("Uniform", _COLORS[3], "line"),
+            line_key("SBC", looks[0]),
+            line_key("C2ST", looks[2]),
+            line_key("Uniform", looks[3]),
         ],
     )
 

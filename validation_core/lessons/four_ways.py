@@ -18,8 +18,6 @@ from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
     Bars,
-    HLine,
-    Key,
     Line,
     Panel,
     Points,
@@ -28,6 +26,13 @@ from validation_core.drawing.marks import (
     over,
     sentence,
     written,
+)
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    point_key,
+    rate_points,
+    rejection_axis,
 )
 from validation_core.lessons.lesson import (
     PERCENTAGE_NAMES,
@@ -47,7 +52,7 @@ from validation_core.statistics import NormalLaw
 from validation_core.store import Store
 from validation_core.study import Report, Study
 from validation_core.text import interval_text
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 TRIALS = 1000
 ALPHA = 0.05
@@ -446,23 +451,15 @@ def _written(count: int, trials: int) -> str:
     return f"{count} of {trials} rejected, {interval_text((count / trials, low, high), '.1%')}"
 
 
-def _intervals(counts: Array) -> tuple[Array, Array, Array]:
-    """Rate, low and high of counts (..., V); nothing before the first trial."""
-    trials = np.array(TRIALS_SHOWN)
-    low, high = statistics.wilson(counts, np.maximum(trials, 1))
-    none = np.where(trials > 0, 0.0, np.nan)
-    return counts / np.maximum(trials, 1) + none, low + none, high + none
+def _dots(x: Array, counts: Array, look: MethodStyle) -> Points:
+    """Rates of counts (V, points) after each number of trials; none before the first."""
+    rates = Rates.of(counts, np.array(TRIALS_SHOWN)[:, None])
+    return rate_points(x, rates, look, "trials", size=8)
 
 
-def _dots(x: Array, counts: Array, look: tuple[str, str], *sliders: str) -> Points:
-    """Rates with their intervals; counts (..., V, points)."""
-    rates = [np.moveaxis(each, -1, -2) for each in _intervals(np.moveaxis(counts, -1, -2))]
-    rate, low, high = (over(each, *sliders) for each in rates)
-    return Points(x, rate, low=low, high=high, color=look[0], symbol=look[1], size=8)
-
-
-_WRONG, _RIGHT = (style.OBSERVED, "square"), (style.P, "circle")
-_KEYS: tuple[Key, ...] = (("done wrong", *_WRONG), ("done right, on the same draws", *_RIGHT))
+_WRONG = MethodStyle(style.OBSERVED, "", "square")
+_RIGHT = MethodStyle(style.P, "", "circle")
+_KEYS = point_key("done wrong", _WRONG), point_key("done right, on the same draws", _RIGHT)
 
 
 def _overview(counts: Array) -> Panel:
@@ -470,16 +467,16 @@ def _overview(counts: Array) -> Panel:
     place = np.arange(len(WAYS))
     return Panel(
         [
-            HLine(ALPHA, label="5%"),
+            level_line(ALPHA),
             *(
-                _dots(place + by, at[:, i].T, look, "trials")
+                _dots(place + by, at[:, i].T, look)
                 for i, (by, look) in enumerate(((-0.12, _WRONG), (0.12, _RIGHT)))
             ),
         ],
         title="Rejected although q is correct",
         caption="Lines: 95% intervals.",
         x=Axis((-0.5, 3.5), ticks=place, names=[way.short for way in WAYS]),
-        y=Axis((0, 0.6), "share of trials", percent=True),
+        y=rejection_axis(0.6),
         height=330,
         legend=_KEYS,
     )
@@ -526,16 +523,16 @@ def _rates(counts: Array, way: _Way) -> Panel:
     place = np.arange(len(way.settings))
     return Panel(
         [
-            HLine(ALPHA, label="5%"),
+            level_line(ALPHA),
             VLine(over(place * 1.0, way.slider), color=style.rgba(style.NULL, 0.3), width=14),
             *(
-                _dots(place + by, counts[i].T, look, "trials")
+                _dots(place + by, counts[i].T, look)
                 for i, (by, look) in enumerate(((-0.1, _WRONG), (0.1, _RIGHT)))
             ),
         ],
         title="Share rejected, with 95% intervals",
         x=Axis((-0.5, 4.5), way.label, ticks=place, names=[f"{v:g}" for v in way.settings]),
-        y=Axis((0, max(0.15, 1.1 * float(counts[0, :, -1].max() / TRIALS))), percent=True),
+        y=rejection_axis(min(1.0, max(0.15, 1.06 * float(counts[0, :, -1].max() / TRIALS)))),
         height=240,
         legend=_KEYS,
     )
@@ -569,7 +566,7 @@ def _spreads(seen: _FourWaysResult, counts: Array) -> Panel:
     ]
     return Panel(
         [
-            HLine(ALPHA, label="5%"),
+            level_line(ALPHA),
             Line(_SIGMAS, actual_size(_SIGMAS), color=style.NULL),
             *points,
             VLine(over(_SIGMAS, "sigma"), color=style.OBSERVED),
@@ -577,7 +574,7 @@ def _spreads(seen: _FourWaysResult, counts: Array) -> Panel:
         title="Size by the spread of the null",
         caption=f"Points: measured in {TRIALS} trials. Line: the formula.",
         x=Axis((0.2, 2.0), "sd of the true null, in assumed ones"),
-        y=Axis((0, 0.22), percent=True),
+        y=rejection_axis(0.22),
         height=240,
         legend=[("same x twice", style.P, "circle"), ("dependent folds", style.Q, "diamond")],
     )

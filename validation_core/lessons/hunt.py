@@ -26,6 +26,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.power_curves import level_line, rejection_axis
 from validation_core.lessons.lesson import (
     PERCENTAGE_NAMES,
     Beat,
@@ -525,11 +526,11 @@ def _rates(seen: _HuntResult) -> Panel:
     return Panel(
         [
             Bars([-0.5, 0.5, 1.5], share, color=style.method_style("colt").color),
-            HLine(ALPHA, label="5%"),
+            level_line(ALPHA),
             VLine(0.5, color=style.NULL),
         ],
         title=f"Best of {len(CENTRES)} balls: share of {TRIALS} hunts that reject",
         x=Axis((-0.5, 1.5), ticks=[0, 1], names=["same data", "fresh data"]),
-        y=Axis((0, 1.05), percent=True),
+        y=rejection_axis(),
         height=260,
     )

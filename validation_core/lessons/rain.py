@@ -13,9 +13,7 @@ from validation_core.benchmarks import Boundary
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
-    Band,
     Bars,
-    HLine,
     Panel,
     Rain,
     Slider,
@@ -24,6 +22,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.rank_histogram import growing_band, rank_counts
 from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
@@ -262,8 +261,7 @@ def _suspect(seen: _RainResult, which: int) -> Panel:
 
 
 def _rain(seen: _RainResult) -> Panel:
-    bands = np.array([(0, 0)] + [statistics.histogram_band(t, _BINS) for t in _AFTER])
-    low, high = (over(np.repeat(side[:, None], 2, axis=1), "trials") for side in bands.T)
+    band, even = growing_band(TRIALS, _BINS, "trials")
     bricks = Rain(
         seen.pvalues,
         bins=_BINS,
@@ -274,10 +272,10 @@ def _rain(seen: _RainResult) -> Panel:
     )
     return Panel(
         [
-            Band([0, 1], low, high),
+            band,
             bricks,
             replace(bricks, color=style.OBSERVED, only=True, opacity=1),
-            HLine(over(np.arange(TRIALS + 1) / _BINS, "trials"), label="if q = p"),
+            even,
             VLine(_ALPHA, label="5%"),
         ],
         title="P-values, a brick for each trial",
@@ -289,30 +287,19 @@ def _rain(seen: _RainResult) -> Panel:
     )
 
 
-_AFTER = range(1, TRIALS + 1)
-
-
 def _opened(seen: _RainResult) -> Panel:
-    low, high = statistics.histogram_band(N, _RANKS)
     p = over(written(seen.pvalues.T, equals), "open", "at")
-    return Panel(
-        [
-            Band([0, 1], [low, low], [high, high]),
-            Bars(
-                np.linspace(0, 1, _RANKS + 1),
-                over(seen.ranks.swapaxes(0, 1), "open", "at"),
-                color=style.Q,
-            ),
-            HLine(N / _RANKS, label="if q = p"),
-        ],
+    return rank_counts(
+        over(seen.ranks.swapaxes(0, 1), "open", "at"),
+        N,
+        Axis((0, 1), f"conformal rank among {M} draws of p"),
+        "draws of q",
         title=sentence(
             "Trial {trial}, gamma {gamma}: p {p}",
             trial=over([str(t + 1) for t in range(TRIALS)], "open"),
             gamma=over([f"{g:g}" for g in GAMMAS], "at"),
             p=p,
         ),
-        x=Axis((0, 1), f"conformal rank among {M} draws of p"),
-        y=Axis((0, 30), "draws of q"),
         caption=f"The {N} ranks that this p-value comes from.",
         height=240,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ from validation_core.benchmarks.boundary import GAMMA
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
-    Bars,
     Panel,
     Points,
     Slider,
@@ -23,6 +22,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.null_histogram import null_histogram
 from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
@@ -309,18 +309,14 @@ def _scatter(seen: _Accuracies) -> Panel:
 
 
 def _null(seen: _Accuracies, counts: NDArray[np.int16], edges: Array) -> Panel:
-    return Panel(
-        [
-            Bars(edges, over(counts, "samples", "n"), color=style.NULL),
-            VLine(
-                over(seen.observed, "n", "gamma"),
-                color=style.OBSERVED,
-                width=2.5,
-                label="observed",
-            ),
-        ],
+    top = 1.05 * float(counts[-1, _N:].max())  # of few points, bars are higher and cut
+    panel = null_histogram(
+        edges,
+        over(counts, "samples", "n"),
+        over(seen.observed, "n", "gamma"),
+        Axis((0.25, 0.85), "share of points called right", percent=True),
+        "pairs of samples",
         title="Accuracy where both samples are from p",
-        x=Axis((0.25, 0.85), "share of points called right", percent=True),
-        y=Axis((0, 1.05 * float(counts[-1, _N:].max())), "pairs of samples"),
         height=330,
     )
+    return replace(panel, y=replace(panel.y, limits=(0.0, top)))

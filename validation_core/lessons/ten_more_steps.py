@@ -29,6 +29,13 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.power_curves import (
+    level_line,
+    line_key,
+    method_look,
+    rate_line,
+    rejection_axis,
+)
 from validation_core.lessons.lesson import (
     PERCENTAGE_NAMES,
     PERCENTAGES,
@@ -528,30 +535,25 @@ def _plane(seen: _TrainedSteps) -> Panel:
 
 
 def _rates(looks: _ScoreResult) -> Panel:
-    colors = {name: style.method_style(name).color for name in ("uniform", "c2st")}
     hits = {"uniform": looks.uniform, "c2st": looks.c2st}
+    both = {name: [method_look(name)._replace(dash=dash) for dash in ("", "2 3")] for name in hits}
     return Panel(
         [
-            HLine(ALPHA, color=style.NULL),
+            level_line(ALPHA),
             *(
-                Line(
-                    STEPS,
-                    over(hits[name][..., i] / TRIALS, "score"),
-                    color=color,
-                    dash="" if i == 0 else "2 3",
-                )
-                for name, color in colors.items()
-                for i in range(2)
+                rate_line(STEPS, hits[name][..., i] / TRIALS, look, "score")
+                for name, pair in both.items()
+                for i, look in enumerate(pair)
             ),
             VLine(over(np.array(STEPS, float), "steps"), color=style.OBSERVED, width=2),
         ],
         title=f"Share of {TRIALS} batches that are rejected",
         x=Axis((0, STEPS[-1]), "training steps"),
-        y=Axis((0, 1), percent=True),
+        y=rejection_axis(),
         height=250,
         legend=[
-            ("Uniform, q wrong", colors["uniform"], "line"),
-            ("C2ST, q wrong", colors["c2st"], "line"),
+            line_key("Uniform, q wrong", both["uniform"][0]),
+            line_key("C2ST, q wrong", both["c2st"][0]),
             ("q correct", style.NULL, "dash"),
         ],
     )

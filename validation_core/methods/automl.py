@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
-from validation_core.drawing.outcome import Drawn, permutation_histogram
+from validation_core.drawing.null_histogram import permutation_histogram
 from validation_core.methods.base import Further, Layout, Method, ScoreKind, three_decimals_text
 from validation_core.scores import witness, witness_rows
 from validation_core.scores.witness import Engine, Witness

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from validation_core.drawing.outcome import Drawn, rank_figures, rank_figures_of
+from validation_core.drawing.drawn import Drawn
+from validation_core.drawing.rank_pictures import rank_figures, rank_figures_of
 from validation_core.keys import Specification, known_specifications
 from validation_core.scores import Recipe
 from validation_core.text import interval_text, signed_text

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from validation_core import statistics
-from validation_core.drawing.outcome import Drawn, statistic_on_null
+from validation_core.drawing.drawn import Drawn
+from validation_core.drawing.null_histogram import statistic_on_null
 from validation_core.methods.base import Layout, Method, ScoreKind
 from validation_core.types import (
     Benchmark,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core import statistics
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Panel, VLine
-from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method, ScoreKind, effect_interval_text
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Bars, Line, Note, Panel, Points, VLine, empty
-from validation_core.drawing.outcome import Drawn, beside, permutation_histogram
+from validation_core.drawing.null_histogram import beside, permutation_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, effect_interval_text
 from validation_core.scores import slot_classifier
 from validation_core.scores import slots as score_slots

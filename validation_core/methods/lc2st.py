@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import (
     Axis,
     Band,
@@ -25,7 +26,7 @@ from validation_core.drawing.marks import (
     Shades,
     empty,
 )
-from validation_core.drawing.outcome import Drawn, beside, null_histogram
+from validation_core.drawing.null_histogram import beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.scores import apply
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore

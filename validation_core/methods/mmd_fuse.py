@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, Points, empty
-from validation_core.drawing.outcome import Drawn, null_histogram
+from validation_core.drawing.null_histogram import null_histogram
 from validation_core.methods.base import Further, Layout, Method, Work
 from validation_core.scores import RawRows
 from validation_core.statistics import mmd, mmd_fuse

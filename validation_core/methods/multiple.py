@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.methods.base import Layout, Method, ScoreKind
 from validation_core.methods.c2st import figure_on_normal_null
 from validation_core.types import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
-from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import RANKED, Method, Work
 from validation_core.methods.mmd_fuse import null_of_relabelings
 from validation_core.relabelling import LEARNED_FAMILIES, RELABELINGS, OmnibusResult, relabelled

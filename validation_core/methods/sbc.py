@@ -11,8 +11,10 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
+from validation_core.drawing.ecdf_difference import ecdf_difference
 from validation_core.drawing.marks import Grid, Panel, Picture, empty
-from validation_core.drawing.outcome import Drawn, ecdf_difference, rank_histogram
+from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods.base import Method
 from validation_core.scores.quantities import (
     LOG_Q,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import (
     Axis,
     Band,
@@ -20,7 +21,7 @@ from validation_core.drawing.marks import (
     VLine,
     empty,
 )
-from validation_core.drawing.outcome import Drawn, null_histogram
+from validation_core.drawing.null_histogram import null_histogram
 from validation_core.methods.base import RANK_ROWS, Method, effect_interval_text
 from validation_core.scores import log_ratio
 from validation_core.scores.log_ratio import Ratio

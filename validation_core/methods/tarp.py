@@ -10,8 +10,9 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
+from validation_core.drawing.ecdf_difference import ecdf_difference
 from validation_core.drawing.marks import Axis, Band, Line, Note, Panel, empty
-from validation_core.drawing.outcome import Drawn, ecdf_difference
 from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, effect_interval_text
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References

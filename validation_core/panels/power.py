@@ -1,35 +1,31 @@
-"""What a power curve draws: how often each method rejects along gamma, beta or m."""
+"""Power of methods along gamma, beta or m, and against what it costs in draws or seconds."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from validation_core import statistics
 from validation_core.drawing import live, style
-from validation_core.drawing.marks import (
-    SYMBOLS,
-    Axis,
-    Band,
-    HLine,
-    Line,
-    Mark,
-    Panel,
-    Points,
-    Slider,
-    VLine,
-    over,
+from validation_core.drawing.drawn import Drawn
+from validation_core.drawing.marks import SYMBOLS, Axis, Mark, Panel, Points, Slider, over
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    method_look,
+    places_axis,
+    point_key,
+    rate_curve,
+    rate_points,
+    rejection_axis,
 )
-from validation_core.drawing.outcome import Drawn
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import bounds, broken
 from validation_core.sweep.progress import Progress
-from validation_core.types import Array, PowerCell
+from validation_core.types import Array, MethodStyle, PowerCell
 
 Along = Literal["gamma", "beta", "m"]
 
@@ -44,15 +40,9 @@ class PowerCurve(NamedTuple):
     rejections: Array
 
     @property
-    def rate(self) -> Array:
-        """Share rejected."""
-        return self.rejections / self.trials
-
-    @property
-    def interval(self) -> tuple[Array, Array]:
-        """95% Wilson interval of the share."""
-        low, high = statistics.wilson(self.rejections, self.trials)
-        return np.asarray(low), np.asarray(high)
+    def rates(self) -> Rates:
+        """Shares of trials that reject, with their 95% Wilson intervals."""
+        return Rates.of(self.rejections, self.trials)
 
 
 def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
@@ -85,69 +75,32 @@ AXES: dict[Along, str] = {
 }
 
 
-def _power_panel(
-    lines: Sequence[PowerCurve],
-    along: Along,
-    places: Sequence[float],
-    alpha: float,
-    *,
-    at: float | None = None,
-    caption: str = "",
-) -> Panel:
-    """Power curves with their bands, the names where they end.
+def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
+    """Power curves with their bands, the names where they end; m has a logarithmic axis.
 
     Args:
         lines: of methods.
-        along: what x is; m has a logarithmic axis.
-        places: the axis, also where nothing has run yet.
-        alpha: the level, where every curve would lie if q were correct.
-        at: a place to mark.
-    """
-    place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
-    where = place(np.array(places, dtype=float))
-    room = 0.02 * (where[-1] - where[0]) or 0.5
-    marks: list[Mark] = [HLine(alpha, dash="6 4", color=style.NULL)]
-    if at is not None:
-        marks.append(VLine(place(at)))
-    for line in lines:
-        marks += _curve_marks(line, place(line.x))
-    return Panel(
-        marks,
-        x=Axis(
-            (where[0] - room, where[-1] + room),
-            AXES[along],
-            ticks=where,
-            names=[f"{value:g}" for value in places],
-        ),
-        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
-        height=300,
-        margin=92,
-        caption=caption,
-    )
-
-
-def _curve_marks(curve: PowerCurve, x: Array) -> list[Mark]:
-    color, dash, symbol = live.browser_style(style.method_style(curve.method))
-    low, high = curve.interval
-    return [
-        Band(x, low, high, color=color, opacity=0.16),
-        Line(x, curve.rate, color=color, dash=dash, label=curve.label),
-        Points(x, curve.rate, color=color, symbol=symbol, size=6),
-    ]
-
-
-def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
-    """The same picture standing still, with its title and how to read it.
-
-    Args:
+        along: the setting that changes.
         fixed: what is the same everywhere, for the title.
+        alpha: the level.
     """
     places = sorted({float(x) for line in lines for x in line.x}) or [1.0]
     trials = sorted({int(count) for line in lines for count in line.trials})
     count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
+    place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
+    marks: list[Mark] = [level_line(alpha)]
+    for line in lines:
+        look = method_look(line.method)
+        marks += rate_curve(place(line.x), line.rates, look, label=line.label)
     return Drawn(
         f"Power over {along}, {fixed}",
-        replace(_power_panel(lines, along, places, alpha), margin=110),
+        Panel(
+            marks,
+            x=places_axis(places, AXES[along], at=place(places)),
+            y=rejection_axis(),
+            height=300,
+            margin=110,
+        ),
         f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
         "trained network. The dashed line is the level, where every curve would lie if q were "
         "correct.",
@@ -160,7 +113,8 @@ _DASHES = ("", "7 5", "2 3", "10 4", "8 3 2 3", "12 3 2 3 2 3")
 
 _MARKS = 5  # symbols that points know
 
-_BAND = 0.07  # eight of them lie over one another
+FAINT = 0.07
+"""Opacity of bands of which eight lie over one another."""
 
 
 def along(sweep: Sweep) -> Along:
@@ -183,15 +137,13 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     axis = along(sweep)
     places = sweep.betas if axis == "beta" else sweep.gammas
     across = _scale(sweep, places)
-    ticks = across(places)
-    room = 0.02 * float(np.ptp(ticks)) or 0.5
-    marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
+    marks: list[Mark] = [level_line(sweep.design.alpha)]
     legend = []
-    styles = curve_styles(progress.cells)
+    looks = curve_looks(progress.cells)
     for curve in curves(progress.cells, axis):
-        color, dash, symbol = styles[curve.label]
-        marks += method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
-        legend.append((curve.label, color, symbol))
+        look = looks[curve.label]
+        marks += rate_curve(across(curve.x), curve.rates, look, opacity=FAINT)
+        legend.append(point_key(curve.label, look))
     wrong = broken(progress.cells)
     if wrong and axis == "gamma":
         marks.append(
@@ -208,13 +160,8 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
         marks,
         height=380,
         legend=legend,
-        x=Axis(
-            (ticks.min() - room, ticks.max() + room),
-            axis_label(sweep),
-            ticks=ticks,
-            names=[f"{value:g}" for value in places],
-        ),
-        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        x=places_axis(places, axis_label(sweep), at=across(places)),
+        y=rejection_axis(),
         caption=_caption(sweep, progress),
     )
     return live.payload(panels=[panel], columns=1)
@@ -233,27 +180,15 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
     marks: list[Mark] = []
-    styles = curve_styles(progress.cells)
-    labels = dict.fromkeys(cell.label for cell in progress.cells)
+    looks = curve_looks(progress.cells)
     xs = []
-    for label in labels:
+    for label, look in looks.items():
         at = {getattr(cell, axis): cell for cell in progress.cells if cell.label == label}
         x = np.array([_spent(sweep, at[p], view) if p in at else np.nan for p in places])
-        rate = np.array([at[p].rate if p in at else np.nan for p in places])
-        ends = np.array([bounds(at[p]) if p in at else (np.nan, np.nan) for p in places])
-        color, _, symbol = styles[label]
+        counts = [[(at[p].rejections, at[p].trials) if p in at else (0, 0)] for p in places]
+        rates = Rates.of(*np.moveaxis(np.array(counts), -1, 0))  # (places, 1)
         xs.append(x)
-        marks.append(
-            Points(
-                over(np.log10(x)[:, None], axis),
-                over(rate[:, None], axis),
-                low=over(ends[:, :1], axis),
-                high=over(ends[:, 1:], axis),
-                color=color,
-                symbol=symbol,
-                size=8,
-            )
-        )
+        marks.append(rate_points(over(np.log10(x)[:, None], axis), rates, look, axis, size=8))
     spent = np.concatenate(xs)
     decades = np.arange(
         np.floor(np.log10(np.nanmin(spent))), np.ceil(np.log10(np.nanmax(spent))) + 1
@@ -262,14 +197,14 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     panel = Panel(
         marks,
         height=380,
-        legend=[(label, color, symbol) for label, (color, _, symbol) in styles.items()],
+        legend=[point_key(label, look) for label, look in looks.items()],
         x=Axis(
             (decades[0] - 0.1, decades[-1] + 0.1),
             unit,
             ticks=decades,
             names=[f"{10.0**d:,.0f}" if d >= 0 else f"{10.0**d:g}" for d in decades],
         ),
-        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        y=rejection_axis(),
         caption="Up and to the left is better: more power for less. Bars are 95% Wilson "
         "intervals. Training comes on top, once for all trials: the table below has it. If q "
         "were correct, every point would lie at the level.",
@@ -292,32 +227,20 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
     return max(cell.seconds / cell.trials, 1e-5)
 
 
-CurveStyle = tuple[str, str, str]
-
-
-def curve_styles(cells: Sequence[PowerCell]) -> dict[str, CurveStyle]:
-    """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
-    styles: dict[str, CurveStyle] = {}
+def curve_looks(cells: Sequence[PowerCell]) -> dict[str, MethodStyle]:
+    """Looks by label: one colour a method, variants told apart by dash and symbol."""
+    looks: dict[str, MethodStyle] = {}
     variants: Counter[str] = Counter()
     methods = list(dict.fromkeys(cell.method for cell in cells))
     for label, method in {cell.label: cell.method for cell in cells}.items():
         place = methods.index(method) + variants[method]
         variants[method] += 1
-        styles[label] = (
+        looks[label] = MethodStyle(
             style.method_style(method).color,
             _DASHES[place % len(_DASHES)],
             SYMBOLS[place % _MARKS],
         )
-    return styles
-
-
-def method_marks(curve: PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
-    low, high = curve.interval
-    return [
-        Band(curve.x, low, high, color=color, opacity=_BAND),
-        Line(curve.x, curve.rate, color=color, dash=dash),
-        Points(curve.x, curve.rate, color=color, symbol=symbol, size=6),
-    ]
+    return looks
 
 
 def _caption(sweep: Sweep, progress: Progress) -> str:

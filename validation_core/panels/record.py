@@ -10,8 +10,8 @@ import numpy as np
 
 from validation_core.diagnosis import Record
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
-from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method, kind_of
 from validation_core.types import Array, Budget, Outcome
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.precision import narrow
 from validation_core.report import card, sections
 from validation_core.report.figures import (

@@ -17,7 +17,7 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.drawing.alt import describe_picture
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.drawn import Drawn
 from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.relabelling.claims import Claims

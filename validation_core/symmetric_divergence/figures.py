@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Grid, HLine, Panel, Picture, empty
-from validation_core.drawing.outcome import Drawn
 from validation_core.symmetric_divergence.curves import (
     DivergenceCurve,
     PlanTerms,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
+from validation_core.drawing.null_histogram import null_histogram
 from validation_core.drawing.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
 from validation_core.symmetric_divergence import MS, InferenceRun, RunResult, terms
@@ -173,7 +175,6 @@ def _null(terms: TermSpread) -> Panel:
     width = min(reach, max(3.5, float(np.abs(terms.null).max()))) * 1.02
     edges = np.linspace(-width, width, 41)
     heights = np.stack([np.histogram(row, edges)[0] for row in terms.null])
-    top = 1.15 * float(heights.max())
     captions = [
         f"{round(terms.pvalue[i] * (FLIPS + 1)) - 1:,} of B = {FLIPS:,} random signs give a "
         f"mean as large: p-value {equals(float(terms.pvalue[i]))}. Paired AUC "
@@ -182,17 +183,18 @@ def _null(terms: TermSpread) -> Panel:
         for i in range(len(MS))
     ]
     limits = (-width, 1.05 * max(width, float(largest)))
-    return Panel(
-        [
-            Bars(edges, over(heights, "m"), color=NULL),
-            VLine(over(terms.signs, "m"), color=OBSERVED, width=2.5),
-        ],
+    panel = null_histogram(
+        edges,
+        over(heights, "m"),
+        over(terms.signs, "m"),
+        Axis(limits, "mean term, in sds of random signs"),
+        "random signs",
         title="Their mean, among means with random signs",
-        height=270,
-        x=Axis(limits, "mean term, in sds of random signs"),
-        y=Axis((0, top), "random signs"),
         caption=over(captions, "m"),
-        legend=[("random signs: as if q = p", NULL, "band"), ("this run", OBSERVED, "line")],
+        height=270,
+    )
+    return replace(
+        panel, legend=[("random signs: as if q = p", NULL, "band"), ("this run", OBSERVED, "line")]
     )
 
 

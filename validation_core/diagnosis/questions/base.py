@@ -32,7 +32,7 @@ from validation_core.types import Array
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
-    from validation_core.drawing.outcome import Drawn
+    from validation_core.drawing.drawn import Drawn
     from validation_core.relabelling.claims import Claims
     from validation_core.store import Store
 

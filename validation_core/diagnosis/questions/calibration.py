@@ -31,6 +31,7 @@ from validation_core.diagnosis.questions.base import (
     short_name,
 )
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import (
     Anchor,
     Axis,
@@ -45,7 +46,6 @@ from validation_core.drawing.marks import (
     Points,
     VLine,
 )
-from validation_core.drawing.outcome import Drawn
 from validation_core.methods import SBC, SKL, skl
 from validation_core.methods.base import Method
 from validation_core.methods.record import distance_sentences

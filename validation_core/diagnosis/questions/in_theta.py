@@ -24,8 +24,8 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.tasks import method_training, slot_score_training
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel, Points
-from validation_core.drawing.outcome import Drawn
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
 from validation_core.precision import narrow

@@ -31,8 +31,8 @@ from validation_core.diagnosis.questions.calibration import at_least
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.tasks import method_training
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Bars, Panel, Points, VLine
-from validation_core.drawing.outcome import Drawn
 from validation_core.keys import Arrays, Specification
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.localization import neighbours, over_x

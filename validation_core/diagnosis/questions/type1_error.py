@@ -31,8 +31,10 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
 )
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Mark, Panel, Points, VLine
-from validation_core.drawing.outcome import Drawn, rank_histogram
+from validation_core.drawing.power_curves import REJECTED
+from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
@@ -294,7 +296,7 @@ def _rates(result: _TypeIError) -> Drawn:
         )
     panel = Panel(
         marks,
-        x=Axis((0, top), "share of tables rejected", percent=True),
+        x=Axis((0, top), REJECTED, percent=True),
         y=Axis.of_rows([row.title for row in rows]),
         height=90 + _LINE * len(rows),
     )

@@ -12,12 +12,11 @@ from scipy.stats import kstwo
 
 from validation_core import statistics
 from validation_core.drawing import live, style
+from validation_core.drawing.ecdf_difference import counted_difference
 from validation_core.drawing.marks import (
     Axis,
-    Band,
-    Bars,
+    HBand,
     Heat,
-    HLine,
     Line,
     Mark,
     Note,
@@ -29,13 +28,20 @@ from validation_core.drawing.marks import (
     freeze_sliders,
     over,
 )
+from validation_core.drawing.power_curves import (
+    level_line,
+    method_look,
+    places_axis,
+    rate_curve,
+    rejection_axis,
+)
+from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
 from validation_core.panels.power import PowerCurve, curves
-from validation_core.statistics.histograms import histogram_band
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import equals, interval_text
-from validation_core.types import Array, Benchmark, PowerCell
+from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
 
 UNTRAINED = "CoLT untrained"
 
@@ -43,10 +49,10 @@ _COLT_STYLE = style.method_style("colt")
 
 # One family of colours, a dash and a symbol of their own.
 _EMBEDDINGS = {
-    "fourier": (_COLT_STYLE.color, "", "circle"),
-    "identity": ("#9A62C7", "7 5", "square"),
-    "residual": ("#5C82D6", "3 3", "diamond"),
-    "mlp": ("#B0579A", "9 3 2 3", "ring"),
+    "fourier": MethodStyle(_COLT_STYLE.color, "", "circle"),
+    "identity": MethodStyle("#9A62C7", "7 5", "square"),
+    "residual": MethodStyle("#5C82D6", "3 3", "diamond"),
+    "mlp": MethodStyle("#B0579A", "9 3 2 3", "ring"),
 }
 
 
@@ -65,23 +71,18 @@ def power(
     gammas = benchmark.gammas
     several = len(gammas) > 1
     cursor = VLine(over(gammas, "gamma") if several else gammas[0])
-    room = 0.02 * (max(gammas) - min(gammas)) or 0.5
-    marks: list[Mark] = [HLine(design.alpha, dash="6 4", color=style.NULL), cursor]
+    marks: list[Mark] = [level_line(design.alpha), cursor]
     for curve in curves(cells, "gamma"):
-        marks += _marks(curve)
+        label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
+        marks += rate_curve(curve.x, curve.rates, curve_style(curve), label=label)
     trials = sorted({cell.trials for cell in cells})
     count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
     panel = Panel(
         marks,
         height=340,
         margin=118,
-        x=Axis(
-            (min(gammas) - room, max(gammas) + room),
-            "strength gamma",
-            ticks=gammas,
-            names=[f"{value:g}" for value in gammas],
-        ),
-        y=Axis((-0.03, 1.04), "share of tables on which the test rejects q", percent=True),
+        x=places_axis(gammas, "strength gamma"),
+        y=rejection_axis(),
         caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
         "C2ST learns from one such table and is tested on as many draws of p and of q as there "
         "are simulations. The grey curve is the localizer before training: what lies above it was "
@@ -103,24 +104,13 @@ def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
     return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables." if here else ""
 
 
-def curve_style(curve: PowerCurve) -> tuple[str, str, str]:
+def curve_style(curve: PowerCurve) -> MethodStyle:
     """Colour, dash and symbol of a curve."""
     if curve.label == UNTRAINED:
-        return style.NULL, "2 3", "cross"
+        return MethodStyle(style.NULL, "2 3", "cross")
     if curve.method == "colt":
         return _EMBEDDINGS[curve.label.split()[1]]
-    return live.browser_style(style.method_style(curve.method))
-
-
-def _marks(curve: PowerCurve) -> list[Mark]:
-    color, dash, symbol = curve_style(curve)
-    low, high = curve.interval
-    label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
-    return [
-        Band(curve.x, low, high, color=color, opacity=0.12),
-        Line(curve.x, curve.rate, color=color, dash=dash, label=label),
-        Points(curve.x, curve.rate, color=color, symbol=symbol, size=6),
-    ]
+    return method_look(curve.method)
 
 
 def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
@@ -183,32 +173,34 @@ def _uniform(maps: Maps, alpha: float) -> str:
 
 
 def _histogram(maps: Maps) -> Panel:
-    n = len(maps.u_quote)
-    counts, edges = np.histogram(maps.u_quote, BINS, (0, 1))
-    low, high = histogram_band(n, BINS)
-    return Panel(
-        [
-            Band([0, 1], [low, low], [high, high]),
-            Bars(edges, counts, color=_COLOR),
-            HLine(n / BINS, label="if q = p"),
-        ],
+    return rank_counts(
+        statistics.histogram(maps.u_quote, BINS),
+        len(maps.u_quote),
+        Axis((0, 1), "rank U: low where the true value lies near the centre"),
+        "simulations",
+        color=_COLOR,
         title="Ranks of true values among q's draws",
-        x=Axis((0, 1), "rank U: low where the true value lies near the centre"),
-        y=Axis((0, 1.12 * max(counts.max(), high)), "simulations"),
     )
 
 
 def _difference(maps: Maps) -> Panel:
-    difference = statistics.ecdf_difference(maps.u_quote, _POINTS)
-    low, high = statistics.ecdf_band(len(maps.u_quote), 0.95, _POINTS)
-    reach = 1.15 * max(np.abs(difference).max(), high.max(), -low.min())
+    panel = counted_difference(
+        _POINTS,
+        statistics.ecdf_difference(maps.u_quote, _POINTS),
+        len(maps.u_quote),
+        "p's mass in it, less u",
+        color=_COLOR,
+        title="p's mass less q's, ball by ball",
+    )
     u, inside = float(maps.u_star), float(maps.inside)
-    return Panel(
-        [
-            Band(_POINTS, low, high),
-            HLine(0),
+    foot = 0.9 * panel.y.limits[0]
+    right = u < 0.7
+    return replace(
+        panel,
+        x=Axis((0, 1), "q's mass in the ball, u"),
+        marks=[
+            *panel.marks,
             VLine(u, color=_COLOR, dash="4 3", width=1.2),
-            Line(_POINTS, difference, color=_COLOR),
             Points(
                 [u],
                 [inside - u],
@@ -217,15 +209,14 @@ def _difference(maps: Maps) -> Panel:
                 color=_COLOR,
                 size=8,
             ),
-            Note(u + 0.015, -0.9 * reach, f"the ball, u = {u:.2f}", color=_COLOR)
-            if u < 0.7
-            else Note(
-                u - 0.015, -0.9 * reach, f"the ball, u = {u:.2f}", color=_COLOR, anchor="end"
+            Note(
+                u + (0.015 if right else -0.015),
+                foot,
+                f"the ball, u = {u:.2f}",
+                color=_COLOR,
+                anchor="start" if right else "end",
             ),
         ],
-        title="p's mass less q's, ball by ball",
-        x=Axis((0, 1), "q's mass in the ball, u"),
-        y=Axis((-reach, reach), "p's mass in it, less u"),
     )
 
 
@@ -296,9 +287,8 @@ def _distance_panel(
     now: Number | None = None,
 ) -> Panel:
     n = max(curve.n for curve in curves.values())
-    room = 0.03 * (max(gammas) - min(gammas)) or 0.5
     chance = float(kstwo.isf(0.05, n))
-    marks: list[Mark] = [Band([min(gammas) - room, max(gammas) + room], [0, 0], [chance, chance])]
+    marks: list[Mark] = [HBand(0, chance)]
     if now is not None:
         marks.append(VLine(now, width=1))
     for (name, curve), (color, dash, symbol) in zip(curves.items(), _SERIES, strict=False):
@@ -319,12 +309,7 @@ def _distance_panel(
         marks,
         height=260,
         margin=128 if any(curves) else 0,
-        x=Axis(
-            (min(gammas) - room, max(gammas) + room),
-            label,
-            ticks=gammas,
-            names=[f"{value:g}" for value in gammas],
-        ),
+        x=places_axis(gammas, label),
         y=Axis((0, 1.08 * max(top, chance)), "KS distance of the ranks"),
     )
 

@@ -46,8 +46,8 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
     refine_reference_sets,
 )
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Bars, Key, Panel, Points
-from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.study import Report

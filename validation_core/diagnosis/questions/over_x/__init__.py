@@ -30,8 +30,8 @@ from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
 from validation_core.diagnosis.tasks import method_training
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel, Points
-from validation_core.drawing.outcome import Drawn
 from validation_core.localization import over_x
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method

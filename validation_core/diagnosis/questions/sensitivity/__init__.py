@@ -45,6 +45,7 @@ from validation_core.diagnosis.questions.sensitivity.search import (
     verdict_rejections,
 )
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import (
     Axis,
     Band,
@@ -56,7 +57,7 @@ from validation_core.drawing.marks import (
     VLine,
     empty,
 )
-from validation_core.drawing.outcome import Drawn
+from validation_core.drawing.power_curves import rejection_axis
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import parameter_name
 from validation_core.study import Report
@@ -681,8 +682,8 @@ def _row(injection: _InjectionPower, i: int, title: str, power: _Power) -> Row:
 
 _HEIGHT = 340
 _CAPTION = (
-    "Share of tables with a defect of this strength in which it is found: by the verdict (thick, "
-    "with its 95% interval), by each test alone at the level. Dashed: 80%, and the strength where "
+    "Share of tables with a defect of this strength that reject q: by the verdict (thick, with "
+    "its 95% interval), by each test alone at the level. Dashed: 80%, and the strength where "
     "the verdict gets there. With no defect at all, none would rise above the dotted level."
 )
 
@@ -711,7 +712,7 @@ def _curves(injection: _InjectionPower, result: _Sensitivity) -> Drawn:
     panel = Panel(
         marks,
         x=Axis((sizes[0], sizes[-1]), f"{injection.unit}{beyond}", log=True, ticks=ticks or None),
-        y=Axis((0, 1.02), "found", percent=True),
+        y=rejection_axis(),
         height=_HEIGHT,
         legend=[
             ("Verdict", style.P, "line"),

@@ -12,7 +12,6 @@ from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
     Heat,
-    HLine,
     Image,
     Mark,
     Over,
@@ -26,16 +25,24 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.drawing.style import NULL, padded
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    method_look,
+    places_axis,
+    point_key,
+    rate_bars,
+    rejection_axis,
+)
 from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
-from validation_core.explorers.highdim.digits import (
+from validation_core.explorers.highdim.digits.study import (
     PATCH,
     STRIDE,
     SUREST,
     DigitsStudy,
     GeneratedDigits,
 )
-from validation_core.explorers.highdim.rates import rate_curves, rejections
+from validation_core.explorers.highdim.rejection_words import rejections
 from validation_core.types import PowerCell
 
 _SIDE = 14
@@ -144,28 +151,22 @@ def _where(seen: GeneratedDigits) -> Panel:
 
 
 def _power(study: DigitsStudy, seen: GeneratedDigits) -> Panel:
-    marks: list[Mark] = [
-        HLine(LEVEL, dash="6 4", color=NULL),
-        VLine(over(seen.gammas, "gamma"), width=1),
-    ]
-    lines, legend = rate_curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
+    looks = [method_look(method.name) for method in METHODS]
+    marks: list[Mark] = [level_line(LEVEL), VLine(over(seen.gammas, "gamma"), width=1)]
+    for look, hits in zip(looks, seen.rejections, strict=True):
+        marks += rate_bars(seen.gammas, Rates.of(hits, seen.trials), look, "beta")
     level = (
         "At gamma = 0 q is p: there the rate is the level."
         if study.benchmark.truth_is == "generated"
         else "At gamma = 0 the generator's own flaws are all there is to find."
     )
     return Panel(
-        [*marks, *lines],
-        x=Axis(
-            padded(seen.gammas, 0.04),
-            "steps left out, gamma",
-            ticks=seen.gammas,
-            names=[f"{gamma:g}" for gamma in seen.gammas],
-        ),
-        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        marks,
+        x=places_axis(seen.gammas, "steps left out, gamma"),
+        y=rejection_axis(),
         title="Power",
         height=260,
-        legend=legend,
+        legend=[point_key(m.label, look) for m, look in zip(METHODS, looks, strict=True)],
         caption=f"{seen.trials} trials of n = {seen.n} digits of each side, one network a gamma, "
         f"95% Wilson intervals. {level}",
     )

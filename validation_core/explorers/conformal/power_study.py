@@ -11,7 +11,7 @@ import numpy as np
 from validation_core import methods, sampling, statistics
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
-from validation_core.explorers.conformal import (
+from validation_core.explorers.conformal.study import (
     FEW,
     POWER_BETAS,
     SMALLEST_PVALUE,

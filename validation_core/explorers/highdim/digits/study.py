@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core import methods, statistics
 from validation_core.benchmarks.digits import LABELS, SIDE, Digits, Truth
-from validation_core.explorers.conformal_power import conformal_pvalues
+from validation_core.explorers.conformal.power_study import conformal_pvalues
 from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.rng import stream

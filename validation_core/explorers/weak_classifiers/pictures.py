@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from validation_core import statistics
 from validation_core.benchmarks import boundary
 from validation_core.drawing import live
 from validation_core.drawing.marks import (
     Axis,
     Bars,
-    HLine,
     Line,
     Mark,
     Note,
@@ -23,8 +21,15 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
-from validation_core.drawing.style import NULL, P, Q, method_style
-from validation_core.explorers.weak_classifiers import (
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    rate_line,
+    rate_points,
+    rejection_axis,
+)
+from validation_core.drawing.style import P, Q, method_style
+from validation_core.explorers.weak_classifiers.study import (
     ANGLES,
     DEGREES,
     LEVEL,
@@ -32,7 +37,7 @@ from validation_core.explorers.weak_classifiers import (
     RejectionRates,
 )
 from validation_core.scores import LinearBoundary
-from validation_core.types import Array, Joint, TwoSamples
+from validation_core.types import Array, Joint, MethodStyle, TwoSamples
 
 _C2ST_COLOR, _MULTIPLE_COLOR, _UNIFORM_COLOR = (
     method_style(name).color for name in ("c2st", "multiple", "uniform")
@@ -197,27 +202,18 @@ def _power_panel(
     sparse = _SPARSE[0] if by_c else _SPARSE[1]
     places, at = x[sparse], over(x, along)
     looks = (
-        ("c2st", "C2ST", _C2ST_COLOR, "", "circle"),
-        ("per_class", "C2ST, per class", _C2ST_COLOR, "5 3", "circle"),
-        ("multiple", "Multiple", _MULTIPLE_COLOR, "", "square"),
-        ("uniform", f"Uniform({m})", _UNIFORM_COLOR, "2 2", "diamond"),
+        ("c2st", "C2ST", MethodStyle(_C2ST_COLOR, "", "circle")),
+        ("per_class", "C2ST, per class", MethodStyle(_C2ST_COLOR, "5 3", "circle")),
+        ("multiple", "Multiple", MethodStyle(_MULTIPLE_COLOR, "", "square")),
+        ("uniform", f"Uniform({m})", MethodStyle(_UNIFORM_COLOR, "2 2", "diamond")),
     )
-    marks: list[Mark] = [HLine(LEVEL, color=NULL)]
-    for name, label, color, dash, symbol in looks:
+    marks: list[Mark] = [level_line(LEVEL)]
+    for name, label, look in looks:
         lines = _along(getattr(rates, name), by_c)
-        rejections = _along(getattr(counts, name), by_c)[:, sparse]
-        low, high = statistics.wilson(rejections, trials)
+        measured = Rates.of(_along(getattr(counts, name), by_c)[:, sparse], trials)
         marks += [
-            Line(x, over(lines, other), color=color, dash=dash, label=label),
-            Points(
-                places,
-                over(rejections / trials, other),
-                color=color,
-                symbol=symbol,
-                low=over(low, other),
-                high=over(high, other),
-                opacity=0.75,
-            ),
+            rate_line(x, lines, look, other, label=label),
+            rate_points(places, measured, look, other, size=5),
         ]
     marks.append(VLine(at, width=1))
     return Panel(
@@ -228,12 +224,7 @@ def _power_panel(
         x=Axis((0, 2), "shift c")
         if by_c
         else Axis((0, 90), "turn in degrees", ticks=(0, 30, 60, 90)),
-        y=Axis(
-            (0, 1.03),
-            "share of samples in which the test rejects q",
-            percent=True,
-            ticks=(0, 0.25, 0.5, 0.75, 1),
-        ),
+        y=rejection_axis(),
         caption=f"Lines are closed forms (for Uniform({m}) the trials joined up), points "
         f"{trials} trials with 95% Wilson intervals."
         if by_c

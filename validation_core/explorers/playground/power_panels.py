@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from validation_core.drawing import style
-from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, VLine, over
-from validation_core.explorers.playground import (
+from validation_core.drawing.marks import Axis, Key, Mark, Panel, VLine, over
+from validation_core.drawing.power_curves import (
+    level_line,
+    line_key,
+    method_look,
+    rate_line,
+    rejection_axis,
+)
+from validation_core.explorers.playground.sizes import (
+    LEVEL,
+    PANEL_HEIGHT,
+    PROBABILITY_TICKS,
+    PlaygroundRates,
+)
+from validation_core.explorers.playground.study import (
     BETAS,
     COLT_BETAS,
     METHODS,
@@ -16,14 +26,6 @@ from validation_core.explorers.playground import (
     POWER_BETAS,
     Playground,
 )
-from validation_core.explorers.playground_view import (
-    LEVEL,
-    PANEL_HEIGHT,
-    PROBABILITY_TICKS,
-    PlaygroundRates,
-)
-from validation_core.methods.base import Method
-from validation_core.types import Array
 
 
 def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
@@ -33,12 +35,9 @@ def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
     ticks = np.unique(
         np.round(np.linspace(0, count - 1, min(PROBABILITY_TICKS, count))).astype(int)
     )
-    marks: list[Mark] = [
-        HLine(LEVEL, color=style.NULL, label="level"),
-        VLine(over(places, "gamma")),
-    ]
+    marks: list[Mark] = [level_line(LEVEL), VLine(over(places, "gamma"))]
     for method, rate in zip(METHODS, rates.rate, strict=True):
-        marks.append(_curve(method, places, over(rate, "beta")))
+        marks.append(rate_line(places, rate, method_look(method.name), "beta"))
     return Panel(
         marks,
         title="Power over gamma",
@@ -48,7 +47,7 @@ def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
             ticks=ticks,
             names=[f"{seen.gammas[i]:g}" for i in ticks],
         ),
-        y=Axis((0, 1.02), "trials that reject q", percent=True),
+        y=rejection_axis(),
         caption=f"{rates.trials} trials a point, {POINTS} test points each, one network for all. "
         "Press to move gamma.",
         height=PANEL_HEIGHT,
@@ -59,14 +58,14 @@ def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
 
 
 def power_over_beta(seen: Playground, rates: PlaygroundRates) -> Panel:
-    marks: list[Mark] = [HLine(LEVEL, color=style.NULL, label="level"), VLine(over(BETAS, "beta"))]
+    marks: list[Mark] = [level_line(LEVEL), VLine(over(BETAS, "beta"))]
     for method, rate in zip(METHODS, rates.rate, strict=True):
-        marks.append(_curve(method, np.array(BETAS), over(rate.T, "gamma")))
+        marks.append(rate_line(BETAS, rate.T, method_look(method.name), "gamma"))
     return Panel(
         marks,
         title="Power over beta",
         x=Axis((-0.02, 1.02), "beta: the network is moved back to its random start"),
-        y=Axis((0, 1.02), "trials that reject q", percent=True),
+        y=rejection_axis(),
         caption=(
             f"Counted at {len(POWER_BETAS)} values of beta, CoLT at {len(COLT_BETAS)}, straight "
             "lines between. SBC has no network: beta does not change it."
@@ -76,17 +75,8 @@ def power_over_beta(seen: Playground, rates: PlaygroundRates) -> Panel:
     )
 
 
-def _curve(method: Method, x: Array, y: Any) -> Line:
-    look = style.method_style(method.name)
-    return Line(x, y, color=look.color, dash=look.dash, width=2)
-
-
-def _legend() -> list[tuple[str, str, str]]:
+def _legend() -> list[Key]:
     return [
-        (
-            method.title.removeprefix("Conformal C2ST, "),
-            style.method_style(method.name).color,
-            "line" if style.method_style(method.name).dash == "solid" else "dash",
-        )
+        line_key(method.title.removeprefix("Conformal C2ST, "), method_look(method.name))
         for method in METHODS
     ]

@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 from validation_core import methods
 from validation_core.benchmarks.lensing import Lensing
 from validation_core.drawing import live, style
-from validation_core.drawing.marks import Axis, HLine, Mark, Panel, VLine
-from validation_core.explorers.highdim.lensing import (
+from validation_core.drawing.marks import Mark, Panel, VLine
+from validation_core.drawing.power_curves import (
+    level_line,
+    places_axis,
+    point_key,
+    rate_curve,
+    rejection_axis,
+)
+from validation_core.explorers.highdim.lensing.pictures import CLOSE
+from validation_core.explorers.highdim.lensing.study import (
     BETAS,
     DEGRADED_AT,
     POWER_GAMMAS,
@@ -22,13 +30,13 @@ from validation_core.explorers.highdim.lensing import (
     LensingStudy,
     N,
 )
-from validation_core.explorers.highdim.lensing_pictures import CLOSE
 from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import SMALL_MMD, bounds
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.trials import TrialDesign
+from validation_core.types import MethodStyle
 
 
 def _table_methods() -> tuple[Method, ...]:
@@ -80,7 +88,7 @@ def rates(
         at: a gamma to mark.
     """
     cells = [cell for one in progress for cell in one.cells]
-    looks = power.curve_styles(cells)
+    looks = power.curve_looks(cells)
     panels = [
         _rates(sweep, one, looks, at if power.along(sweep) == "gamma" else None)
         for sweep, one in zip(sweeps, progress, strict=True)
@@ -89,16 +97,16 @@ def rates(
 
 
 def _rates(
-    sweep: Sweep, progress: Progress, looks: dict[str, power.CurveStyle], at: float | None
+    sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle], at: float | None
 ) -> Panel:
     axis = power.along(sweep)
     places = np.array(sweep.gammas if axis == "gamma" else sweep.betas)
-    room = 0.02 * float(np.ptp(places))
-    marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
+    marks: list[Mark] = [level_line(sweep.design.alpha)]
     if at is not None:
         marks.append(VLine(at, color=style.NULL, dash="2 3"))
     for curve in power.curves(progress.cells, axis):
-        marks += power.method_marks(curve, *looks[curve.label])
+        look = looks[curve.label]
+        marks += rate_curve(curve.x, curve.rates, look, opacity=power.FAINT)
     trials = sweep.design.trials
     fixed = "beta = 0" if axis == "gamma" else f"gamma = {DEGRADED_AT:g}"
     what = (
@@ -108,14 +116,9 @@ def _rates(
         marks,
         title=f"Share of {trials} test sets rejected, {fixed}",
         height=320,
-        x=Axis(
-            (places[0] - room, places[-1] + room),
-            f"{axis}: {what}",
-            ticks=places,
-            names=tick_names(places),
-        ),
-        y=Axis((-0.03, 1.04), "rejected", percent=True),
-        legend=[(label, color, symbol) for label, (color, _, symbol) in looks.items()],
+        x=places_axis(places, f"{axis}: {what}", names=tick_names(places)),
+        y=rejection_axis(),
+        legend=[point_key(label, look) for label, look in looks.items()],
         caption="Bands: 95% Wilson intervals. Dashed: the level of 5%."
         if axis == "gamma"
         else "SBC, TARP, AutoML and MMD-FUSE have no network that is degraded: level lines.",
@@ -134,7 +137,7 @@ def answer(progress: Progress) -> str:
         return ""
     reached, blind = [], []
     for curve in power.curves(progress.cells, "gamma"):
-        at = half_power_crossing(curve.x, curve.rate)
+        at = half_power_crossing(curve.x, curve.rates.rate)
         if at is None:
             blind.append(curve.label)
         else:

@@ -10,7 +10,6 @@ from validation_core.drawing import live
 from validation_core.drawing.marks import (
     Axis,
     Bars,
-    HLine,
     Line,
     Mark,
     Over,
@@ -23,10 +22,18 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    method_look,
+    point_key,
+    rate_bars,
+    rejection_axis,
+)
 from validation_core.drawing.style import NULL, P, Q, padded
 from validation_core.explorers.highdim import LEVEL
-from validation_core.explorers.highdim.rates import rate_curves, rejections
-from validation_core.explorers.highdim.sphere_flow import (
+from validation_core.explorers.highdim.rejection_words import rejections
+from validation_core.explorers.highdim.sphere_flow.study import (
     EDGES,
     METHODS,
     SphereStudy,
@@ -178,19 +185,22 @@ def _power(study: SphereStudy, sphere: SphereView, along: str) -> Panel:
     """Fig. 5: measured power over its law, along one slider while the other moves it."""
     grid = sphere.gammas if along == "gamma" else sphere.betas
     other = "beta" if along == "gamma" else "gamma"
-    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL), VLine(over(grid, along), width=1)]
+    looks = [method_look(method.name) for method in METHODS]
+    marks: list[Mark] = [level_line(LEVEL), VLine(over(grid, along), width=1)]
     rejections, law = sphere.rejections, sphere.expected
     if along == "beta":  # the axis of the other slider comes first
         rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
-    lines, legend = rate_curves(METHODS, grid, rejections, sphere.trials, other, law)
-    words = "gamma" if along == "gamma" else "beta"
+    for look, hits, expected in zip(looks, rejections, law, strict=True):
+        rates = Rates.of(hits, sphere.trials)
+        marks += rate_bars(grid, rates, look, other, line=expected)
+    ticks = grid[::2]
     return Panel(
-        [*marks, *lines],
-        x=Axis(padded(grid, 0.03), words, ticks=grid[::2], names=[f"{v:g}" for v in grid[::2]]),
-        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
-        title=f"Power over {words}",
+        marks,
+        x=Axis(padded(grid, 0.03), along, ticks=ticks, names=[f"{v:g}" for v in ticks]),
+        y=rejection_axis(),
+        title=f"Power over {along}",
         height=300,
-        legend=legend,
+        legend=[point_key(m.label, look) for m, look in zip(METHODS, looks, strict=True)],
         caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
         "intervals. Lines: the law of the scores.",
     )

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.drawing.marks import over, written
-from validation_core.explorers.conformal import BETAS, Conformal, ConformalStudy
-from validation_core.explorers.conformal_power import ConformalPower, ConformalTrials
+from validation_core.explorers.conformal.power_study import ConformalPower, ConformalTrials
+from validation_core.explorers.conformal.study import BETAS, Conformal, ConformalStudy
 from validation_core.types import Array
 
 PANEL_HEIGHT = 214

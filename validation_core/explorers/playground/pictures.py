@@ -13,7 +13,13 @@ import numpy as np
 from validation_core import statistics
 from validation_core.drawing import live
 from validation_core.drawing.marks import Slider, over, sentence, written
-from validation_core.explorers.playground import (
+from validation_core.explorers.playground.power_panels import power_over_beta, power_over_gamma
+from validation_core.explorers.playground.rank_panels import (
+    rank_difference_panel,
+    rank_histogram_panel,
+)
+from validation_core.explorers.playground.sizes import LEVEL, PlaygroundRates
+from validation_core.explorers.playground.study import (
     BETAS,
     METHODS,
     POINTS,
@@ -21,10 +27,7 @@ from validation_core.explorers.playground import (
     Playground,
     PlaygroundStudy,
 )
-from validation_core.explorers.playground_power import power_over_beta, power_over_gamma
-from validation_core.explorers.playground_ranks import rank_difference_panel, rank_histogram_panel
-from validation_core.explorers.playground_theta import error_map_panel, theta_panel
-from validation_core.explorers.playground_view import LEVEL, PlaygroundRates
+from validation_core.explorers.playground.theta_panels import error_map_panel, theta_panel
 from validation_core.text import equals
 
 

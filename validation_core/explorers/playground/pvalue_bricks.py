@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
-    Band,
     Bars,
     HLine,
     Mark,
@@ -21,12 +21,17 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.explorers.playground import METHODS, POWER_BETAS, Playground, PlaygroundTrial
-from validation_core.explorers.playground_pictures import beta_slider, gamma_slider
-from validation_core.explorers.playground_theta import theta_frame
-from validation_core.explorers.playground_view import LEVEL, LINE_BINS, PANEL_HEIGHT, SHOWN_BINS
+from validation_core.drawing.rank_histogram import rank_histogram
+from validation_core.explorers.playground.pictures import beta_slider, gamma_slider
+from validation_core.explorers.playground.sizes import LEVEL, LINE_BINS, PANEL_HEIGHT, SHOWN_BINS
+from validation_core.explorers.playground.study import (
+    METHODS,
+    POWER_BETAS,
+    Playground,
+    PlaygroundTrial,
+)
+from validation_core.explorers.playground.theta_panels import theta_frame
 from validation_core.methods.base import Method
-from validation_core.statistics.histograms import histogram_band
 from validation_core.text import equals
 from validation_core.types import Array
 
@@ -84,8 +89,7 @@ def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> l
                 x=Axis((0, 1), "p-value of a trial"),
                 y=Axis((0, 1.04 * trials / _ABREAST), hidden=True),
                 caption="Each brick is a trial with fresh draws. If q were correct, the wall "
-                "would be "
-                "level; the bricks left of the line reject q at 5%.",
+                "would be level; the bricks left of the line reject q at 5%.",
                 height=360,
                 click="trial",
                 at=here,
@@ -117,22 +121,9 @@ def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
     ranks = trial.ranks
     panels = [_drawn(trial)]
     if ranks.size:
-        low, high = histogram_band(ranks.size, SHOWN_BINS)
-        edges = np.linspace(0, 1, SHOWN_BINS + 1)
-        counts = np.histogram(ranks, edges)[0]
-        panels.append(
-            Panel(
-                [
-                    Band([0, 1], [low, low], [high, high]),
-                    Bars(edges, counts, color=style.Q),
-                    HLine(ranks.size / SHOWN_BINS, label="if q = p"),
-                ],
-                title="Its ranks",
-                x=Axis((0, 1), "rank"),
-                y=Axis((0, 1.1 * max(counts.max(), high)), "draws"),
-                height=PANEL_HEIGHT,
-            )
-        )
+        words = "rank", "draws", "if q = p"
+        histogram = rank_histogram(ranks, SHOWN_BINS, words=words, height=PANEL_HEIGHT)
+        panels.append(replace(histogram, title="Its ranks"))
     else:
         both = np.concatenate([trial.scores_p, trial.scores_q])
         limits = style.padded(both)

@@ -19,7 +19,7 @@ from scipy.special import ndtr
 from validation_core import sampling, statistics
 from validation_core.benchmarks import boundary
 from validation_core.benchmarks.sphere_flow import SphereFlow
-from validation_core.explorers.conformal_power import conformal_pvalues
+from validation_core.explorers.conformal.power_study import conformal_pvalues
 from validation_core.explorers.highdim import LEVEL
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method

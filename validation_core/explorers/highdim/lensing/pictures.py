@@ -24,7 +24,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.explorers.highdim.lensing import LensingView
+from validation_core.explorers.highdim.lensing.study import LensingView
 from validation_core.text import equals, interval_text
 
 _START = 0.5

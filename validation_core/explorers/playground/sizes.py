@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.drawing import style
-from validation_core.explorers.playground import METHODS
+from validation_core.explorers.playground.study import METHODS
 from validation_core.types import Array
 
 LEVEL = 0.05

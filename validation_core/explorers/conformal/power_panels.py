@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from validation_core import statistics
-from validation_core.drawing import live, style
-from validation_core.drawing.marks import (
-    Axis,
-    Band,
-    HLine,
-    Line,
-    Mark,
-    Note,
-    Panel,
-    Points,
-    VLine,
-    over,
+from validation_core.drawing import style
+from validation_core.drawing.marks import Axis, Key, Line, Mark, Note, Panel, Points, VLine, over
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    line_key,
+    method_look,
+    rate_band,
+    rate_line,
+    rejection_axis,
 )
-from validation_core.explorers import conformal
-from validation_core.explorers.conformal import BETAS, PAPER_M, Conformal
-from validation_core.explorers.conformal_view import (
+from validation_core.explorers.conformal.study import BETAS, PAPER_M, Conformal, rank_variance
+from validation_core.explorers.conformal.view import (
     PANEL_HEIGHT,
     PROBABILITY_TICKS,
     ConformalView,
@@ -32,28 +28,16 @@ from validation_core.explorers.conformal_view import (
     over_sliders,
 )
 from validation_core.methods.base import Method
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 
-class _RateIntervals(NamedTuple):
-    """Share of trials that reject (methods, BETAS, G), with its 95% Wilson interval."""
-
-    rate: Array
-    low: Array
-    high: Array
-
-
-def interpolate_rates(
-    counted: MeasuredPower, gammas: Sequence[float], alpha: float
-) -> _RateIntervals:
-    """Counted at a few gammas and betas; between them, the straight line."""
-    hits, trials = counted.trials.power(alpha)
-    low, high = statistics.wilson(hits, np.full(hits.shape, trials))
+def interpolate_rates(counted: MeasuredPower, gammas: Sequence[float], alpha: float) -> Rates:
+    """Counted at a few gammas and betas; between them, the straight line (methods, BETAS, G)."""
     known = _place(counted.trials.gammas, gammas)
-    return _RateIntervals(
+    return Rates(
         *(
             _between(_between(part, 1, counted.trials.betas, BETAS), 2, known, range(len(gammas)))
-            for part in (hits / trials, np.asarray(low), np.asarray(high))
+            for part in Rates.of(*counted.trials.power(alpha))
         )
     )
 
@@ -73,7 +57,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
     gammas = look.study.learned.gammas
     places = np.arange(len(gammas), dtype=float)
     rates = interpolate_rates(counted, gammas, look.alpha) if counted else None
-    legend = _legend(look, counted)
+    legend = _legend(counted)
     ticks = np.unique(np.round(np.linspace(0, len(gammas) - 1, PROBABILITY_TICKS)).astype(int))
     words = "Press to move gamma."
     panels = []
@@ -114,13 +98,14 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
 def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
     """Power over calibration draws at the slider's gamma and beta."""
     x = np.log10(PAPER_M)
-    marks: list[Mark] = _level(look)
+    marks: list[Mark] = [level_line(look.alpha)]
     if counted:
         rates = interpolate_rates(counted, look.study.learned.gammas, look.alpha)
         values = np.moveaxis(rates.rate, 0, -1).swapaxes(0, 1)  # (G, BETAS, methods)
         flat = [np.repeat(values[..., i : i + 1], len(x), -1) for i in range(2)]
         for method, line in zip(counted.study.methods, (*flat, values[..., 2:]), strict=False):
-            marks.append(_curve(method, counted.old, x, over(line, "gamma", "beta", coarse=True)))
+            color = _look(method, counted.old)
+            marks.append(rate_line(x, line, color, "gamma", "beta", coarse=True))
     else:
         marks.append(_awaited(float(x.mean())))
     marks.append(VLine(float(np.log10(look.study.m))))
@@ -134,16 +119,13 @@ def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Pan
                 ticks=x,
                 names=[f"{m}" for m in PAPER_M],
             ),
-            **_power_frame(look, counted, "", _legend(look, counted)),
+            **_power_frame(look, counted, "", _legend(counted)),
         )
     ]
 
 
 def _power_frame(
-    look: ConformalView,
-    counted: MeasuredPower | None,
-    words: str,
-    legend: list[tuple[str, str, str]],
+    look: ConformalView, counted: MeasuredPower | None, words: str, legend: list[Key]
 ) -> dict[str, Any]:
     """What all power panels have in common."""
     caption = "The trials come when the classifier has learnt."
@@ -151,66 +133,49 @@ def _power_frame(
         caption = f"Grey: as it was before, {counted.said}. The new trials are on their way."
     elif counted:
         caption = f"{counted.said}, straight lines between; shaded: 95% intervals. {words}"
-    return {
-        "y": Axis((0, 1.02), "trials that reject q", percent=True),
-        "height": PANEL_HEIGHT,
-        "legend": legend,
-        "caption": caption,
-    }
+    return {"y": rejection_axis(), "height": PANEL_HEIGHT, "legend": legend, "caption": caption}
 
 
 def _power_marks(
-    look: ConformalView,
-    counted: MeasuredPower | None,
-    rates: _RateIntervals | None,
-    x: Array,
-    other: str,
+    look: ConformalView, counted: MeasuredPower | None, rates: Rates | None, x: Array, other: str
 ) -> list[Mark]:
     """A curve with its band for each test, along one slider and following the other."""
-    marks = _level(look)
+    marks: list[Mark] = [level_line(look.alpha)]
     if counted is None or rates is None:
         return [*marks, _awaited(float(np.mean(x)))]
     turned = [part if other == "beta" else part.swapaxes(1, 2) for part in rates]
-    for i, method in enumerate(counted.study.methods):
-        rate, low, high = (over(part[i], other, coarse=True) for part in turned)
-        look_of = style.method_style(method.name)
-        color = style.NULL if counted.old else look_of.color
+    for method, *parts in zip(counted.study.methods, *turned, strict=True):
+        own, color = Rates(*parts), _look(method, counted.old)
         marks += [
-            Band(x, low, high, color=color, opacity=0.13),
-            _curve(method, counted.old, x, rate),
+            rate_band(x, own, color, other, coarse=True),
+            rate_line(x, own.rate, color, other, coarse=True),
         ]
     return marks
-
-
-def _level(look: ConformalView) -> list[Mark]:
-    return [HLine(look.alpha, color=style.NULL, label="level")]
 
 
 def _awaited(x: float) -> Note:
     return Note(x, 0.5, "not counted yet", color=style.NULL, anchor="middle")
 
 
-def _curve(method: Method, old: bool, x: Array, y: Any) -> Line:
-    color, dash, _ = live.browser_style(style.method_style(method.name))
-    return Line(x, y, color=style.NULL if old else color, dash=dash)
+def _look(method: Method, old: bool) -> MethodStyle:
+    """A method's look, grey where its trials are of an earlier setting."""
+    look = method_look(method.name)
+    return look._replace(color=style.NULL) if old else look
 
 
-def _legend(look: ConformalView, counted: MeasuredPower | None) -> list[tuple[str, str, str]]:
+def _legend(counted: MeasuredPower | None) -> list[Key]:
     if counted is None:
         return []
     several = len(counted.study.ms) > 1
-    entries = []
-    for method in counted.study.methods[:3]:
-        color, dash, _ = live.browser_style(style.method_style(method.name))
-        label = method.label_of_several if several else method.label
-        symbol = "line" if dash == "solid" else "dash"
-        entries.append((label, style.NULL if counted.old else color, symbol))
-    return entries
+    return [
+        line_key(method.label_of_several if several else method.label, _look(method, counted.old))
+        for method in counted.study.methods[:3]
+    ]
 
 
-def noise_text(look: ConformalView, seen: Conformal) -> Panel:
+def rank_noise_panel(look: ConformalView, seen: Conformal) -> Panel:
     """Var(U | its draw of q) against m, on doubly logarithmic axes."""
-    x, y = np.log10(PAPER_M), np.log10(conformal.rank_variance(seen.unsettled))
+    x, y = np.log10(PAPER_M), np.log10(rank_variance(seen.unsettled))
     bottom, top = np.floor(y.min()), np.ceil(y.max())
     decades = np.arange(bottom, top + 1)
     return Panel(
@@ -249,7 +214,7 @@ def noise_text(look: ConformalView, seen: Conformal) -> Panel:
 def power_table(counted: MeasuredPower, alpha: float) -> pd.DataFrame:
     """The counts behind the curves."""
     hits, trials = counted.trials.power(alpha)
-    low, high = statistics.wilson(hits, np.full(hits.shape, trials))
+    rate, low, high = Rates.of(hits, trials)
     return pd.DataFrame(
         {
             "Test": method.label,
@@ -257,7 +222,7 @@ def power_table(counted: MeasuredPower, alpha: float) -> pd.DataFrame:
             "beta": beta,
             "Rejected": int(hits[i, j, k]),
             "Trials": trials,
-            "Power": hits[i, j, k] / trials,
+            "Power": rate[i, j, k],
             "95% from": low[i, j, k],
             "to": high[i, j, k],
         }

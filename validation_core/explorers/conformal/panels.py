@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,21 +10,22 @@ from scipy.special import ndtri
 from validation_core import statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.drawing import style
+from validation_core.drawing.ecdf_difference import counted_difference
 from validation_core.drawing.marks import (
     Axis,
     Band,
     Bars,
-    HLine,
     Line,
-    Note,
     Panel,
     Points,
     VLine,
     over,
     sentence,
 )
-from validation_core.explorers.conformal import BINS, POINTS, REACH, Conformal
-from validation_core.explorers.conformal_view import (
+from validation_core.drawing.null_histogram import statistic_on_null
+from validation_core.drawing.rank_histogram import rank_counts
+from validation_core.explorers.conformal.study import POINTS, REACH, Conformal
+from validation_core.explorers.conformal.view import (
     FRAME,
     PANEL_HEIGHT,
     SHOWN_DRAWS,
@@ -34,9 +34,7 @@ from validation_core.explorers.conformal_view import (
     slider_texts,
 )
 from validation_core.rng import common
-from validation_core.statistics.histograms import histogram_band
 from validation_core.text import equals, pvalue_text
-from validation_core.types import Array
 
 
 def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
@@ -71,18 +69,14 @@ def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
 
 
 def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
-    n = look.study.n
-    low, high = histogram_band(n, BINS)
     bound = statistics.total_variation_bounds(seen.auc)[0]
-    return Panel(
-        [
-            Band([0, 1], [low, low], [high, high]),
-            Bars(np.linspace(0, 1, BINS + 1), over_sliders(seen, seen.counts), color=style.Q),
-            HLine(n / BINS, label="if q = p"),
-        ],
+    return rank_counts(
+        over_sliders(seen, seen.counts),
+        look.study.n,
+        Axis((0, 1), "rank U: low where q's draw looks unlike p"),
+        "draws of q",
+        shown=0.9,
         title="Conformal ranks of q's draws",
-        x=Axis((0, 1), "rank U: low where q's draw looks unlike p"),
-        y=Axis((0, 1.1 * max(float(np.quantile(seen.counts.max(-1), 0.9)), high)), "draws of q"),
         height=PANEL_HEIGHT,
         caption=sentence(
             "Mean rank {mean}, beside 1 − AUC = {miss}. An AUC this far from one half means a "
@@ -95,18 +89,12 @@ def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
 
 
 def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
-    difference = np.asarray(seen.difference, np.float64)
-    low, high = statistics.ecdf_band(look.study.n, 0.95, POINTS)
-    reach = 1.1 * max(np.abs(difference).max(), high.max(), -low.min())
-    return Panel(
-        [
-            Band(POINTS, low, high),
-            HLine(0),
-            Line(POINTS, over_sliders(seen, difference, coarse=True), color=style.Q),
-        ],
+    return counted_difference(
+        POINTS,
+        over_sliders(seen, np.asarray(seen.difference, np.float64), coarse=True),
+        look.study.n,
+        "share of ranks up to u, less u",
         title="Distance of their ECDF from the diagonal",
-        x=Axis((0, 1), "u"),
-        y=Axis((-reach, reach), "share of ranks up to u, less u"),
         height=PANEL_HEIGHT,
         caption=sentence(
             "Uniform? p-values: Kolmogorov-Smirnov {ks}, Anderson-Darling {ad}, Cramér-von "
@@ -175,7 +163,7 @@ def scores_panel_against_tests(look: ConformalView, seen: Conformal) -> list[Pan
 
 
 def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
-    critical, sd = float(ndtri(1 - look.alpha)), 1 / np.sqrt(8 * look.study.n)
+    critical, sd = float(ndtri(1 - look.alpha)), float(1 / np.sqrt(8 * look.study.n))
     multiple = sentence(
         "T = {t}, p-value {p}.",
         t=slider_texts(seen, seen.multiple, "{:.2f}".format),
@@ -189,54 +177,24 @@ def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
         own=slider_texts(seen, seen.accuracy_own_p, pvalue_text),
     )
     return [
-        _on_null(
-            seen,
-            "Multiple: the mean rank, standardised",
-            "T",
-            seen.multiple,
-            (0, 1),
-            critical,
-            multiple,
+        statistic_on_null(
+            over_sliders(seen, seen.multiple),
+            mean=0,
+            sd=1,
+            critical=critical,
+            label="T",
+            title="Multiple: the mean rank, standardised",
+            caption=multiple,
+            height=PANEL_HEIGHT,
         ),
-        _on_null(
-            seen,
-            "C2ST: held-out accuracy",
-            "accuracy",
-            seen.accuracy,
-            (0.5, sd),
-            0.5 + critical * sd,
-            c2st,
+        statistic_on_null(
+            over_sliders(seen, seen.accuracy),
+            mean=0.5,
+            sd=sd,
+            critical=0.5 + critical * sd,
+            label="accuracy",
+            title="C2ST: held-out accuracy",
+            caption=c2st,
+            height=PANEL_HEIGHT,
         ),
     ]
-
-
-def _on_null(
-    seen: Conformal,
-    title: str,
-    label: str,
-    values: Array,
-    normal: tuple[float, float],
-    critical: float,
-    caption: Any,
-) -> Panel:
-    """Values at every gamma and beta, on the normal law (mean, sd) of a correct q."""
-    mean, sd = normal
-    x = np.linspace(mean - 4.2 * sd, mean + 4.2 * sd, 81)
-    limits = (
-        min(x[0], 1.05 * float(values.min()) - 0.05 * mean),
-        max(x[-1], 1.05 * float(values.max()) - 0.05 * mean),
-    )
-    density = np.exp(-(((x - mean) / sd) ** 2) / 2)
-    return Panel(
-        [
-            Band(x, 0 * x, density),
-            Note(mean, 0.4, "if q = p", anchor="middle"),
-            VLine(critical, dash="4 3", color=style.NULL, label="level"),
-            VLine(over_sliders(seen, values), color=style.OBSERVED, width=2.5),
-        ],
-        title=title,
-        x=Axis(limits, label),
-        y=Axis((0, 1.3), hidden=True),
-        height=PANEL_HEIGHT,
-        caption=caption,
-    )

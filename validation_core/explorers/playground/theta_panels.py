@@ -22,8 +22,8 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.explorers.playground import Where
-from validation_core.explorers.playground_view import COLT, LINE_BINS, PANEL_HEIGHT, SHOWN_DRAWS
+from validation_core.explorers.playground.sizes import COLT, LINE_BINS, PANEL_HEIGHT, SHOWN_DRAWS
+from validation_core.explorers.playground.study import Where
 from validation_core.panels.colt.theta import filled_region
 from validation_core.types import Array
 

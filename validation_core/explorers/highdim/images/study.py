@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.benchmarks.corruptions import Corruption
 from validation_core.benchmarks.images import Images
-from validation_core.explorers.conformal_power import conformal_pvalues
+from validation_core.explorers.conformal.power_study import conformal_pvalues
 from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.rng import stream
@@ -155,7 +155,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
 
     def compute(self, store: Store, report: Report) -> ScoredImages:
         """Score and test at each gamma, training what the store lacks."""
-        examples = pictures(self)
+        examples = draw_examples(self)
         steps = len(self.benchmark.gammas) + 1
 
         def described(step: int, gamma: float, side: str) -> _Described:
@@ -188,7 +188,7 @@ class _Described(NamedTuple):
     x: Array
 
 
-def pictures(study: ImagesStudy) -> ImageExamples:
+def draw_examples(study: ImagesStudy) -> ImageExamples:
     """The examples: at each gamma the same crops, so that they change under the reader's eyes."""
     benchmark = study.benchmark
     clean, corrupted = _examples(study)

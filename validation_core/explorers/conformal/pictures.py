@@ -8,8 +8,7 @@ from typing import Any
 from validation_core import statistics
 from validation_core.drawing import live
 from validation_core.drawing.marks import Panel, Slider, over, sentence
-from validation_core.explorers.conformal import BETAS, Conformal
-from validation_core.explorers.conformal_panels import (
+from validation_core.explorers.conformal.panels import (
     draws_panel,
     other_tests_panel,
     rank_difference_panel,
@@ -17,12 +16,13 @@ from validation_core.explorers.conformal_panels import (
     score_densities_panel,
     scores_panel_against_tests,
 )
-from validation_core.explorers.conformal_power_panel import (
-    noise_text,
+from validation_core.explorers.conformal.power_panels import (
     power_over_gamma_and_beta,
     power_over_m,
+    rank_noise_panel,
 )
-from validation_core.explorers.conformal_view import ConformalView, MeasuredPower, slider_texts
+from validation_core.explorers.conformal.study import BETAS, Conformal
+from validation_core.explorers.conformal.view import ConformalView, MeasuredPower, slider_texts
 from validation_core.text import equals
 
 
@@ -60,7 +60,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
             draws_panel(look.study.learned.benchmark, gammas),
             *views[look.view](),
             *powers,
-            noise_text(look, seen),
+            rank_noise_panel(look, seen),
         ],
         headline=_headline(look, seen),
         columns=3,

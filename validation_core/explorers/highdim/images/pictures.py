@@ -11,20 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import statistics
 from validation_core.benchmarks.image_sources import SIDE
 from validation_core.drawing import live
 from validation_core.drawing.marks import (
     Axis,
-    Band,
     Heat,
-    HLine,
     Image,
-    Line,
     Mark,
     Note,
     Panel,
-    Points,
     Shades,
     Slider,
     Text,
@@ -32,9 +27,18 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
-from validation_core.drawing.style import NULL, P, Q, method_style, padded
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    method_look,
+    places_axis,
+    point_key,
+    rate_curve,
+    rejection_axis,
+)
+from validation_core.drawing.style import P, Q
 from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
-from validation_core.explorers.highdim.images import (
+from validation_core.explorers.highdim.images.study import (
     PATCH,
     STRIDE,
     SUREST,
@@ -44,7 +48,7 @@ from validation_core.explorers.highdim.images import (
     ScoredImages,
     pool_rejections,
 )
-from validation_core.explorers.highdim.rates import rejections
+from validation_core.explorers.highdim.rejection_words import rejections
 from validation_core.types import Array
 
 _PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
@@ -295,27 +299,21 @@ def _power(study: ImagesStudy, scored: ScoredImages, c: int, b: int) -> Panel:
     hits, trials = pool_rejections(scored)
     gammas = scored.pictures.gammas
     x = np.arange(len(gammas), dtype=float)
-    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL, label="level")]
+    marks: list[Mark] = [level_line(LEVEL)]
     legend = []
-    for i, method in enumerate(METHODS):
-        count = hits[c, i, b]
+    for method, pooled in zip(METHODS, hits[c, :, b] / trials, strict=True):
         # The networks share their images: an interval is that of one network's trials.
-        own = np.full(count.shape, scored.trials)
-        low, high = statistics.wilson(count / trials * own, own)
-        color, dash, symbol = live.browser_style(method_style(method.name))
-        marks += [
-            Band(x, low, high, color=color, opacity=0.13),
-            Line(x, count / trials, color=color, dash=dash),
-            Points(x, count / trials, color=color, symbol=symbol, size=6),
-        ]
-        legend.append((method.label, color, symbol))
+        rates = Rates.of(pooled * scored.trials, scored.trials)
+        look = method_look(method.name)
+        marks += rate_curve(x, rates, look)
+        legend.append(point_key(method.label, look))
     marks.append(VLine(over(x, "gamma"), width=1))
     weak = f"beta = {BETAS[b]:g}: " + ("as trained" if b == 0 else "nearly the random start")
     seeds = scored.rejections.shape[-1]
     return Panel(
         marks,
-        x=Axis(padded(x, 0.04), study.benchmark.axis, ticks=x, names=[f"{v:g}" for v in gammas]),
-        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        x=places_axis(gammas, study.benchmark.axis, at=x),
+        y=rejection_axis(),
         title=f"Power, {weak}",
         height=300 if b == 0 else 390,
         legend=legend,

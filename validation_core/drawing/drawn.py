@@ -1,0 +1,47 @@
+"""A picture with its title and how to read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from validation_core.drawing.marks import Grid, Picture
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+_NOTEBOOK_WIDTH = 640  # pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A picture as a page, a report or a notebook shows it."""
+
+    title: str
+    picture: Picture
+    caption: str
+    """How to read it, and what it would look like if q were correct."""
+
+    @cached_property
+    def figure(self) -> go.Figure:
+        """It as plotly draws it."""
+        from validation_core.drawing import plotly
+
+        return plotly.figure(self.picture)
+
+    def _repr_svg_(self) -> str | None:
+        """It as a notebook keeps it, without a script; several panels are for `figure` alone."""
+        from validation_core.drawing.alt import describe_picture
+        from validation_core.drawing.svg import svg
+
+        if isinstance(self.picture, Grid):
+            return None
+        words = describe_picture(self.picture, self.title)
+        return svg(self.picture, _NOTEBOOK_WIDTH, title=words, alone=True, paper="none")
+
+    @property
+    def wide(self) -> bool:
+        """Whether panels stand side by side, so that it has a row to itself."""
+        return isinstance(self.picture, Grid) and self.picture.columns > 1

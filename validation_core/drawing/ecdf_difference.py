@@ -1,0 +1,94 @@
+"""The ECDF of ranks less the diagonal, over the grey band it keeps to as a whole by chance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from validation_core import statistics
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
+    Axis,
+    Band,
+    HLine,
+    Line,
+    Note,
+    Number,
+    Panel,
+    Words,
+    empty,
+    values_and_sliders,
+)
+from validation_core.types import Array
+
+
+def ecdf_difference(
+    u: Array, level: float = 0.95, *, points: int = 101, height: int = style.HEIGHT
+) -> Panel:
+    """F_n(u) - u of ranks u (n,), its largest distance from 0 written beside it.
+
+    Args:
+        level: chance that the whole line keeps to the band when q = p.
+        points: of the grid.
+    """
+    if u.size == 0:
+        return empty("No ranks yet", height=height)
+    grid = np.linspace(0, 1, points)
+    difference = statistics.ecdf_difference(u, grid)
+    panel = counted_difference(
+        grid,
+        difference,
+        u.size,
+        "F(u) − u",
+        level=level,
+        hover="u = %{x:.2f}: %{y:+.3f}",
+        height=height,
+    )
+    where = int(np.abs(difference).argmax())
+    largest = Note(
+        grid[where],
+        difference[where],
+        f"{difference[where]:+.3f}",
+        color=style.Q,
+        anchor="middle",
+        rise=10 * int(np.sign(difference[where])),
+    )
+    return replace(panel, marks=[*panel.marks, largest])
+
+
+def counted_difference(
+    grid: Array,
+    difference: Number,
+    n: int,
+    up: str,
+    *,
+    color: str = style.Q,
+    level: float = 0.95,
+    hover: str = "",
+    title: Words = "",
+    caption: Words = "",
+    height: int = style.HEIGHT,
+) -> Panel:
+    """Differences that are known on a grid, possibly over sliders.
+
+    Args:
+        grid: places u (G,) from 0 to 1.
+        difference: F_n(u) - u there (..., G).
+        n: ranks behind each line.
+        up: the name of the difference.
+        color: of the line.
+        level: chance that the whole line keeps to the band when q = p.
+        hover: what the line says.
+    """
+    low, high = statistics.ecdf_band(n, level, grid)
+    line = np.asarray(values_and_sliders(difference)[0], float)
+    reach = 1.15 * max(float(np.abs(line).max()), float(high.max()), float(-low.min()))
+    return Panel(
+        [Band(grid, low, high), HLine(0), Line(grid, difference, color=color, hover=hover)],
+        x=Axis((0, 1), "u"),
+        y=Axis((-reach, reach), up),
+        title=title,
+        caption=caption,
+        height=height,
+    )

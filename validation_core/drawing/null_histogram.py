@@ -1,0 +1,135 @@
+"""A statistic on its null: what chance gives in grey, the value that was seen in red."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from validation_core.drawing import style
+from validation_core.drawing.marks import (
+    Anchor,
+    Axis,
+    Band,
+    Bars,
+    Mark,
+    Note,
+    Number,
+    Panel,
+    VLine,
+    Words,
+    empty,
+    values_and_sliders,
+)
+from validation_core.types import Array
+
+_BINS = 40
+_REACH = 4.2  # sds of a normal null to either side
+
+
+def permutation_histogram(
+    values: Array, observed: float, label: str, *, hover: str, height: int = style.HEIGHT
+) -> Panel:
+    """Statistics (B,) of relabelled tables, and the one of the table itself.
+
+    Args:
+        label: the statistic's name, for the axis.
+        hover: what a bar says.
+    """
+    if values.size == 0 or not np.isfinite(observed):
+        return empty("No permutations yet", height=height)
+    x = Axis(style.padded(np.append(values, observed)), label)
+    counts, edges = np.histogram(values, _BINS, x.limits)
+    return null_histogram(edges, counts, observed, x, "count", hover=hover, height=height)
+
+
+def null_histogram(
+    edges: Array,
+    counts: Number,
+    observed: Number,
+    x: Axis,
+    up: str,
+    *,
+    hover: str = "",
+    critical: float | None = None,
+    title: Words = "",
+    caption: Words = "",
+    height: int = style.HEIGHT,
+) -> Panel:
+    """Counts of what chance gives, possibly over sliders.
+
+    Args:
+        edges: of the bins (B + 1,).
+        counts: in the bins (..., B).
+        observed: the value that was seen; written beside its line where no slider moves it.
+        x: the statistic's axis.
+        up: what is counted.
+        hover: what a bar says.
+        critical: a value to mark, dashed.
+    """
+    top = 1.25 * max(1.0, float(values_and_sliders(counts)[0].max()))
+    marks: list[Mark] = [Bars(edges, counts, color=style.NULL, opacity=0.6, hover=hover)]
+    if critical is not None:
+        marks.append(VLine(critical, dash="dash"))
+    marks += _seen(observed, 0.95 * top, x)
+    y = Axis((0, top), up)
+    return Panel(marks, x=x, y=y, title=title, caption=caption, height=height)
+
+
+def statistic_on_null(
+    observed: Number,
+    *,
+    mean: float,
+    sd: float,
+    critical: float,
+    label: str,
+    title: Words = "",
+    caption: Words = "",
+    height: int = 190,
+) -> Panel:
+    """A statistic, possibly over sliders, on the normal law that it has if q = p.
+
+    Args:
+        observed: the value that was seen.
+        mean: of the null.
+        sd: of the null.
+        critical: where the test begins to reject, dashed.
+        label: the statistic's name, for the axis.
+    """
+    seen = np.asarray(values_and_sliders(observed)[0], float)
+    if not np.isfinite(seen).all() or not sd > 0:
+        return empty(f"No {label} yet", height=height)
+    x = mean + sd * np.linspace(-_REACH, _REACH, 121)
+    limits = (
+        float(min(x[0], mean - 1.12 * (mean - seen.min()))),
+        float(max(x[-1], mean + 1.12 * (seen.max() - mean))),
+    )
+    axis = Axis(limits, label)
+    return Panel(
+        [
+            Band(x, 0 * x, np.exp(-(((x - mean) / sd) ** 2) / 2), opacity=0.35),
+            VLine(critical, dash="dash"),
+            *_seen(observed, 1.02, axis),
+            Note(mean, 0.42, "if q = p", anchor="middle"),
+            beside(f"rejects beyond {critical:.3g}", critical, 1.22, style.NULL, axis),
+        ],
+        x=axis,
+        y=Axis((0, 1.3), hidden=True),
+        title=title,
+        caption=caption,
+        height=height,
+    )
+
+
+def _seen(observed: Number, y: float, x: Axis) -> list[Mark]:
+    """A red line at the value that was seen, its number beside it where no slider moves it."""
+    value, sliders = values_and_sliders(observed)
+    if sliders:
+        return [VLine(observed, color=style.OBSERVED, width=2.5, label="seen")]
+    line = VLine(observed, color=style.OBSERVED, width=2.5)
+    return [line, beside(f"seen {float(value):.3g}", float(value), y, style.OBSERVED, x)]
+
+
+def beside(words: str, x: float, y: float, color: str, axis: Axis) -> Note:
+    """Words beside a vertical line at x, on the roomier side."""
+    right = x > sum(axis.limits) / 2
+    side: Anchor = "end" if right else "start"
+    return Note(x, y, words, color=color, anchor=side, shift=-6 if right else 6)

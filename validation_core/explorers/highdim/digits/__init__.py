@@ -1,0 +1,1 @@
+"""Digits of a generator that stops early."""

@@ -1,0 +1,1 @@
+"""Galaxies behind gravitational lenses, and Table 2 of the CoLT paper."""

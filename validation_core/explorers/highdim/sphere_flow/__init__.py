@@ -1,0 +1,1 @@
+"""A flow on a sphere in 100 dimensions whose base is shifted along one direction."""
