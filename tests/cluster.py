@@ -6,6 +6,7 @@ up because the machine is slow.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -38,6 +39,7 @@ class Cluster:
     def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
         self.workers: list[subprocess.Popen[bytes]] = []
+        self._numbers = itertools.count()
         contact = folder / "scheduler.json"
         self._scheduler = self._start(
             "scheduler",
@@ -60,11 +62,10 @@ class Cluster:
         self, *options: str, env: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         """One more worker; it registers by itself once it has started."""
-        number = len(self.workers)
         worker = self._start(
             "worker",
             [self.address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny"],
-            ["--memory-limit", "0", "--name", f"w{number}", *options],
+            ["--memory-limit", "0", "--name", f"w{next(self._numbers)}", *options],
             env,
         )
         self.workers.append(worker)
@@ -76,6 +77,12 @@ class Cluster:
             self.workers.remove(process)
         while len(self.workers) < count:
             self.start_worker()
+
+    def kill(self, pid: int) -> None:
+        """End the worker of this process from one moment to the next."""
+        (worker,) = [process for process in self.workers if process.pid == pid]
+        worker.kill()
+        worker.wait()
 
     def dismiss(self, worker: subprocess.Popen[bytes]) -> None:
         """End a worker."""

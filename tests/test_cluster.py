@@ -17,24 +17,22 @@ from validation_core.bayes import Hospitals
 from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.regressions import Concrete
 from validation_core.bayes.variational import Variational
+from validation_core.benchmarks.digits import Digits
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli import main
 from validation_core.cli.options import ProgressLines
 from validation_core.diagnosis import tasks as diagnoses
+from validation_core.diagnosis.tasks import DiagnoseTask, UploadSource
 from validation_core.engine import Engine, SelfCheck
 from validation_core.engine.cluster import executor as dask_executor
-from validation_core.engine.cluster import worker
-from validation_core.engine.cluster.executor import (
-    ClusterState,
-    ClusterUnreachable,
-    DaskExecutor,
-    RemoteFuture,
-    SchedulerLink,
-)
+from validation_core.engine.cluster import scheduler, worker
+from validation_core.engine.cluster.entries import Name, names_read
+from validation_core.engine.cluster.executor import DaskExecutor
+from validation_core.engine.cluster.scheduler import ClusterUnreachable, SchedulerLink, SeenWorker
 from validation_core.engine.task import SerialExecutor, TaskError, perform
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
 from validation_core.scores.classifier import Classifier
-from validation_core.scores.trained_scores import Simulated, Training, TrainTask
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask, network_behind
 from validation_core.store import Store
 from validation_core.sweep.plan import Batch, MethodTrials
 from validation_core.sweep.trials import TrialDesign
@@ -53,14 +51,6 @@ pytestmark = [
 
 NOBODY = "tcp://127.0.0.1:9"
 QUICK = Classifier(train=200, epochs=3, lr=2e-3, batch=64, hidden=16, layers=2)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _believed():
-    """Nothing is done twice, but where that is what is tested."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NPTLAB_RECHECK", "0")
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +106,7 @@ def here(tmp_path):
 @pytest.fixture
 def impatient(monkeypatch):
     """A scheduler that does not answer is given up at once."""
-    monkeypatch.setattr(dask_executor, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(scheduler, "CONNECT_SECONDS", 0.3)
 
 
 def sweep(trials=12, gammas=(0.0, 0.3)):
@@ -218,14 +208,51 @@ def test_workers_infer_with_the_same_covariates(there, here):
             assert bits(there.store, "results", one.key) == bits(here.store, "results", one.key)
 
 
-def test_what_a_stopped_task_left_on_a_worker_is_brought_home(there, executor, tmp_path):
-    """The worker has the network already: it is not trained again, and arrives all the same."""
-    (train, _) = sweep(gammas=(0.1,))
-    stores = [Store(tmp_path / name) for name in ("first", "second")]
-    for store in stores:
-        executor.submit(perform, train, store, lambda fraction, live: None).result(LONG_WAIT)
+def test_a_large_network_is_scattered_once_and_again_where_who_has_it_dies(
+    cluster, there, here, monkeypatch
+):
+    monkeypatch.setattr(dask_executor, "SCATTER_BYTES", 0)
+    (train, _), benchmark = sweep(gammas=(0.15,)), {"gammas": (0.15,)}
+    first, second, third = (sweep(trials=trials, **benchmark)[1] for trials in (2, 3, 400))
+    tasks = [train, first, second, third]
     (key,) = train.makes
-    assert bits(stores[0], "models", key) == bits(stores[1], "models", key)
+    futures = there.executor.scattered
+    futures.clear()
+    for task in tasks[:3]:
+        assert finish(there, there.submit([task], "me")).state == "done"
+    networks = [name for name in futures if key in name]
+    assert len(networks) == 1
+    client = there.executor.link.client()
+    ((holder, *others),) = client.who_has([futures[networks[0]]]).values()
+    job = there.submit([third], "me")
+    eventually(lambda: job.runs[0].fraction > 0)
+    for worker_address in (holder, *others):
+        cluster.kill(client.run(os.getpid, workers=[worker_address])[worker_address])
+    cluster.keep(2)
+    state = finish(there, job)
+    assert state.state == "done", state.message
+    here.submit(tasks, "me")
+    assert same(there.store, here.store, tasks)
+
+
+def test_a_task_names_what_it_reads():
+    train, power = sweep(gammas=(0.2,))
+    (key,) = train.makes
+    assert Name("models", key) in names_read(power)
+    assert {Name("results", part.key) for part in power.parts} <= names_read(power)
+    digits = Digits()
+    behind = network_behind(digits)
+    source = Simulated(benchmark=digits, gamma=0.3)
+    assert Name("models", behind.key) in names_read(
+        TrainTask(trainings=(Training(source=source),))
+    )
+    upload = UploadSource(digest="abc")
+    of_upload = Training(source=upload, recipe=QUICK)
+    diagnose = DiagnoseTask(digest="abc", method=C2ST(), recipe=QUICK)
+    assert {Name("tables", "abc"), Name("models", of_upload.key)} <= names_read(diagnose)
+    run = InferenceRun(model=Concrete(), inference=Laplace(adjusted=True), iterations=20)
+    (before,) = run.needs
+    assert Name("results", before) in names_read(run)
 
 
 def test_progress_arrives_and_cancelling_stops(there, executor):
@@ -237,7 +264,7 @@ def test_progress_arrives_and_cancelling_stops(there, executor):
     assert job.snapshot().state == "cancelled"
     with pytest.raises(CancelledError):
         job.runs[0].future.result(LONG_WAIT)
-    client = executor._link.client()
+    client = executor.link.client()
     eventually(lambda: not any(client.processing().values()))
     after = there.submit([SelfCheck(seed=seed, rounds=1) for seed in (4, 5, 6)], "me")
     assert finish(there, after).state == "done"
@@ -249,8 +276,8 @@ def test_a_task_whose_program_has_gone_stops(cluster, there, executor, store):
     reports = []
     own.submit(perform, SelfCheck(seed=70, rounds=LONG), store, lambda f, live: reports.append(f))
     eventually(lambda: reports)
-    own._link.close()
-    client = executor._link.client()
+    own.link.close()
+    client = executor.link.client()
     eventually(lambda: not any(client.processing().values()))
     own.shutdown()
 
@@ -270,15 +297,15 @@ def test_only_tasks_are_sent(executor, store):
         executor.submit(perform, object(), store, print)
 
 
-def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
-    monkeypatch.setattr(
-        dask_executor, "required_versions", lambda: {**worker.numerical_versions(), "numpy": "0.1"}
-    )
-    own = DaskExecutor(cluster.address)
-    future = own.submit(perform, SelfCheck(rounds=1), store, print)
-    with pytest.raises(TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
+@pytest.mark.parametrize("name", ["numpy", "torch", "this program's code"])
+def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch, name):
+    own = worker.own_versions()
+    monkeypatch.setattr(worker, "required_versions", lambda: {**own, name: "0.1"})
+    executor = DaskExecutor(cluster.address)
+    future = executor.submit(perform, SelfCheck(rounds=1), store, print)
+    with pytest.raises(TaskError, match=rf"it has {name} {own[name]} instead of 0\.1"):
         future.result(LONG_WAIT)
-    own.shutdown()
+    executor.shutdown()
 
 
 def test_a_worker_without_this_program_gets_no_task_but_is_named(cluster, there, store, tmp_path):
@@ -288,15 +315,15 @@ def test_a_worker_without_this_program_gets_no_task_but_is_named(cluster, there,
     hidden.write_text("raise ModuleNotFoundError(name=__name__)")
     stranger = cluster.start_worker(env={"PYTHONPATH": str(hidden.parent)})
     try:
-        eventually(lambda: len(there.executor._members._cluster.threads) == 3)
+        eventually(lambda: len(there.executor.workers.seen) == 3)
         tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(50, 62)]
         job = there.submit(tasks, "me")
         assert finish(there, job).state == "done"
-        eventually(lambda: any("cannot import that" in note for note in _notes(there, store)))
+        eventually(lambda: any("cannot run this program" in note for note in _notes(there, store)))
         assert there.executor.slots == 2
     finally:
         cluster.dismiss(stranger)
-    eventually(lambda: len(there.executor._members._cluster.threads) == 2)
+    eventually(lambda: len(there.executor.workers.seen) == 2)
 
 
 def _notes(there, store):
@@ -318,78 +345,52 @@ def test_a_sweep_survives_a_worker_that_dies(cluster, there, here):
     assert same(there.store, here.store, tasks)
 
 
-# ---- workers that are broken ----
-
-
 BROKEN = """
-import os, sys
+import os
 import numpy as np
 from pathlib import Path
 from validation_core import keys
-from validation_core.engine import SelfCheck
-from validation_core.engine.cluster import checks
+from validation_core.engine.cluster import worker
 
 # a preload may be loaded twice
-honest = checks._honest = getattr(checks, "_honest", checks._answer)
+honest = worker._honest = getattr(worker, "_honest", worker.run_task)
 
 
-def entries(answer, change):
-    sent = [checks.SentEntry.of(fields) for fields in answer["entries"]]
-    changed = [change(entry.name, entry.stored) for entry in sent]
-    return {**answer, "entries": [checks.SentEntry(*each).plain() for each in changed]}
+def entries(result, change):
+    return {**result, "entries": [{**entry, **change(entry)} for entry in result["entries"]]}
 
 
-def arrays(answer, change):
-    def of(name, stored):
-        changed = {n: change(np.array(a)) for n, a in stored.arrays.items()}
-        return name, stored._replace(arrays=changed)
-    return entries(answer, of)
+def arrays(result, change):
+    return entries(result, lambda entry: {
+        "arrays": {name: change(np.array(array)) for name, array in entry["arrays"].items()}})
 
 
-def bit(array):
-    array.reshape(-1).view(np.uint8)[0] ^= 1
-    return array
-
-
-def on_the_way(answer):
-    for fields in answer["entries"]:
-        fields["arrays"] = {n: bit(np.array(a)) for n, a in fields["arrays"].items()}
-    return answer
-
-
-other = SelfCheck(seed=987, rounds=1)
 HOW = {
-    "no answer": lambda answer: None,
-    "text": lambda answer: "42",
-    "an answer to something else": lambda answer: {"worker": answer["worker"], "sum": 3},
-    "an answer without results": lambda answer: {**answer, "entries": []},
-    "results of another type": lambda answer: {**answer, "entries": "none"},
-    "entries without their parts": lambda answer: {**answer, "entries": [{"name": 3}]},
-    "a bit lost on the way": on_the_way,
-    "objects": lambda answer: arrays(answer, lambda a: a.astype(object)),
-    "a name outside": lambda answer: entries(
-        answer, lambda name, stored: (("results", "../../etc"), stored)),
-    "a table": lambda answer: entries(answer, lambda name, stored: (("tables", "k"), stored)),
-    "another name": lambda answer: entries(
-        answer, lambda name, stored: ((name[0], "k"), stored)),
-    "another task": lambda answer: entries(
-        answer, lambda name, stored: (
-            ("results", other.key), stored._replace(spec=keys.text(other)))),
-    "no numbers": lambda answer: arrays(
-        answer, lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a),
-    "results without their arrays": lambda answer: entries(
-        answer, lambda name, stored: (name, stored._replace(arrays={}))),
-    "one wrong bit": lambda answer: arrays(answer, bit),
+    "no result": lambda result: None,
+    "p-values of another shape": lambda result: entries(result, lambda entry: {
+        "arrays": {name: array[:-1] if name == "pvalues" else array
+                   for name, array in entry["arrays"].items()}}),
+    "results of another type": lambda result: {**result, "entries": "none"},
+    "numbers of another type": lambda result: arrays(result, lambda a: a.astype(str)),
+    "objects": lambda result: arrays(result, lambda a: a.astype(object)),
+    "no numbers": lambda result: arrays(
+        result, lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a),
+    "no arrays": lambda result: entries(result, lambda entry: {"arrays": {}}),
+    "no entries": lambda result: {**result, "entries": []},
+    "entries without their parts": lambda result: {**result, "entries": [{"key": 3}]},
+    "a name outside": lambda result: entries(result, lambda entry: {"key": "../../etc"}),
+    "a table": lambda result: entries(result, lambda entry: {"kind": "tables"}),
+    "another name": lambda result: entries(result, lambda entry: {"key": "k"}),
 }
 
 
-def answer(message, worker):
-    sent = honest(message, worker)
+def run_task(request, *given):
+    result = honest(request, *given)
     how = Path(os.environ["BROKEN"]).read_text()
-    return HOW[how](sent) if sent.get("entries") and how else sent
+    return HOW[how](result) if result.get("entries") and how else result
 
 
-checks._answer = answer
+worker.run_task = run_task
 """
 WAYS = [
     line.split('"')[1] for line in BROKEN.splitlines() if line.startswith('    "') and ": " in line
@@ -409,14 +410,13 @@ def mixed(tmp_path_factory):
 
 
 @pytest.fixture
-def broken(mixed, monkeypatch):
+def broken(mixed):
     """A function: how the worker is broken -> an executor on it and a sound one."""
     cluster, way = mixed
     opened = []
 
-    def connect(how, recheck):
+    def connect(how):
         way.write_text(how)
-        monkeypatch.setenv("NPTLAB_RECHECK", str(recheck))
         opened.append(DaskExecutor(cluster.address))
         eventually(lambda: opened[-1].slots == 2 and opened[-1].device == "cpu")
         return opened[-1]
@@ -428,41 +428,50 @@ def broken(mixed, monkeypatch):
 
 
 def test_there_are_many_ways_to_be_broken():
-    assert len(WAYS) == 15
+    assert len(WAYS) == 12
 
 
 @pytest.mark.parametrize("how", WAYS)
 def test_what_a_broken_worker_sends_is_refused_and_done_elsewhere(broken, store, here, how):
-    own = broken(how, recheck=1 if how == "one wrong bit" else 0)
-    engine = Engine(store, own)
-    network = how in ("no numbers", "results without their arrays")
-    tasks = sweep() if network else [SelfCheck(seed=seed, rounds=4) for seed in range(8)]
-    job = engine.submit(tasks, "me")
-    state = finish(engine, job)
+    engine = Engine(store, broken(how))
+    tasks = sweep()
+    state = finish(engine, engine.submit(tasks, "me"))
     assert (state.state, state.failures) == ("done", {})
     here.submit(tasks, "me")
     assert same(store, here.store, tasks)
-    assert not SelfCheck(seed=987, rounds=1).done(store)
-    if not network:
-        until_refused(engine)
-        (refused,) = [note for note in store.notices if "must compute as this program" in note]
-        assert "tcp://127.0.0.1" in refused
+    until_refused(engine)
+    (refused,) = [note for note in store.notices if "must compute as this program" in note]
+    assert "tcp://127.0.0.1" in refused
     engine.close()
 
 
 def until_refused(engine):
     """Whether the broken worker had its turn already is the scheduler's to say."""
-    seeds = itertools.count(1000)
+    gammas = itertools.count(1)
     until = time.monotonic() + LONG_WAIT
     while engine.executor.slots == 2:
         assert time.monotonic() < until, "it is never refused"
-        tasks = [SelfCheck(seed=next(seeds), rounds=5) for _ in range(4)]
+        tasks = sweep(gammas=(next(gammas) / 1000,))
         assert finish(engine, engine.submit(tasks, "me")).state == "done"
-    finish(engine, engine.submit([SelfCheck(seed=next(seeds), rounds=1)], "me"))  # says it
+    finish(engine, engine.submit([SelfCheck(seed=0, rounds=1)], "me"))  # says it
+
+
+def test_a_task_fails_readably_where_all_workers_send_what_is_none(mixed, broken, store):
+    cluster, _ = mixed
+    sound = cluster.workers[0]
+    own = broken("no numbers")
+    client = own.link.client()
+    pids = client.run(os.getpid)
+    (address,) = [name for name, pid in pids.items() if pid == sound.pid]
+    own.workers.refuse(address, "it is another test's")
+    future = own.submit(perform, sweep()[0], store, lambda f, live: None)
+    with pytest.raises(TaskError, match="no finite numbers"):
+        future.result(LONG_WAIT)
+    assert store.entries() == []
 
 
 def test_a_sound_worker_passes_every_check(broken, store, here):
-    own = broken("", recheck=1)
+    own = broken("")
     engine = Engine(store, own)
     tasks = [*sweep(), *(SelfCheck(seed=seed, rounds=2) for seed in range(4))]
     assert finish(engine, engine.submit(tasks, "me")).state == "done"
@@ -475,13 +484,13 @@ def test_a_sound_worker_passes_every_check(broken, store, here):
 
 def test_one_that_sends_garbage_one_that_dies_and_one_that_comes_late(mixed, broken, store, here):
     cluster, _ = mixed
-    own = broken("one wrong bit", recheck=1)
+    own = broken("no numbers")
     engine = Engine(store, own)
     tasks = sweep(trials=60, gammas=(0.0, 0.1, 0.2, 0.3))
     job = engine.submit(tasks, "me")
     eventually(lambda: job.snapshot().done >= 1)
     late = cluster.start_worker()
-    eventually(lambda: len(own._members._cluster.threads) == 3)
+    eventually(lambda: len(own.workers.seen) == 3)
     cluster.workers[0].kill()
     cluster.workers[0].wait()
     state = finish(engine, job)
@@ -492,22 +501,13 @@ def test_one_that_sends_garbage_one_that_dies_and_one_that_comes_late(mixed, bro
     cluster.workers[0] = late  # the sound one of those that come after
 
 
-def test_how_many_answers_are_checked_is_a_whole_number(monkeypatch):
-    monkeypatch.setenv("NPTLAB_RECHECK", "often")
-    with pytest.raises(ValueError, match="whole number, 0 for none; got 'often'"):
-        DaskExecutor(NOBODY)
-
-
-# ---- without the two workers ----
-
-
 def restrictions(executor):
     """What each task that the scheduler knows asks of a worker."""
 
     def of(dask_scheduler):
         return [task.resource_restrictions for task in dask_scheduler.tasks.values()]
 
-    return executor._link.client().run_on_scheduler(of)
+    return executor.link.client().run_on_scheduler(of)
 
 
 def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, tmp_path):
@@ -549,17 +549,15 @@ def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store, tmp_path):
 )
 def test_room_for_tasks_that_run_networks(gpus, device, room, impatient):
     own = DaskExecutor(NOBODY)
-    own._members._cluster = ClusterState({"a": 1, "b": 2}, gpus)
-    own._members.device = device
+    threads = {"a": 1, "b": 2}
+    own.workers.seen = {name: SeenWorker(threads[name], gpus[name]) for name in threads}
+    own.workers.device = device
     assert (own.slots, own.gpus) == (3, room)
-    where = own._where(RemoteFuture(own, sweep()[0], Store(), print), "")
+    where = own.workers.where(gpu=True)
     assert where == ({"resources": {"GPU": 1}} if any(gpus.values()) else {})
-    own._members.refuse("b", "it is old")
+    own.workers.refuse("b", "it is old")
     assert own.slots == 1
-    assert own._where(RemoteFuture(own, SelfCheck(), Store(), print), "") == {
-        "workers": ["a"],
-        "allow_other_workers": True,
-    }
+    assert own.workers.where(gpu=False) == {"workers": ["a"], "allow_other_workers": True}
     own.shutdown()
 
 
@@ -579,10 +577,9 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
     assert (state.state, len(state.failures), len(asked)) == ("failed", 300, 1)
     for words in (NOBODY, "`dask scheduler --port 9`", "NPTLAB_FALLBACK=local"):
         assert words in state.message
-    link_of = services.engine.executor._link
-    link_of.address = cluster.address
-    monkeypatch.setattr(dask_executor, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(dask_executor, "CONNECT_SECONDS", LONG_WAIT)
+    services.engine.executor.link.address = cluster.address
+    monkeypatch.setattr(scheduler, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(scheduler, "CONNECT_SECONDS", LONG_WAIT)
     again = services.engine.submit(tasks[:5], "me")
     assert finish(services.engine, again).state == "done"
     services.engine.close()

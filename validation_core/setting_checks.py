@@ -146,14 +146,6 @@ def check_scheduler(text: str) -> str:
     return address
 
 
-def check_recheck(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise ValueError(
-            f"NPTLAB_RECHECK is a whole number, 0 for none; got {text!r}. Set one, or unset it."
-        )
-    return int(text)
-
-
 def check_device(text: str) -> str:
     if not _DEVICE.fullmatch(text):
         raise ValueError(

@@ -26,7 +26,6 @@ from validation_core.setting_checks import (
     check_limits,
     check_probes,
     check_public,
-    check_recheck,
     check_scheduler,
     check_workers,
 )
@@ -118,12 +117,6 @@ FALLBACK = Setting(
     "",
     check_fallback,
 )
-RECHECK = Setting(
-    "NPTLAB_RECHECK",
-    "one result in how many is worked out here once more, 0 for none (50)",
-    50,
-    check_recheck,
-)
 DEVICE = Setting(
     "NPTLAB_DEVICE", "`cpu`, `cuda` or `mps`, by default the best there is", "", check_device
 )
@@ -145,7 +138,6 @@ SETTINGS: tuple[Setting[Any], ...] = (
     WORKERS,
     SCHEDULER,
     FALLBACK,
-    RECHECK,
     DEVICE,
     PUBLIC,
     HOSTS,

@@ -42,7 +42,8 @@ def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> 
     Raises:
         ValueError: for what is no address.
     """
-    from validation_core.engine.cluster.executor import ClusterUnreachable, DaskExecutor
+    from validation_core.engine.cluster.executor import DaskExecutor
+    from validation_core.engine.cluster.scheduler import ClusterUnreachable
 
     cluster = DaskExecutor(address)
     if here is None:

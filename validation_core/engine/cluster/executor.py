@@ -1,19 +1,17 @@
-"""Tasks on a Dask cluster, as an executor: sent, watched, cancelled, their results brought home.
+"""Tasks on a Dask cluster, as an executor: submitted, watched, cancelled, their results kept.
 
-A worker that dies is Dask's to replace: it runs the task elsewhere. What is decided here is what
-travels: the task as JSON, and of the store what the worker asks for; back come the entries that
-the task made, which are saved as if it had run here.
+Dask moves the data, runs a task elsewhere whose worker has died, and tells when none of several
+workers survives it. Said here is which entries of the store go with a task, and that what comes
+back is checked and saved as if the task had run on this machine.
 """
 
 from __future__ import annotations
 
-import importlib
+import json
 import logging
-import socket
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from concurrent.futures import (
     CancelledError,
     Executor,
@@ -22,293 +20,24 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from validation_core import keys, setting_checks
-from validation_core.engine.cluster.answers import (
-    InvalidAnswer,
-    RecheckSample,
-    parse_answer,
-    parse_entries,
-    parse_progress,
-)
-from validation_core.engine.cluster.worker import (
-    ClusterAnswer,
-    ClusterMessage,
-    Name,
-    SentEntry,
-    call,
-    code_fingerprint,
-    load_entries,
-    numerical_versions,
-    save_entries,
-)
+from validation_core.engine.cluster import worker
+from validation_core.engine.cluster.checks import InvalidAnswer, checked_entries
+from validation_core.engine.cluster.entries import Entry, load_read, nbytes
+from validation_core.engine.cluster.scheduler import ClusterWorkers, SchedulerLink
 from validation_core.engine.task import Report, Task, TaskError, TaskStopped, perform
 from validation_core.store import Store
 
-CONNECT_SECONDS = 3.0  # seconds until somebody listens at a scheduler's address
-_ANSWER = 30.0  # seconds that one who listens may take to answer: the machine may be busy
-RETRY_SECONDS = 30.0  # seconds that one that did not answer is not asked again
-_LARGE = "distributed.admin.large-graph-warning-threshold"
-_INSTEAD = (
-    "run on this machine: unset NPTLAB_SCHEDULER or set NPTLAB_FALLBACK=local; on the command "
-    "line leave --engine out, or add `,local` to it."
-)
-
-
-class ClusterUnreachable(ValueError):
-    """Why there is no cluster, and what can be done."""
-
-
-class ClusterState(NamedTuple):
-    """What a scheduler says of its workers."""
-
-    threads: Mapping[str, int]
-    """By worker's address."""
-    gpus: Mapping[str, float]
-    """How many each declares as its resource GPU."""
-
-
-class SchedulerLink:
-    """A scheduler's address and, while there is one, the connection to it.
-
-    Args:
-        address: as `dask scheduler` prints it.
-        topic: what workers' reports are called.
-        heard: told the text of each report, on a thread that must not wait.
-    """
-
-    def __init__(self, address: str, topic: str, heard: Callable[[str], None]) -> None:
-        self.address = address
-        self._topic = topic
-        self._heard = heard
-        self._client: Any = None
-        self._scheduler = ""
-        self._failed: tuple[float, ClusterUnreachable] | None = None
-        self._lock = threading.RLock()
-
-    def client(self) -> Any:
-        """The connection, made anew where there is none.
-
-        Raises:
-            ClusterUnreachable: when the scheduler does not answer; at once if not lately.
-        """
-        with self._lock:
-            if self.lives:
-                return self._client
-            if self._failed and time.monotonic() - self._failed[0] < RETRY_SECONDS:
-                raise self._failed[1]
-            self.close()
-            try:
-                self._client, self._failed = self.connect(), None
-            except ClusterUnreachable as error:
-                self._failed = time.monotonic(), error
-                raise
-            return self._client
-
-    @property
-    def lives(self) -> bool:
-        """Whether there is a connection."""
-        return self._client is not None and self._client.status == "running"
-
-    def cluster(self) -> ClusterState:
-        """The workers that the scheduler has now.
-
-        Raises:
-            ClusterUnreachable: when the scheduler does not answer.
-        """
-        scheduler_info = self.client().scheduler_info(n_workers=-1)
-        if self._scheduler not in (
-            "",
-            scheduler_info["id"],
-        ):  # another took its place and knows us not
-            self.close()
-            scheduler_info = self.client().scheduler_info(n_workers=-1)
-        self._scheduler, workers = scheduler_info["id"], scheduler_info["workers"]
-        resources = {name: worker.get("resources") or {} for name, worker in workers.items()}
-        return ClusterState(
-            {name: int(worker["nthreads"]) for name, worker in workers.items()},
-            {name: float(amounts.get("GPU", 0)) for name, amounts in resources.items()},
-        )
-
-    def ask(self, workers: Iterable[str]) -> dict[str, object]:
-        """Who these workers are: what each answers, by address; those that are gone do not."""
-        message: ClusterMessage = {"versions": required_versions()}
-        options = {"workers": sorted(workers), "on_error": "ignore"}
-        answers: dict[str, object] = self.client().run(call, message, **options)
-        return answers
-
-    def close(self) -> None:
-        """End the connection."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close(timeout=1)
-            self._client = None
-
-    def connect(self) -> Any:
-        try:
-            distributed = importlib.import_module("distributed")
-        except ImportError as error:
-            raise ClusterUnreachable(
-                f"Work on a cluster needs the package distributed; got: {error}. Run `pip install "
-                f"'.[dask]'` in the folder of this program, or {_INSTEAD}"
-            ) from error
-        importlib.import_module("dask").config.set({_LARGE: "1TB"})  # networks travel with tasks
-        try:
-            _knock(self.address)
-            client = distributed.Client(
-                self.address, timeout=_ANSWER, set_as_default=False, name="nptlab"
-            )
-        except Exception as error:  # of sockets, names, addresses and protocols
-            port = self.address.rpartition(":")[2]
-            raise ClusterUnreachable(
-                f"A Dask scheduler must answer at {self.address}; got: {_cause(error)}. Start "
-                f"one with `dask scheduler --port {port}` and workers with `dask worker "
-                f"{self.address} --nthreads 1`, or {_INSTEAD}"
-            ) from error
-        client.subscribe_topic(self._topic, lambda event: self._heard(event[1]))
-        return client
-
-
-def _knock(address: str) -> None:
-    """Wait until somebody listens there; the system accepts for a process that has no time.
-
-    Raises:
-        OSError: when nobody does for seconds.
-    """
-    place, _, port = address.rpartition(":")
-    host = place.rpartition("/")[2].strip("[]")
-    until = time.monotonic() + CONNECT_SECONDS
-    while True:
-        try:
-            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
-            return
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.1)
-
-
-def required_versions() -> dict[str, str]:
-    """Versions that a worker must have: those here, and one thread."""
-    return {**numerical_versions(), "OMP_NUM_THREADS": "1"}
-
-
-def _cause(error: Exception) -> str:
-    return (str(error) or type(error).__name__).rstrip(".").replace("\n", " ")
-
-
-_ASKED = 3  # times that a worker is asked who it is
-
-
-class _Members:
-    """The workers of a scheduler, as they were seen last."""
-
-    def __init__(self, link: SchedulerLink) -> None:
-        self.device = ""
-        self._link = link
-        self._cluster = ClusterState({}, {})
-        self._met: set[str] = set()
-        self._unfit: set[str] = set()
-        self._silent: dict[str, int] = {}
-        self._notices: list[str] = []
-
-    @property
-    def slots(self) -> int:
-        """One task for each thread; one while there is none, so that work can wait."""
-        return max(1, sum(self._cluster.threads[name] for name in self.fit))
-
-    @property
-    def declared(self) -> int:
-        """How many GPUs the workers declare."""
-        return int(sum(self._cluster.gpus[name] for name in self.fit))
-
-    @property
-    def gpus(self) -> int:
-        """Tasks that run networks at once: the GPUs declared, one where nobody declares any."""
-        return self.declared or (1 if self.device == "cuda" else self.slots)
-
-    @property
-    def fit(self) -> list[str]:
-        """Addresses of those that were not refused."""
-        return [name for name in self._cluster.threads if name not in self._unfit]
-
-    @property
-    def mixed(self) -> bool:
-        """Whether some are refused and others not."""
-        return 0 < len(self.fit) < len(self._cluster.threads)
-
-    def refresh(self) -> bool:
-        """See who is there; whether that has changed.
-
-        Raises:
-            ClusterUnreachable: when the scheduler does not answer.
-        """
-        before, self._cluster = self._cluster, self._link.cluster()
-        return before != self._cluster
-
-    def handshake(self) -> None:
-        """Ask new ones who they are, which takes their first import of torch."""
-        new = set(self._cluster.threads) - self._met
-        self._met |= new
-        answers = self._link.ask(new) if new else {}
-        for worker in new - set(answers):  # it has gone, or fails at that
-            self._silent[worker] = self._silent.get(worker, 0) + 1
-            if self._silent[worker] < _ASKED:
-                self._met.discard(worker)
-            else:
-                self.refuse(worker, "it does not say who it is")
-        for worker, sent in answers.items():
-            try:
-                answer = parse_answer(sent)
-                device = "" if "refused" in answer else answer["device"]
-            except (InvalidAnswer, KeyError) as error:
-                self.refuse(worker, f"asked who it is, {error}")
-                continue
-            if "refused" in answer:
-                self.refuse(worker, answer["refused"])
-            elif self.device != "cuda":
-                self.device = device
-
-    def is_refused(self, worker: str) -> bool:
-        """Whether this worker is to have no task."""
-        return worker in self._unfit
-
-    def refuse(self, worker: str, reason: str) -> None:
-        """Let this worker have no task while there are others."""
-        if worker not in self._unfit:
-            self._unfit.add(worker)
-            self._notices.append(_unfit(worker, reason))
-
-    def mark_suspect(self, worker: str) -> None:
-        """This worker's code is not the code here."""
-        notice = (
-            f"The worker {worker} runs another state of this program's code than this process. "
-            "Give both the same one, or results may differ."
-        )
-        if notice not in self._notices:
-            self._notices.append(notice)
-
-    def flush_notices(self, store: Store) -> None:
-        """Say through a store what there is to say."""
-        if not self._cluster.threads:
-            self.refresh()
-        if not self._cluster.threads:
-            where = self._link.address
-            store.note(
-                f"The Dask scheduler at {where} has no worker yet: work waits for one. Start it "
-                f"with `dask worker {where} --nthreads 1`."
-            )
-        while self._notices:
-            store.note(self._notices.pop())
-
-
-def _unfit(worker: str, reason: str) -> str:
-    """Why a worker gets no task."""
-    return (
-        f"The worker {worker} must compute as this program does, to the bit; {reason}. Start it "
-        "in the same environment as here, with PYTHONPATH naming a folder of this program."
-    )
+SCATTER_BYTES = 2**18
+"""Entries of so many bytes are scattered once, smaller ones go with each task."""
+_SCATTERED = 16  # of them that workers keep for the tasks to come
+_EVERY = 2.0  # seconds between looks at who is there
+_TRIES = 5  # times that a task is sent before it fails
+_RETRIES = 2  # by Dask, of what fails outside the task
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class RemoteFuture(Future[None]):
@@ -317,20 +46,14 @@ class RemoteFuture(Future[None]):
     def __init__(self, executor: DaskExecutor, task: Task, store: Store, report: Report) -> None:
         super().__init__()
         self.id = uuid.uuid4().hex
-        self.plain_task = task
-        self.task = keys.encode(task)
-        self.distrusted = 0
-        """Answers that were not believed."""
-        self.gpu = task.gpu
+        self.task = task
+        self.text = keys.canonical_text(task)
         self.store = store
         self.report = report
-        self.asked: set[Name] = set()
-        """What a worker lacked of the store."""
+        self.tries = 0
         self.remote: Any = None
+        """Dask's future."""
         self._executor = executor
-        self._named: frozenset[Name] = frozenset(
-            ("models", key) for key in (*task.needs, *task.makes)
-        )
 
     def cancel(self) -> bool:
         """Stop the task, waiting or running."""
@@ -343,27 +66,6 @@ class RemoteFuture(Future[None]):
                 self.set_result(None)
             else:
                 self.set_exception(error)
-
-    def message(self) -> ClusterMessage:
-        """The task, what the store has of what it names, and what a worker has asked for."""
-        entries = load_entries(self.store, sorted(self.asked))
-        absent = self.asked - {entry.name for entry in entries}
-        rest = self._named - self.asked
-        present = {name for name in rest if self.store.has(*name)}
-        return {
-            "task": self.task,
-            "id": self.id,
-            "given": [entry.plain() for entry in entries],
-            "held": sorted(present),
-            "absent": sorted(absent | (rest - present)),
-        }
-
-
-T = TypeVar("T")
-
-_EVERY = 2.0  # seconds between looks at who is there
-_DISTRUSTED = 5  # answers to one task that are not believed before it fails
-_log = logging.getLogger(__name__)
 
 
 class DaskExecutor(Executor):
@@ -386,10 +88,10 @@ class DaskExecutor(Executor):
         # way. The connection's own thread must not wait for anything.
         self._sender = ThreadPoolExecutor(1, "nptlab-send")
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
-        self._link = SchedulerLink(address, self._topic, self._hear)
-        self._members = _Members(self._link)
-        self._sample = RecheckSample()
-        self._checker = ThreadPoolExecutor(1, "nptlab-check")
+        self.link = SchedulerLink(address, self._topic, self._hear)
+        self.workers = ClusterWorkers(self.link)
+        self.scattered: dict[str, Any] = {}
+        """Dask's futures of large entries, by kind, key and content; used last stands last."""
         self._sent: dict[str, RemoteFuture] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -399,17 +101,17 @@ class DaskExecutor(Executor):
     @property
     def slots(self) -> int:
         """As many as the cluster has threads."""
-        return self._members.slots
+        return self.workers.slots
 
     @property
     def gpus(self) -> int:
         """As many as the cluster declares; one where it computes on CUDA and declares none."""
-        return self._members.gpus
+        return self.workers.gpus
 
     @property
     def device(self) -> str:
         """Where workers train networks; empty until the first has said."""
-        return self._members.device
+        return self.workers.device
 
     def listen(self, changed: Callable[[], None]) -> None:
         """Call this when workers have come or gone."""
@@ -421,7 +123,7 @@ class DaskExecutor(Executor):
         Raises:
             ClusterUnreachable: when it does not answer within seconds.
         """
-        self._members.refresh()
+        self.workers.refresh()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: object) -> Future[T]:
         """Send `perform(task, store, report)`, the only function that workers know."""
@@ -455,126 +157,95 @@ class DaskExecutor(Executor):
             self._closed.set()
         for sent in list(self._sent.values()):
             sent.cancel()
-        self._sample.close()
-        for threads in (self._sender, self._listener, self._checker):
+        for threads in (self._sender, self._listener):
             threads.shutdown(wait=wait)
-        self._link.close()
+        self.link.close()
 
     def _begin(self, sent: RemoteFuture) -> None:
         if sent.set_running_or_notify_cancel():
             self._send(sent)
 
-    def _send(self, sent: RemoteFuture, worker: str = "") -> None:
-        """Send a task; to a worker that has begun it, where there is one."""
+    def _send(self, sent: RemoteFuture) -> None:
         if sent.done():
             return
         try:
-            client = self._link.client()
-            self._members.flush_notices(sent.store)
-            message: ClusterMessage = {
-                **sent.message(),
+            client = self.link.client()
+            self.workers.flush_notices(sent.store)
+            request: worker.TaskRequest = {
+                "task": sent.text,
+                "versions": worker.required_versions(),
                 "topic": self._topic,
-                "versions": required_versions(),
+                "name": sent.id,
             }
-            options = {"key": f"nptlab-{uuid.uuid4().hex}", "pure": False}
-            sent.remote = client.submit(call, message, **options, **self._where(sent, worker))
+            given = [self._movable(client, entry) for entry in load_read(sent.task, sent.store)]
+            sent.tries += 1
+            sent.remote = client.submit(
+                worker.call, "run_task", request, *given,
+                key=f"nptlab-{uuid.uuid4().hex}", pure=False, retries=_RETRIES,
+                **self.workers.where(sent.task.gpu),
+            )  # fmt: skip
             sent.remote.add_done_callback(lambda ended: self._back(sent, ended))
         except Exception as error:
             sent.settle(error)
 
-    def _where(self, sent: RemoteFuture, worker: str) -> dict[str, object]:
-        """Where Dask may run a task; it goes elsewhere when those workers have gone."""
-        where: dict[str, object] = {}
-        if worker or self._members.mixed:
-            where = {"workers": [worker] if worker else self._members.fit}
-            where["allow_other_workers"] = True
-        if sent.gpu and self._members.declared:
-            where["resources"] = {"GPU": 1}
-        return where
+    def _movable(self, client: Any, entry: Entry) -> Any:
+        """An entry or, of a large one, the future that Dask moves to where it is read."""
+        if nbytes(entry) < SCATTER_BYTES or not self.workers.fit:
+            return entry
+        name = f"{entry['kind']}/{entry['key']}/{keys.digest(**entry['arrays'])}"
+        future = self.scattered.pop(name, None)
+        if future is None or future.status != "finished":  # lost with the worker that had it
+            try:
+                (future,) = client.scatter([entry], hash=False)
+            except Exception as error:  # that worker has died meanwhile
+                _log.debug("Not scattered: %s", error)
+                return entry
+        self.scattered[name] = future
+        for oldest in list(self.scattered)[:-_SCATTERED]:
+            del self.scattered[oldest]
+        return future
 
     def _back(self, sent: RemoteFuture, ended: Any) -> None:
         """Something came of a task (called from Dask's thread for that)."""
         try:
-            answer = ended.result()
-            try:
-                self._take(sent, parse_answer(answer))
-            except InvalidAnswer as error:
-                self._distrust(sent, self._who(ended, answer), str(error))
-            ended.release()
+            result = ended.result()
+            if isinstance(result, dict) and "differs" in result:
+                raise InvalidAnswer(result["differs"])
+            for name, stored in checked_entries(result, sent.task, sent.store).items():
+                if not sent.store.has(*name):
+                    arrays, meta, spec = stored
+                    sent.store.save(*name, arrays, spec=spec, meta=meta)
+            for notice in result["notices"]:
+                sent.store.note(notice)
+            stopped = CancelledError() if "stopped" in result else None
+            sent.settle(TaskError(result["error"]) if "error" in result else stopped)
+        except InvalidAnswer as error:
+            self._again(sent, self.workers.refuse(self._who(ended), str(error)))
         except CancelledError:
-            lost = f"The Dask scheduler at {self._link.address} was lost while this ran. "
-            sent.settle(TaskError(lost + "Start it again, then this; what was done is kept."))
+            if self.link.lives:  # a worker has died that had what was scattered for it
+                self._again(sent, _KILLED)
+            else:
+                lost = f"The Dask scheduler at {self.link.address} was lost while this ran. "
+                sent.settle(TaskError(lost + "Start it again, then this; what was done is kept."))
         except Exception as error:
-            sent.settle(_readable(error))
+            killed = type(error).__name__ == "KilledWorker"
+            sent.settle(TaskError(_KILLED) if killed else error)
 
-    def _take(self, sent: RemoteFuture, answer: ClusterAnswer) -> None:
-        worker = answer["worker"]
-        if "refused" in answer:
-            self._refused(sent, worker, answer["refused"])
-            return
-        if self._members.is_refused(worker):
-            raise InvalidAnswer("what it sent before was not right")
-        if answer["sources"] != code_fingerprint():
-            self._members.mark_suspect(worker)
-        entries = parse_entries(answer, sent.plain_task, sent.store)
-        for notice in answer.get("notices", ()):
-            sent.store.note(notice)
-        if entries and self._sample.wanted(worker, sent.plain_task, self._members.device):
-            self._checker.submit(self._check, sent, answer, entries)
+    def _again(self, sent: RemoteFuture, reason: str) -> None:
+        """Send a task once more, unless that has been tried often enough."""
+        if sent.tries >= _TRIES or not self.workers.fit:
+            sent.settle(TaskError(reason))
         else:
-            self._keep(sent, answer, entries)
+            with suppress(RuntimeError):  # shut down
+                self._sender.submit(self._send, sent)
 
-    def _check(self, sent: RemoteFuture, answer: ClusterAnswer, entries: list[SentEntry]) -> None:
-        """Do the task here as well before its results are kept."""
-        try:
-            if problem := self._sample.differs(sent.plain_task, sent.store, entries):
-                self._distrust(sent, answer["worker"], problem)
-            elif not sent.done():
-                self._keep(sent, answer, entries)
-        except Exception as error:
-            sent.settle(_readable(error))
-
-    def _keep(self, sent: RemoteFuture, answer: ClusterAnswer, entries: list[SentEntry]) -> None:
-        save_entries(sent.store, entries)
-        if "lacks" in answer:
-            self._lend(sent, {(kind, key) for kind, key in answer["lacks"]}, answer["worker"])
-        elif "error" in answer:
-            sent.settle(TaskError(answer["error"]))
-        else:
-            sent.settle(CancelledError() if "stopped" in answer else None)
-
-    def _who(self, ended: Any, answer: object) -> str:
-        """Which worker an answer came from: what the scheduler says, not what is in it."""
-        with suppress(Exception):  # it has gone meanwhile
-            holders = self._link.client().who_has([ended])
-            return str(next(iter(next(iter(holders.values())))))
-        return str(answer.get("worker", "")) if isinstance(answer, dict) else ""
-
-    def _distrust(self, sent: RemoteFuture, worker: str, problem: str) -> None:
-        """Let a worker have no more tasks, and another one do this."""
-        self._members.refuse(worker, problem)
-        sent.distrusted += 1
-        if sent.distrusted >= _DISTRUSTED or not self._members.fit:
-            raise TaskError(_unfit(worker, problem))
-        self._sender.submit(self._send, sent)
-
-    def _refused(self, sent: RemoteFuture, worker: str, reason: str) -> None:
-        self._members.refuse(worker, reason)
-        if not self._members.fit:
-            raise TaskError(_unfit(worker, reason))
-        self._sender.submit(self._send, sent)
-
-    def _lend(self, sent: RemoteFuture, names: set[Name], worker: str) -> None:
-        if names <= sent.asked:
-            raise TaskError(
-                f"The worker {worker} must keep what it is sent; it lacks {sorted(names)} again. "
-                "Make room on its disk."
-            )
-        sent.asked |= names
-        self._sender.submit(self._send, sent, worker)
+    def _who(self, ended: Any) -> str:
+        """Which worker a result came from."""
+        (holders,) = self.link.client().who_has([ended]).values()
+        return str(next(iter(holders), "that has gone"))
 
     def _recall(self, sent: RemoteFuture) -> None:
-        if sent.remote is not None and self._link.lives:
+        if sent.remote is not None and self.link.lives:
             with suppress(Exception):  # a cluster that is gone runs nothing
                 sent.remote.cancel()
 
@@ -583,10 +254,7 @@ class DaskExecutor(Executor):
             self._listener.submit(self._report, text)
 
     def _report(self, text: str) -> None:
-        report = parse_progress(text)
-        if report is None:
-            return
-        name, fraction, live = report
+        name, fraction, live = json.loads(text)
         sent = self._sent.get(name)
         if sent is not None and not sent.done():
             with suppress(TaskStopped):  # it has been cancelled
@@ -596,19 +264,16 @@ class DaskExecutor(Executor):
         """Look who is there, now and again, and tell whoever listens."""
         while True:
             try:
-                if self._members.refresh():
+                if self.workers.refresh():
                     self._changed()
-                self._members.handshake()
+                self.workers.meet()
             except Exception as error:  # the tasks that need the cluster say it aloud
-                _log.debug("The cluster at %s: %s", self._link.address, error)
+                _log.debug("The cluster at %s: %s", self.link.address, error)
             if self._closed.wait(_EVERY):
                 return
 
 
-def _readable(error: Exception) -> Exception:
-    if type(error).__name__ == "KilledWorker":
-        return TaskError(
-            "The processes of several workers ended while they ran this, most often for want of "
-            "memory. Choose smaller sizes, or give workers more (`dask worker --memory-limit`)."
-        )
-    return error
+_KILLED = (
+    "The processes of several workers ended while they ran this, most often for want of "
+    "memory. Choose smaller sizes, or give workers more (`dask worker --memory-limit`)."
+)
