@@ -165,7 +165,7 @@ def test_top_level_holds_what_it_should():
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     top = {name.split("/")[0] for name in listed}
-    code = {"app.py", "pages", "validation_core", "tests", "assets"}
+    code = {"app.py", "pages", "validation_core", "tests", "benchmarks", "assets"}
     documents = {"README.md", "LICENSE"}
     settings = {"requirements.txt", "pyproject.toml", ".gitignore", "Dockerfile", ".dockerignore"}
     settings |= {"requirements.lock", "requirements-dev.lock"}

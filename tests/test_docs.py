@@ -8,7 +8,7 @@ import types
 import numpy as np
 import pytest
 
-from tests.benchmarks import samples
+from benchmarks import samples
 from tests.conftest import ROOT, few_trials
 from validation_core import keys, methods, statistics
 from validation_core.benchmarks import BENCHMARKS
@@ -32,7 +32,7 @@ TEST = (
 
 
 def source_files():
-    folders = [ROOT / name for name in ("pages", "validation_core", "tests")]
+    folders = [ROOT / name for name in ("pages", "validation_core", "tests", "benchmarks")]
     return [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
 
 
