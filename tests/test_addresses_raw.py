@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from tests.benchmarks.client import Visitor
-from tests.benchmarks.servers import product
+from benchmarks.client import Visitor
+from benchmarks.servers import product
 
 PAGES = ("colt",)
 OTHERS = ("weak-classifiers", "lessons", "name-that-defect", "conformal-c2st")

@@ -165,7 +165,7 @@ def test_top_level_holds_what_it_should():
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     top = {name.split("/")[0] for name in listed}
-    code = {"app.py", "pages", "validation_core", "tests", "assets", "docs"}
+    code = {"app.py", "pages", "validation_core", "tests", "benchmarks", "assets", "docs"}
     documents = {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"}
     documents |= {"CITATION.cff", "mkdocs.yml"}
     settings = {"requirements.txt", "pyproject.toml", ".gitignore", "Dockerfile", ".dockerignore"}

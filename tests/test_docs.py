@@ -38,7 +38,7 @@ TEST = (
 
 
 def source_files():
-    folders = [ROOT / name for name in ("pages", "validation_core", "tests")]
+    folders = [ROOT / name for name in ("pages", "validation_core", "tests", "benchmarks")]
     return [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
 
 

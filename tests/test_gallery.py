@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tests.benchmarks import divergence
+from benchmarks import divergence
 from tests.conftest import ROOT
 from validation_core import gallery, keys, statistics, symmetric_divergence
 from validation_core.benchmarks.gaussian import DIMENSIONS

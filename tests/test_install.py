@@ -79,4 +79,6 @@ def test_the_command_works_from_a_wheel(installed, tmp_path):
     helped = run(installed, tmp_path, command, "--help")
     assert "usage: nptlab" in helped
     assert run(installed, tmp_path, command) == helped
-    assert not {"pages", "tests", "assets", "app.py"} & {path.name for path in installed.iterdir()}
+    assert not {"pages", "tests", "benchmarks", "assets", "app.py"} & {
+        path.name for path in installed.iterdir()
+    }

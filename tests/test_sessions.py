@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.benchmarks.servers import product
-from tests.benchmarks.sessions import FORGOTTEN, Taken, come_and_go, large, settled
+from benchmarks.servers import product
+from benchmarks.sessions import FORGOTTEN, Taken, come_and_go, large, settled
 from tests.conftest import ROOT
 
 MORE = 90.0  # MB by which caches may have grown; the upload and its table alone are 100

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.benchmarks import samples as made_samples
+from benchmarks import samples as made_samples
 from validation_core import tables
 from validation_core.tables import AmbiguousOrder, Upload, samples
 from validation_core.types import PosteriorTable, TwoSamples

@@ -80,7 +80,7 @@ SHARES: Mapping[Family, float] = {
 }
 """Weights within the level, of those families that are tested together: what is most often wrong
 has most. Only a shift of all rows by a tenth of a sd is near the edge of what a thousand rows
-show, so that means are worth more than all others (tests/benchmarks); gross errors need little."""
+show, so that means are worth more than all others (benchmarks); gross errors need little."""
 
 LEARNED = ("classifier", "slots", "dc", "colt", "tarp")
 """Scores that are learned on other rows, by name."""

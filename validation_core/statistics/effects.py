@@ -300,7 +300,7 @@ def shape(u: ArrayLike, k: int) -> _Shape:
     place, width = _behind(z.mean(-1), z.std(-1, ddof=1), k)
     at = place[..., None] + width[..., None] * _NODES
     own = _standard_moments([(scored**order).mean(-1) for order in range(1, 5)])
-    model = _standard_moments([_read(table, at) @ _WEIGHTS for table in _powers(k)])
+    model = _standard_moments([powers @ _WEIGHTS for powers in _read(_powers(k), at)])
     skew, heavy = own[2] - model[2], own[3] - model[3]
     noise = _noise(model)
     # Heavy tails alone make a sample's skewness vary: its own noise counts where that is larger.
@@ -410,7 +410,7 @@ def _behind(m: Float, s: Float, k: int) -> tuple[Float, Float]:
     for _ in range(_STEPS):
         width = np.exp(log_width)
         at = place[..., None] + width[..., None] * _NODES
-        first, second = (_read(table, at) for table in _tables(k))
+        first, second = _read(_tables(k), at)
         # Of E f(mu + sigma e): by mu E[f e] / sigma, by log sigma E[f (e^2 - 1)].
         a, b = first @ _WEIGHTS, second @ _WEIGHTS
         a_mu, b_mu = (f @ (_WEIGHTS * _NODES) / width for f in (first, second))
@@ -426,32 +426,35 @@ def _behind(m: Float, s: Float, k: int) -> tuple[Float, Float]:
             safe = np.where(sound, det, 1.0)
             step = np.where(sound, (gap * v_w - miss * a_w) / safe, gap)
             turn = np.where(sound, (miss * a_mu - gap * v_mu) / safe, np.sign(miss))
+        before = place, log_width
         place = np.clip(place + np.clip(step, -0.5 - width, 0.5 + width), -WIDEST, WIDEST)
         log_width = np.clip(log_width + np.clip(turn, -0.5, 0.5), -limit, limit)
         if max(np.abs(step).max(initial=0), np.abs(turn).max(initial=0)) < 1e-8:
             break
+        moved = np.abs(place - before[0]) + np.abs(log_width - before[1])
+        if moved.max(initial=0) < 1e-12:  # some are held at a limit
+            break
     return place, np.exp(log_width)
 
 
-def _read(table: Float, at: Float) -> Float:
-    """A table over [-8, 8] at any point, constant beyond."""
+def _read(tables: Float, at: Float) -> Float:
+    """Tables (..., 801) over [-8, 8] at any points, constant beyond: (..., of the points)."""
     cell = np.clip((at + _REACH) * ((_CELLS - 1) / (2 * _REACH)), 0, _CELLS - 1 - 1e-9)
     left = cell.astype(np.int64)
     share = cell - left
-    return table[left] * (1 - share) + table[left + 1] * share
+    return tables.take(left, -1) * (1 - share) + tables.take(left + 1, -1) * share
 
 
 @lru_cache(maxsize=8)
-def _tables(k: int) -> tuple[Float, Float]:
-    """Mean and mean square of the normal score of a truth at each standardised place: (801,).
+def _tables(k: int) -> Float:
+    """Mean and mean square of the normal score of a truth at each standardised place: (2, 801).
 
     Its number of draws below is binomial; given that number, the randomised rank is uniform on
     a cell of width 1 / (k + 1).
     """
     edges, mean = _cells(k)
     moment = np.where(np.isfinite(edges), edges, 0.0) * _density(edges)
-    first, second = _averaged(np.stack([mean, 1 - (k + 1) * np.diff(moment)]), k)
-    return first, second
+    return _averaged(np.stack([mean, 1 - (k + 1) * np.diff(moment)]), k)
 
 
 @lru_cache(maxsize=8)

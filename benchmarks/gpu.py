@@ -1,0 +1,91 @@
+"""Many classifiers as one batch and the whole power figure: on a GPU, where one is at hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from benchmarks import rows as table
+from benchmarks.lab import METHODS, Lab, say
+from benchmarks.rows import Row
+from validation_core import sampling
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.learn import perceptron
+from validation_core.rng import stream
+from validation_core.scores.classifier import Classifier, TrainedClassifier, train_classifiers
+from validation_core.sweep import trials
+
+SIX = tuple(name for name in PERTURBATIONS if name != "blind_prior")
+
+
+class Size(NamedTuple):
+    """How much is asked for."""
+
+    recipe: Classifier
+    gammas: int
+    seeds: int
+    perturbations: tuple[str, ...]
+    trials: int
+
+
+LARGE = Size(Classifier.preset("paper"), 99, 3, SIX, 200)
+SMALL = Size(Classifier(epochs=10, lr=1e-5), 2, 2, SIX[:2], 10)
+
+
+def rows(lab: Lab) -> Iterator[Row]:
+    """21 paper-preset classifiers, then power over gamma of six perturbations at all seven m."""
+    del lab
+    device = perceptron.pick_device()
+    size = SMALL if device == "cpu" else LARGE
+    train_classifiers(
+        [_data(Gaussian(), 0.1, 0, size)], Classifier(epochs=1), [0]
+    )  # the device wakes
+    cells = [(Gaussian(), gamma, seed) for gamma in _gammas(Gaussian(), size)
+             for seed in range(size.seeds)]  # fmt: skip
+    _, seconds = _learned(cells, size)
+    yield _judged(
+        "21 paper-preset classifiers (7 gammas by 3 seeds) as one batch", 30.0, seconds, device,
+        f"{len(cells)} classifiers, {size.recipe.epochs} epochs",
+    )  # fmt: skip
+    points = [(Gaussian(perturbation=name), gamma, 0) for name in size.perturbations
+              for gamma in _gammas(Gaussian(perturbation=name), size)]  # fmt: skip
+    networks, training = _learned(points, size)
+    say(f"{len(points)} classifiers for the figure: {training:.1f} s")
+    start = time.perf_counter()
+    for (benchmark, gamma, _), network in zip(points, networks, strict=True):
+        design = trials.TrialDesign(trials=size.trials, n=1000)
+        trials.run_trials(benchmark, gamma, network.at(), METHODS, design)
+    yield _judged(
+        "the whole power figure, six perturbations, all m, R = 200", 60.0,
+        time.perf_counter() - start, device,
+        f"{len(points)} points of {len(METHODS)} tests, {size.trials} trials each; their "
+        f"{len(points)} classifiers took another {training:.1f} s",
+    )  # fmt: skip
+
+
+def _gammas(benchmark: Gaussian, size: Size) -> tuple[float, ...]:
+    return tuple(float(gamma) for gamma in benchmark.gammas[: size.gammas])
+
+
+def _data(benchmark: Gaussian, gamma: float, seed: int, size: Size) -> sampling.TrainingSet:
+    rng = stream(seed, "training rows")
+    return sampling.training_set(benchmark, gamma, size.recipe.train, 1000, rng)
+
+
+def _learned(
+    cells: Sequence[tuple[Gaussian, float, int]], size: Size
+) -> tuple[list[TrainedClassifier], float]:
+    start = time.perf_counter()
+    data = [_data(*cell, size) for cell in cells]
+    networks = train_classifiers(data, size.recipe, [seed for _, _, seed in cells])
+    return networks, time.perf_counter() - start
+
+
+def _judged(what: str, limit: float, seconds: float, device: str, note: str) -> Row:
+    row = table.at_most(what, "s", f"on {device}: {note}", seconds=(seconds, limit))
+    if device != "cpu":
+        return row
+    measured = f"no GPU here; a small size ran: {seconds:.1f} s for {note}"
+    return row._replace(ok=None, measured=measured)
