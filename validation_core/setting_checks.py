@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 from collections.abc import Iterable
@@ -131,19 +130,6 @@ def scheduler(text: str) -> str:
             f"{text!r}. Copy the one that `dask scheduler` prints."
         )
     return text
-
-
-def check_scheduler(text: str) -> str:
-    address = scheduler(text)
-    if (
-        not os.environ.get("NPTLAB_FALLBACK", "").strip()
-        and importlib.util.find_spec("distributed") is None
-    ):
-        raise ValueError(
-            "NPTLAB_SCHEDULER needs the package distributed; got none. Run `pip install "
-            "'.[dask]'` in the folder of this program, or unset it."
-        )
-    return address
 
 
 def check_device(text: str) -> str:

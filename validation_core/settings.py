@@ -6,6 +6,7 @@ told so in one line, not by pages and jobs that fail. Each is read anew wherever
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ from validation_core.setting_checks import (
     check_limits,
     check_probes,
     check_public,
-    check_scheduler,
     check_workers,
+    scheduler,
 )
 
 T = TypeVar("T")
@@ -75,6 +76,16 @@ def check(*, server: bool) -> None:
             setting.value()
 
 
+def _check_scheduler(text: str) -> str:
+    address = scheduler(text)
+    if not FALLBACK.text() and importlib.util.find_spec("distributed") is None:
+        raise ValueError(
+            "NPTLAB_SCHEDULER needs the package distributed; got none. Run `pip install "
+            "'.[dask]'` in the folder of this program, or unset it."
+        )
+    return address
+
+
 CACHE: Setting[Path | None] = Setting(
     "NPTLAB_CACHE",
     "folder for trained networks and results; by default the user's cache folder",
@@ -109,7 +120,7 @@ SCHEDULER = Setting(
     "NPTLAB_SCHEDULER",
     "a Dask scheduler, `tcp://host:8786`, whose workers work",
     "",
-    check_scheduler,
+    _check_scheduler,
 )
 FALLBACK = Setting(
     "NPTLAB_FALLBACK",

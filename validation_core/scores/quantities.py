@@ -200,6 +200,6 @@ def _fits(count: int, n: int, k: int, d: int) -> None:
         )
     if count * n * k > MOST_NUMBERS:
         raise ValueError(
-            f"scores of a table are at most {MOST_NUMBERS:.1e}; got {count} quantities of {n} times {k} "
-            "draws; leave out the products, or bring fewer draws"
+            f"scores of a table are at most {MOST_NUMBERS:.1e}; got {count} quantities of {n} "
+            f"times {k} draws; leave out the products, or bring fewer draws"
         )
