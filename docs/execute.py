@@ -1,6 +1,6 @@
 """Run the notebooks from top to bottom and keep their outputs, without progress bars and times.
 
-    python docs/execute.py
+python docs/execute.py
 """
 
 from pathlib import Path
