@@ -189,6 +189,18 @@ def test_the_architecture_names_every_room():
     assert rooms <= held
 
 
+def test_the_architecture_names_files_that_exist():
+    named = re.findall(r"`([\w/.]+(?:\.py|/))`", text_of("ARCHITECTURE.md"))
+    places = [ROOT, ROOT / "validation_core"]
+    missing = [
+        name
+        for name in named
+        if "NAME" not in name and not any((place / name).exists() for place in places)
+    ]
+    assert len(named) > 20
+    assert missing == []
+
+
 def test_the_reference_has_every_exported_name():
     """Methods, benchmarks and questions have pages that are made of their registries."""
     page = text_of("docs/reference/python.md")
