@@ -20,8 +20,6 @@ PRODUCT = [
 BORROWED = {
     ("validation_core/cli/process.py", "os._exit"): "ends a process whose threads still write",
     ("validation_core/engine/worker.py", "os._exit"): "ends a worker whose parent is gone",
-    ("validation_core/learn/adam.py", "torch._foreach_add_"): "one call for all arrays",
-    ("validation_core/learn/adam.py", "torch._fused_adamw_"): "one call for all arrays",
     ("benchmarks/peers/sbc.py", "sbc._run_sbc"): "a peer's work, without its bar",
 }
 SHORT_FORMS = {"np", "pd", "st", "go", "npt", "m", "metadata"}

