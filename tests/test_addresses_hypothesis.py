@@ -12,13 +12,11 @@ from pages.playground import strip
 from pages.ui import address, forms
 from pages.ui.services import services
 from tests import page_links
-from tests.conftest import ROOT, leave_waiting
+from tests.conftest import leave_waiting
 from validation_core import BENCHMARKS, METHODS
 from validation_core.explorers.playground.study import named
 from validation_core.game import plots, points
 from validation_core.lessons import LESSONS
-
-MAIN = str(ROOT / "pages" / "main.py")
 
 KINDS = (
     "selectbox", "select_slider", "slider", "number_input", "multiselect", "checkbox", "toggle",

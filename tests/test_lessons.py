@@ -30,7 +30,6 @@ from validation_core.lessons.lesson import (
 )
 from validation_core.store import Store
 
-MAIN = ROOT / "pages" / "main.py"
 NAMES = list(LESSONS)
 
 

@@ -5,12 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from tests import page_links
-from tests.conftest import ROOT
 from validation_core.game import plot_power, plots, points, rounds
 from validation_core.game.plots import PLOTS
 from validation_core.game.rounds import DEFECTS, ROUNDS
-
-MAIN = str(ROOT / "pages" / "main.py")
 
 
 @pytest.fixture(autouse=True)
