@@ -10,7 +10,7 @@ from tests.test_live import unpacked
 from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
-from validation_core.explorers.playground import pictures, pvalue_bricks, thumbnails
+from validation_core.explorers.playground import pictures, power_panels, pvalue_bricks, thumbnails
 from validation_core.explorers.playground import study as playground
 from validation_core.explorers.playground.study import (
     METHODS,
@@ -211,7 +211,8 @@ def test_the_strip_shows_every_benchmark():
 def drawn(small, monkeypatch):
     """The payload of the small study: its description, and what unpacks its numbers."""
     study, seen, _ = small
-    monkeypatch.setattr(pictures, "BETAS", (0.0, 0.5, 1.0))
+    for drawn_from in (pictures, power_panels):
+        monkeypatch.setattr(drawn_from, "BETAS", (0.0, 0.5, 1.0))
     head, numbers = unpacked(pictures.payload(study, seen))
     return seen, {panel["title"]: panel for panel in head["panels"]}, numbers, head
 

@@ -318,5 +318,5 @@ def _ready() -> str:
     """
     with _importing:
         importlib.import_module("validation_core.statistics")
-        device: str = importlib.import_module("validation_core.learn.training").pick_device()
+        device: str = importlib.import_module("validation_core.learn.perceptron").pick_device()
         return device
