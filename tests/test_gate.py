@@ -20,7 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import Config
 
-from pages.ui import gate, visitors
+from pages.ui import gate, quotas, visitor_registry, visitors
 from tests.conftest import ROOT
 from tests.server import free_port, stop
 
@@ -72,7 +72,7 @@ def ask(path="/", method="GET", *, behind=None, kind="http", body=(b"",), **head
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(visitors, "registry", visitors.VisitorRegistry())
+    monkeypatch.setattr(visitor_registry, "registry", visitor_registry.VisitorRegistry())
 
 
 @pytest.fixture
@@ -147,8 +147,8 @@ def test_a_browser_gets_one_cookie_that_no_script_reads():
 
 
 def test_a_file_goes_only_to_a_page_of_one_s_own():
-    with visitors.registry.lock:
-        visitors.registry.owners["s"] = visitors.name_of("a" * 32)
+    with visitor_registry.registry.lock:
+        visitor_registry.registry.owners["s"] = visitors.name_of("a" * 32)
     path = "/_stcore/upload_file/s/f"
     for method in ("PUT", "DELETE"):
         assert ask(path, method, cookie=OTHER, content_length="3")[0] == 403
@@ -161,36 +161,34 @@ def test_a_file_goes_only_to_a_page_of_one_s_own():
 @pytest.mark.usefixtures("bounded")
 def test_a_file_too_many_is_let_go_and_the_page_is_told_why(monkeypatch):
     name = visitors.name_of("a" * 32)
-    visitors.registry.owners.update(s=name, other="somebody")
-    monkeypatch.setattr(
-        visitors, "bytes_by_visitor", lambda: {name: 700_000, "somebody": 1_000_000}
-    )
+    visitor_registry.registry.owners.update(s=name, other="somebody")
+    monkeypatch.setattr(quotas, "bytes_by_visitor", lambda: {name: 700_000, "somebody": 1_000_000})
     behind = Answers()
     path = "/_stcore/upload_file/s/f"
     status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="300000", behind=behind)
     assert (status, len(behind.scopes)) == (200, 1)
-    assert not visitors.registry.coming
+    assert not visitor_registry.registry.coming
     body = (b"x" * 200_000, b"x" * 200_000)
     status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="400000", body=body, behind=behind)
     assert (status, len(behind.scopes)) == (204, 1)
-    assert visitors.registry.refused["s"].startswith(
+    assert visitor_registry.registry.refused["s"].startswith(
         "A visitor may have 1 MB of files at a time; got 2."
     )
-    visitors.registry.refused.clear()
-    monkeypatch.setattr(visitors, "bytes_by_visitor", lambda: {"one": 1_000_000, "two": 1_000_000})
+    visitor_registry.registry.refused.clear()
+    monkeypatch.setattr(quotas, "bytes_by_visitor", lambda: {"one": 1_000_000, "two": 1_000_000})
     assert ask(path, "PUT", cookie=COOKIE, content_length="9", behind=behind)[0] == 204
     assert (
         "takes 2 MB of files at a time from all visitors; it is full"
-        in (visitors.registry.refused["s"])
+        in (visitor_registry.registry.refused["s"])
     )
 
 
 @pytest.mark.usefixtures("bounded")
 def test_a_page_too_many_is_refused_in_words():
     mine, his = visitors.name_of("a" * 32), visitors.name_of("b" * 32)
-    assert visitors.enter(mine)
-    assert visitors.enter(mine)
-    assert not visitors.enter(mine)
+    assert quotas.enter(mine)
+    assert quotas.enter(mine)
+    assert not quotas.enter(mine)
     status, headers, text = ask(accept="text/html", cookie=COOKIE)
     assert (status, headers["retry-after"]) == (503, "20")
     assert b"A visitor may have 2 pages at a time; got 3." in text
@@ -198,14 +196,14 @@ def test_a_page_too_many_is_refused_in_words():
     sent, _ = ask(kind="websocket", cookie=COOKIE)
     assert sent == [{"type": "websocket.close", "code": 1013}]
     assert ask(accept="text/html", cookie=OTHER)[0] == 200
-    assert visitors.enter(his)
+    assert quotas.enter(his)
     assert b"This server takes 3 pages" in ask(accept="text/html", cookie=OTHER)[2]
-    visitors.leave(mine)
+    quotas.leave(mine)
     assert ask(accept="text/html", cookie=OTHER)[0] == 200
 
 
 def test_another_browser_s_session_is_not_taken_up():
-    visitors.registry.owners["theirs"] = visitors.name_of("b" * 32)
+    visitor_registry.registry.owners["theirs"] = visitors.name_of("b" * 32)
     protocols = "streamlit, token, theirs"
     for cookie, last in ((OTHER, "theirs"), (COOKIE, "token")):
         _, behind = ask(kind="websocket", cookie=cookie, sec_websocket_protocol=protocols)
@@ -226,15 +224,15 @@ def test_tables_in_memory_are_counted_while_they_live(monkeypatch):
 
     monkeypatch.setenv("NPTLAB_LIMITS", "tables=1/2")
     names = iter("aabbcc")
-    monkeypatch.setattr(visitors, "visitor", lambda: next(names))
+    monkeypatch.setattr(quotas, "visitor", lambda: next(names))
     kept = [table(seed) for seed in range(4)]
     for upload in kept:
-        visitors.hold(upload)
+        quotas.hold(upload)
     with pytest.raises(ValueError, match=r"This server takes 2 MB of tables"):
-        visitors.hold(last := table(4))
+        quotas.hold(last := table(4))
     del kept[:2], upload
-    visitors.hold(last)
-    assert sorted(visitors.registry.tables.values()) == ["b", "b", "c"]
+    quotas.hold(last)
+    assert sorted(visitor_registry.registry.tables.values()) == ["b", "b", "c"]
 
 
 # ---- A real server, as README starts it ----

@@ -211,8 +211,8 @@ def test_the_strip_shows_every_benchmark():
 def drawn(small, monkeypatch):
     """The payload of the small study: its description, and what unpacks its numbers."""
     study, seen, _ = small
-    for module in (pictures, power_panels):
-        monkeypatch.setattr(module, "BETAS", (0.0, 0.5, 1.0))
+    for drawn_from in (pictures, power_panels):
+        monkeypatch.setattr(drawn_from, "BETAS", (0.0, 0.5, 1.0))
     head, numbers = unpacked(pictures.payload(study, seen))
     return seen, {panel["title"]: panel for panel in head["panels"]}, numbers, head
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import visitors
+from pages.ui import visitor_registry
 from pages.ui.services import services
 from tests import files
 from tests.conftest import ROOT
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("_idle")
 def _operated(monkeypatch):
     """A server for others, where each has his own tables."""
     monkeypatch.setenv("NPTLAB_ADMIN", "open sesame, please")
-    monkeypatch.setattr(visitors, "registry", visitors.VisitorRegistry())
+    monkeypatch.setattr(visitor_registry, "registry", visitor_registry.VisitorRegistry())
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def kept(digest):
 def test_the_table_goes_with_the_last_who_has_it(digest):
     for name in ("a", "b"):
         bring(name)
-    visitors.registry.tables.clear()  # both have closed their pages
+    visitor_registry.registry.tables.clear()  # both have closed their pages
     delete("a", digest)
     assert kept(digest)
     assert own("a") == []

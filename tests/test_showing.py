@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import gate, share, story
+from pages.ui import gate, own_story, share, story
 from tests.conftest import ROOT
 from tests.test_lessons import drawn, state
 
@@ -139,14 +139,14 @@ def test_a_broken_story_is_said_and_the_page_is_there():
 def test_a_story_is_saved_as_a_file_of_the_pictures_that_were_seen():
     payload = drawn("same-or-different").payload
     at = [slider[-1] for slider in payload.sliders]
-    pictures = {SCENES[2]: story.Picture(payload, tuple(at))}
-    text = story.story_html(SCENES, pictures)
+    pictures = {SCENES[2]: own_story.Picture(payload, tuple(at))}
+    text = own_story.story_html(SCENES, pictures)
     (scenes,) = re.findall(r'id="scenes">(.*?)</script>', text, re.DOTALL)
     (scene,) = json.loads(scenes)
     assert (scene["title"], scene["at"]) == ("The null", at)
     assert "Without a live picture, and so not here: Rain, A tree." in text
     with pytest.raises(ValueError, match="at least one scene"):
-        story.story_html(SCENES[:2], pictures)
+        own_story.story_html(SCENES[:2], pictures)
 
 
 # ---- Present mode ----

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from pages.ui import folder, visitors
+from pages.ui import folder, quotas
 from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, export
 from validation_core.tables import (
@@ -89,7 +89,7 @@ def uploaded(removed: Callable[[], None] | None = None) -> Tables:
             )
         with st.popover("Save one from your model", icon=":material/code:", type="tertiary"):
             _snippets()
-    if refusal := visitors.refusal():
+    if refusal := quotas.refusal():
         st.error(plain(refusal), icon=":material/error:")
     if not sent:
         warm()  # the process that reads starts while a file is chosen
@@ -240,7 +240,7 @@ def _held(reading: _Reading) -> _Reading:
     """What was read, unless it is more than this visitor may have in memory."""
     try:
         for _, upload in reading.tables:
-            visitors.hold(upload)
+            quotas.hold(upload)
     except ValueError as refusal:
         return _Reading([], (str(refusal),))
     return reading

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from websockets import http11
 
-from pages.ui import visitors
+from pages.ui import quotas, visitors
 from validation_core.setting_checks import hostname
 from validation_core.settings import EMBED, HOSTS
 
@@ -114,7 +114,7 @@ class Gate:
 
     def _no_room(self, scope: Scope, headers: Headers, token: str) -> Response | None:
         """What a visitor is told instead of a page when there are too many open."""
-        why = _is_document(scope, headers) and visitors.full(visitors.name_of(token))
+        why = _is_document(scope, headers) and quotas.full(visitors.name_of(token))
         return HTMLResponse(_FULL.format(why=why), 503, {"Retry-After": "20"}) if why else None
 
     async def _socket(
@@ -122,14 +122,14 @@ class Gate:
     ) -> None:
         """A page's own connection; another browser's session is not taken up again by it."""
         name = visitors.name_of(visitors.cookie(headers.getlist("cookie")))
-        if refused or not visitors.enter(name):
+        if refused or not quotas.enter(name):
             await receive()
             await send({"type": "websocket.close", "code": 1008 if refused else 1013})
             return
         try:
             await self.app(_own_session(scope, headers, name), receive, send)
         finally:
-            visitors.leave(name)
+            quotas.leave(name)
 
     async def _upload(
         self,
@@ -157,7 +157,7 @@ class Gate:
         if length > (config.get_option("server.maxUploadSize") + 1) * 2**20:
             await PlainTextResponse("The file is too large.\n", 413)(scope, receive, send)
             return
-        if not visitors.begin_upload(session, length):
+        if not quotas.begin_upload(session, length):
             # Let go unread, as if it had arrived: the page, which then runs, says why in words.
             while (await receive()).get("more_body"):
                 pass
@@ -166,7 +166,7 @@ class Gate:
         try:
             await self.app(scope, receive, send)
         finally:
-            visitors.end_upload(session, length)
+            quotas.end_upload(session, length)
 
 
 def _allowed_names() -> frozenset[str]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.ui import visitors
+from pages.ui import quotas, visitors
 from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.engine import Interrupted, JobState, Task, job_key
@@ -55,7 +55,7 @@ def _submit(tasks: Sequence[Task], label: str) -> JobState:
     engine, key = services().engine, job_key(tasks)
     under_way = {job.key: job for job in engine.jobs() if job.ended is None and job.key != key}
     own = sum(visitor() in job.watchers for job in under_way.values())
-    why = "" if visitors.is_admin() else visitors.too_many_jobs(own, len(under_way))
+    why = "" if visitors.is_admin() else quotas.too_many_jobs(own, len(under_way))
     if not why:
         return engine.submit(tasks, visitor(), label).snapshot()
     return JobState(

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import address, story
+from pages.ui import address, own_story
 from validation_core.drawing import live
 from validation_core.drawing.live import Payload
 
@@ -95,7 +95,7 @@ def chart(
     value = result.get("value") or chosen
     value = payload.nearest(value if len(value) == len(payload.sliders) else chosen)
     _say(url, value, usual(value), payload.nearest(linked))
-    story.drawn(payload, value)
+    own_story.drawn(payload, value)
     opened, words = st.session_state.get(f"{key}_off", (None, ""))
     if words and value == opened:
         st.caption(words)

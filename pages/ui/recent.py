@@ -11,7 +11,7 @@ from typing import TypedDict, cast
 
 import streamlit as st
 
-from pages.ui import address, visitors
+from pages.ui import address, quotas
 from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.diagnosis import tasks
@@ -112,7 +112,7 @@ def delete(digest: str) -> None:
         return
     _list(others)  # first: of two who delete it at once, one finds nobody else
     st.session_state.pop("recent", None)
-    if not (visitors.others_hold(digest) or _others_list(digest)):
+    if not (quotas.others_hold(digest) or _others_list(digest)):
         store.delete("tables", digest)
 
 

@@ -10,7 +10,7 @@ import segno
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from pages.ui import address, jobs, story
+from pages.ui import address, jobs, own_story, story
 
 _LOOK = """
 button { padding: 0.4rem 0.8rem; border-radius: 8px; background: none; cursor: pointer;
@@ -71,15 +71,15 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     st.markdown("**A story** of several pages, stepped through in present mode.")
     title = st.text_input("Title of this scene", value=page.title, max_chars=80, key="scene-title")
     scene = story.Scene(page.url_path, settings, story.named(title))
-    st.button("Add scene", on_click=story.add, args=(scene,), icon=":material/add:")
-    scenes = story.story_scenes()
+    st.button("Add scene", on_click=own_story.add, args=(scene,), icon=":material/add:")
+    scenes = own_story.story_scenes()
     for i, each in enumerate(scenes):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.text(f"{i + 1}. {each.title}")
             st.button(
                 ":material/arrow_upward:",
                 key=f"up-{i}",
-                on_click=story.move,
+                on_click=own_story.move,
                 args=(i, -1),
                 disabled=i == 0,
                 type="tertiary",
@@ -88,7 +88,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
             st.button(
                 ":material/close:",
                 key=f"out-{i}",
-                on_click=story.remove,
+                on_click=own_story.remove,
                 args=(i,),
                 type="tertiary",
                 help="Take it out",
@@ -104,11 +104,13 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     root = _absolute("").rpartition("/")[0]
     with st.container(horizontal=True):
         st.link_button("Open story", f"{root}/{scenes[0].page}?{query}")
-        images = {scene: story.pictures()[scene] for scene in scenes if scene in story.pictures()}
+        images = {
+            scene: own_story.pictures()[scene] for scene in scenes if scene in own_story.pictures()
+        }
         if images:
             st.download_button(
                 "Save as a file",
-                data=jobs.undisturbed(lambda: story.story_html(tuple(scenes), images)),
+                data=jobs.undisturbed(lambda: own_story.story_html(tuple(scenes), images)),
                 file_name="story.html",
                 mime="text/html",
                 on_click="ignore",

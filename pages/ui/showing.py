@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from pages.ui import address, story
+from pages.ui import address, own_story, story
 
 PRESENT = "present"
 _HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def begin(pages: Mapping[str, StreamlitPage]) -> None:
     Args:
         pages: by their paths.
     """
-    story.begin()
+    own_story.begin()
     if st.context.is_embedded:
         st.html(f"<style>{_FRAME}</style>")
     if not presenting():
@@ -78,7 +78,7 @@ def end() -> None:
     if text and presenting() and "story" in st.session_state:
         scenes, index = st.session_state["story"]
         if scenes:
-            story.keep(scenes[index])
+            own_story.keep(scenes[index])
 
 
 def _story(pages: list[str]) -> tuple[tuple[story.Scene, ...], int]:

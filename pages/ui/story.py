@@ -2,8 +2,7 @@
 
     ?story=eNqL...&scene=2&present
 
-A scene is what its page's address says, so that it shows the same to whoever opens the link. The
-pictures that this session has seen of its scenes can be saved as one file.
+A scene is what its page's address says, so that it shows the same to whoever opens the link.
 """
 
 from __future__ import annotations
@@ -16,13 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
 
-import streamlit as st
-
-from validation_core.drawing import html
-from validation_core.drawing.live import Payload
-
 STORY, SCENE = "story", "scene"
-_MOST = 40
+MOST = 40
+"""Scenes of a story."""
 _LONGEST = 6000  # characters of a story in a link
 _BYTES = 60_000  # of it, unpacked
 _TITLE = 80
@@ -42,14 +37,6 @@ class Scene:
         return parse_qs(self.query, keep_blank_values=True)
 
 
-@dataclass(frozen=True)
-class Picture:
-    """What a scene's page drew last, and where its sliders stood."""
-
-    payload: Payload
-    at: tuple[float, ...]
-
-
 def packed(scenes: Sequence[Scene]) -> str:
     """Scenes as a link carries them.
 
@@ -58,9 +45,9 @@ def packed(scenes: Sequence[Scene]) -> str:
     """
     text = json.dumps([[s.page, s.query, s.title] for s in scenes], separators=(",", ":"))
     result = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
-    if len(scenes) > _MOST or len(result) > _LONGEST:
+    if len(scenes) > MOST or len(result) > _LONGEST:
         raise ValueError(
-            f"A story has at most {_MOST} scenes and {_LONGEST} characters in its link; got "
+            f"A story has at most {MOST} scenes and {_LONGEST} characters in its link; got "
             f"{len(scenes)} scenes and {len(result)} characters. Take some out."
         )
     return result
@@ -84,7 +71,7 @@ def unpacked(text: str, pages: Sequence[str]) -> tuple[Scene, ...]:
         if unpack.unconsumed_tail or not unpack.eof:
             raise ValueError
         scenes = tuple(_scene(each, pages) for each in json.loads(whole))
-        if not 0 < len(scenes) <= _MOST:
+        if not 0 < len(scenes) <= MOST:
             raise ValueError
     except (ValueError, TypeError, binascii.Error, zlib.error, RecursionError):
         raise ValueError(
@@ -112,73 +99,6 @@ def named(title: str) -> str:
     return " ".join(line.split())[:_TITLE] or "A scene"
 
 
-# ---- Of a session ----
-
-
-def story_scenes() -> list[Scene]:
-    """The scenes that this session has put together."""
-    own: list[Scene] = st.session_state.setdefault("scenes", [])
-    return own
-
-
-def add(scene: Scene) -> None:
-    """One more, at the end; with the picture that its page shows now."""
-    known = story_scenes()
-    if len(known) < _MOST:
-        known.append(scene)
-    keep(scene)
-
-
-def remove(index: int) -> None:
-    """Take a scene out."""
-    if index < len(story_scenes()):
-        story_scenes().pop(index)
-
-
-def move(index: int, by: int) -> None:
-    """Further up or down."""
-    own = story_scenes()
-    to = min(max(index + by, 0), len(own) - 1)
-    own.insert(to, own.pop(index))
-
-
-def drawn(payload: Payload, at: Sequence[float]) -> None:
-    """The page that is open has drawn this; of several live charts the first counts."""
-    st.session_state.setdefault("drawn", Picture(payload, tuple(at)))
-
-
-def begin() -> None:
-    """A page begins: it has drawn nothing yet."""
-    st.session_state.pop("drawn", None)
-
-
-def keep(scene: Scene) -> None:
-    """What the open page has drawn is this scene's picture."""
-    picture: Picture | None = st.session_state.get("drawn")
-    if picture is not None:
-        pictures()[scene] = picture
-
-
-def story_html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
-    """A story as one file; scenes that have no picture are left out.
-
-    Args:
-        seen: pictures; a download is made where there is no session to ask.
-
-    Raises:
-        ValueError: when none of them has one.
-    """
-    slides = [
-        html.Scene(scene.title, seen[scene].payload, seen[scene].at)
-        for scene in story
-        if scene in seen
-    ]
-    foot = "A story of NPT Lab."
-    if missing := [scene.title for scene in story if scene not in seen]:
-        foot += f" Without a live picture, and so not here: {', '.join(missing)}."
-    return html.html("A story · NPT Lab", slides, foot)
-
-
 def link(story: Sequence[Scene], index: int = 0) -> dict[str, str | list[str]]:
     """The settings of the address at a scene, in present mode."""
     scene = story[index]
@@ -188,9 +108,3 @@ def link(story: Sequence[Scene], index: int = 0) -> dict[str, str | list[str]]:
 def story_query(story: Sequence[Scene], index: int = 0) -> str:
     """The same as text."""
     return urlencode(link(story, index), doseq=True)
-
-
-def pictures() -> dict[Scene, Picture]:
-    """What this session has seen of its scenes."""
-    by_scene: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
-    return by_scene

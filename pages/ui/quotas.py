@@ -1,0 +1,165 @@
+"""How much of this server a visitor may take: pages, files, tables and jobs.
+
+What visitors share is bounded for each and in all by NPTLAB_LIMITS, and each bound is said in
+words where it is reached.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlit import runtime
+
+from pages.ui import visitor_registry
+from pages.ui.visitors import session_id, visitor
+from validation_core.setting_checks import Share
+from validation_core.settings import LIMITS
+
+if TYPE_CHECKING:  # numpy reads how many threads it may use when it is imported: app.py says first
+    from validation_core.tables import Upload
+
+_MB = 10**6
+
+
+def enter(name: str) -> bool:
+    """Count a page that is opened, unless that were one too many; `leave` it if not."""
+    known = visitor_registry.registry
+    with known.lock:
+        if full(name):
+            return False
+        known.open[name] = known.open.get(name, 0) + 1
+        return True
+
+
+def leave(name: str) -> None:
+    """A page was closed."""
+    known = visitor_registry.registry
+    with known.lock:
+        known.open[name] -= 1
+        if not known.open[name]:
+            del known.open[name]
+
+
+def full(name: str) -> str:
+    """Why a visitor may open no more pages, in words; empty where he may."""
+    known = visitor_registry.registry
+    with known.lock:
+        return _over(
+            "pages",
+            LIMITS.value().pages,
+            known.open.get(name, 0) + 1 if name else 0,  # without cookies nobody is told apart
+            sum(known.open.values()) + 1,
+            "Close some of them, or come back later.",
+        )
+
+
+def begin_upload(session: str, length: int) -> bool:
+    """Count a file that is being sent, unless that were too much: why is then said on the page."""
+    known = visitor_registry.registry
+    with known.lock:
+        name = known.owners.get(session, "")
+        sent = bytes_by_visitor()
+        total = sum(sent.values()) + sum(known.coming.values()) + length
+        own = sent.get(name, 0) + known.coming.get(name, 0) + length
+        why = _over(
+            "MB of files",
+            LIMITS.value().uploads,
+            -(-own // _MB),
+            -(-total // _MB),
+            "Take a file off the page, or ask for your table on the command line.",
+        )
+        if why:
+            known.refused[session] = why
+            return False
+        known.coming[name] = known.coming.get(name, 0) + length
+        return True
+
+
+def end_upload(session: str, length: int) -> None:
+    """It has arrived, or not."""
+    known = visitor_registry.registry
+    with known.lock:
+        name = known.owners.get(session, "")
+        left = known.coming.get(name, 0) - length
+        if left > 0:
+            known.coming[name] = left
+        else:
+            known.coming.pop(name, None)
+
+
+def refusal() -> str:
+    """Why a file that this session sent was refused, said once; empty where none was."""
+    known = visitor_registry.registry
+    with known.lock:
+        return known.refused.pop(session_id(), "")
+
+
+def hold(upload: Upload) -> None:
+    """Count a table that this visitor has in memory.
+
+    Raises:
+        ValueError: where that is too much.
+    """
+    known = visitor_registry.registry
+    name = visitor()
+    with known.lock:
+        sizes = {name: _bytes(upload)}
+        for other, whose in known.tables.items():
+            if other is not upload:
+                sizes[whose] = sizes.get(whose, 0) + _bytes(other)
+        why = _over(
+            "MB of tables",
+            LIMITS.value().tables,
+            -(-sizes[name] // _MB),
+            -(-sum(sizes.values()) // _MB),
+            "Close other pages with tables, keep fewer draws, or use the command line.",
+        )
+        if why:
+            raise ValueError(why)
+        known.tables[upload] = name
+
+
+def others_hold(digest: str) -> bool:
+    """Whether another visitor has the table of this digest in memory: on a page of his."""
+    known = visitor_registry.registry
+    name = visitor()
+    with known.lock:
+        tables = list(known.tables.items())
+    return any(upload.digest == digest and whose != name for upload, whose in tables)
+
+
+def too_many_jobs(own: int, total: int) -> str:
+    """Why a visitor may start no more jobs, in words; empty where he may.
+
+    Args:
+        own: jobs that he waits for.
+        total: all that are under way.
+    """
+    advice = "Wait until one ends, or stop one on the page Models and jobs."
+    return _over("jobs", LIMITS.value().jobs, own + 1, total + 1, advice)
+
+
+def _bytes(upload: Upload) -> int:
+    return sum(array.nbytes for array in upload.arrays().values())
+
+
+def _over(things: str, share: Share, own: int, total: int, advice: str) -> str:
+    if own > share.own:
+        rule = f"A visitor may have {share.own:,} {things} at a time; got {own:,}."
+    elif total > share.all:
+        rule = f"This server takes {share.all:,} {things} at a time from all visitors; it is full."
+    else:
+        return ""
+    return f"{rule} {advice}"
+
+
+def bytes_by_visitor() -> dict[str, int]:
+    """Bytes of files that Streamlit holds, by visitor."""
+    known = visitor_registry.registry
+    sizes: dict[str, int] = {}
+    if runtime.exists():
+        storage = getattr(runtime.get_instance().uploaded_file_mgr, "file_storage", {})
+        for session, files in list(storage.items()):
+            name = known.owners.get(session, "")
+            sizes[name] = sizes.get(name, 0) + sum(len(file.data) for file in list(files.values()))
+    return sizes
