@@ -106,9 +106,21 @@ def few_trials(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(search, "trial_count", lambda *sizes: 50)
 
 
+def few_injected(patch: pytest.MonkeyPatch) -> None:
+    """Few injected tables of each defect, which name a strong one as well as many do."""
+    from validation_core.diagnosis.questions.cause import reference_sets
+
+    patch.setattr(reference_sets, "TABLES_OF_EACH", 12)
+
+
 @pytest.fixture
 def _few_trials(monkeypatch):
     few_trials(monkeypatch)
+
+
+@pytest.fixture
+def _few_injected(monkeypatch):
+    few_injected(monkeypatch)
 
 
 class Idle(Executor):
