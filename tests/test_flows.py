@@ -120,8 +120,6 @@ def test_every_pair_of_table_state_and_way(kind, state, way, tmp_path, capsys):
     walked(kind, state, way, tmp_path, capsys, certain=not way.startswith("method"))
 
 
-# ---- The page ----
-
 PAGE = str(ROOT / "pages" / "diagnose/page.py")
 
 
@@ -204,9 +202,6 @@ def test_the_page_shows_every_kind_of_table(kind, opened):
     checked(opened(flows.arrays(kind, state), *rows), state.capitalize())
 
 
-# ---- Cases ----
-
-
 def case(shared, name):
     """The arrays of a file that somebody brought."""
     path = shared / "cases" / f"{name}.npz"
@@ -284,9 +279,6 @@ def _refused(path):
     return ""
 
 
-# ---- Before everything has ended ----
-
-
 def test_the_card_quotes_one_p_which_is_exact(tmp_path):
     """While tests are to come p is not what it will be: no number is shown."""
     upload = Upload.of(flows.arrays("table", "problem found"))
@@ -307,9 +299,6 @@ def test_what_did_not_end_is_not_said_to_run(tmp_path):
     assert {*rules.facts(running).values()} == {"Being worked out."}
     assert {*rules.facts(stopped).values()} == {"Not worked out: its job did not end."}
     assert (running.title, stopped.title) == ("Testing", "Not all tests have ended")
-
-
-# ---- The rules themselves ----
 
 
 @pytest.mark.parametrize(

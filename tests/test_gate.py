@@ -237,9 +237,6 @@ def test_tables_in_memory_are_counted_while_they_live(monkeypatch):
     assert sorted(visitors.registry.tables.values()) == ["b", "b", "c"]
 
 
-# ---- A real server, as README starts it ----
-
-
 @dataclass
 class Served:
     port: int
