@@ -27,6 +27,7 @@ from hypothesis import settings  # noqa: E402
 
 from pages.ui.services import services  # noqa: E402
 from validation_core import engine  # noqa: E402
+from validation_core.store import Store  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -106,9 +107,35 @@ def few_trials(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(search, "trial_count", lambda *sizes: 50)
 
 
+def few_injected(patch: pytest.MonkeyPatch) -> None:
+    """Few injected tables of each defect, which name a strong one as well as many do."""
+    from validation_core.diagnosis.questions.cause import reference_sets
+
+    patch.setattr(reference_sets, "TABLES_OF_EACH", 12)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    """An empty store on disk."""
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def page(request):
+    """The script PAGE of a test's own file, under AppTest, before its first run."""
+    from streamlit.testing.v1 import AppTest
+
+    return AppTest.from_file(request.module.PAGE, default_timeout=120)
+
+
 @pytest.fixture
 def _few_trials(monkeypatch):
     few_trials(monkeypatch)
+
+
+@pytest.fixture
+def _few_injected(monkeypatch):
+    few_injected(monkeypatch)
 
 
 class Idle(Executor):

@@ -9,7 +9,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from tests.conftest import few_trials
+from tests.conftest import few_injected, few_trials
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import METHODS
@@ -40,6 +40,7 @@ _SHIFT = 3.0  # posterior sds by which q is wrong where it is
 def small(patch: pytest.MonkeyPatch) -> None:
     """Small networks and few simulated tables: what is tested is what is said of them."""
     few_trials(patch)
+    few_injected(patch)
     quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
     patch.setattr(classifier, "UPLOAD_RECIPE", quick)
     patch.setattr(

@@ -206,9 +206,6 @@ FORMATS = {
 }  # fmt: skip
 
 
-# ---- The same files, damaged where their formats keep lengths, places and names ----
-
-
 ODD_NAMES = ("theta\u202e", "th\neta", "\x1b[2Jx", "é" * 9, "theta" * 40, "THETA", "", "x\x00y",
              "<script>", "$\\theta$", "=cmd()", "a" * 3000, "\udc80x", "../../etc/passwd", "|:-)",
              "𝜃", "\ufeff")  # fmt: skip

@@ -21,9 +21,6 @@ each_name = pytest.mark.parametrize("name", list(KINDS))
 each_design = pytest.mark.parametrize("design", ["real", "stand-in"])
 
 
-# The files
-
-
 def test_the_files_are_those_of_the_repository():
     """Counts and means that its pages give: 225 good returns, 1030 mixtures of mean 35.818 MPa."""
     folder = ROOT / "validation_core" / "data" / "uci"
@@ -71,9 +68,6 @@ def test_a_row_of_each():
     )
 
 
-# From numbers to X.
-
-
 @each_name
 @each_design
 def test_columns_are_standardised_and_an_intercept_comes_first(name, design):
@@ -109,9 +103,6 @@ def test_the_stand_in_is_always_the_same_of_the_same_shape_and_correlated(name):
     assert still.tolist() == ([1] if name == "ionosphere" else [])
     related = np.corrcoef(np.delete(first, still, axis=1).T)
     assert np.abs(related - np.eye(len(related))).max() > 0.3
-
-
-# Words and keys.
 
 
 @each_name

@@ -47,9 +47,6 @@ def test_the_registry():
     assert "clipped" in Laplace(clip=True).label
 
 
-# Laplace
-
-
 def test_the_adjusted_mean_is_one_newton_step():
     """The paper prints its mean as H^-1 g."""
     model, mode, at = Quadratic(), np.array([[1.0, -2.0]]), np.array([[0.3, 0.4]])
@@ -184,9 +181,6 @@ def test_a_definite_hessian_is_left_as_it_is_by_clipping():
     pairs = HEART.simulate(10, np.random.default_rng(0))
     first, two = (Laplace(clip=clip).fit(HEART, pairs.x, 300, []) for clip in (False, True))
     assert gaussian_skl(first, two).max() < 1e-20
-
-
-# Variational
 
 
 def _state(k, d, seed=0):
@@ -336,9 +330,6 @@ def test_refusals():
         Variational(estimator="stl")
     with pytest.raises(ValueError, match="Hospitals has not"):
         ExactPosterior().fit(HOSPITALS, np.zeros((1, 12)), 0, [])
-
-
-# Exact
 
 
 @pytest.mark.parametrize("model", [HEART, CONCRETE, Conjugate()], ids=lambda m: m.name)

@@ -175,9 +175,6 @@ def test_chances_of_nearly_one_keep_their_logarithms():
     assert log_joint(model, z, n - 1) == pytest.approx(prior + all_but_one, rel=1e-12)
 
 
-# Every density integrates to 1: a lost constant or Jacobian would show.
-
-
 def total(model, axes, data, weight=1.0):
     """Sum of p(z, y) over a grid of z, axes D of 1-d arrays, and the rows of data (N, M).
 
@@ -262,9 +259,6 @@ def test_lives_enter_by_their_sum():
     rows = np.stack([np.append(4, lives), np.append(4, np.full(8, lives.mean()))])
     first, second = log_joint(HeartTransplants(), rng.standard_normal((1, 2)), rows)
     assert first == pytest.approx(second, rel=1e-12)
-
-
-# Simulation and density are of one model.
 
 
 def within(values, expected, sd=4.5):
@@ -384,9 +378,6 @@ def test_eight_lives_are_in_the_data_whatever_y_is(survived):
     assert float(slope) == pytest.approx(1 / 3 + 8 - (1 / 3 + 36) * np.exp(-0.7), rel=1e-12)
 
 
-# Exact posteriors.
-
-
 def test_heart_s_posterior_is_exact():
     model = HeartTransplants()
     pairs = model.simulate(40, np.random.default_rng(0))
@@ -461,9 +452,6 @@ def test_truths_rank_anywhere_among_exact_draws():
 def test_only_two_have_a_closed_form(model):
     _, y = points(model, 2)
     assert (model.exact(y) is None) == (model.name not in ("heart_transplants", "concrete"))
-
-
-# Data and names.
 
 
 def test_the_real_counts_are_there():

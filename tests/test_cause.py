@@ -32,12 +32,6 @@ NAMED = {*CAUSES, "wrong_skew", "proposal"}
 QUESTION = by_name("cause")
 
 
-@pytest.fixture
-def _few_injected(monkeypatch):
-    """For tests whose answer does not rest on which injected tables are nearest."""
-    monkeypatch.setattr(reference_sets, "TABLES_OF_EACH", 12)
-
-
 def say(result, names):
     return QUESTION.describe(result, Names(names))
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import truncnorm
 
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.cause import find_likely_cause, headline
+from validation_core.diagnosis.questions.cause import find_likely_cause
 from validation_core.rng import stream
 from validation_core.tables import Upload, read
 
@@ -125,9 +125,10 @@ TABLES = [
 QUICK = 10  # which are strong
 
 
+@pytest.mark.usefixtures("_few_injected")
 @pytest.mark.parametrize(("kind", "size", "scale", "d", "right"), TABLES[:QUICK])
 def test_a_strong_defect_on_any_scale_is_named(kind, size, scale, d, right):
-    found = find_likely_cause(planted(kind, size, scale, d, n=600).data, 0)
+    found = find_likely_cause(planted(kind, size, scale, d).data, 0)
     assert found.cause in right, found.causes[:2]
 
 
@@ -161,32 +162,17 @@ def case(name):
     if not path.exists():
         pytest.skip(f"{path.name} of the shared cases is not here")
     upload = read(path)
-    found = find_likely_cause(upload.data, 0)
-    return upload, found, headline(found, Names(upload.names))
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("linear_scale_decades", "q is too narrow (over-confident)."),
-        ("bias_of_3_sd_in_a_quarter", "q is biased in part of x."),
-        ("theta_from_proposal", "do they come from a proposal, not the prior?"),
-        ("leak_past_box", "15% of theta_2's draws lie where no true value does"),
-        ("draws_standardised", "they are on another scale than the true values"),
-    ],
-)
-def test_files_of_kinds_that_are_brought_have_their_cause_named(name, said):
-    assert said in case(name)[2]
+    return upload, find_likely_cause(upload.data, 0)
 
 
 def test_draws_in_standard_units_are_told_before_any_verdict():
-    upload, found, _ = case("draws_standardised")
+    upload, found = case("draws_standardised")
     assert found.faults == ("other scale",)
     assert "theta_1 = 50.5 + 27.7 q fits: the draws are standardised" in upload.warnings[0]
 
 
 def test_an_angle_wrapped_otherwise_is_told_and_leaves_no_defect():
-    upload, found, _ = case("angle_wrapped_otherwise")
+    upload, found = case("angle_wrapped_otherwise")
     assert found.cause in OPEN
     assert upload.periods == pytest.approx((2 * np.pi,))
     assert (

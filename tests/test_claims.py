@@ -53,7 +53,7 @@ def answered(upload, seed):
     return found, " ".join(said)
 
 
-@in_turn(80, 150)
+@in_turn(50, 150)
 def test_right_tables_are_claimed_wrong_no_more_often_than_the_level(trials):
     """By any panel or parameter: each speaks only where the verdict does."""
     verdicts = claims = flagged = 0

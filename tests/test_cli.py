@@ -19,13 +19,14 @@ from validation_core.scores import classifier
 from validation_core.tables import samples
 
 SAMPLE = str(samples.sample_path("sample_undertrained"))
-pytestmark = pytest.mark.usefixtures("_few_trials")
+pytestmark = pytest.mark.usefixtures("_few_trials", "_few_injected")
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     """Few steps of networks: what is tested here is the command line."""
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20))
+    quick = replace(classifier.UPLOAD_RECIPE, epochs=4, hidden=16, layers=2)
+    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", quick)
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
 

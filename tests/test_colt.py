@@ -71,9 +71,6 @@ def _within_level(pvalues):
     assert low <= rejections <= high, f"{rejections} of {len(pvalues)} null trials rejected at 5%"
 
 
-# Level.
-
-
 def _pairs():
     """Every embedding on one benchmark and one on all; the other pairs are slow."""
     for embedding, name in itertools.product(EMBEDDINGS, RIGHT):
@@ -119,9 +116,6 @@ def test_level_with_few_draws(k, trials):
     assert (raw <= 0.05).mean() > 0.5, "this is why ranks are randomised"
 
 
-# An embedding that has collapsed.
-
-
 def _collapsed():
     """An mlp whose weights are 0: phi is one point, and all distances are 0."""
     trained = _trained("identity", *RIGHT["mean shift"])
@@ -152,9 +146,6 @@ def test_a_collapsed_embedding_has_no_power():
     wrong = Gaussian(perturbation="blind_prior")
     made = _trials(_collapsed(), wrong, NULL_TRIALS, seed=9)
     _within_level(CoLT(embedding="mlp").test(made, stream(10)).pvalue)
-
-
-# Power.
 
 
 @pytest.mark.slow
@@ -213,9 +204,6 @@ def test_both_divergences_reach_the_same_optimum():
     assert low <= only[0] <= high
     gap = distances[0] - distances[1]
     assert abs(gap.mean()) < 0.1 * distances[0].mean()
-
-
-# What it says.
 
 
 def _outcome(benchmark, gamma, embedding="identity", n=200, trials=20):
@@ -292,9 +280,6 @@ def test_labels_and_recipes():
     assert not chosen.keep_best
     assert CoLT().recipe(70, 30).keep_best
     assert CoLT().budget(70, 30) == (70, 2100)
-
-
-# Beside other methods, and as a task.
 
 
 def test_each_method_reads_its_own_score():

@@ -21,7 +21,7 @@ from validation_core.types import BlockScores, PosteriorTable, TwoSamples
 NULL_TRIALS = 2400
 FIRST_TRIALS = 1000  # a size of 8% lies outside their bounds
 FLAT_TRIALS = 400  # where all are equal it is off by more still
-OMNIBUS_TRIALS = 400  # its level on every kind of table is test_omnibus's
+OMNIBUS_TRIALS = 400  # its level on every kind of table is test_relabelling's
 N, K = 60, 24
 BENCHMARK = next(iter(BENCHMARKS.values()))()
 

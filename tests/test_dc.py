@@ -44,9 +44,6 @@ def _trials(score, draws, trials):
     return TableScores(built.truth.reshape(trials, 1, -1), built.draws.reshape(trials, 1, -1, k))
 
 
-# The test
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("score", ["any", "tied", "flat"])
 def test_level(score, kind):
@@ -241,9 +238,6 @@ def test_worse_than_guessing_is_shown():
     assert outcome.pvalue == 1.0
 
 
-# The score
-
-
 @pytest.mark.parametrize("net", ["quadratic", pytest.param("paper", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", FITTED)
 def test_learned_divergence(reference, case, net):
@@ -422,9 +416,6 @@ def test_progress_is_told():
     assert {"penalty", "divergence"} <= set(reports[0][1])
 
 
-# What users bring
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("net", ["quadratic", "paper"])
 def test_samples_without_anything_to_learn(kind, net):
@@ -492,9 +483,6 @@ def test_describes_itself():
     assert DC().label == "DC multiclass"
     assert DC(kind="binary", net="paper").label == "DC binary paper"
     assert DC().budget(1, 1).q == 10
-
-
-# Figures
 
 
 def _arrays(kind="multiclass"):

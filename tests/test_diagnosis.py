@@ -69,11 +69,6 @@ def run(upload, store, methods=METHODS_RUN, seed=0, how=quick):
     return diagnosis.verdict(records, upload, seed=seed)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
 def by_name(found):
     return {record.name: record for record in found.records}
 

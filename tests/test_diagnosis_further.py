@@ -17,17 +17,11 @@ from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT,
 from validation_core.panels.record import pictures
 from validation_core.report import html
 from validation_core.scores.trained_scores import TrainTask
-from validation_core.store import Store
 from validation_core.tables import Upload
 
 CHEAP = (DC(m=4, permutations=39), AutoML(permutations=39), LC2ST(nulls=39),
          MMDFuse(points=30, permutations=39))  # fmt: skip
 NAMES = np.array(["mass", "<i>spin"])
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 def named(**changes):

@@ -95,11 +95,6 @@ def gate(monkeypatch):
 
 
 @pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
 def serial(store):
     engine = Engine(store, SerialExecutor())
     yield engine
@@ -375,9 +370,6 @@ def test_a_record_that_cannot_be_read_says_so(serial, store):
     assert "Only specifications" in left.problem
     serial.forget("k")
     assert serial.interrupted() == []
-
-
-# ---- worker processes ----
 
 
 @pytest.fixture(scope="module")

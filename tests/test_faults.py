@@ -34,8 +34,6 @@ from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store, StoreFullError
 from validation_core.tables import Upload
 
-# ---- every single write of a visit ----
-
 
 class Writes:
     """Counts what this process asks of the disk below some folders, and refuses some of it."""
@@ -181,9 +179,6 @@ def test_any_write_may_fail_by_any_error(writes, undisturbed, tmp_path, how, err
     assert first > 20
 
 
-# ---- a disk that is really full ----
-
-
 @pytest.fixture
 def disk(tmp_path):
     """A function: a disk of so many kB, mounted where it is asked for."""
@@ -265,9 +260,6 @@ def test_where_not_even_memory_takes_a_result_the_job_fails_in_words(disk, monke
         store.save("results", "k", {"a": np.zeros(9)}, spec="", meta={})
     (folder / "filler").unlink()
     assert visit(store).state == "done"
-
-
-# ---- a sweep on worker processes ----
 
 
 class Server:

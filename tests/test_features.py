@@ -31,9 +31,6 @@ def _images(n, seed=0, shape=(32, 32, 3)):
     return stream(seed, "images").uniform(-1, 1, (n, *shape)).astype(np.float32)
 
 
-# ---- The filter bank ----
-
-
 @pytest.mark.parametrize(("shape", "count"), [((32, 32, 3), 423), ((14, 14, 1), 90)])
 def test_there_are_as_many_features_as_said(shape, count):
     described = features.extract("filters", _images(7, shape=shape))
@@ -99,9 +96,6 @@ def test_images_of_other_shapes_are_refused():
         features.extract("filters", _images(3, shape=(8, 8, 2)))
     with pytest.raises(ValueError, match="rows of 3072 numbers; got rows of"):
         QUICK.images(np.zeros((3, 196), np.float32))
-
-
-# ---- Networks of others ----
 
 
 def test_what_is_not_installed_says_how_to_get_it(monkeypatch):
@@ -178,9 +172,6 @@ def test_inception_is_torchvisions(monkeypatch, tmp_path):
     assert described.shape == (3, 2048)
     expected = [(0.5 - 0.485) / 0.229, (0.5 - 0.456) / 0.224, (0.5 - 0.406) / 0.225]
     np.testing.assert_allclose(described[0, :3], expected, atol=1e-5)
-
-
-# ---- The head ----
 
 
 @pytest.fixture(scope="module")

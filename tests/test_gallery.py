@@ -231,9 +231,6 @@ def _rates(name, store):
     return {(cell.label, cell.gamma): cell.rate for cell in result.cells}
 
 
-# ---- How it is made ----
-
-
 class Sum(NamedTuple):
     total: int
 

@@ -157,9 +157,6 @@ def decide(agree):
     return check
 
 
-# ---- The finished diagnoses: what reads no network ----
-
-
 @cases("diagnosis", [(study,) for study in examples.studies() if not study.needs], 4)
 def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
     (study,) = case
@@ -171,9 +168,6 @@ def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
     for name, array in arrays.items():
         if array.dtype.kind in "fiub":
             agree(array, kept[name])
-
-
-# ---- Playground: by its shipped networks ----
 
 
 @cases("playground", [(s, g, b) for s in STRIP for g in s.gammas for b in POWER_BETAS], 8)
@@ -210,9 +204,6 @@ def test_where_q_is_wrong_on_the_playground(case, shipped, agree):
             agree(number, kept)
 
 
-# ---- Conformal C2ST: by its shipped networks ----
-
-
 @cases("conformal", [(s, gamma) for s in RANKED for gamma in s.learned.gammas], 5)
 def test_ranks_of_the_workbench(case, shipped, agree, decide):
     study, gamma = case
@@ -246,9 +237,6 @@ def test_networks(case, shipped, fresh, agree):
         network = network.without_film()
     for name, kept in shipped.load("models", training.key).arrays.items():
         agree(network.arrays()[name], kept)
-
-
-# ---- CoLT and Compare: networks and all ----
 
 
 def recomputed(case, fresh):
@@ -291,9 +279,6 @@ def test_a_map_of_colt(case, shipped, fresh, agree, decide):
         (decide if name.endswith(("pvalue", "pvalues")) else agree)(numbers[name], kept)
 
 
-# ---- Symmetric divergence: some data sets of a run ----
-
-
 @cases("divergence", [(study,) for study in symmetric_divergence.shipped()], 8)
 def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
     """After 30,000 iterations some runs have arrived, and Adam divides slopes that are rounding
@@ -308,9 +293,6 @@ def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
     agree(numbers.d, kept.d[:, : run.datasets], 0.1 if run.iterations == 30_000 else 1e-4)
     if whole:
         assert numbers.failures == kept.failures
-
-
-# ---- High dimensions: what is drawn, and the areas behind it ----
 
 
 @cases("spheres", [(study,) for study in sphere_flow.shipped()], 4)

@@ -30,11 +30,6 @@ def _study(benchmark, **changes):
     return GammaMapsStudy(benchmark=benchmark, recipe=FEW, **{**usual, **changes})
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "maps")
-
-
 def _run(study, store):
     study.run(store, lambda fraction, live: None)
     return study.load(store)
@@ -125,9 +120,6 @@ def test_some_coordinates_of_a_rate():
     rate = LocalRate(0.1, np.array([2, 0, 1]), np.array([0.1, 0.2, 0.3]), ("c", "a", "b"), None, 9)
     assert rate.of(np.array([1, 2])).curves == ("b", "c")
     assert rate.of(np.array([1, 2])).pvalues.tolist() == [0.3, 0.1]
-
-
-# Pictures that follow one more slider
 
 
 def _panel(height, *, label="y"):

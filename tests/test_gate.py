@@ -235,9 +235,6 @@ def test_tables_in_memory_are_counted_while_they_live(monkeypatch):
     assert sorted(visitor_registry.registry.tables.values()) == ["b", "b", "c"]
 
 
-# ---- A real server, as README starts it ----
-
-
 @dataclass
 class Served:
     port: int

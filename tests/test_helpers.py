@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import validation_core as npt
-from tests.test_front import SMALL, arrays
+from tests.test_api import SMALL, arrays
 from validation_core.api.diagnose import helper_processes
 from validation_core.api.work import SharedQueue, SilentProgress, run_in_turn
 from validation_core.benchmarks.gaussian import Gaussian
@@ -24,11 +24,6 @@ from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
 
 QUICK = Classifier(train=200, epochs=3, lr=2e-3, batch=64, hidden=16, layers=2)
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
 
 
 @dataclass(frozen=True)

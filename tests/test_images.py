@@ -36,9 +36,6 @@ def _crops(n, seed=0):
     return bench.theta(x, 0.0, stream(seed, "theta")).reshape(n, *bench.shape), x
 
 
-# ---- Crops ----
-
-
 def test_every_photograph_is_there_in_colour_and_larger_than_a_crop():
     for label in range(image_sources.LABELS):
         pixels = image_sources.load_photograph(label)
@@ -102,9 +99,6 @@ def test_names_that_are_none_are_refused():
         Images(corruption="rain")
     with pytest.raises(ValueError, match="source is one of photographs, cifar10; got 'mnist'"):
         Images(source="mnist")
-
-
-# ---- Corruptions ----
 
 
 @pytest.mark.parametrize("kind", CORRUPTIONS)
@@ -173,9 +167,6 @@ def test_pieces_of_many_images_are_what_each_is_alone():
     whole = corrupt("noise", images, 0.2, stream(12))
     alone = images + 0.2 * stream(12).standard_normal(images.shape)
     np.testing.assert_allclose(whole, alone, atol=1e-6)
-
-
-# ---- CIFAR-10 ----
 
 
 @pytest.fixture
@@ -259,9 +250,6 @@ def test_a_spoilt_file_of_cifar10_is_refused_in_words(folder, spoil, words):
 
 def test_the_real_size_of_a_file():
     assert image_sources.read_cifar10_file.__defaults__ == (10_000 * 3073,)
-
-
-# ---- What tests are given ----
 
 
 def test_blocks_and_tables_of_images():

@@ -48,9 +48,6 @@ def _given(reference, name):
     return case, train, wide["x_o"], wide["theta_q_at_x_o"]
 
 
-# Level
-
-
 @pytest.mark.slow
 def test_level():
     """The whole test, training included, at a size whose swaps are few: exactly 1 in 20."""
@@ -104,9 +101,6 @@ def test_networks_are_alike_but_for_their_labels():
     assert np.abs(mean - 4.5).max() < 4 * np.sqrt(99 / 12 / 300)
 
 
-# Power and place
-
-
 def test_it_rejects_where_q_is_wrong_and_not_elsewhere():
     wrong, right = 0, 0
     for trial in range(6):
@@ -129,9 +123,6 @@ def test_sign():
     left = theta < np.quantile(theta, 0.1)
     assert d[right].mean() < 0.45
     assert d[left].mean() > 0.5
-
-
-# Reference numbers
 
 
 def test_formula(reference):
@@ -201,9 +192,6 @@ def test_an_undertrained_posterior_looks_worse_than_a_well_trained_one(reference
     assert p["undertrained"].mean() < p["well_trained"].mean()
 
 
-# Invariances
-
-
 def test_units_and_origin_do_not_matter():
     rng = stream(7)
     train, draws = _table(100, rng, wrong=1.0), _look(X_O, 50, rng, wrong=1.0)
@@ -267,9 +255,6 @@ def test_given_observations_are_what_the_pieces_give():
     assert made.nulls == SMALL.nulls
 
 
-# Odd input
-
-
 @pytest.mark.parametrize("columns", [0, 1, 5])
 def test_any_width_of_x(columns):
     rng = stream(19, columns)
@@ -330,9 +315,6 @@ def test_sizes_and_budget():
     assert method.budget(1000, 50) == (1000, 1200)
     assert keys.read(keys.canonical_text(method)) == method
     assert all("label" in field.metadata for field in dataclasses.fields(method))
-
-
-# Figures
 
 
 @pytest.fixture(scope="module")

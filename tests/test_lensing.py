@@ -188,9 +188,6 @@ def test_gamma_outside_is_refused():
         Lensing().q(np.zeros((1, PIXELS)), 1.5, stream(0))
 
 
-# ---- A user's own galaxies ----
-
-
 def blobs(n=40, side=32, channels=0):
     across = np.arange(side) - side / 2
     width = np.linspace(2, 6, n)[:, None, None]
@@ -278,9 +275,6 @@ def test_probes_of_wrong_shape_are_refused(monkeypatch, tmp_path):
 def test_probes_are_never_unpickled(monkeypatch, tmp_path):
     np.save(tmp_path / "objects.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
     assert "could not be read" in refused(monkeypatch, tmp_path / "objects.npy")
-
-
-# ---- The level, and the study ----
 
 
 @pytest.mark.slow

@@ -64,9 +64,6 @@ def state(page):
     return described["lesson"]["name"], dict(zip(names, described["at"], strict=True))
 
 
-# ---- Of every lesson ----
-
-
 def test_a_lesson_goes_from_a_prediction_to_what_it_does_not_tell(lesson):
     titles = [stage.title for stage in lesson.stages]
     assert titles[:2] == ["Predict", "Reveal"]
@@ -196,9 +193,6 @@ def test_no_address_breaks_the_page(name, query):
     grids = {slider.name: slider.grid for slider in drawn(shown).all_sliders}
     for slider, value in at.items():
         assert min(abs(value - near) for near in grids[slider]) < 1e-6
-
-
-# ---- Its parts ----
 
 
 def made(**changes):

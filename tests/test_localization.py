@@ -140,17 +140,9 @@ def mapped(store, benchmark, gamma=0.0, offset=0.0, *, n=400, k=60, places=5, se
     return task.load(store)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
-
-
 def reads(maps):
     """The truth's share in the ball less q's, as the ranks and as the places' draws tell it."""
     return float(maps.inside - maps.u_star), maps.truth_inside.mean() - maps.q_inside.mean()
-
-
-# The ball
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -237,9 +229,6 @@ def test_along_is_the_principal_component(shape):
     x = 1000 * (np.outer(hidden, np.ones(shape[1])) + 0.2 * rng.standard_normal(shape))
     x[:, 1] = 5.0
     assert np.corrcoef(map_draws.first_component_scores(x, x), hidden)[0, 1] > 0.99
-
-
-# The task
 
 
 def test_a_map_is_kept_small_and_the_same_twice(store, tmp_path):
@@ -375,9 +364,6 @@ def test_sizes_are_checked(bad):
         MapTask(training=Training(source=source, recipe=TINY), **bad)
 
 
-# Uploads
-
-
 def uploaded(store, rows=90, d=2, m=3, draws=25):
     table = sampling.table(Normals(d=d, m=m, sd=2.0), 0.0, rows, draws, stream(3))
     upload = Upload.of({"theta": table.theta, "x": table.x, "theta_q": table.q}, order="NKD")
@@ -427,9 +413,6 @@ def test_two_samples_have_no_x():
     upload = Upload.of({"p": rng.standard_normal((50, 2)), "q": rng.standard_normal((50, 2))})
     with pytest.raises(ValueError, match="got two samples p and q"):
         learning.held_out_table(upload, seed=0)
-
-
-# Over x
 
 
 def right_only(n, m, rng, column=0):
@@ -564,9 +547,6 @@ def test_the_whole_way_from_a_benchmark_to_its_x(store):
     assert line.rate[right].mean() > 0.2 > 0.1 > np.abs(line.rate[left].mean())
 
 
-# Outlines
-
-
 def test_contours_of_circles():
     axis, other = np.linspace(-2, 2, 81), np.linspace(-1.5, 3, 91)
     across, up = np.meshgrid(axis, other)
@@ -658,9 +638,6 @@ def test_a_benchmark_with_a_model_is_made_ready(store, monkeypatch):
     monkeypatch.setattr(trained_scores, "ready", lambda kept, benchmark: asked.append(benchmark))
     mapped(store, Normals(), n=20, k=5)
     assert asked == [Normals()]
-
-
-# How bent the truth is
 
 
 def _truths(benchmark, gamma=0.0):

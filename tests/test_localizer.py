@@ -70,9 +70,6 @@ def _finite(localizer, draws):
         assert np.isfinite(array).all() or name.startswith("history.start_"), name
 
 
-# One training.
-
-
 def test_same_seed_same_bits_other_seed_other_network(trained):
     again, other = _learnt(trained.embedding), _learnt(trained.embedding, seed=1)
     named = again.arrays()
@@ -214,9 +211,6 @@ def test_identity_has_no_phi_the_others_begin_as_it():
     np.testing.assert_allclose(distances["identity"], z, rtol=1e-5)
 
 
-# What training tells.
-
-
 @pytest.mark.parametrize("steps", [0, 1, 7, 15, 16, 100])
 def test_history_and_film(steps):
     made = _learnt("residual", steps=steps, start="origin")
@@ -309,9 +303,6 @@ def test_report_is_told_of_every_step(embedding):
     # Each stage's first look comes before any of its steps, and is not told.
     assert len(live) == made.checks - chosen.stages
     assert [now["held"] for now in live][-1] == pytest.approx(float(made.history["held"][-1]))
-
-
-# What it learns from.
 
 
 def _halves(table, n=45):
@@ -517,9 +508,6 @@ def test_test_rows_are_none_that_it_learnt_from(tmp_path):
         assert not np.isin(part.theta, tested.theta).any()
 
 
-# Sizes.
-
-
 @pytest.mark.parametrize(("draws_step", "batch"), [(8, 32), (8, 100), (0, 32), (50, 32)])
 def test_a_step_takes_some_anchors_and_some_of_their_draws(monkeypatch, draws_step, batch):
     """As many as the recipe says or as there are, others at each step, each anchor's own."""
@@ -625,9 +613,6 @@ def test_heavy_tails_do_not_break_it():
         _finite(made, table)
         far = np.array([[1e300, -1e300, 0.0]])
         assert np.isfinite(made.at()(far, np.full((1, 3), 1e300))).all()
-
-
-# The frame.
 
 
 def _spread(frame, draws):

@@ -29,9 +29,6 @@ def _scores(
     return BlockScores(*(make(rng, (*lead, size, each)) for each in n))
 
 
-# The numbers of the authors' package
-
-
 @pytest.fixture(params=CASES)
 def case(request, reference):
     found, arrays, expected = reference(request.param)
@@ -75,9 +72,6 @@ def test_in_float32_statistics_and_pvalues_are_the_packages(case):
     n = min(map(len, sides))
     for name, values in _fused(made.normalised, n).items():
         assert mmd_fuse.pvalues(values, n) == pytest.approx(outputs[f"p_value_lambda_{name}"])
-
-
-# The same by loops
 
 
 def _points(*names, n=(7, 5), size=2):
@@ -140,9 +134,6 @@ def test_fusing_is_a_soft_maximum_that_does_not_overflow():
     np.testing.assert_allclose(far, values.max(0), atol=1e-5)
     assert (mmd_fuse.fused(values, 4) <= values.max(0)).all()
     assert (mmd_fuse.fused(values, 4) > mmd_fuse.fused(values, 4, "paper")).all()
-
-
-# Size
 
 
 NULLS = {
@@ -214,9 +205,6 @@ def test_nothing_to_tell_apart_is_never_rejected(made):
         assert found.statistic == pytest.approx(0, abs=1e-12)
 
 
-# Power
-
-
 def test_it_sees_a_shift_a_scale_and_a_dependence():
     rng = stream(10)
     p = rng.normal(size=(3, 120))
@@ -236,9 +224,6 @@ def test_a_coordinate_with_heavy_tails_still_counts():
     p, q = (rng.standard_t(0.7, size=(3, 150)) for _ in range(2))
     q[0] += 1.5
     assert MMDFuse(permutations=199).test(BlockScores(p, q), rng).pvalue <= 0.01
-
-
-# Invariance
 
 
 def test_units_of_the_coordinates_do_not_matter():
@@ -293,9 +278,6 @@ def test_trials_are_an_axis():
             np.testing.assert_array_equal(array, whole.arrays[name][at])
 
 
-# Memory
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_in_turns_is_as_at_once(dtype):
     p, q = _points("turns", n=(90, 70))
@@ -341,9 +323,6 @@ def test_the_papers_budget_fits_into_a_gigabyte():
     assert 4 * mmd.LARGEST**2 < 1e9
     with pytest.raises(ValueError, match=f"at most {mmd.LARGEST} points"):
         mmd.distances(np.zeros((mmd.LARGEST, 1)), np.zeros((2, 1)))
-
-
-# What it cannot do
 
 
 BAD = {
@@ -398,9 +377,6 @@ def test_options_have_limits(options):
         MMDFuse(**options)
 
 
-# The method
-
-
 def test_budget_is_the_papers():
     assert MMDFuse().budget(1000, 7) == (2000, 2000)
     assert MMDFuse(points=250).budget(1000, 7) == (250, 250)
@@ -421,9 +397,6 @@ def test_rows_are_theta_and_x():
     rng = stream(23)
     theta, x = rng.normal(size=(9, 2)), rng.normal(size=(9, 3))
     np.testing.assert_array_equal(RawRows()(theta, x), np.concatenate([theta, x], axis=1).T)
-
-
-# Figures
 
 
 def _drawn():

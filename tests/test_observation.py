@@ -17,7 +17,6 @@ from validation_core.diagnosis.questions.base import Interval
 from validation_core.localization import neighbours
 from validation_core.methods import SBC, CoLT, Omnibus
 from validation_core.scores.lc2st import LC2STClassifier
-from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.text import equals, interval_text
 from validation_core.types import PosteriorTable
@@ -85,11 +84,6 @@ def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch, t
         rejected += run(upload, store, where=0, seed=seed).local.test.pvalue <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert low <= rejected <= high
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 def wrong_on_the_right(n=800, seed=1):

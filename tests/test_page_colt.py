@@ -78,11 +78,6 @@ def _small(monkeypatch):
     services.clear()
 
 
-@pytest.fixture
-def page():
-    return AppTest.from_file(PAGE, default_timeout=120)
-
-
 def _task(benchmark=CASES["plane"], gamma=0.15, embedding="fourier"):
     n, k = colt_paper.SIZES[benchmark.name]
     source = Simulated(benchmark=benchmark, gamma=gamma)

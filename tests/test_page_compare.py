@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from pages.compare import numbers
 from pages.compare.controls import CompareChoice
@@ -31,11 +30,6 @@ def _small(monkeypatch):
     st.cache_resource.clear()  # the store, and what was read of it
     yield
     st.cache_resource.clear()
-
-
-@pytest.fixture
-def page():
-    return AppTest.from_file(PAGE, default_timeout=120)
 
 
 @pytest.fixture

@@ -34,9 +34,8 @@ def _small(monkeypatch):
 
 
 @pytest.fixture
-def page():
+def page(page):
     """n and m of the least work."""
-    page = AppTest.from_file(PAGE, default_timeout=120)
     page.session_state["n"] = 100
     page.session_state["m"] = 5
     return page

@@ -34,14 +34,13 @@ def _fresh():
 
 
 @pytest.fixture
-def page():
+def page(page):
     """Heart transplants by Laplace, few data sets: seconds."""
-    test = AppTest.from_file(PAGE, default_timeout=120)
-    test.query_params.update(
+    page.query_params.update(
         {"models": ["Heart transplants"], "inference": ["Laplace"], "iterations": "300",
          "datasets": "25"}
     )  # fmt: skip
-    return test
+    return page
 
 
 def _texts(page):

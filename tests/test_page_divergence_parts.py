@@ -82,9 +82,6 @@ def sentences(head, numbers, value):
     return [value["strings"][int(i)] for i in numbers(value).ravel()]
 
 
-# Words
-
-
 @pytest.mark.parametrize(
     ("nats", "written"), [(0.166, "0.17"), (0, "0"), (99.7, "100"), (-0.04, "−0.04"),
                           (1234.4, "1,230"), (1.2e10, "1.2 × 10¹⁰"), (-3e-16, "−3 × 10⁻¹⁶"),
@@ -100,9 +97,6 @@ def test_sizes_in_words(nats, written):
 )
 def test_powers_of_ten_in_words(nats, written):
     assert nats_text.tick_label(nats) == written
-
-
-# The terms
 
 
 def terms_part(run, found):
@@ -170,9 +164,6 @@ def test_parts_wait_for_a_run():
         app = shown(part, run, None)
         assert "appear here" in said(app)
         assert not app.get("bidi_component")
-
-
-# One data set
 
 
 def opened_part(run, found):
@@ -262,9 +253,6 @@ def test_a_q_too_narrow_to_be_seen_is_said():
     assert all("q is too narrow" in one for one in captions)
 
 
-# What it means
-
-
 def meaning_part(nats):
     from pages.divergence import meaning
 
@@ -285,9 +273,6 @@ def test_the_meaning_of_nats(nats, start, words):
     assert "AUC 0.624" in captions[46], "Phi(sqrt(0.2 / 2)), at 0.1995"
 
 
-# Augmented
-
-
 def augmented_part():
     from pages.divergence import augmented
 
@@ -306,9 +291,6 @@ def test_the_augmented_bound_is_above_and_touches():
     missed = int(((bound < low) | (bound > high)).sum())
     assert missed <= 6, "of 31 intervals, each of which misses one time in 20"
     assert "no more, as r is q's own law" in json.dumps(head)
-
-
-# Learned
 
 
 def learned_part(run):

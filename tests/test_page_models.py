@@ -257,9 +257,6 @@ def test_stores_are_told_apart_by_the_environment(services, tmp_path):
     assert isinstance(services.store, Store)
 
 
-# ---- A server that is run for others ----
-
-
 @pytest.fixture
 def operated(monkeypatch):
     monkeypatch.setenv("NPTLAB_ADMIN", "open sesame, please")

@@ -1,13 +1,12 @@
 """The home page under AppTest: alive at the first visit, no button in the way."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.explorers.playground.study import PlaygroundStudy, named
 
-MAIN = str(ROOT / "pages" / "main.py")
+PAGE = str(ROOT / "pages" / "main.py")
 
 
 @pytest.fixture(autouse=True)
@@ -15,11 +14,6 @@ def _fresh():
     services.clear()
     yield
     services.clear()
-
-
-@pytest.fixture
-def page():
-    return AppTest.from_file(MAIN, default_timeout=120)
 
 
 def _drawn(page):

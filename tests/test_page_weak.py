@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from validation_core.drawing import live
 from validation_core.drawing.marks import Axis, Line, Panel, Slider, VLine, over
@@ -13,7 +12,7 @@ from validation_core.explorers.weak_classifiers import pictures as weak_classifi
 from validation_core.explorers.weak_classifiers import study as weak_classifiers
 from validation_core.store import SHIPPED, Store
 
-MAIN = Path(__file__).parents[1] / "pages" / "main.py"
+PAGE = str(Path(__file__).parents[1] / "pages" / "main.py")
 GRID = [0.0, 0.5, 1.0]
 
 
@@ -43,10 +42,9 @@ def shown(value, numbers, at):
 
 
 @pytest.fixture
-def page():
-    at = AppTest.from_file(str(MAIN), default_timeout=120)
-    at.query_params["n"] = "50"
-    return at
+def page(page):
+    page.query_params["n"] = "50"
+    return page
 
 
 def opened(page):

@@ -67,9 +67,6 @@ def small(tmp_path_factory):
         yield study, study.load(store), store
 
 
-# ---- One network for every gamma ----
-
-
 def test_a_grid_holds_the_papers_values_and_halves_the_widest_gap():
     grid = refine_grid((0, 0.1, 0.4), 6)
     assert grid == (0, 0.1, 0.175, 0.25, 0.325, 0.4)
@@ -118,9 +115,6 @@ def test_common_numbers_have_their_laws():
     assert kstest(rng.chisquare(2.5, 4000), "chi2", (2.5,)).pvalue > 0.001
     assert kstest(rng.uniform(1, 3, 4000), "uniform", (1, 2)).pvalue > 0.001
     assert kstest(rng.random(4000), "uniform").pvalue > 0.001
-
-
-# ---- What a study says ----
 
 
 def test_ranks_are_counted_and_tested(small):
@@ -204,9 +198,6 @@ def test_the_strip_shows_every_benchmark():
             assert (places <= [64, 44]).all()
 
 
-# ---- What is drawn ----
-
-
 @pytest.fixture
 def drawn(small, monkeypatch):
     """The payload of the small study: its description, and what unpacks its numbers."""
@@ -264,9 +255,6 @@ def test_bricks_are_the_trials(small):
     np.testing.assert_allclose(np.floor(places[..., 0] * 20), np.minimum(pvalues * 20, 19) // 1)
     for wall in places.reshape(-1, *places.shape[-2:]):
         assert len({tuple(brick) for brick in wall.round(4)}) == len(wall), "no brick on another"
-
-
-# ---- What is shipped ----
 
 
 @pytest.fixture(scope="module", params=shipped(), ids=lambda study: study.benchmark.label)

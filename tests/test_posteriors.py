@@ -210,9 +210,6 @@ def test_left_of_zero_is_nearer_the_truth():
     assert first.figure.data[0].x[0] < 0
 
 
-# ---- Which is nearest ----
-
-
 def ranked(*uploads):
     return posteriors.ranking([posteriors.row_scores(upload.data) for upload in uploads])
 

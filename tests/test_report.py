@@ -51,9 +51,6 @@ def size(document):
     return len(document.encode())
 
 
-# HTML
-
-
 def test_a_report_holds_everything_and_asks_for_nothing():
     result = diagnosed(table(shift=1.0), (SBC(), QUICK))
     document = report.html(result, {"size": ANSWER}, panels=[Fake()], path="run 7.npz", made=WHEN)
@@ -223,9 +220,6 @@ def test_a_report_made_early_says_so():
     assert "still to answer" in document
 
 
-# Figures
-
-
 def same(figure):
     fitted = figures.fit_figures([figure], 10**7)
     (first,) = json.loads(unpacked(fitted.packed))
@@ -284,9 +278,6 @@ def test_figures_that_never_fit_are_left_out_from_the_end():
     assert f"the last {50 - fitted.drawn} of 50 figures" in fitted.said
 
 
-# JSON
-
-
 def test_json_has_every_number_and_null_for_none():
     result = diagnosed(table())
     numbers = {"a": np.float32(0.5), "b": [np.nan, np.inf], "c": np.arange(3), 4: None}
@@ -305,9 +296,6 @@ def test_json_has_every_number_and_null_for_none():
 def test_json_of_what_is_no_number_is_refused():
     with pytest.raises(TypeError, match="serializable"):
         report.as_json(diagnosed(table()), {"size": answer({"a": object()})})
-
-
-# CSV
 
 
 def lines(content):
@@ -354,9 +342,6 @@ def test_any_name_survives_and_none_is_calculated(names, value):
         assert cell in (text, f"'{text}")
         number = re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", cell, re.ASCII)
         assert number or not cell.lstrip().startswith(("=", "+", "-", "@"))
-
-
-# DataTree
 
 
 def opened(content):
@@ -424,9 +409,6 @@ def test_two_samples_have_no_ranks():
     upload = Upload.of({"p": rng.random((50, 2)), "q": rng.random((60, 2))})
     with pytest.raises(ValueError, match="two samples"):
         datatree.datatree(diagnosis.verdict([], upload), upload)
-
-
-# Notes
 
 
 def test_notes_are_kept_for_a_table_and_outlive_a_restart(tmp_path):

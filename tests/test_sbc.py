@@ -56,9 +56,6 @@ def stacked(method, table, trials, log_q=density):
     return TableScores(*(np.moveaxis(part, 1, 0) for part in parts))
 
 
-# Level
-
-
 @pytest.mark.parametrize("digits", [None, 0, -2], ids=["continuous", "tied", "constant"])
 @pytest.mark.parametrize(("n", "k"), [(20, 1), (20, 2), (40, 15)])
 def test_every_quantity_has_its_level(n, k, digits):
@@ -93,9 +90,6 @@ def test_a_centre_without_the_truth_would_reject_what_is_right():
     wrong = statistics.ks(statistics.conformal_ranks(far, draws, stream(3)))
     assert wrong.pvalue < 1e-6
     assert run(SBC(quantities="squared_norm"), table).pvalue > 0.01
-
-
-# Power
 
 
 def _rate(method, table, trials, **options):
@@ -153,9 +147,6 @@ def test_a_wide_posterior_is_not_hidden_by_the_axis():
     room, bars, _ = panel.marks
     assert bars.heights[[0, 1, -2, -1]].tolist() == [0, 0, 0, 0]
     assert room.low > 0  # and the room says that they should not be
-
-
-# Agreement
 
 
 class Given:
@@ -252,9 +243,6 @@ def test_missing_numbers_have_no_rank_in_a_table_either():
         run(SBC(), table)
 
 
-# Invariances
-
-
 def test_no_unit_and_no_origin_changes_a_rank():
     """Each parameter at each x moved and stretched by numbers of its own."""
     table = normal(200, 20, seed=14)
@@ -303,9 +291,6 @@ def test_a_stack_of_trials_is_each_trial():
     first = statistics.ks(whole.arrays["u"][0])
     np.testing.assert_allclose(whole.arrays["pvalues"][0], first.pvalue, rtol=1e-9)
     assert whole.statistic[0] == pytest.approx(first.statistic.max())
-
-
-# Edges
 
 
 @pytest.mark.parametrize("quantities", ["marginals", WITHOUT_LOG_Q])
@@ -373,9 +358,6 @@ def test_a_table_too_large_is_refused(monkeypatch):
     assert run(SBC(), normal(30, 20)).pvalue > 0  # views: nothing is held
 
 
-# The registry and the option
-
-
 def test_option():
     assert SBC().label == "SBC"
     assert SBC(quantities="products+marginals").label == "SBC marginals+products"
@@ -413,9 +395,6 @@ def test_labels():
         "theta 1 × theta 2", "theta 1 × theta 3", "theta 2 × theta 3",
     ]  # fmt: skip
     assert sbc.quantity_labels(products, 2) == ["quantity 1", "quantity 2"]
-
-
-# Histogram
 
 
 @pytest.mark.parametrize(
@@ -467,9 +446,6 @@ def test_histogram_refuses():
         histogram_band(10, 4, 1.0)
     assert histogram([0.0, 1.0], 4).tolist() == [1, 0, 0, 1]
     assert histogram_band(7, 1) == (7, 7)
-
-
-# Figures
 
 
 def drawn(quantities="marginals", names=(), **options):

@@ -53,11 +53,6 @@ def _quick(monkeypatch):
     monkeypatch.setattr(learning, "recipe", recipes(QUICK))
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
 def say(result, names):
     return QUESTION.describe(result, Names(names))
 

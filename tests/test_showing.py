@@ -36,9 +36,6 @@ def opened(query, page="learn/page.py"):
     return at
 
 
-# ---- Stories ----
-
-
 def test_a_story_comes_back_from_its_link():
     assert story.unpacked(story.packed(SCENES), PAGES) == SCENES
 
@@ -149,9 +146,6 @@ def test_a_story_is_saved_as_a_file_of_the_pictures_that_were_seen():
         own_story.story_html(SCENES[:2], pictures)
 
 
-# ---- Present mode ----
-
-
 def test_present_mode_has_a_bar_and_no_share_button():
     assert _bar(opened({"present": ""}))["count"] == 0
     assert not [b for b in opened({"present": ""}).button if b.key == "share"]
@@ -165,9 +159,6 @@ def test_present_stays_in_the_address_while_settings_change():
     page.run()
     assert not page.exception
     assert "present" in page.query_params
-
-
-# ---- Codes ----
 
 
 @pytest.mark.parametrize("link", ["http://localhost:8501/lessons?lesson=rain", "x" * 1500])
@@ -194,9 +185,6 @@ def _modules(svg, size):
             grid[int(y), int(x) : int(x + values[0])] = 1
             x += values[0]
     return grid[4:-4, 4:-4].tolist()
-
-
-# ---- Frames of other sites ----
 
 
 class Answer(NamedTuple):

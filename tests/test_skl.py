@@ -16,7 +16,6 @@ from validation_core.rng import stream
 from validation_core.scores import log_ratio
 from validation_core.statistics import divergence as nats
 from validation_core.statistics import divergence_rows
-from validation_core.store import Store
 from validation_core.sweep import trials
 from validation_core.tables import Upload
 from validation_core.types import TableScores
@@ -54,11 +53,6 @@ def run(upload, methods, seed=0, store=None):
     records, pending = tasks.records(store, upload, methods, seed)
     assert pending == 0
     return diagnosis.verdict(records, upload, seed=seed)
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
 
 
 def test_the_statistic_is_the_mean_difference_and_its_interval_the_normal_one():

@@ -19,11 +19,6 @@ SPEC = keys.canonical_text(SelfCheck(seed=3))
 KINDS = ("models", "results", "tables", "jobs")
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
 def arrays():
     rng = np.random.default_rng(0)
     return {

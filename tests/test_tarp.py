@@ -76,9 +76,6 @@ def within_level(pvalues):
     assert low <= (pvalues <= 0.05).sum() <= high
 
 
-# The test
-
-
 @pytest.mark.parametrize(("reference", "metric"), KINDS)
 @pytest.mark.parametrize("k", [1, 12])
 def test_level(reference, metric, k):
@@ -190,9 +187,6 @@ def test_describes_itself():
         TARP(metric="cosine")
 
 
-# Independent programs
-
-
 def given(reference, name):
     """A case's table and references, in the units its distances are measured in."""
     case, arrays, expected = reference(name)
@@ -260,9 +254,6 @@ def test_points_of_a_curve_are_no_sample():
     assert (result.pvalue <= 0.05).all()
     curves = coverage.coverage(result.arrays["u"])
     assert all(ks_2samp(curve, statistics.GRID).pvalue > 0.05 for curve in curves)
-
-
-# Its references
 
 
 def table(n=60, k=7, d=3, m=2, seed=12):
@@ -425,9 +416,6 @@ def test_stored_and_read(reference, metric):
     np.testing.assert_array_equal(before.draws, after.draws)
 
 
-# Numbers that are a function of x
-
-
 def test_hashed_numbers_are_uniform_and_independent():
     x = np.arange(40_000.0).reshape(-1, 2)  # neighbours in every bit pattern
     words = hashed(x, np.array([3], np.uint64))
@@ -474,9 +462,6 @@ def test_a_table_of_one_x_has_many_references(columns):
         # Rows by themselves have nothing but x: its first reference.
         rows = score(text.theta, text.x)
         assert rows[0] == pytest.approx(scores.apply(score, text).truth[0, 0])
-
-
-# Bad input
 
 
 @pytest.mark.parametrize("reference", ["random", "x"])
@@ -536,9 +521,6 @@ def test_any_width_of_x(m):
     assert np.isfinite(scores.apply(trained.at(), wide).draws).all()
     assert np.isfinite(trained.summary["r2"])
     assert len(wide.x) < ROWS
-
-
-# Coverage
 
 
 def test_area_is_that_of_the_curve():
@@ -631,9 +613,6 @@ def test_bad_coverage():
             coverage.atc(bad, stream(44))
     with pytest.raises(ValueError, match="at least two ranks"):
         coverage.coverage([0.5])
-
-
-# Figures
 
 
 def arrays_of(u):

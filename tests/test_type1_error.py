@@ -36,11 +36,6 @@ def _quick(monkeypatch):
     monkeypatch.setattr(learning, "recipe", quick)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
 def wrong(n=100, k=8, d=2, seed=0):
     """A table whose q is far off: the self-made tables are right all the same."""
     rng = np.random.default_rng(seed)

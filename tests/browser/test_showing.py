@@ -133,9 +133,6 @@ def test_the_theme_is_switched_and_present_mode_is_left(visit):
     assert "present" not in page.evaluate("location.search")
 
 
-# ---- Another site's page ----
-
-
 @pytest.fixture(scope="module")
 def site():
     """A page of another site, with the frame that its query names."""

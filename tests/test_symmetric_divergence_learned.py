@@ -9,7 +9,6 @@ from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.bayes.variational import Variational
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
-from validation_core.store import Store
 from validation_core.symmetric_divergence import InferenceRun, learned
 from validation_core.symmetric_divergence.learned import ClassifierDivergence
 
@@ -22,11 +21,6 @@ def _small(monkeypatch):
         "UPLOAD_RECIPE",
         Classifier(epochs=60, lr=3e-3, batch=128, hidden=64, keep_best=True),
     )
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
 
 
 def _run(model, inference, iterations):

@@ -47,9 +47,6 @@ def store():
     return Store()
 
 
-# What a run keeps
-
-
 @pytest.mark.parametrize("model", [kind() for kind in MODELS.values()], ids=list(MODELS))
 def test_data_sets_of_fewer_are_the_first_of_more(model):
     few, many = (
@@ -90,9 +87,6 @@ def test_weights_are_log_joint_less_log_q(store):
     np.testing.assert_allclose(np.ptp(w, axis=1), 0, atol=1e-9)  # q = p: the evidence, twice
     assert result.weights.truth.shape == (5, max(MS))
     assert result.q is None
-
-
-# One climb for both Laplace approximations
 
 
 def test_both_laplace_runs_come_of_one_climb_whoever_asks(store, tmp_path, monkeypatch):
@@ -148,9 +142,6 @@ def test_the_engine_climbs_once_for_both(store, monkeypatch):
 def test_a_run_without_its_posterior_fails_in_words(store):
     with pytest.raises(ValueError, match="closed form"):
         run(InferenceRun(model=Hospitals(), inference=EXACT, iterations=1, datasets=2), store)
-
-
-# Gathering
 
 
 def test_terms_are_those_of_algorithm_4(store):
@@ -236,9 +227,6 @@ def test_the_exact_posterior_has_no_divergence(store):
         np.testing.assert_allclose(terms.d, 0, atol=1e-8)
 
 
-# Plans
-
-
 def test_heart_comes_first_and_no_long_run_last():
     wanted = figure(1)
     order = wanted.runs()
@@ -287,9 +275,6 @@ def test_other_figures_and_other_m_are_refused():
         figure(4)
     with pytest.raises(ValueError, match="M = 3"):
         trained((1, 3))
-
-
-# Numbers and curves
 
 
 @pytest.fixture

@@ -230,9 +230,6 @@ def test_algorithms_stand_out_on_light_and_dark(name, background):
     assert (high + 0.05) / (low + 0.05) >= 3.0
 
 
-# All three, of a plan
-
-
 def terms(plan, scale):
     rng = np.random.default_rng(0)
     shape = (len(plan.iterations), len(MS), plan.datasets)

@@ -55,11 +55,6 @@ def _quick(monkeypatch):
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return npt.Store(tmp_path / "store")
-
-
 def test_every_name_is_lazy_and_documented():
     assert len(npt.__all__) <= 48
     for name in npt.__all__:

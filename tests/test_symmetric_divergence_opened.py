@@ -58,9 +58,6 @@ def heart():
     return ran()
 
 
-# What a divergence means
-
-
 def quadrature(one, i):
     """Divergence, total variation, AUC by quadrature, and the share of misses, of q at a place."""
     p, q = norm(), norm(one.mean[i], one.sd[i])
@@ -129,9 +126,6 @@ def test_a_divergence_below_0_is_refused():
 )  # fmt: skip
 def test_the_slider_starts_at_the_nearest_value(nats, near):
     assert terms.NATS[terms.nearest(nats)] == pytest.approx(near, rel=0.02)
-
-
-# The terms
 
 
 def test_the_spread_of_a_run(heart):
@@ -216,9 +210,6 @@ def test_ticks_are_powers_of_ten_that_keep_apart(low, high):
     assert np.diff(axis.at(nats)).min(initial=np.inf) > reach / 20
 
 
-# One data set
-
-
 @pytest.mark.parametrize("inference", ["laplace", "exact"])
 def test_the_arithmetic_of_algorithm_1(inference):
     run, found = ran(inference=inference, iterations=200, datasets=8)
@@ -293,9 +284,6 @@ def test_exact_draws_where_there_is_a_closed_form(heart):
     few = terms.exact(dataclasses.replace(task, which=(9,)))
     np.testing.assert_array_equal(few[0], z[1])
     assert terms.exact(PosteriorDraws(model=MODELS["hospitals"](), seed=0, which=(0,))) is None
-
-
-# The picture
 
 
 def test_ellipses_hold_their_share():
