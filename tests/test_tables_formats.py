@@ -290,6 +290,20 @@ def test_packed_numbers_are_refused():
     assert "scale_factor" in refusal(linked(change))
 
 
+def test_no_soft_link_leads_out_of_the_file_by_another(tmp_path):
+    (tmp_path / "other.h5").write_bytes(hdf5(table(), "run"))
+
+    def change(file, _):
+        file["deep/er/other"] = h5py.ExternalLink("other.h5", "/run")
+        file["theta"] = h5py.SoftLink("/deep/er/other/theta")
+
+    path = tmp_path / "table.h5"
+    path.write_bytes(linked(change))
+    with h5py.File(path) as opened:
+        assert opened["theta"].shape == (N, D)
+    assert "missing: theta" in refusal(path)
+
+
 def test_soft_links_inside_the_file_are_followed():
     def change(file, array):
         file["deep/there"] = array
@@ -299,15 +313,18 @@ def test_soft_links_inside_the_file_are_followed():
     assert tables.read(linked(change)).digest == tables.read(npz(table())).digest
 
 
-def test_a_chunk_that_unpacks_to_more_than_it_declares_is_refused():
+@pytest.mark.parametrize("packing", [{"compression": "gzip"}, {"shuffle": True},
+                                     {"compression": "gzip", "fletcher32": True}])  # fmt: skip
+@pytest.mark.parametrize("size", [1, 240, 100_000_000])
+def test_a_chunk_that_unpacks_to_another_size_than_it_declares_is_refused(packing, size):
     import zlib
 
-    bomb = zlib.compress(bytes(100_000_000), 9)
+    raw = bytes(min(size, 10_000) if "compression" not in packing else size)
+    chunk = zlib.compress(raw, 9) if "compression" in packing else raw
 
     def change(file, array):
-        dataset = file.create_dataset("theta", array.shape, "f4", chunks=array.shape,
-                                   compression="gzip")  # fmt: skip
-        dataset.id.write_direct_chunk((0, 0), bomb)
+        dataset = file.create_dataset("theta", array.shape, "f4", chunks=array.shape, **packing)
+        dataset.id.write_direct_chunk((0, 0), chunk, 4 if "fletcher32" in packing else 0)
 
     assert "truncated or damaged" in refusal(linked(change))
 

@@ -1,7 +1,6 @@
 """Several files at once, files on the server's machine, and what headers tell before reading."""
 
 import os
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
 from validation_core.tables import AmbiguousOrder, server_files
-from validation_core.tables.preview import preview
 from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -104,44 +102,6 @@ def test_the_order_is_asked_for_several_too():
     with pytest.raises(AmbiguousOrder):
         tables.read_files(given)
     assert len(tables.read_files(given, order="KND")) == 2
-
-
-# Previews
-
-
-@pytest.mark.parametrize("make", [npz, hdf5, lambda arrays: parquet_file(columns(arrays))])
-def test_a_preview_knows_the_sizes(make):
-    seen = preview(make(table()))
-    assert (seen.n, seen.k, seen.d, seen.m) == (N, K, D, M)
-    assert seen.problem is None
-    assert {"theta", "x", "theta_q"} <= {array.role for array in seen.arrays}
-    assert seen.nbytes >= 4 * (N * D + N * M + N * K * D)
-
-
-@pytest.mark.parametrize(
-    ("shapes", "k"),
-    [(((N,), (N,), (N, K)), K), (((N, D), (N, M), (K, N, D)), K), (((N, D), (N, M), (N, D)), 1),
-     (((N, D), (N, M), (7, 8, D)), None)],
-)  # fmt: skip
-def test_a_preview_knows_the_draws_in_every_order(shapes, k):
-    arrays = dict(zip(("theta", "x", "theta_q"), map(np.zeros, shapes), strict=True))
-    assert preview(npz(arrays)).k == k
-
-
-def test_a_preview_reads_no_numbers_and_tells_what_will_be_refused():
-    content = npz({"theta": np.zeros((2000, 1000)), "<x>": np.zeros(3)})
-    tracemalloc.start()
-    seen = preview(content, limit=2**20)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 2_000_000
-    assert "at most" in seen.problem
-    assert (seen.n, seen.k, seen.m) == (2000, None, None)
-    assert "missing: x, theta_q" in preview(content).problem
-    pair = preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
-    assert (pair.n, pair.d, pair.problem) == (50, 2, None)
-    with pytest.raises(ValueError, match="an empty file"):
-        preview(b"")
 
 
 # Files on the server's machine

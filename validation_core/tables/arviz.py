@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf import (
+from validation_core.tables.hdf5 import (
     DRAWS,
     SIMULATIONS,
-    HdfFile,
+    Hdf5File,
     HdfMember,
     is_dataset,
     is_dimension_scale,
@@ -69,7 +69,7 @@ class ArviZTree:
 
     order: Order | None = "NKD"
 
-    def __init__(self, file: HdfFile, groups: Mapping[str, HdfMember]) -> None:
+    def __init__(self, file: Hdf5File, groups: Mapping[str, HdfMember]) -> None:
         self._file = file
         self._groups = {n: g for n, g in groups.items() if not is_dataset(g)}
         self.notes: tuple[str, ...] = ()

@@ -27,12 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import (
-    archive,
     arviz,
-    columns,
-    hdf,
-    hdf_table,
+    csv_columns,
+    hdf5,
+    hdf5_arrays,
     long_table,
+    numpy_files,
+    parquet_columns,
     roles,
     source,
 )
@@ -42,7 +43,13 @@ _LIBRARIES = 150e6  # bytes of code that are mapped, which no bound of the syste
 _STANDARD_ERROR = 2
 _LONGEST = 600
 _LARGE = 200e6  # bytes from which on memory is given back to the system
-_WHOLE = "A file must be whole; got one that is truncated or damaged. Save or copy it again."
+_KINDS = {
+    "npz": "An .npz archive",
+    "npy": "A .npy file",
+    "csv": "A .csv file",
+    "parquet": "A .parquet file",
+    "hdf5": "An HDF5 file",
+}
 
 
 def _main() -> None:
@@ -54,7 +61,7 @@ def _main() -> None:
         os.set_blocking(_STANDARD_ERROR, False)  # nobody listens while we live
     _send(out, {"ready": True}, None)
     opened: _Opened | None = None
-    memory = 0
+    memory, kind = 0, ""
     for line in sys.stdin.buffer:
         request = json.loads(line)
         numbers = None
@@ -71,12 +78,12 @@ def _main() -> None:
                     opened.close()
                 opened = None
                 if "open" in request:
-                    memory = request["memory"]
+                    memory, kind = request["memory"], request["kind"]
                     _bound(memory)
                     opened = _Opened(request)
                 answer = opened.said if opened is not None else _memory_use()
         except Exception as error:
-            answer = {"refused": _reason(error)}
+            answer = {"refused": _reason(error, kind, request.get("load"))}
             if source.is_memory_error(error):
                 opened = numbers = None
                 answer = {"refused": source.memory_refusal(memory), "spent": True}
@@ -93,9 +100,13 @@ class _Opened:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         with ExitStack() as stack:
-            stream = stack.enter_context(Path(request["open"]).open("rb"))
-            stem, limit, chosen = request["stem"], request["limit"], request["chosen"]
-            self.source = _open_source(stream, request["kind"], stem, limit, chosen)
+            self.source = _open_source(
+                Path(request["open"]),
+                request["kind"],
+                request["stem"],
+                request["limit"],
+                request["chosen"],
+            )
             stack.callback(self.source.close)
             declared = source.check_headers(self.source.headers(), math.inf)
             self._held = stack.pop_all()
@@ -149,11 +160,27 @@ def _send(
     out.flush()
 
 
-def _reason(error: Exception) -> str:
-    """Our own refusals say what was got; whatever a library says is a damaged file."""
+def _reason(error: Exception, kind: str, array: str | None) -> str:
+    """Our own refusals say what was got; whatever a library raises is damage.
+
+    Args:
+        error: what was raised.
+        kind: the file's format.
+        array: that was being read; None while the file was opened.
+    """
     message = str(error)
     ours = type(error) is ValueError and "; got" in message and "\n" not in message
-    return message if ours or "missing: " in message else _WHOLE
+    if ours or "missing: " in message:
+        return message
+    if array is not None:
+        return (
+            f"The bytes of an array must be whole; got {roles.label(array)!r} truncated or "
+            f"damaged. Save or copy the file again."
+        )
+    return (
+        f"{_KINDS[kind]} must be whole; got one that is truncated or damaged. Save or copy it "
+        f"again."
+    )
 
 
 def _die_in(seconds: int) -> None:
@@ -176,35 +203,36 @@ def _bound(memory: int) -> None:
 
 
 def _open_source(
-    stream: BinaryIO, kind: str, stem: str, limit: int, chosen: Mapping[str, str] | None = None
+    path: Path, kind: str, stem: str, limit: int, chosen: Mapping[str, str] | None = None
 ) -> ArraySource:
     """The source that a file is.
 
     Args:
-        stream: the file, opened for reading.
+        path: where it lies.
         kind: npz, npy, csv, parquet or hdf5.
         stem: what its array is called where the file has no name for it.
         limit: bytes that its arrays may take in memory.
         chosen: role and array, as the user says.
 
     Raises:
-        ValueError: for a file that cannot be read.
+        ValueError: for a file that is refused.
+        Exception: whatever libraries raise at one that is damaged.
     """
     if kind == "npz":
-        return archive.NpzArchive(stream)
+        return numpy_files.NpzArchive(path)
     if kind == "npy":
-        return archive.NpyFile(stream, stem)
+        return numpy_files.NpyFile(path, stem)
     if kind == "parquet":
-        return long_table.ColumnTable(columns.ParquetColumns(stream, limit), stem, limit)
+        return long_table.ColumnTable(parquet_columns.ParquetColumns(path, limit), stem, limit)
     if kind == "csv":
-        return long_table.ColumnTable(columns.CsvColumns(stream), stem, limit)
-    file = hdf.HdfFile(stream, limit)
+        return long_table.ColumnTable(csv_columns.CsvColumns(path), stem, limit)
+    file = hdf5.Hdf5File(path, limit)
     groups = file.members()
     ranks = "prior_sbc" in groups and not roles.find_roles(groups).found
-    if chosen:
-        return hdf_table.HdfArrays(file, chosen)
-    is_tree = "posterior" in groups and not hdf.is_dataset(groups["posterior"])
-    return arviz.ArviZTree(file, groups) if is_tree or ranks else hdf_table.HdfArrays(file)
+    is_tree = "posterior" in groups and not hdf5.is_dataset(groups["posterior"])
+    if not chosen and (is_tree or ranks):
+        return arviz.ArviZTree(file, groups)
+    return hdf5_arrays.Hdf5Arrays(file, chosen)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source
-from validation_core.tables.columns import ROW, FileColumns, check_column_names
+from validation_core.tables.columns import FileColumns, check_column_names
 from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, size_text
+
+_ROW = 50  # bytes of the limit for each row of a long table: its rows are sorted by simulation
 
 
 class _Places(NamedTuple):
@@ -115,9 +117,9 @@ class ColumnTable:
                 f"plenty), or save arrays with numpy.savez."
             )
         long = {"sim", "draw"} <= self._by_name.keys()
-        if long and columns.rows > limit // ROW:
+        if long and columns.rows > limit // _ROW:
             raise ValueError(
-                f"A long table must have at most {limit // ROW:,} rows; got {columns.rows:,}. "
+                f"A long table must have at most {limit // _ROW:,} rows; got {columns.rows:,}. "
                 f"{source.SMALLER}"
             )
         self._kind = "long" if long else "sample" if "sample" in self._by_name else "plain"
@@ -199,7 +201,7 @@ class ColumnTable:
         return np.array([roles.label(column) or "?" for column in self._numeric(("sample",))])
 
     def close(self) -> None:
-        """Nothing was opened."""
+        self._file.close()
 
     # Long tables
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from validation_core.tables import archive, guarded, roles, source, table
+from validation_core.tables import guarded, numpy_files, roles, source, table
 from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Order, UnknownArrays
 from validation_core.tables.table import Upload
 
@@ -256,7 +256,7 @@ def _kind(stream: BinaryIO) -> guarded.Kind:
         return "hdf5"
     if not first.startswith(tuple(_REFUSED)) and _text(first):
         return "csv"
-    raise ValueError(f"A file must be {_KNOWN}; got {_what(first)}. {archive.SAVE}")
+    raise ValueError(f"A file must be {_KNOWN}; got {_what(first)}. {numpy_files.SAVE}")
 
 
 def _is_hdf5(stream: BinaryIO) -> bool:

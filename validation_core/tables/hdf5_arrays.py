@@ -1,4 +1,4 @@
-"""A table in an HDF5 file: arrays at the root or in one group."""
+"""Plain HDF5 files: arrays at the root or in one group."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf import (
+from validation_core.tables.hdf5 import (
     DRAWS,
     SIMULATIONS,
-    WHOLE,
-    HdfFile,
+    Hdf5File,
     HdfMember,
     is_dataset,
     is_dimension_scale,
@@ -29,7 +28,7 @@ _NAMES = 4096
 _TEXT = 2**20  # bytes of names that are read
 
 
-class HdfArrays:
+class Hdf5Arrays:
     """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
 
     Where these make no table, and where the user has chosen arrays, it is those of the root and
@@ -43,7 +42,7 @@ class HdfArrays:
         ValueError: for a file that is damaged, or whose groups leave it open what is meant.
     """
 
-    def __init__(self, file: HdfFile, chosen: Mapping[str, str] | None = None) -> None:
+    def __init__(self, file: Hdf5File, chosen: Mapping[str, str] | None = None) -> None:
         self._file, self._chosen = file, chosen or {}
         self._found = self._place()
         self.order: Order | None = None
@@ -99,7 +98,7 @@ class HdfArrays:
             unread
         )
         for name in unread if listed else ():
-            with suppress(ValueError):  # one that cannot be read is none to choose
+            with suppress(*BROKEN):  # one that cannot be read is none to choose
                 declared[name] = self._file.header(self._found[name], name)
         if "theta_q" in found:
             self.order = _axis_order(self._file.dims(self._found[found["theta_q"]]))
@@ -128,15 +127,12 @@ class HdfArrays:
         """Labels of no fixed length, one by one: a file may repeat a long one without end."""
         labels = np.full(dataset.size, "", dtype="U40")
         length = 0
-        try:
-            for i, place in enumerate(np.ndindex(*dataset.shape)):
-                text = dataset[place]
-                length += len(text)
-                if length > _TEXT:
-                    break
-                labels[i] = roles.label(bytes(text).decode("utf-8", "replace"))
-        except BROKEN:
-            raise ValueError(WHOLE) from None
+        for i, place in enumerate(np.ndindex(*dataset.shape)):
+            text = dataset[place]
+            length += len(text)
+            if length > _TEXT:
+                break
+            labels[i] = roles.label(bytes(text).decode("utf-8", "replace"))
         return labels
 
 

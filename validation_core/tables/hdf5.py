@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import roles, source
-from validation_core.tables.hdf_datasets import dataset_refusal, is_unwritten, read_dataset
+from validation_core.tables import roles
+from validation_core.tables.hdf5_storage import check_storage, is_unwritten, read_numbers
 from validation_core.tables.source import BROKEN, ArrayHeader, as_working_dtype
 
 if TYPE_CHECKING:
@@ -24,97 +25,77 @@ SIMULATIONS = frozenset(
 DRAWS = frozenset({"draw", "draws", "sample", "samples"})
 _MEMBERS = 4096  # of a group
 _OBJECTS = 10_000  # that are looked at in one file
-_LINKS = 20_000  # that are followed in one file
-_STEPS = 8  # soft links followed one after another
+_CACHE = 2**20  # bytes of chunks kept: each is read once
 _ATTRIBUTE = 4096  # bytes of one that is read
-WHOLE = "An HDF5 file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
-class HdfFile:
+class Hdf5File:
     """An open HDF5 file: its groups and datasets, and their numbers.
 
-    Raises:
-        ValueError: for anything but a whole HDF5 file.
+    Args:
+        path: where it lies.
+        limit: bytes that its arrays may take in memory.
     """
 
-    def __init__(self, stream: BinaryIO, limit: int) -> None:
+    def __init__(self, path: Path, limit: int) -> None:
         import h5py
+        from h5py import h5fd, h5p
 
-        self.limit = limit
-        self._stream = stream
-        self._length = stream.seek(0, io.SEEK_END)
-        self._objects = self._links = 0
+        self._limit, self._length = limit, path.stat().st_size
+        self._objects = 0
         self._notes: list[str] = []
-        stream.seek(0)
-        try:
-            self._file = h5py.File(stream, "r", locking=False)
-        except BROKEN:
-            raise ValueError(WHOLE) from None
+        self._file = h5py.File(path, "r", locking=False, rdcc_nbytes=_CACHE)
+        # A link to another file finds an empty one in memory: no other file is ever opened.
+        empty = h5p.create(h5p.FILE_ACCESS)
+        empty.set_fileobj_driver(h5fd.fileobj_driver, io.BytesIO())
+        self._inside = h5p.create(h5p.LINK_ACCESS)
+        self._inside.set_elink_fapl(empty)
 
     def close(self) -> None:
-        """Let the library forget the file; the stream stays open."""
         self._file.close()
 
     def members(self, group: h5py.Group | None = None) -> dict[str, HdfMember]:
         """Groups and datasets of a group by name, soft links followed inside the file.
 
         Raises:
-            ValueError: for a link out of the file, or a damaged group.
+            ValueError: for a link out of the file, or too many members.
         """
-        import h5py
-
         group = self._file if group is None else group
-        try:
-            if len(group) > _MEMBERS:
-                count = len(group)
-            else:
-                self._objects += len(group)
-                if self._objects > _OBJECTS:
-                    raise _NotFollowed(
-                        f"An HDF5 file must hold at most {_OBJECTS:,} arrays and groups; got "
-                        f"more. Save theta, x and theta_q alone."
-                    )
-                # The library cannot follow a name that is no UTF-8, and gives it as bytes.
-                names = [name for name in group if isinstance(name, str)]
-                entries = {name: self._follow(group, name, _STEPS) for name in names}
-                count = 0
-        except BROKEN as error:
-            raise ValueError(str(error) if isinstance(error, _NotFollowed) else WHOLE) from None
-        if count:
+        if len(group) > _MEMBERS:
             raise ValueError(
-                f"A group of an HDF5 file must hold at most {_MEMBERS:,} arrays; got {count:,}. "
-                f"Save theta, x and theta_q alone."
+                f"A group of an HDF5 file must hold at most {_MEMBERS:,} arrays; got "
+                f"{len(group):,}. Save theta, x and theta_q alone."
             )
-        return {
-            name: entry
-            for name, entry in entries.items()
-            if isinstance(entry, h5py.Group) or (is_dataset(entry) and _has_type(entry))
-        }
+        self._objects += len(group)
+        if self._objects > _OBJECTS:
+            raise ValueError(
+                f"An HDF5 file must hold at most {_OBJECTS:,} arrays and groups; got more. Save "
+                f"theta, x and theta_q alone."
+            )
+        # The library cannot follow a name that is no UTF-8, and gives it as bytes.
+        members = {name: self._member(group, name) for name in group if isinstance(name, str)}
+        return {name: member for name, member in members.items() if member is not None}
 
-    def _follow(self, group: h5py.Group, path: str, steps: int) -> HdfMember | None:
+    def _member(self, group: h5py.Group, name: str) -> HdfMember | None:
+        """A group, or a dataset of a type that NumPy knows; None for anything else."""
         import h5py
 
-        here = self._file if path.startswith("/") else group
-        for name in filter(None, path.split("/")):
-            if name == ".":
-                continue
-            self._links += 1
-            if self._links > _LINKS:
-                raise _NotFollowed(
-                    f"The links of an HDF5 file must be followed in {_LINKS:,} steps; got more. "
-                    f"Save the arrays at the root."
-                )
-            link = here.get(name, getlink=True) if isinstance(here, h5py.Group) else None
-            if isinstance(link, h5py.ExternalLink):
-                raise _NotFollowed(
-                    f"An HDF5 file must hold its arrays itself; got {roles.label(name)!r}, a "
-                    f"link to another file. Save the arrays in one file."
-                )
-            if isinstance(link, h5py.SoftLink):
-                here = self._follow(here, str(link.path), steps - 1) if steps else None
-            else:
-                here = here[name] if link is not None else None
-        return here
+        link = group.get(name, getlink=True)
+        if isinstance(link, h5py.ExternalLink):
+            raise ValueError(
+                f"An HDF5 file must hold its arrays itself; got {roles.label(name)!r}, a link to "
+                f"another file. Save the arrays in one file."
+            )
+        try:
+            opened = h5py.h5o.open(group.id, name.encode(), self._inside)
+        except BROKEN:
+            if isinstance(link, h5py.SoftLink):  # nowhere, in a circle, or out of the file
+                return None
+            raise
+        if isinstance(opened, h5py.h5g.GroupID):
+            return h5py.Group(opened)
+        dataset = isinstance(opened, h5py.h5d.DatasetID) and h5py.Dataset(opened)
+        return dataset if dataset and _has_type(dataset) else None
 
     def header(self, dataset: h5py.Dataset, name: str) -> ArrayHeader:
         """What a dataset declares.
@@ -122,51 +103,33 @@ class HdfFile:
         Raises:
             ValueError: for numbers that are kept elsewhere, oddly packed or of no fixed length.
         """
-        try:
-            reason = (
-                _no_array(name)
-                if dataset.shape is None or dataset.dtype.kind == "O"
-                else dataset_refusal(dataset, name, self.limit)
+        if dataset.shape is None or dataset.dtype.kind == "O":
+            raise ValueError(
+                f"An array of an HDF5 file must have a shape and a type of fixed length; got "
+                f"{roles.label(name)!r}, which has not. Save it as float32 or float64."
             )
-            declared = ArrayHeader(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
-        except BROKEN:
-            raise ValueError(WHOLE) from None
-        if reason:
-            raise ValueError(reason)
-        return declared
+        check_storage(dataset, roles.label(name), self._limit)
+        return ArrayHeader(tuple(int(s) for s in dataset.shape), dataset.dtype)
 
     def load(self, dataset: h5py.Dataset, name: str) -> NDArray[np.generic]:
         """The numbers of a dataset whose header was accepted, in their working type.
 
         Raises:
-            ValueError: when its bytes are missing or damaged.
+            ValueError: when it was never written.
+            EOFError: when bytes are missing.
         """
-        try:
-            empty = 0 not in dataset.shape and is_unwritten(dataset)
-        except BROKEN:
-            raise ValueError(WHOLE) from None
-        if empty:
+        if 0 not in dataset.shape and is_unwritten(dataset):
             raise ValueError(
                 f"An array must hold numbers; got {roles.label(name)!r}, which was declared and "
                 f"never written. Save the file again when it is."
             )
-        try:
-            numbers, unwritten = read_dataset(dataset, self._stream, self._length)
-            missing = _missing_values(dataset)
-            fill = str(dataset.fillvalue) if unwritten else ""
-        except BROKEN as error:
-            if source.is_memory_error(error):
-                raise
-            raise ValueError(
-                f"The bytes of an array must be whole; got {roles.label(name)!r} truncated or "
-                f"damaged. Save or copy the file again."
-            ) from None
+        numbers, unwritten = read_numbers(dataset, self._length)
         if unwritten:
             self._notes.append(
                 f"{unwritten:,} values of {roles.label(name)} were never written: the file's "
-                f"fill value {roles.label(fill)} stands for them."
+                f"fill value {roles.label(str(dataset.fillvalue))} stands for them."
             )
-        return self._without(missing, numbers, name)
+        return self._without(_missing_values(dataset), numbers, name)
 
     def _without(
         self, missing: Sequence[np.generic], numbers: NDArray[np.generic], name: str
@@ -220,17 +183,6 @@ def _has_type(dataset: h5py.Dataset) -> bool:
         return dataset.dtype is not None
     except BROKEN:
         return False
-
-
-class _NotFollowed(ValueError):
-    """A link that leads out of the file, or one too many."""
-
-
-def _no_array(name: str) -> str:
-    return (
-        f"An array of an HDF5 file must have a shape and a type of fixed length; got "
-        f"{roles.label(name)!r}, which has not. Save it as float32 or float64."
-    )
 
 
 def is_dimension_scale(dataset: h5py.Dataset) -> bool:

@@ -1,0 +1,262 @@
+""".csv files: their marks, names and decimal sign are found, then Arrow parses them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables import roles
+from validation_core.tables.columns import Column, Sides, check_column_names, sides_of
+from validation_core.tables.source import BROKEN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HEADER = 2**22  # bytes before the first row: 20,000 columns have 10^5
+_HEAD = 2**16  # of these, as many as usually do
+_CSV_BLOCK = 2**23
+_SAID = 160
+_LOOKED_AT = 100  # rows that tell how a file writes its numbers
+_MARKS = ",;\t|"
+_FLOAT = np.dtype(np.float64)
+_BOM = b"\xef\xbb\xbf"
+_NOT_A_COMMENT = (b"#N/A", b"#NA")  # missing values of Excel
+# A comma before exactly three digits may be of thousands.
+_NUMBER_WITH_COMMA = re.compile(rb"(?<![\d.,])(?:0,\d|\d{4,},\d|\d+,(?!\d{3}(?!\d))\d)")
+_NUMBER_WITH_POINT = re.compile(rb"\d\.\d")
+
+
+class CsvColumns:
+    """A .csv file: names in its first line, or none if that line is numbers.
+
+    Lines of comment (#), blank ones and Excel's `sep=;` are passed over, quoted numbers and
+    decimal commas understood.
+
+    Raises:
+        ValueError: for a first line that cannot be one of names.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = _first_lines(path)
+        self._begin = len(_BOM) if lines and lines[0].startswith(_BOM) else 0
+        at, comment, mark = 0, b"", ""
+        if lines:
+            lines[0] = lines[0][self._begin :]
+            separator = re.fullmatch(rb'"?sep=(.)"?', lines[0].strip(b"\r\n"), re.IGNORECASE)
+            mark, at = (separator[1].decode("latin-1"), 1) if separator else ("", 0)
+        while at < len(lines) and _is_passed_over(lines[at]):
+            comment = lines[at] if lines[at].strip() else comment
+            at += 1
+        if at == len(lines):
+            raise ValueError(
+                f"A .csv file must begin with a line of column names, at most {_HEADER // 2**20} "
+                f"MB long; got another first line. Save it again with a header."
+            )
+        line, self.notes = _decoded(lines[at])
+        self._mark = mark or max(_MARKS, key=line.count)
+        fields = _fields(line, self._mark)
+        if all(_is_number(field) for field in fields):
+            names = _fields(_decoded(comment)[0], self._mark)
+            if len(names) != len(fields) or all(_is_number(name) for name in names):
+                names = [f"column_{i + 1}" for i in range(len(fields))]
+            fields = names
+        else:
+            at += 1
+        rows = lines[at:]
+        self._names = _as_many([field.lstrip("# ").strip() for field in fields], rows, self._mark)
+        check_column_names(self._names)
+        self._begin += sum(map(len, lines[:at]))
+        self._decimal = _decimal(rows, self._mark)
+        self.columns = [Column(n, None if n in ("", "sample") else _FLOAT) for n in self._names]
+        count, self._quoted, plain, self._odd = _scanned(path, self._begin, self._mark)
+        self.rows = count if plain else self._count()
+
+    def _count(self) -> int:
+        """Rows as the parser sees them, where lines do not tell."""
+        return sum(batch.num_rows for batch in self._parsed(self._names[:1], text=True))
+
+    def _parsed(self, wanted: Sequence[str], *, text: bool = False) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow
+
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._begin)
+                rows = _Cleaned(file, self._mark, self._quoted) if self._odd else file
+                with arrow.open_csv(
+                    pa.PythonFile(rows, mode="r"),
+                    read_options=arrow.ReadOptions(
+                        column_names=self._names, block_size=_block(self._names), use_threads=False
+                    ),
+                    parse_options=arrow.ParseOptions(
+                        delimiter=self._mark, newlines_in_values=self._quoted
+                    ),
+                    convert_options=arrow.ConvertOptions(
+                        column_types=dict.fromkeys(wanted, pa.binary() if text else pa.float64()),
+                        include_columns=list(wanted),
+                        strings_can_be_null=True,
+                        decimal_point=self._decimal,
+                        check_utf8=False,
+                    ),
+                ) as reader:
+                    yield from reader
+        except BROKEN as error:
+            if "Empty CSV" in str(error):
+                return
+            raise ValueError(
+                f"Every row of a .csv file must have {len(self._names):,} values, numbers except "
+                f"in the column sample; got otherwise ({_reason(error)}). Correct the file or "
+                f"save it again."
+            ) from None
+
+    def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
+        for batch in self._parsed(wanted):
+            yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+
+    def sides(self, name: str) -> Iterator[Sides]:
+        for batch in self._parsed([name], text=True):
+            yield sides_of(batch.column(0))
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+
+def _first_lines(path: Path) -> list[bytes]:
+    """Whole lines from the beginning of a file, with their ends; some hundred rows or the head."""
+    size = _HEAD
+    while True:
+        with path.open("rb") as file:
+            head = file.read(size)
+        lines = head.splitlines(keepends=True)
+        if len(head) < size:
+            return lines
+        if sum(not _is_passed_over(line) for line in lines[:-1]) > 1 or size >= _HEADER:
+            # The last may be cut, and the one before may be half of a line's end.
+            return lines[:-1]
+        size *= 4
+
+
+def _is_passed_over(line: bytes) -> bool:
+    comment = line.startswith(b"#") and not line.startswith(_NOT_A_COMMENT)
+    return comment or not line.strip()
+
+
+def _decoded(line: bytes) -> tuple[str, tuple[str, ...]]:
+    """A line of names as text, and what is said where it is not UTF-8."""
+    line = line.strip(b"\r\n")
+    try:
+        return line.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        note = "Names of columns are read as Windows-1252: they are not in UTF-8."
+        return line.decode("cp1252", "replace"), (note,)
+
+
+def _as_many(names: list[str], rows: Sequence[bytes], mark: str) -> list[str]:
+    """The names of columns, one more or one fewer where only one line ends in a mark."""
+    first = next((_fields(_decoded(row)[0], mark) for row in rows if row.strip()), None)
+    if first and len(first) == len(names) + 1 and not first[-1].strip() and names[-1]:
+        return [*names, ""]
+    if first and len(first) == len(names) - 1 and not names[-1]:
+        return names[:-1]
+    return names
+
+
+def _decimal(rows: Sequence[bytes], mark: str) -> str:
+    """The decimal sign of numbers: a comma only where that is no mark and no point is."""
+    some = b"\n".join(rows[:_LOOKED_AT])
+    comma = mark != "," and _NUMBER_WITH_COMMA.search(some)
+    return "," if comma and not _NUMBER_WITH_POINT.search(some) else "."
+
+
+def _block(columns: Sequence[str]) -> int:
+    """Bytes parsed at once: a row must fit."""
+    return max(_CSV_BLOCK, 64 * len(columns))
+
+
+def _fields(line: str, mark: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=mark))
+    except (csv.Error, StopIteration, TypeError, ValueError):
+        return [line]
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+class _Scan(NamedTuple):
+    """How the lines of a file look, from where its rows begin."""
+
+    rows: int
+    """Lines, which are rows where they are plain."""
+    quoted: bool
+    plain: bool
+    odd: bool
+    """Whether some may be comments or blank but for spaces."""
+
+
+def _scanned(path: Path, begin: int, mark: str) -> _Scan:
+    count, last, quoted, plain, odd = 0, b"\n", False, True, False
+    blank = (b"\n#", b"\n ", b"\r#", b"\r ", *((b"\n\t", b"\r\t") if mark != "\t" else ()))
+    with path.open("rb") as file:
+        file.seek(begin)
+        while piece := file.read(_CSV_BLOCK):
+            count += piece.count(b"\n")
+            joined = last + piece
+            quoted = quoted or b'"' in piece
+            odd = odd or any(begin in joined for begin in blank)
+            bare = joined.count(b"\r", 0, -1) != joined.count(b"\r\n")
+            plain = plain and not (bare or b"\n\n" in joined or b"\n\r" in joined)
+            last = piece[-1:]
+    return _Scan(count + (last != b"\n"), quoted, plain and not quoted and not odd, odd)
+
+
+class _Cleaned(io.RawIOBase):
+    """A stream of rows without lines of comment or of blanks, each ended alike.
+
+    Where there are quotes, such a line may be part of a text: comments are then left for the
+    parser to refuse.
+    """
+
+    def __init__(self, stream: BinaryIO, mark: str, quoted: bool) -> None:
+        self._stream = stream
+        self._rest = self._ready = b""
+        comment = rb"" if quoted else rb"#(?!N/?A)[^\n]*|"
+        blank = rb"[ ]" if mark == "\t" else rb"[ \t]"
+        line = rb"^(?:" + comment + blank + rb"*)(?:\n|\Z)"
+        self._dropped = re.compile(line, re.MULTILINE)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._ready:
+            new = self._stream.read(_CSV_BLOCK)
+            piece = self._rest + new
+            if not piece:
+                return b""
+            # A \r at the very end may be half of a line's end.
+            cut = max(piece.rfind(b"\n"), piece.rfind(b"\r", 0, -1)) + 1 if new else len(piece)
+            lines, self._rest = piece[:cut], piece[cut:]
+            lines = lines.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            self._ready = self._dropped.sub(b"", lines)
+        size = len(self._ready) if size is None or size < 0 else size
+        piece, self._ready = self._ready[:size], self._ready[size:]
+        return piece
+
+
+def _reason(error: BaseException) -> str:
+    """What the parser says, on one line of readable length."""
+    return roles.label(str(error).removeprefix("CSV parse error: "), _SAID) or type(error).__name__
