@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import jobs
 from pages.ui.services import services
 from tests.conftest import ROOT, Idle
-from validation_core.diagnosis import epidemic, examples, tasks
+from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.questions import QUESTIONS, posteriors
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.study import Study
