@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from validation_core import statistics
 from validation_core.drawing import live
 from validation_core.drawing.marks import Slider, over, sentence, written
 from validation_core.explorers.playground.power_panels import power_over_beta, power_over_gamma
@@ -98,8 +97,7 @@ def _rates(seen: Playground) -> PlaygroundRates:
         betas = np.array(POWER_BETAS)[there]
         for g in range(rate.shape[-1]):
             fine[i, :, g] = np.interp(BETAS, betas, rate[i, there, g])
-    low, high = statistics.wilson(np.nan_to_num(hits), np.full(hits.shape, trials))
-    return PlaygroundRates(fine, trials, np.asarray(low), np.asarray(high))
+    return PlaygroundRates(fine, trials)
 
 
 def _headline(seen: Playground, rates: PlaygroundRates) -> Any:

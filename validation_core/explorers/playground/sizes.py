@@ -24,8 +24,6 @@ class PlaygroundRates(NamedTuple):
 
     rate: Array  # (methods, BETAS, G)
     trials: int
-    low: Array  # Wilson interval (methods, POWER_BETAS, G)
-    high: Array
 
     def of(self, name: str) -> Array:
         """Of the method of that name: (BETAS, G)."""
