@@ -12,7 +12,7 @@ from pyarrow import parquet
 from tests import files
 from tests.files import arviz, columns, csv, hdf5, netcdf, npy, npz, parquet_file, table
 from validation_core import tables
-from validation_core.tables import guarded
+from validation_core.tables import guarded_file
 from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -426,9 +426,9 @@ def test_reading_holds_a_table_hardly_more_than_once(tmp_path):
 def test_a_reader_that_dies_or_hangs_costs_a_refusal(monkeypatch):
     good = hdf5(table())
     assert tables.read(good).n == N
-    guarded.reader_pool.idle[-1].abandon()
+    guarded_file.reader_pool.idle[-1].abandon()
     assert tables.read(good).n == N  # another takes its place
-    monkeypatch.setattr(guarded.ReaderProcess, "ask", _dies(guarded.ReaderProcess.ask))
+    monkeypatch.setattr(guarded_file.ReaderProcess, "ask", _dies(guarded_file.ReaderProcess.ask))
     assert "at most 1.5 GB of memory" in refusal(good)
     monkeypatch.undo()
     assert tables.read(good).n == N
@@ -444,12 +444,12 @@ def _dies(ask):
 
 
 def test_children_are_kept_and_leave_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr(guarded.tempfile, "tempdir", str(tmp_path))
-    before = len(guarded.reader_pool.idle)
+    monkeypatch.setattr(guarded_file.tempfile, "tempdir", str(tmp_path))
+    before = len(guarded_file.reader_pool.idle)
     for _ in range(3):
         tables.read(hdf5(table()))
         refusal(hdf5(table())[:100])
-    assert len(guarded.reader_pool.idle) <= max(1, before)
+    assert len(guarded_file.reader_pool.idle) <= max(1, before)
     assert not list(tmp_path.iterdir())
 
 

@@ -19,7 +19,7 @@ from pyarrow import parquet
 from pages.diagnose import files as page_files
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
-from validation_core.tables import guarded, reading
+from validation_core.tables import guarded_file, reading
 
 N, K, D, M = 60, 12, 2, 3
 
@@ -123,13 +123,13 @@ def endless_links():
 )
 def test_a_bomb_is_refused_by_its_bound_and_costs_little_memory(make, words):
     content = make()
-    guarded.reader_pool.end()  # a new child tells this file's own peak
+    guarded_file.reader_pool.end()  # a new child tells this file's own peak
     tracemalloc.start()
     assert words in refusal(content)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20e6
-    assert guarded.reader_pool.idle[-1].peak < 400e6
+    assert guarded_file.reader_pool.idle[-1].peak < 400e6
 
 
 def numbers(megabytes):
@@ -139,14 +139,14 @@ def numbers(megabytes):
 
 
 def test_memory_that_is_used_up_is_told_as_that_bound(monkeypatch):
-    monkeypatch.setattr(guarded, "MEMORY", 300_000_000)
+    monkeypatch.setattr(guarded_file, "MEMORY", 300_000_000)
     assert "at most 300 MB of memory; got one that takes more" in refusal(numbers(60))
     assert tables.read(npz(table())).n == N  # another child takes its place
 
 
 def test_time_that_is_used_up_is_told_as_that_bound(monkeypatch):
     content = numbers(30)
-    monkeypatch.setattr(guarded, "SECONDS", 0.01)
+    monkeypatch.setattr(guarded_file, "SECONDS", 0.01)
     assert "at most 0.01 s; got one that takes longer" in refusal(content)
     monkeypatch.undo()
     assert tables.read(npz(table())).n == N
@@ -160,7 +160,7 @@ def test_the_usual_limit_fits_in_the_memory_of_a_child():
     content = npz({"theta": theta, "x": theta, "theta_q": np.zeros((1000, count, 1), np.int64)},
                   compressed=True)  # fmt: skip
     assert "Rows must be different simulations" in refusal(content)
-    assert 2 * tables.LIMIT < guarded.reader_pool.idle[-1].peak < guarded.MEMORY
+    assert 2 * tables.LIMIT < guarded_file.reader_pool.idle[-1].peak < guarded_file.MEMORY
 
 
 def test_text_is_cut_before_it_reaches_the_server():
@@ -176,13 +176,13 @@ def test_text_is_cut_before_it_reaches_the_server():
 
 
 def test_a_third_file_waits_for_its_turn_and_is_refused_after_a_while(monkeypatch):
-    monkeypatch.setattr(guarded, "PATIENCE", 0.2)
-    held = [guarded.reader_pool.take() for _ in range(guarded.CHILDREN)]
+    monkeypatch.setattr(guarded_file, "PATIENCE", 0.2)
+    held = [guarded_file.reader_pool.take() for _ in range(guarded_file.CHILDREN)]
     try:
         assert "no turn within 0.2 s" in refusal(npz(table()))
     finally:
         for child in held:
-            guarded.reader_pool.give(child)
+            guarded_file.reader_pool.give(child)
     assert tables.read(npz(table())).n == N
 
 
@@ -196,14 +196,14 @@ def test_many_readers_at_once_take_turns():
     for thread in threads:
         thread.join(60)
     assert sizes == [N] * 12
-    assert len(guarded.reader_pool.idle) <= guarded.CHILDREN
+    assert len(guarded_file.reader_pool.idle) <= guarded_file.CHILDREN
 
 
 def test_a_child_lets_go_of_a_file_that_was_read(tmp_path):
     path = tmp_path / "a.npz"
     path.write_bytes(npz(table()))
     tables.read(path)
-    child = guarded.reader_pool.idle[-1]
+    child = guarded_file.reader_pool.idle[-1]
     assert child.ask({"close": True})["resident"] < 250e6
     if sys.platform == "linux":
         held = os.listdir(f"/proc/{child.process.pid}/fd")
@@ -212,11 +212,11 @@ def test_a_child_lets_go_of_a_file_that_was_read(tmp_path):
 
 
 def test_a_child_is_ready_before_the_first_file():
-    guarded.reader_pool.end()
-    guarded.reader_pool.warm()
-    (child,) = guarded.reader_pool.idle
+    guarded_file.reader_pool.end()
+    guarded_file.reader_pool.warm()
+    (child,) = guarded_file.reader_pool.idle
     assert tables.read(npz(table())).n == N
-    assert guarded.reader_pool.idle == [child]
+    assert guarded_file.reader_pool.idle == [child]
 
 
 # Names
@@ -404,5 +404,5 @@ def test_a_limit_is_above_zero(limit):
 
 
 def test_no_space_for_a_copy_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr(guarded.tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr(guarded_file.tempfile, "tempdir", str(tmp_path / "none"))
     assert "no space for a copy" in refusal(npz(table()))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.mutations import FORMATS, LIMIT, bytes_changed
 from validation_core import tables
-from validation_core.tables import Upload, guarded
+from validation_core.tables import Upload, guarded_file
 
 VARIANTS = 300  # structures of a file; their bytes are changed further
 
@@ -21,7 +21,7 @@ VARIANTS = 300  # structures of a file; their bytes are changed further
 @pytest.mark.parametrize("kind", FORMATS)
 def test_only_an_upload_or_a_refusal_comes_out(kind, examples, monkeypatch):
     """Some fresh examples every time; as many as the profile says if slow."""
-    monkeypatch.setattr(guarded, "SECONDS", 2.0)  # some damage makes the HDF5 library hang
+    monkeypatch.setattr(guarded_file, "SECONDS", 2.0)  # some damage makes the HDF5 library hang
     examples = examples or settings.default.max_examples
     seen = {"read": 0, "refused": 0}
     stem = {"npy": ["theta", "p", "x_o"], "csv": ["table", "p"], "parquet": ["table", "q"]}

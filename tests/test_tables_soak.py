@@ -14,7 +14,7 @@ import pytest
 
 from tests.mutations import LIMIT, mutant
 from validation_core import tables
-from validation_core.tables import Upload, guarded
+from validation_core.tables import Upload, guarded_file
 from validation_core.types import PosteriorTable
 
 SHARE, ALL = 600, 100_000
@@ -92,15 +92,15 @@ def _resident():
 def peaks(monkeypatch):
     """Bytes that each child held at most, as far as it lived to say."""
     seen = [0]
-    give = guarded.ReaderPool.give
+    give = guarded_file.ReaderPool.give
 
     def given(children, child):
         seen[0] = max(seen[0], child.peak)
         give(children, child)
 
-    monkeypatch.setattr(guarded.ReaderPool, "give", given)
+    monkeypatch.setattr(guarded_file.ReaderPool, "give", given)
     # Damage makes the HDF5 library hang now and then.
-    monkeypatch.setattr(guarded, "SECONDS", 2.0)
+    monkeypatch.setattr(guarded_file, "SECONDS", 2.0)
     return seen
 
 
@@ -133,5 +133,5 @@ def test_of_generated_files_comes_a_table_or_a_refusal(numbers, peaks):
     print(*sorted(kinds.items()), sep="\n")
     assert outcomes["read"] > len(numbers) // 20
     assert len(outcomes) > 20
-    assert peaks[0] <= guarded.MEMORY
+    assert peaks[0] <= guarded_file.MEMORY
     assert most - before <= 100e6

@@ -1,4 +1,4 @@
-"""ArviZ files (InferenceData, DataTree in netCDF-4)."""
+"""ArviZ files (InferenceData, DataTree in netCDF-4): posterior draws in groups, by named axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf5 import (
+from validation_core.tables.hdf5_file import (
     DRAWS,
     SIMULATIONS,
     Hdf5File,

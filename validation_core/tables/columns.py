@@ -1,4 +1,4 @@
-"""What a file of columns offers, .csv or .parquet: its rows are counted, then read in pieces."""
+"""The protocol of a file of columns, .csv or .parquet: rows are counted, then read in pieces."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf5 import (
+from validation_core.tables.hdf5_file import (
     DRAWS,
     SIMULATIONS,
     Hdf5File,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from validation_core.tables.precision import BLOCK
+from validation_core.tables.float_type import BLOCK
 from validation_core.types import Array, PosteriorTable
 
 _LARGEST, _SMALLEST = 1e150, 1e-150  # whose squares a double holds

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from validation_core.tables import guarded, numpy_files, roles, source, table
+from validation_core.tables import guarded_file, numpy_files, roles, source, table
 from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Order, UnknownArrays
 from validation_core.tables.table import Upload
 
@@ -112,7 +112,9 @@ def opened_file(
     called = str(file) if isinstance(file, Path | str) else _called(file)
     with _stream(file, 2 * limit) as (stream, path):
         kind = _kind(stream)
-        reader = guarded.GuardedFile(stream, path, kind, file_stem(name or called), limit, chosen)
+        reader = guarded_file.GuardedFile(
+            stream, path, kind, file_stem(name or called), limit, chosen
+        )
         try:
             yield reader
         finally:
@@ -238,7 +240,7 @@ def _copied(pieces: Iterator[bytes], most: int) -> Iterator[tuple[BinaryIO, Path
         yield copy, None
 
 
-def _kind(stream: BinaryIO) -> guarded.Kind:
+def _kind(stream: BinaryIO) -> guarded_file.Kind:
     """The format of a file, from its first bytes.
 
     Raises:

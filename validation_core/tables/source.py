@@ -1,4 +1,4 @@
-"""What every kind of file offers: headers that are checked first, and arrays read one by one.
+"""The protocol of a file of arrays: headers are checked first, then arrays read one by one.
 
 An upload is never trusted. A source tells the shape and type of each array from the file's own
 headers; sizes are added up from these, and nothing is unpacked before they have been accepted.
@@ -68,7 +68,7 @@ BROKEN = (
     Warning,
 )
 """What libraries raise at a damaged file; a warning where warnings are errors. Memory that is
-used up is no damage: `child` tells it as the bound that it is."""
+used up is no damage: `reader_process` tells it as the bound that it is."""
 _NO_MEMORY = ("alloc", "out of memory", "cannot contain more than")
 
 

@@ -14,7 +14,7 @@ from validation_core import keys
 from validation_core.tables import (
     angles,
     checks,
-    precision,
+    float_type,
     ranges,
     repeats,
     roles,
@@ -201,7 +201,7 @@ def _table(
         densities = {name: array[keep] for name, array in densities.items()}
     observed, told_observed = read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
-    same = precision.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
+    same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
@@ -303,7 +303,7 @@ def _one_log_q(
     if len(both) < 2:
         return densities, ()
     # Columns are what `floats` rounds: log q is one, whatever the shape.
-    same = precision.match_precisions(
+    same = float_type.match_precisions(
         {name: array[..., None] for name, array in both.items()}, declared
     )
     return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
@@ -325,7 +325,7 @@ def _samples(
         checks.find_finite_rows({"q": q}),
     )
     p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
-    same = precision.match_precisions({"p": p, "q": q}, declared)
+    same = float_type.match_precisions({"p": p, "q": q}, declared)
     p, q = same.arrays["p"], same.arrays["q"]
     whole = Upload(
         data=TwoSamples(_unconditional(p), _unconditional(q)),

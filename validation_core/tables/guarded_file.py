@@ -1,4 +1,4 @@
-"""Every byte that a user sends is parsed in a process of its own.
+"""Files parsed in a process of their own: every byte that a user sends.
 
 A damaged or hostile file can make a library abort, hang, or ask for all memory. In a child process
 that costs a refusal and not the server: it has bounded memory and time, at most two of them read
@@ -74,7 +74,7 @@ class ReaderProcess:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", f"{_PACKAGE.name}.tables.child"],
+            [sys.executable, "-m", f"{_PACKAGE.name}.tables.reader_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

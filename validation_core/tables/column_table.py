@@ -1,4 +1,9 @@
-"""Long tables: each row's simulation, and its place among the draws."""
+"""A file of columns as arrays: one row per draw (long), one per point (two samples), or plain.
+
+A long table has the columns `sim`, `draw` (-1 for the truth), `theta_*` and `x_*`, and may have
+`log_q` and `log_joint`; two samples have a column `sample` of p and q; any other table of numbers
+is one array, named by its file. Sizes are added up before any column is parsed or decoded.
+"""
 
 from __future__ import annotations
 

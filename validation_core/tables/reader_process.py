@@ -1,6 +1,6 @@
-"""The process that parses files for `guarded`: only it imports the libraries that read them.
+"""The process that parses files for `guarded_file`: only it imports the libraries that read them.
 
-Started as `python -m validation_core.tables.child`; it ends when its standard input does.
+Started as `python -m validation_core.tables.reader_process`; it ends when its standard input does.
 
     in:   {"open": path, "kind": ..., "stem": name, "limit": bytes, "memory": bytes,
            "chosen": {role: array}}   {"load": name}   {"close": true}
@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from validation_core.tables import (
     arviz,
+    column_table,
     csv_columns,
-    hdf5,
     hdf5_arrays,
-    long_table,
+    hdf5_file,
     numpy_files,
     parquet_columns,
     roles,
@@ -223,13 +223,13 @@ def _open_source(
     if kind == "npy":
         return numpy_files.NpyFile(path, stem)
     if kind == "parquet":
-        return long_table.ColumnTable(parquet_columns.ParquetColumns(path, limit), stem, limit)
+        return column_table.ColumnTable(parquet_columns.ParquetColumns(path, limit), stem, limit)
     if kind == "csv":
-        return long_table.ColumnTable(csv_columns.CsvColumns(path), stem, limit)
-    file = hdf5.Hdf5File(path, limit)
+        return column_table.ColumnTable(csv_columns.CsvColumns(path), stem, limit)
+    file = hdf5_file.Hdf5File(path, limit)
     groups = file.members()
     ranks = "prior_sbc" in groups and not roles.find_roles(groups).found
-    is_tree = "posterior" in groups and not hdf5.is_dataset(groups["posterior"])
+    is_tree = "posterior" in groups and not hdf5_file.is_dataset(groups["posterior"])
     if not chosen and (is_tree or ranks):
         return arviz.ArviZTree(file, groups)
     return hdf5_arrays.Hdf5Arrays(file, chosen)
