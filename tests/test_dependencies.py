@@ -31,6 +31,7 @@ INTERNALS = (
     (ScriptRunContext, "is_history_navigation", "Back and Forward bring what the address says"),
     (ScriptRunContext, "fragment_ids_this_run", "a fragment's run leaves the rest of the address"),
     (AppTest, "switch_page", "tests open every page"),
+    (config, "_server_mode", "who set where to listen: the launcher leaves that as it is"),
 )
 
 

@@ -16,12 +16,15 @@ ASK = """
 import json, sys
 import validation_core as npt
 from validation_core.engine import start
-from validation_core.tables.source import sample_path
+from validation_core.benchmarks.digits import load_mnist_digits
+from validation_core.benchmarks.image_sources import load_photograph
+from validation_core.tables.samples import sample_path
 result = npt.diagnose(sample_path("sample_undertrained"), ["sbc"], ["calibration"])
 print(json.dumps({
     "home": npt.__file__,
     "verdict": result.verdict,
     "page": result.document()[:15],
+    "pictures": [load_mnist_digits().shape, *(load_photograph(i).shape for i in range(8))],
     "covariates": npt.MODELS["ionosphere"]().key,
     "gallery": len(start(npt.Store()).store.entries()),
     "shipped": len(start().store.entries()),
@@ -67,6 +70,7 @@ def test_the_front_door_works_from_a_wheel(installed, tmp_path):
     heard = json.loads(run(installed, tmp_path, sys.executable, "-c", ASK).splitlines()[-1])
     assert heard["home"].startswith(str(installed))
     assert (heard["verdict"], heard["page"]) == ("problem found", "<!doctype html>")
+    assert len(heard["pictures"]) == 9
     assert heard["covariates"] == MODELS["ionosphere"]().key, "the files came along"
     assert heard["shipped"] - heard["gallery"] > 400
 
