@@ -26,7 +26,7 @@ def _small(monkeypatch):
     monkeypatch.setitem(controls.RECIPES, "interactive", QUICK)
     monkeypatch.setitem(controls.RECIPES, "paper", QUICK)
     monkeypatch.setattr(controls, "ConformalPower", partial(ConformalPower, trials=10))
-    for name, small in {"GAMMAS": 8, "POWER_GAMMAS": 8, "_P": 10_240, "_Q": 2048}.items():
+    for name, small in {"GAMMAS": 8, "POWER_GAMMAS": 8, "P_ROWS": 10_240, "Q_ROWS": 2048}.items():
         monkeypatch.setattr(workbench, name, small)
     services.clear()
     yield
