@@ -98,7 +98,7 @@ def arrays(kind: str, state: str, seed: int = 0) -> dict[str, np.ndarray]:
     return table
 
 
-def planted(error: str, n: int = 300, k: int = 40, seed: int = 0) -> dict[str, np.ndarray]:
+def planted(error: str, n: int = 200, k: int = 30, seed: int = 0) -> dict[str, np.ndarray]:
     """A table with an error of one kind that the verdict finds."""
     rng = np.random.default_rng([seed, ERRORS.index(error)])
     x = rng.standard_normal((n, 3))

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from validation_core import diagnosis
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.cli import main
-from validation_core.diagnosis import learning
+from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
 from validation_core.scores import classifier
@@ -118,7 +118,7 @@ def cheap(monkeypatch):
     built = (DC(m=3, permutations=39), LC2ST(nulls=19), MMDFuse(points=30, permutations=39))
     fields |= {method.name: fields[method.name]._replace(method=method) for method in built}
     del fields["automl"]
-    for where in (diagnosis, learning):
+    for where in (diagnosis, plan):
         monkeypatch.setattr(where, "further_methods", lambda: fields)
     return fields
 

@@ -165,7 +165,7 @@ def test_sampler_evaluates_the_network_no_more_than_it_needs():
     assert min(calls) == pytest.approx(0.002)
 
 
-def test_network_is_what_it_says():
+def test_the_network_is_three_parts_with_skips():
     """A sum of three parts, silu, and skips from the second hidden layer on."""
     import torch
 

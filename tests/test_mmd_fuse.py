@@ -300,7 +300,7 @@ def _peak(work):
         tracemalloc.stop()
 
 
-def test_memory_is_what_it_says():
+def test_memory_stays_within_what_is_promised():
     """Distances take 4 N^2 bytes, at most as much again while sorted; the rest `memory`."""
     p, q = _points("memory", n=(400, 400), size=3)
     found, peak = _peak(lambda: mmd.distances(p, q))

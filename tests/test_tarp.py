@@ -340,7 +340,7 @@ def test_regression_of_noise_explains_nothing():
 
 
 @pytest.mark.parametrize(("n", "f"), [(20, 5), (20, 19), (20, 40), (2, 3), (3, 0)])
-def test_leaving_one_row_out_is_what_it_says(n, f):
+def test_leave_one_out_residuals_equal_as_many_refits(n, f):
     """The closed form against as many fits, with fewer columns than rows, as many, and more."""
     rng = stream(16, n, f)
     features, theta = rng.standard_normal((n, f)), rng.standard_normal((n, 2))
