@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs
 from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import keys
@@ -236,20 +235,6 @@ def wait_for(condition):
     while not condition():
         assert time.monotonic() < until, "waited in vain"
         time.sleep(0.01)
-
-
-@pytest.mark.parametrize(
-    ("duration", "said"),
-    [
-        (0.04, "0.0 s"),
-        (9.96, "10 s"),
-        (59.7, "1 min 0 s"),
-        (150, "2 min 30 s"),
-        (7300, "2 h 1 min"),
-    ],
-)
-def test_durations_are_said_as_a_person_does(duration, said):
-    assert jobs.seconds(duration) == said
 
 
 def test_stores_are_told_apart_by_the_environment(services, tmp_path):

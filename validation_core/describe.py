@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from validation_core.keys import JSON
+from validation_core.text import more_text, readable_name
 
 _MANY_VALUES = 6
 _FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "beta")
@@ -28,8 +29,7 @@ def describe(spec: str) -> str:
     except ValueError:
         return spec
     if isinstance(value, list) and value:
-        more = f" and {len(value) - 1} more" if len(value) > 1 else ""
-        return describe(json.dumps(value[0])) + more
+        return describe(json.dumps(value[0])) + more_text(len(value) - 1)
     if not _is_typed(value):
         return spec
     parts = [_name(value), *(_part(name, item) for name, item in _fields(value))]
@@ -55,12 +55,12 @@ def _part(name: str, value: JSON) -> str:
     if _is_typed(value):
         return _nested(value)
     if isinstance(value, list):
-        return f"{_words(name)} {_tuple(value)}"
+        return f"{readable_name(name)} {_tuple(value)}"
     if isinstance(value, str):
         return value
     if value is None or value is False:
         return ""
-    return _words(name) if value is True else f"{_words(name)} {_value_text(value)}"
+    return readable_name(name) if value is True else f"{readable_name(name)} {_value_text(value)}"
 
 
 def _tuple(values: Sequence[JSON]) -> str:
@@ -89,11 +89,7 @@ def _is_typed(value: JSON) -> TypeGuard[dict[str, JSON]]:
 def _name(value: dict[str, JSON]) -> str:
     class_name = re.sub(r"Task$", "", str(value["type"]).rpartition(":")[2].rpartition(".")[2])
     # Two letters before a capital begin a word of their own: "within x", but "colt".
-    return _words(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return readable_name(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
 
 
 def _value_text(value: JSON) -> str:

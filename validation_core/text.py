@@ -1,8 +1,8 @@
-"""Numbers as text: p-values, intervals, signed numbers."""
+"""Numbers and words as text: p-values, intervals, durations, counts, lists, capitals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -54,3 +54,68 @@ def number_text(value: float, digits: int = 3) -> str:
     if not 1e-4 <= abs(rounded) < 1e7:
         return f"{rounded:.{digits}g}".replace("-", "−")
     return np.format_float_positional(rounded, trim="-").replace("-", "−")
+
+
+def range_text(counts: Iterable[int]) -> str:
+    """The smallest to the largest of some counts: `20 to 100`, or `100` where all are."""
+    known = {*counts}
+    low, high = min(known), max(known)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def count_text(count: int, noun: str) -> str:
+    """A count with its noun, whose plural takes an s: `1 row`, `1,200 rows`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def duration_text(seconds: float) -> str:
+    """A duration as a person says it: `2.3 s`, `1 min 20 s`, `3 h 5 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def rough_duration_text(seconds: float) -> str:
+    """A duration as one guesses it: `about 20 s`, `about 5 min`, `about 3 h`."""
+    if seconds < 90:
+        return f"about {max(10, 10 * round(seconds / 10))} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
+
+
+def numbered(count: int) -> list[str]:
+    """Places by their number: `1 of 3`, `2 of 3`, `3 of 3`."""
+    return [f"{i + 1} of {count}" for i in range(count)]
+
+
+def list_text(words: Sequence[str], joint: str = "and") -> str:
+    """Words in a row, with another before the last: `a`, `a and b`, `a, b and c`."""
+    *before, last = words or ("",)
+    return f"{', '.join(before)} {joint} {last}" if before else last
+
+
+def first_text(words: Sequence[str], shown: int) -> str:
+    """The first of some words, and how many more there are: `a, b and 3 more`."""
+    return ", ".join(words[:shown]) + more_text(len(words) - shown)
+
+
+def more_text(count: int) -> str:
+    """How many more there are, to follow what is named; nothing for none: ` and 3 more`."""
+    return f" and {count:,} more" if count > 0 else ""
+
+
+def capitalise(text: str) -> str:
+    """A sentence's first letter as a capital; its other letters stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def uncapitalise(text: str) -> str:
+    """A sentence's first letter as a small one, to go on after a colon."""
+    return text[:1].lower() + text[1:]
+
+
+def readable_name(name: str) -> str:
+    """A name in code as words: `mean_shift` is `mean shift`."""
+    return name.replace("_", " ")

@@ -3,13 +3,14 @@
 import streamlit as st
 
 from pages.colt.controls import ColtChoice
-from pages.ui import jobs, live
+from pages.ui import live
 from pages.ui.services import services
 from validation_core import keys
 from validation_core.engine import JobState
 from validation_core.localization import Maps
 from validation_core.panels.colt import training
 from validation_core.panels.colt.theta import ThetaAxes
+from validation_core.text import duration_text
 
 
 def show_training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes) -> None:
@@ -39,7 +40,7 @@ def _spent(chosen: ColtChoice, gamma: float, steps: int) -> None:
     network = services().store.load("models", keys.key(chosen.training(gamma)))
     recipe = chosen.recipe
     p, q = recipe.spent()
-    took = network and f"{jobs.seconds(network.number('seconds'))} on {network.meta['device']}; "
+    took = network and f"{duration_text(network.number('seconds'))} on {network.meta['device']}; "
     st.caption(
         f"{steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, held-out anchors included."
     )

@@ -15,6 +15,7 @@ from validation_core.engine import Task
 from validation_core.panels.colt import theta
 from validation_core.scores import trained_scores
 from validation_core.sweep import costs
+from validation_core.text import rough_duration_text
 
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
@@ -49,7 +50,7 @@ def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
     state = jobs.latest(tasks) if paper else jobs.only("colt", tasks, label)
     if state is None and paper:
         st.button(
-            f"Train the paper's localizer, {costs.describe_duration(costs.maps([task]))}",
+            f"Train the paper's localizer, {rough_duration_text(costs.maps([task]))}",
             key="train",
             type="primary",
             icon=":material/model_training:",

@@ -15,6 +15,7 @@ from validation_core.panels.colt.power import UNTRAINED, gallery
 from validation_core.sweep import colt_paper, costs
 from validation_core.sweep.colt_paper import Model, PublishedPlace, PublishedRate
 from validation_core.sweep.progress import missing
+from validation_core.text import interval_text, rough_duration_text
 
 _TABLES: dict[str, tuple[str, Callable[[], list[PublishedPlace]], str]] = {
     "table3": (
@@ -100,7 +101,7 @@ def _table(key: str, compared: Sequence[PublishedPlace], words: str) -> None:
     state = jobs.latest(left)
     if state is None:
         st.button(
-            f"Run what is missing, {costs.describe_duration(costs.remaining(sweeps, store))}",
+            f"Run what is missing, {rough_duration_text(costs.remaining(sweeps, store))}",
             key=f"run-{key}",
             icon=":material/play_arrow:",
             on_click=jobs.starting(left, _TABLES[key][0]),
@@ -129,7 +130,7 @@ def table(compared: Sequence[PublishedPlace]) -> pd.DataFrame:
 
 def _rate(cell: PowerCell) -> str:
     low, high = statistics.wilson(cell.rejections, cell.trials)
-    return f"{cell.rate:.2f} [{float(low):.2f}, {float(high):.2f}]"
+    return interval_text((cell.rate, float(low), float(high)))
 
 
 def _printed(published: PublishedRate) -> str:

@@ -10,6 +10,7 @@ from validation_core.panels.colt.power import power, table
 from validation_core.sweep import costs
 from validation_core.sweep.progress import missing
 from validation_core.sweep.trials import TrialDesign
+from validation_core.text import rough_duration_text
 
 TRIALS = 200
 """The paper's number; a first picture comes from ten."""
@@ -43,8 +44,7 @@ def show_power(chosen: ColtChoice) -> None:
                 f"of its own and tests it on {TRIALS} tables."
             )
         st.button(
-            f"Run {TRIALS} trials a point, "
-            f"{costs.describe_duration(costs.remaining(sweeps, store))}",
+            f"Run {TRIALS} trials a point, {rough_duration_text(costs.remaining(sweeps, store))}",
             key="run-power",
             icon=":material/show_chart:",
             help="Trains what is missing. A first picture comes from ten trials, curve by curve.",

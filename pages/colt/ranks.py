@@ -12,6 +12,7 @@ from validation_core.localization import MapTask
 from validation_core.panels.colt import power
 from validation_core.scores.trained_scores import Simulated
 from validation_core.sweep import costs
+from validation_core.text import rough_duration_text
 
 
 def ranks(chosen: ColtChoice, located: Located) -> None:
@@ -67,7 +68,7 @@ def train_more(tasks: Sequence[MapTask], label: str, key: str, what: str = "gamm
     if state is None:
         which = f"the other {len(missing)}" if len(missing) < len(tasks) else f"all {len(missing)}"
         st.button(
-            f"Train {which}: {what}, {costs.describe_duration(costs.maps(missing))}",
+            f"Train {which}: {what}, {rough_duration_text(costs.maps(missing))}",
             key=f"train-{key}",
             icon=":material/model_training:",
             on_click=jobs.starting(missing, label),

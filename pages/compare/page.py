@@ -13,6 +13,7 @@ from validation_core.panels import power
 from validation_core.sweep.plan import Batch
 from validation_core.sweep.presets import broken
 from validation_core.sweep.progress import Memory, Progress, collect, missing
+from validation_core.text import list_text
 
 VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagree"}
 _EVERY = 1.0
@@ -91,7 +92,7 @@ def _failures(chosen: CompareChoice, state: JobState) -> None:
         labels += [part.method.label for part in lacking if part.method.label not in labels]
     for why, labels in by_reason.items():
         alone = len(labels) == len(chosen.sweep.methods)
-        what = " and ".join(labels) or "A part"
+        what = list_text(labels) or "A part"
         rest = "" if alone or not labels else ", the others go on"
         st.error(f"{what} failed{rest}: {jobs.plain(why)}", icon=":material/error:")
 

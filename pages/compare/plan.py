@@ -14,6 +14,7 @@ from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Batch
 from validation_core.sweep.progress import Progress
+from validation_core.text import count_text, rough_duration_text
 
 
 def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:
@@ -86,8 +87,8 @@ def run_button(
         args=(chosen, left),
     )
     st.caption(
-        f"{len(left)} pieces of work are missing: {costs.describe_duration(guess.seconds)} with "
-        f"{workers} worker{'s' * (workers > 1)} and about {guess.memory / 1e9:.1f} GB of memory. "
+        f"{len(left)} pieces of work are missing: {rough_duration_text(guess.seconds)} with "
+        f"{count_text(workers, 'worker')} and about {guess.memory / 1e9:.1f} GB of memory. "
         "A first picture from ten trials comes first; what is done is kept."
     )
 

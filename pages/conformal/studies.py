@@ -16,6 +16,7 @@ from validation_core.explorers.conformal.view import MeasuredPower
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Sweep
+from validation_core.text import count_text, rough_duration_text
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -93,10 +94,10 @@ def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:
         recipe=learned.recipe,
         seed=learned.seed,
     )
-    price = costs.describe_duration(costs.of(sweep, C2ST()).training)
+    price = rough_duration_text(costs.of(sweep, C2ST()).training)
     count = len(learned.gammas)
     st.button(
-        f"Train {count} network{'s' * (count > 1)} as in the paper ({price})",
+        f"Train {count_text(count, 'network')} as in the paper ({price})",
         key="train",
         icon=":material/model_training:",
         on_click=jobs.starting(tasks, f"Train as in the paper, {learned.benchmark.label}"),

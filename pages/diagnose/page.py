@@ -7,6 +7,7 @@ from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.diagnosis import examples, tasks
 from validation_core.tables import Upload
+from validation_core.text import uncapitalise
 
 
 def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
@@ -60,7 +61,7 @@ alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
 chosen = source.choose()
 about = ""
 if not chosen and source.waits():
-    about = f"Example: {examples.ABOUT_WRONG[0].lower()}{examples.ABOUT_WRONG[1:]}"
+    about = f"Example: {uncapitalise(examples.ABOUT_WRONG)}"
     chosen = [("an example", examples.wrong())]
 for label, upload in chosen[:1]:
     view.what_was_read(upload, about)

@@ -8,13 +8,13 @@ import streamlit as st
 
 from pages.diagnose import figures
 from pages.ui import forms
-from pages.ui.jobs import plain, seconds
+from pages.ui.jobs import plain
 from validation_core import Record, diagnosis
 from validation_core.diagnosis import Diagnosis, costs
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods.base import Method
 from validation_core.tables import Upload
-from validation_core.text import pvalue_text
+from validation_core.text import count_text, duration_text, list_text, pvalue_text, uncapitalise
 
 
 def what_was_read(upload: Upload, about: str = "") -> None:
@@ -27,24 +27,20 @@ def what_was_read(upload: Upload, about: str = "") -> None:
     dim_theta, dim_x = upload.dims
     names = ", ".join(upload.names[:8]) + ", …" * (len(upload.names) > 8)
     summary = (
-        f"{_count(upload.n, 'simulation')} with {_count(upload.k, 'draw')} each; "
-        f"{_count(dim_theta, 'parameter')} ({names}); x has {_count(dim_x, 'dimension')}."
+        f"{count_text(upload.n, 'simulation')} with {count_text(upload.k, 'draw')} each; "
+        f"{count_text(dim_theta, 'parameter')} ({names}); x has {count_text(dim_x, 'dimension')}."
         if upload.k
         else f"two samples, {upload.n:,} points in the smaller one, "
-        f"{_count(dim_theta, 'column')} ({names})."
+        f"{count_text(dim_theta, 'column')} ({names})."
     )
     st.caption(plain(f"{about} Loaded {summary}"))
     for reason, count in upload.dropped.items():
         were = "was" if count == 1 else "were"
-        st.warning(plain(f"{_count(count, 'row')} {were} left out: {reason}."))
+        st.warning(plain(f"{count_text(count, 'row')} {were} left out: {reason}."))
     for warning in upload.warnings:
         st.warning(plain(warning))
     for note in upload.notes:
         st.caption(plain(note))
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
@@ -71,12 +67,16 @@ def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
 def _planned(upload: Upload, method: Method, *, trained: bool) -> dict[str, str]:
     reason = diagnosis.method_obstacle(method, upload)
     cost = costs.on_table(upload, method)
-    learns = "" if trained or cost.training < 0.5 else f", {seconds(cost.training)} of it training"
+    learns = (
+        ""
+        if trained or cost.training < 0.5
+        else f", {duration_text(cost.training)} of it training"
+    )
     total = cost.trial + (0.0 if trained else cost.training)
     return {
         "Test": method.label,
         "Asks": method.summary,
-        "Expected": f"not run: {reason}" if reason else f"{seconds(total)}{learns}",
+        "Expected": f"not run: {reason}" if reason else f"{duration_text(total)}{learns}",
     }
 
 
@@ -109,7 +109,7 @@ def _table(diagnosis: Diagnosis) -> None:
     reading = [record for record in diagnosis.records if record.effect.classifier_auc is not None]
     if reading:
         learned = reading[0].effect
-        took = seconds(learned.training_seconds or 0.0)
+        took = duration_text(learned.training_seconds or 0.0)
         names = [record.label for record in reading]
         st.caption(
             plain(
@@ -134,8 +134,7 @@ def _not_run(records: Sequence[Record]) -> list[str]:
     return [
         f"{labels[0]} was not run. {reason}"
         if len(labels) == 1
-        else f"{', '.join(labels[:-1])} and {labels[-1]} were not run. Each of them: "
-        f"{reason[0].lower()}{reason[1:]}"
+        else f"{list_text(labels)} were not run. Each of them: {uncapitalise(reason)}"
         for reason, labels in reasons.items()
     ]
 
@@ -150,7 +149,7 @@ def _row(record: Record, diagnosis: Diagnosis) -> dict[str, str]:
         "adjusted": _cell(pvalue_text(diagnosis.adjusted.get(record.label))),
         "True values": f"{record.draws_p:,}" if ran else "–",
         "q's draws": f"{record.draws_q:,}" if ran else "–",
-        "Time": seconds(_time(record)) if ran else "–",
+        "Time": duration_text(_time(record)) if ran else "–",
     }
 
 

@@ -13,8 +13,8 @@ from validation_core import symmetric_divergence
 from validation_core.bayes import HeartTransplants
 from validation_core.bayes.algorithms import possible
 from validation_core.engine import JobState
-from validation_core.sweep.costs import describe_duration
 from validation_core.symmetric_divergence import InferenceRun, Memory, Plan, RunTermsStudy
+from validation_core.text import count_text, more_text, rough_duration_text
 
 _STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
 _POINT = 2.5e-4  # and of each further point at which a step looks at the model
@@ -62,7 +62,7 @@ def unasked(left: Sequence[InferenceRun], state: JobState | None) -> bool:
 def button(left: Sequence[InferenceRun]) -> None:
     """Says what is missing and what it takes, and starts it."""
     workers = int(getattr(services().engine.executor, "slots", 1))
-    guess = describe_duration(_seconds(left) / workers)
+    guess = rough_duration_text(_seconds(left) / workers)
     many = len(left) > 1
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -74,8 +74,8 @@ def button(left: Sequence[InferenceRun]) -> None:
             args=(tuple(left),),
         )
         st.caption(
-            f"{len(left)} run{' is' if not many else 's are'} missing: {guess} with {workers} "
-            f"worker{'s' * (workers > 1)}. The figure refines as they come in.",
+            f"{len(left)} run{' is' if not many else 's are'} missing: {guess} with "
+            f"{count_text(workers, 'worker')}. The figure refines as they come in.",
             width="content",
         )
 
@@ -105,9 +105,9 @@ def failures(plan: Sequence[InferenceRun], state: JobState) -> None:
         if key in labels:
             by_reason.setdefault(why, []).append(labels[key])
     for why, names in by_reason.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         st.error(
-            f"{jobs.plain(names[0])}{more} failed, the others go on: {jobs.plain(why)}",
+            f"{jobs.plain(names[0])}{more_text(len(names) - 1)} failed, the others go on: "
+            f"{jobs.plain(why)}",
             icon=":material/error:",
         )
 

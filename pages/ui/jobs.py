@@ -20,6 +20,7 @@ from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.scores.trained_scores import TrainTask
+from validation_core.text import count_text, duration_text
 
 T = TypeVar("T")
 _POLLS = ((10.0, 0.3), (60.0, 1.0), (math.inf, 3.0))
@@ -195,15 +196,6 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#|~$:&])", r"\\\1", " ".join(text.split()))
 
 
-def seconds(duration: float) -> str:
-    """A duration as a person says it."""
-    whole = round(duration)
-    if whole < 60:
-        return f"{duration:.1f} s" if duration < 9.95 else f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def running(drawn: Sequence[str]) -> None:
     """Jobs under way: one's own, an admin's all; the page runs anew when one begins or ends."""
     engine = services().engine
@@ -216,7 +208,7 @@ def running(drawn: Sequence[str]) -> None:
         engine.touch(state.key, visitor())
         _show(state, everyone=admin)
     if others := len(states) - len(own):
-        st.caption(f"{others} job{'s' * (others > 1)} of other visitors under way.")
+        st.caption(f"{count_text(others, 'job')} of other visitors under way.")
     elif not states:
         st.caption("Nothing runs at the moment.")
 
@@ -275,11 +267,11 @@ def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | Non
 def _show(state: JobState, *, everyone: bool = False) -> None:
     """Progress of a job under way, and buttons to wait for it no longer, or to stop it for all."""
     engine = services().engine
-    text = f"{plain(state.label)} · {seconds(state.seconds)}{_left(state)}"
+    text = f"{plain(state.label)} · {duration_text(state.seconds)}{_left(state)}"
     st.progress(state.fraction, text=text)
     with st.container(horizontal=True, vertical_alignment="center"):
         others = state.subscribers - 1
-        wait = f"{others} other{'s' * (others > 1)}"
+        wait = count_text(others, "other")
         st.button(
             "Leave" if others > 0 else "Cancel",
             key=f"leave-{state.key}",
@@ -308,4 +300,4 @@ def _left(state: JobState) -> str:
     """What is left, once a tenth has shown the pace."""
     if state.fraction < 0.1 or state.seconds < 2:
         return ""
-    return f", about {seconds(state.seconds * (1 / state.fraction - 1))} left"
+    return f", about {duration_text(state.seconds * (1 / state.fraction - 1))} left"

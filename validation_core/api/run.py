@@ -28,7 +28,7 @@ from validation_core.sweep.trial_detail import first_trial
 from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
-from validation_core.text import equals
+from validation_core.text import capitalise, equals
 from validation_core.types import Array, Benchmark
 
 
@@ -76,7 +76,7 @@ class MethodResult(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         first = f"{self.record.about} {self.statistic:.4g}, p {equals(self.pvalue)}."
-        return (first[0].upper() + first[1:], *findings(self.record, self.x_names))
+        return (capitalise(first), *findings(self.record, self.x_names))
 
     def figures(self) -> tuple[Drawn, ...]:
         return (

@@ -34,6 +34,7 @@ from validation_core.drawing.marks import (
     freeze_sliders,
 )
 from validation_core.precision import narrow
+from validation_core.text import signed_text
 from validation_core.types import Array
 
 _Json = dict[str, Any]
@@ -175,9 +176,7 @@ class _Sheet:
     def _ends_of(self, shades: Shades) -> None:
         """The numbers at both ends of a scale of colours, and what they mean."""
         up = {**self._refs("x domain", "y domain"), "yshift": _top(self.panel) + _ROW / 2}
-        low, high = (
-            f"{shades.middle + side * shades.limit:.2g}".replace("-", "−") for side in (-1, 1)
-        )
+        low, high = (signed_text(shades.middle + side * shades.limit, ".2g") for side in (-1, 1))
         first = self._words(low, 0, 1, "", "end", bold=False)
         last = self._words(f"{high}  {shades.label}".strip(), 0, 1, "", bold=False)
         self.notes.append({**first, **up, "xshift": -4})

@@ -27,13 +27,13 @@ from validation_core.drawing.marks import (
     Points,
     VLine,
 )
+from validation_core.text import signed_text
 from validation_core.types import Array
 
 _TICK, _FOOT, _HEAD, _LEFT, _RIGHT = 11.5, 38, 26, 44, 10
 _KEYS = 7  # where a legend stands, above the name of y
 _DASHES = {"dash": "6 4", "dot": "1.5 3.5", "dashdot": "6 3 1.5 3", "longdash": "10 4"}
 _SPACE = ' xmlns="http://www.w3.org/2000/svg"'
-_MINUS = str.maketrans("-", "−")
 
 
 class _Scale(NamedTuple):
@@ -155,7 +155,7 @@ def axis_ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
 
 def _written(value: float, axis: Axis, digits: int = 6) -> str:
     number = 100 * value if axis.percent else value
-    return f"{number:.{digits}g}{'%' * axis.percent}".translate(_MINUS)
+    return f"{signed_text(number, f'.{digits}g')}{'%' * axis.percent}"
 
 
 def _frame(scale: _Scale, width: int, ink: str) -> str:

@@ -12,10 +12,11 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
 from validation_core.drawing.null_histogram import permutation_histogram
-from validation_core.methods.base import Further, Layout, Method, ScoreKind, three_decimals_text
+from validation_core.methods.base import Further, Layout, Method, ScoreKind
 from validation_core.scores import witness, witness_rows
 from validation_core.scores.witness import Engine, Witness
 from validation_core.statistics.witness_test import permuted
+from validation_core.text import signed_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -129,7 +130,7 @@ class AutoML(Method):
         del x_names
         effect = record.effect
         took = f" It was learnt in {effect.training_seconds:.1f} s on rows that no test reads."
-        tau = three_decimals_text(effect.numbers["tau"])
+        tau = signed_text(effect.numbers["tau"], "+.3f")
         return (f"The witness is higher under p than under q by {tau}.{took}",)
 
     @classmethod

@@ -11,7 +11,7 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.rank_pictures import rank_figures, rank_figures_of
 from validation_core.keys import Specification, known_specifications
 from validation_core.scores import Recipe
-from validation_core.text import interval_text, signed_text
+from validation_core.text import interval_text
 from validation_core.types import (
     Array,
     Benchmark,
@@ -363,11 +363,6 @@ def _log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
         return p - ratio
 
     return density
-
-
-def three_decimals_text(value: float) -> str:
-    """Three digits with their sign."""
-    return signed_text(value, "+.3f")
 
 
 def effect_interval_text(effect: Mapping[str, float], name: str, form: str = ".1%") -> str:

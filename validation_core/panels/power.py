@@ -25,6 +25,7 @@ from validation_core.drawing.power_curves import (
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import bounds, broken
 from validation_core.sweep.progress import Progress
+from validation_core.text import first_text, range_text
 from validation_core.types import Array, MethodStyle, PowerCell
 
 Along = Literal["gamma", "beta", "m"]
@@ -85,8 +86,7 @@ def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: f
         alpha: the level.
     """
     places = sorted({float(x) for line in lines for x in line.x}) or [1.0]
-    trials = sorted({int(count) for line in lines for count in line.trials})
-    count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
+    count = range_text(int(count) for line in lines for count in line.trials)
     place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
     marks: list[Mark] = [level_line(alpha)]
     for line in lines:
@@ -244,8 +244,7 @@ def curve_looks(cells: Sequence[PowerCell]) -> dict[str, MethodStyle]:
 
 
 def _caption(sweep: Sweep, progress: Progress) -> str:
-    counts = sorted({cell.trials for cell in progress.cells})
-    count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    count = range_text(cell.trials for cell in progress.cells)
     pooled = any(cell.method == "uniform" and cell.protocol == "pooled" for cell in progress.cells)
     law = (
         " Uniform draws its calibration counts from one pooled law of p's scores, 100 for "
@@ -292,9 +291,6 @@ def answer(sweep: Sweep, progress: Progress) -> str:
     if len(ties) == 1:
         who = f"{best.label} rejects q most often: {share}"
     else:
-        more = f" and {len(ties) - _NAMED} more" if len(ties) > _NAMED else ""
-        who = (
-            f"{len(ties)} tests reject q equally often, {share}: {', '.join(ties[:_NAMED])}{more}"
-        )
+        who = f"{len(ties)} tests reject q equally often, {share}: {first_text(ties, _NAMED)}"
     rest = f"; {last.label} in {last.rate:.0%}" if last.rate < best.rate else ""
     return f"At {place_text(sweep, at)}{far}, {who}{rest}."

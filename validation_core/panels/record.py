@@ -13,6 +13,7 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
 from validation_core.methods.base import Method, kind_of
+from validation_core.text import capitalise
 from validation_core.types import Array, Budget, Outcome
 
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
         else ""
     )
     return Drawn(
-        f"{measure.title[0].upper()}{measure.title[1:]}",
+        capitalise(measure.title),
         panel,
-        f"{measure.about[0].upper()}{measure.about[1:]}. {better}{zero}. Bars are 95% intervals "
+        f"{capitalise(measure.about)}. {better}{zero}. Bars are 95% intervals "
         "of each table by itself.",
     )
 

@@ -14,6 +14,7 @@ from validation_core.relabelling import Claim, OmnibusResult
 from validation_core.relabelling.battery import LEARNED, SUMS, Family
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.named import ASKED
+from validation_core.text import signed_text
 from validation_core.types import Array
 
 TITLES: Mapping[Family, str] = {
@@ -320,7 +321,7 @@ def _spacing(name: str, numbers: Array) -> str:
 def _support(name: str, numbers: Array) -> str:
     below, above, slots, low, high = numbers
     share = (below + above) / max(slots, 1)
-    ends = " to ".join(f"{end:.4g}".replace("-", "−") for end in (low, high))
+    ends = " to ".join(signed_text(end, ".4g") for end in (low, high))
     return (
         f"{name}: {share:.2%} of q's draws lie outside the range of all true values, {ends}. Is "
         "that the prior's whole range?"

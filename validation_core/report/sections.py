@@ -23,7 +23,7 @@ from validation_core.panels.record import pictures
 from validation_core.relabelling.claims import Claims
 from validation_core.report import card, numbers
 from validation_core.report.numbers import utf8_text
-from validation_core.text import pvalue_text
+from validation_core.text import first_text, pvalue_text, signed_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
 
@@ -79,7 +79,7 @@ def cell(value: object) -> str:
         return f"{value:,}"
     if value != value:
         return "–"
-    return f"{value:.3g}".replace("-", "−")
+    return signed_text(value, ".3g")
 
 
 def _numeric(value: object) -> bool:
@@ -322,10 +322,7 @@ def _parameters(found: Diagnosis) -> list[dict[str, object]]:
 def _read(told: ReportContext) -> Iterator[str]:
     upload = told.found.upload
     yield f"<p>{escape(read_line(told.found))}</p>"
-    names = ", ".join(upload.names[:_LISTED]) + (
-        f" and {len(upload.names) - _LISTED:,} more" if len(upload.names) > _LISTED else ""
-    )
-    yield f"<p>Parameters: {escape(names)}.</p>"
+    yield f"<p>Parameters: {escape(first_text(upload.names, _LISTED))}.</p>"
     remarks = [*upload.warnings, *upload.notes]
     yield "".join(f'<p class="aside">{escape(remark)}</p>' for remark in remarks[:_LISTED])
     if len(remarks) > _LISTED:

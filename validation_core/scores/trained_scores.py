@@ -15,6 +15,7 @@ from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier
 from validation_core.study import Report, versions
+from validation_core.text import more_text
 from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
@@ -194,9 +195,7 @@ class TrainTask(Specification, spec="train"):
 
     @property
     def label(self) -> str:
-        first = self.trainings[0].label
-        more = len(self.trainings) - 1
-        return f"Train {first}" + (f" and {more} more" if more else "")
+        return f"Train {self.trainings[0].label}{more_text(len(self.trainings) - 1)}"
 
     @property
     def makes(self) -> frozenset[str]:

@@ -123,14 +123,6 @@ def maps(studies: Iterable[MapTask]) -> float:
     return machine_slowdown() * sum(_MAP + _mapping(study) for study in studies)
 
 
-def describe_duration(seconds: float) -> str:
-    """A duration as one guesses it."""
-    if seconds < 90:
-        return f"about {max(10, 10 * round(seconds / 10))} s"
-    minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
-
-
 def _mapping(study: MapTask) -> float:
     """Seconds to train a localizer, and to draw for it and for its map."""
     recipe, source = study.training.recipe, study.training.source

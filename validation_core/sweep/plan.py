@@ -23,6 +23,7 @@ from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
 from validation_core.sweep.trials import MethodFailed, Tally, TrialDesign
+from validation_core.text import list_text, more_text
 from validation_core.types import Array, Benchmark, Score
 
 if TYPE_CHECKING:
@@ -75,10 +76,9 @@ class Batch(Specification, spec="batch_of_trials"):
 
     @property
     def label(self) -> str:
-        first, more = self.parts[0], len(self.parts) - 1
-        return first.label.replace(
-            first.method.label, first.method.label + f" and {more} more" * bool(more), 1
-        )
+        first = self.parts[0]
+        test = first.method.label
+        return first.label.replace(test, test + more_text(len(self.parts) - 1), 1)
 
     @property
     def gpu(self) -> bool:
@@ -253,7 +253,8 @@ class Sweep(Specification, spec="sweep"):
     @property
     def label(self) -> str:
         few = len(self.methods) < 3
-        what = " and ".join(m.label for m in self.methods) if few else f"{len(self.methods)} tests"
+        names = list_text([method.label for method in self.methods])
+        what = names if few else f"{len(self.methods)} tests"
         return f"{what} on {self.benchmark.label}"
 
     @property

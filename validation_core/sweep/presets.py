@@ -31,6 +31,7 @@ from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.statistics import binomial_bounds, wilson
 from validation_core.sweep.plan import Sweep, SweepPlace
 from validation_core.sweep.trials import TrialDesign
+from validation_core.text import readable_name
 from validation_core.types import PowerCell
 
 BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
@@ -106,15 +107,11 @@ def by_name(name: str) -> Comparison:
     return known[name]
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def _conformal(name: Perturbation, trials: int) -> Comparison:
     benchmark = Gaussian(perturbation=name)
     return Comparison(
         f"conformal_{name}",
-        f"Conformal C2ST, {_words(name)}",
+        f"Conformal C2ST, {readable_name(name)}",
         "Power of all eight tests as q gets worse, each with the budget of Table 1.",
         Sweep(
             benchmark=benchmark,
@@ -170,7 +167,7 @@ def _colt(name: Perturbation, trials: int) -> Comparison:
     benchmark = Gaussian(perturbation=name)
     return Comparison(
         f"colt_{name}",
-        f"CoLT, {_words(name)}",
+        f"CoLT, {readable_name(name)}",
         "Few simulations with many draws of q each: 100 pairs, 500 draws.",
         Sweep(
             benchmark=benchmark,

@@ -28,6 +28,7 @@ from validation_core.symmetric_divergence.lines import (
     staggered_places,
 )
 from validation_core.symmetric_divergence.runs import MS, Plan
+from validation_core.text import interval_text
 
 _COLUMNS = 3
 _HEIGHT = 232  # pixels of a panel
@@ -40,9 +41,10 @@ def _hover(curve: DivergenceCurve, along: str) -> list[str]:
         place = f"{curve.label}, {int(curve.x[i]):,} {along}<br>"
         if np.isfinite(mean):
             low, high, *median, largest, _ = (float(values[i]) for values in curve.found[1:])
+            mean_text = interval_text((float(mean), low, high), ".3g")
             texts.append(
-                f"{place}median of d {median[0]:.3g} [{median[1]:.3g}, {median[2]:.3g}] nats<br>"
-                f"SKL, the mean, {mean:.3g} [{low:.3g}, {high:.3g}]; largest {largest:.3g}, "
+                f"{place}median of d {interval_text(median, '.3g')} nats<br>"
+                f"SKL, the mean, {mean_text}; largest {largest:.3g}, "
                 f"{curve.k} data sets"
             )
         elif curve.failures[i]:

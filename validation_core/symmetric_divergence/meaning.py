@@ -29,6 +29,7 @@ from validation_core.symmetric_divergence import terms
 from validation_core.symmetric_divergence.learned import DivergenceComparison
 from validation_core.symmetric_divergence.nats_text import format_number, tick_label
 from validation_core.symmetric_divergence.terms import NATS, NormalPair, SymlogScale, term_scale
+from validation_core.text import signed_text
 from validation_core.types import Array
 
 _X = np.linspace(-4, 6, 126)
@@ -133,7 +134,7 @@ def augmented_payload() -> live.Payload:
         f"{format_number(estimate)} (95% interval {format_number(low)} to {format_number(high)})"
         for estimate, low, high in zip(*estimates, strict=True)
     ]
-    labels = [f"{off:+.1f} sd".replace("-", "−") if off else "right" for off in OFF]
+    labels = [f"{signed_text(off, '+.1f')} sd" if off else "right" for off in OFF]
     return live.payload(
         sliders=[
             Slider(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import isfinite, log10
 
+from validation_core.text import signed_text
+
 _HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -12,7 +14,7 @@ def format_number(nats: float) -> str:
     if not isfinite(nats):
         return "infinitely many" if nats == float("inf") else "unknown"
     if 99.5 <= abs(nats) < 1e6:
-        return f"{float(f'{nats:.3g}'):,.0f}".replace("-", "−")
+        return signed_text(float(f"{nats:.3g}"), ",.0f")
     digits, _, power = f"{nats:.2g}".partition("e")
     mantissa = digits.replace("-", "−")
     return f"{mantissa}\u00a0×\u00a010{_raised(int(power))}" if power else mantissa
@@ -21,7 +23,7 @@ def format_number(nats: float) -> str:
 def tick_label(nats: float) -> str:
     """A power of ten on an axis: 0.01, 100, 10⁶."""
     if 1e-3 <= abs(nats) < 1e4 or nats == 0:
-        return f"{nats:g}".replace("-", "−")
+        return signed_text(nats, "g")
     return "−" * (nats < 0) + "10" + _raised(round(log10(abs(nats))))
 
 

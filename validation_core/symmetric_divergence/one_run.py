@@ -41,7 +41,7 @@ from validation_core.symmetric_divergence.terms import (
     histogram_on_scale,
     term_scale,
 )
-from validation_core.text import equals
+from validation_core.text import equals, signed_text
 from validation_core.types import Array
 
 _SKL = method_style("skl").color
@@ -388,10 +388,10 @@ def _words(values: Array) -> list[str]:
     steps = np.diff(values)
     step = float(steps[0]) if len(steps) else 1.0
     if max(abs(values[0]), abs(values[-1])) >= 1e5 or step < 1e-3:
-        return [f"{value:.3g}".replace("-", "−") for value in values]
+        return [signed_text(value, ".3g") for value in values]
     digits = max(0, int(np.ceil(-np.log10(step) - 1e-9)))
     digits += step * 10**digits % 1 > 1e-6  # a step of 2.5
-    return [f"{value + 0.0:.{digits}f}".replace("-", "−") for value in np.round(values, 9)]
+    return [signed_text(value, f".{digits}f") for value in np.round(values, 9)]
 
 
 def _remarks(draws: Array, q: Array, half: Array) -> list[str]:
@@ -462,8 +462,7 @@ def _written(numbers: DatasetTerms) -> Panel:
 
 
 def _numbers(values: np.ndarray, unit: str = "") -> list[str]:
-    texts = [f"{v + 0.0:,.3f}" if abs(v) < 1e6 else f"{v:.4e}" for v in np.round(values, 9)]
-    return [text.replace("-", "−") + unit for text in texts]
+    return [signed_text(v, ",.3f" if abs(v) < 1e6 else ".4e") + unit for v in np.round(values, 9)]
 
 
 def _says(d: float) -> str:

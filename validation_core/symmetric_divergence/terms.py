@@ -27,6 +27,7 @@ from validation_core.symmetric_divergence.runs import (
     importance_sample_size,
     simulate_datasets,
 )
+from validation_core.text import count_text
 from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
@@ -232,8 +233,7 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
 
     @property
     def label(self) -> str:
-        n = len(self.which)
-        return f"Posterior of {self.model.label}, {n} data set{'s' * (n != 1)}"
+        return f"Posterior of {self.model.label}, {count_text(len(self.which), 'data set')}"
 
     def compute(self, store: Store, report: Report) -> _PosteriorSample:
         """Chains from the truths; the last `draws` states of each data set."""

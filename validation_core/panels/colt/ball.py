@@ -22,6 +22,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.localization import Maps, ball_outlines
 from validation_core.panels.colt.theta import COLT, filled_region, padded_limits, split_by_ball
+from validation_core.text import numbered, signed_text
 from validation_core.types import Array
 
 _SHOWN = 200
@@ -70,10 +71,10 @@ def ball(
 def _slider(x: Array, names: Sequence[str]) -> Slider:
     """Over some of the table's observations, in the order of x; it begins in the middle."""
     places, m = len(x), x.shape[1]
-    labels = [f"{i + 1} of {places}" for i in range(places)]
+    labels = numbered(places)
     label = "Observation"
     if m <= 3:
-        rows = [", ".join(f"{value:.3g}" for value in row).replace("-", "−") for row in x]
+        rows = [", ".join(signed_text(value, ".3g") for value in row) for row in x]
         labels = rows if m == 1 else [f"({row})" for row in rows]
         label = f"Observation: {', '.join(names)}"
     return Slider("x", np.arange(places), label=label, names=labels, start=places // 2)

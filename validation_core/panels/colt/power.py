@@ -40,7 +40,7 @@ from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
 from validation_core.panels.power import PowerCurve, curves
 from validation_core.sweep.trials import TrialDesign
-from validation_core.text import equals, interval_text
+from validation_core.text import equals, interval_text, range_text
 from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -75,8 +75,7 @@ def power(
     for curve in curves(cells, "gamma"):
         label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
         marks += rate_curve(curve.x, curve.rates, curve_style(curve), label=label)
-    trials = sorted({cell.trials for cell in cells})
-    count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
+    count = range_text(cell.trials for cell in cells)
     panel = Panel(
         marks,
         height=340,

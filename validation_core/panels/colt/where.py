@@ -29,7 +29,7 @@ from validation_core.drawing.marks import (
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import COLT, ThetaAxes, cell_edges, gamma_slider, subscript
-from validation_core.text import equals, interval_text
+from validation_core.text import equals, interval_text, numbered, signed_text
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
@@ -248,9 +248,8 @@ def choose_initial_place(maps: Maps) -> int:
 def place_labels(x: Array) -> list[str]:
     """Places (V, M) in words."""
     if x.shape[1] > 3:
-        return [f"{i + 1} of {len(x)}" for i in range(len(x))]
-    rounded = np.round(x.astype(float), 2) + 0.0  # no minus before a zero
-    labels = [", ".join(f"{value:.2f}" for value in row).replace("-", "−") for row in rounded]
+        return numbered(len(x))
+    labels = [", ".join(signed_text(value, ".2f") for value in row) for row in x]
     return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
 
 

@@ -49,6 +49,7 @@ from validation_core.explorers.highdim.images.study import (
     pool_rejections,
 )
 from validation_core.explorers.highdim.rejection_words import rejections
+from validation_core.text import capitalise, signed_text
 from validation_core.types import Array
 
 _PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
@@ -95,7 +96,7 @@ def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
         gammas,
         names=[f"{gamma:g}" for gamma in gammas],
         start=float(gammas[len(gammas) // 2]),
-        label=study.benchmark.axis[0].upper() + study.benchmark.axis[1:],
+        label=capitalise(study.benchmark.axis),
         ends=("q = p", "q far off"),
         play=True,
     )
@@ -227,10 +228,7 @@ def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Pan
 def _written(scores: Array, ranks: Array) -> NDArray[np.str_]:
     """Scores with their ranks, (G, K)."""
     lines = [
-        [
-            f"{score:.1f} · {_share(rank)}".replace("-", "−")
-            for score, rank in zip(*row, strict=True)
-        ]
+        [f"{signed_text(score, '.1f')} · {_share(rank)}" for score, rank in zip(*row, strict=True)]
         for row in zip(scores.tolist(), np.asarray(ranks, float).tolist(), strict=True)
     ]
     return np.array(lines)

@@ -25,7 +25,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.highdim.lensing.study import LensingView
-from validation_core.text import equals, interval_text
+from validation_core.text import equals, interval_text, numbered
 
 _START = 0.5
 """The gamma that the page opens at."""
@@ -61,7 +61,7 @@ def payload(seen: LensingView) -> live.Payload:
             Slider(
                 "galaxy",
                 np.arange(1, count + 1),
-                names=[f"{i + 1} of {count}" for i in range(count)],
+                names=numbered(count),
                 label="Galaxy",
                 ends=("bright", "faint"),
             ),
