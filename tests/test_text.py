@@ -158,6 +158,20 @@ def test_what_is_not_named_is_counted(shown, written):
     assert text.first_text([], shown) == ""
 
 
+@pytest.mark.parametrize(
+    ("shown", "written"), [(1, "a, …"), (2, "a, b, …"), (3, "a, b, c"), (4, "a, b, c")]
+)
+def test_lists_that_go_on_say_so(shown, written):
+    assert text.begun_text(["a", "b", "c"], shown) == written
+
+
+@pytest.mark.parametrize(
+    ("alpha", "written"), [(0.05, "5%"), (0.005, "0.5%"), (0.07, "7%"), (1e-5, "0.001%")]
+)
+def test_levels_are_never_rounded_to_0(alpha, written):
+    assert text.level_text(alpha) == written
+
+
 def test_how_many_more_there_are():
     assert [text.more_text(count) for count in (-1, 0, 1, 1200)] == [
         "",

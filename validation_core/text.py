@@ -56,6 +56,11 @@ def number_text(value: float, digits: int = 3) -> str:
     return np.format_float_positional(rounded, trim="-").replace("-", "−")
 
 
+def level_text(alpha: float) -> str:
+    """A test's level in per cent: `5%`, `0.5%`."""
+    return f"{100 * alpha:.3g}%"
+
+
 def range_text(counts: Iterable[int]) -> str:
     """The smallest to the largest of some counts: `20 to 100`, or `100` where all are."""
     known = {*counts}
@@ -99,6 +104,11 @@ def list_text(words: Sequence[str], joint: str = "and") -> str:
 def first_text(words: Sequence[str], shown: int) -> str:
     """The first of some words, and how many more there are: `a, b and 3 more`."""
     return ", ".join(words[:shown]) + more_text(len(words) - shown)
+
+
+def begun_text(words: Sequence[str], shown: int) -> str:
+    """The first of some words, and a sign that there are more: `a, b, …`."""
+    return ", ".join(words[:shown]) + ", …" * (len(words) > shown)
 
 
 def more_text(count: int) -> str:

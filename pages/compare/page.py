@@ -13,7 +13,7 @@ from validation_core.panels import power
 from validation_core.sweep.plan import Batch
 from validation_core.sweep.presets import broken
 from validation_core.sweep.progress import Memory, Progress, collect, missing
-from validation_core.text import list_text
+from validation_core.text import level_text, list_text
 
 VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagree"}
 _EVERY = 1.0
@@ -76,7 +76,7 @@ def _wrong(progress: Progress) -> None:
     for cell in broken(progress.cells):
         st.warning(
             f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is "
-            f"correct: more than its level of {cell.alpha:.0%} allows.",
+            f"correct: more than its level of {level_text(cell.alpha)} allows.",
             icon=":material/warning:",
         )
 

@@ -14,7 +14,14 @@ from validation_core.diagnosis import Diagnosis, costs
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods.base import Method
 from validation_core.tables import Upload
-from validation_core.text import count_text, duration_text, list_text, pvalue_text, uncapitalise
+from validation_core.text import (
+    begun_text,
+    count_text,
+    duration_text,
+    list_text,
+    pvalue_text,
+    uncapitalise,
+)
 
 
 def what_was_read(upload: Upload, about: str = "") -> None:
@@ -25,7 +32,7 @@ def what_was_read(upload: Upload, about: str = "") -> None:
         about: what it is, where it is none of the user's.
     """
     dim_theta, dim_x = upload.dims
-    names = ", ".join(upload.names[:8]) + ", …" * (len(upload.names) > 8)
+    names = begun_text(upload.names, 8)
     summary = (
         f"{count_text(upload.n, 'simulation')} with {count_text(upload.k, 'draw')} each; "
         f"{count_text(dim_theta, 'parameter')} ({names}); x has {count_text(dim_x, 'dimension')}."

@@ -10,6 +10,7 @@ from pages.ui.services import services
 from validation_core.engine import JobState
 from validation_core.symmetric_divergence import InferenceRun, RunResult, one_run, terms
 from validation_core.symmetric_divergence.terms import DatasetTerms, PosteriorDraws
+from validation_core.text import begun_text
 from validation_core.types import Array
 
 
@@ -47,12 +48,11 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
 
 
 def _failed(result: RunResult) -> None:
-    lost = [k for k, ok in enumerate(result.ok) if not ok]
+    lost = [str(k + 1) for k, ok in enumerate(result.ok) if not ok]
     if lost:
-        first = ", ".join(str(k + 1) for k in lost[:8])
         st.caption(
             f"Without q, and so not among them: {len(lost)} of {len(result.ok)} data sets "
-            f"({first}{', …' if len(lost) > 8 else ''})."
+            f"({begun_text(lost, 8)})."
         )
 
 

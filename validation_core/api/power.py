@@ -19,6 +19,7 @@ from validation_core.sweep import presets
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import Progress, collect, missing, progress_rows
 from validation_core.sweep.trials import Protocol, TrialDesign
+from validation_core.text import level_text
 from validation_core.types import Benchmark, PowerCell
 
 
@@ -43,7 +44,7 @@ class PowerResult(Result):
         design = self.sweep.design
         return (
             f"Share of {design.trials} trials of {design.n} test points that each test rejects at "
-            f"level {100 * design.alpha:.3g}%; brackets and bands are 95% intervals.",
+            f"level {level_text(design.alpha)}; brackets and bands are 95% intervals.",
         )
 
     def figures(self) -> tuple[Drawn, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from validation_core.codec import dump, load
 from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
-from validation_core.text import SMALLEST, interval_text, pvalue_text
+from validation_core.text import SMALLEST, interval_text, level_text, pvalue_text
 from validation_core.types import Array, Outcome
 
 LISTED = 20
@@ -186,7 +186,7 @@ def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
     least = effect.least_pvalue or 0.0
     if tests * least > alpha:
         return (
-            f"{record.label} cannot reject by itself at level {100 * alpha:.3g}%: from "
+            f"{record.label} cannot reject by itself at level {level_text(alpha)}: from "
             f"{effect.relabelings:,} relabelings no p is below {pvalue_text(least)}, and the "
             f"correction for {tests} tests multiplies it. Ask for more relabelings or fewer tests."
         )

@@ -25,7 +25,7 @@ from validation_core.drawing.power_curves import (
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import bounds, broken
 from validation_core.sweep.progress import Progress
-from validation_core.text import first_text, range_text
+from validation_core.text import first_text, level_text, range_text
 from validation_core.types import Array, MethodStyle, PowerCell
 
 Along = Literal["gamma", "beta", "m"]
@@ -254,8 +254,8 @@ def _caption(sweep: Sweep, progress: Progress) -> str:
     )
     return (
         f"{count} trials a point; bands are 95% Wilson intervals with one trained network a "
-        f"point.{law} The dashed line is the level of {sweep.design.alpha:.0%}, where every "
-        "curve would lie if q were correct."
+        f"point.{law} The dashed line is the level of {level_text(sweep.design.alpha)}, where "
+        "every curve would lie if q were correct."
     )
 
 

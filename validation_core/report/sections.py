@@ -23,7 +23,7 @@ from validation_core.panels.record import pictures
 from validation_core.relabelling.claims import Claims
 from validation_core.report import card, numbers
 from validation_core.report.numbers import utf8_text
-from validation_core.text import first_text, pvalue_text, signed_text
+from validation_core.text import first_text, level_text, pvalue_text, signed_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
 
@@ -342,7 +342,7 @@ def _methods(told: ReportContext) -> Iterator[str]:
     )
     yield (
         f"<p>{rests}: if q is correct, a problem is found in at most "
-        f"{100 * told.found.alpha:.3g}% of tables. No answer shows that a posterior is "
+        f"{level_text(told.found.alpha)} of tables. No answer shows that a posterior is "
         "correct: each says what would have been found.</p><dl>"
     )
     further = {name: test.method for name, test in further_methods().items()}
@@ -360,7 +360,7 @@ def _made(told: ReportContext) -> str:
     facts = {
         "File": told.path,
         "Fingerprint of its numbers": diagnosis.upload.digest,
-        "Level": f"{100 * diagnosis.alpha:.3g}%",
+        "Level": level_text(diagnosis.alpha),
         "Seed": str(diagnosis.seed),
         "Made": told.when.strftime("%Y-%m-%d %H:%M %Z").strip(),
         **{name: version for name, version in numbers.library_versions().items()},

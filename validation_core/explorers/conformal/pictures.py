@@ -23,7 +23,7 @@ from validation_core.explorers.conformal.power_panels import (
 )
 from validation_core.explorers.conformal.study import BETAS, Conformal
 from validation_core.explorers.conformal.view import ConformalView, MeasuredPower, slider_texts
-from validation_core.text import equals
+from validation_core.text import equals, level_text
 
 
 def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
@@ -93,7 +93,7 @@ def _headline(look: ConformalView, seen: Conformal) -> Any:
 
 def _says(low: bool, alpha: float) -> str:
     conclusion = "do not rank like p's" if low else "give no evidence against q"
-    return f"{conclusion} at level {alpha:.0%}"
+    return f"{conclusion} at level {level_text(alpha)}"
 
 
 def how_to_read(look: ConformalView, pool: int) -> str:

@@ -40,7 +40,7 @@ from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
 from validation_core.panels.power import PowerCurve, curves
 from validation_core.sweep.trials import TrialDesign
-from validation_core.text import equals, interval_text, range_text
+from validation_core.text import equals, interval_text, level_text, range_text
 from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -166,7 +166,7 @@ def _uniform(maps: Maps, alpha: float) -> str:
     p = equals(float(maps.pvalue))
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
     return (
-        f"True values' ranks {conclusion} at level {alpha:.0%} (KS p-value {p}): their "
+        f"True values' ranks {conclusion} at level {level_text(alpha)} (KS p-value {p}): their "
         f"distance from uniform is {interval_text((at, low, high), '.3f')}."
     )
 
