@@ -39,6 +39,13 @@ class AutoML(Method):
 
     The paper's witness is AutoGluon's. The default here is an ensemble of our own in its style,
     deterministic and stored as plain arrays; FLAML and AutoGluon can be asked for where installed.
+
+    Examples:
+        >>> from validation_core.types import BlockScores
+        >>> scores = BlockScores(p=rng.normal(1, 1, 200), q=rng.normal(0, 1, 200))
+        >>> outcome = npt.AutoML(permutations=99).test(scores, rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '0.981, p = 0.01'
     """
 
     name: ClassVar[str] = "automl"

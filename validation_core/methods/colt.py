@@ -43,6 +43,11 @@ class CoLT(Method):
     The statistic estimates the Kolmogorov distance d~ for the learnt centre and embedding: not
     the paper's ACLD, whose balls have one radius for all x (their Theorem 3 takes one for the
     other). Both vanish for every centre and embedding if and only if p = q.
+
+    Examples:
+        >>> result = npt.run("colt", table, embedding="fourier")
+        >>> result.draws, result.pvalue < 0.05
+        ((30, 600), True)
     """
 
     name: ClassVar[str] = "colt"

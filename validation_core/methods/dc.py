@@ -50,6 +50,13 @@ class DC(Method):
 
     The truth always lies in slot 0, which a classifier that sees slots would learn and reject
     every q for: here one score g(theta, x) serves all slots, so that it cannot.
+
+    Examples:
+        >>> from validation_core.types import TableScores
+        >>> truth, draws = rng.normal(1, 1, (1, 60)), rng.normal(0, 1, (1, 60, 20))
+        >>> outcome = npt.DC(permutations=99).test(TableScores(truth, draws), rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '0.335, p = 0.01'
     """
 
     name: ClassVar[str] = "dc"

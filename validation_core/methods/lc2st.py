@@ -65,6 +65,11 @@ class LC2ST(Method):
     The swaps make the test exact for the global null, p = q at every x; at one x_o it is
     approximate. The score's sign: d = sigmoid(logit) is the learned chance that a draw is the
     truth, 1 - d in Linhart's notation; the statistic is the same.
+
+    Examples:
+        >>> result = npt.run("lc2st", table, nulls=39, points=2, epochs=2)
+        >>> result.arrays["pvalues"].shape
+        (2,)
     """
 
     name: ClassVar[str] = "lc2st"

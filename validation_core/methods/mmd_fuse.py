@@ -70,6 +70,11 @@ class MMDFuse(Method):
 
     Coordinates are brought to one spread first, which the authors leave to the user: pooled, so
     that the test stays exact.
+
+    Examples:
+        >>> result = npt.run("mmd_fuse", npt.Boundary(), gamma=1, n=60, permutations=99)
+        >>> result.pvalue
+        0.01
     """
 
     name: ClassVar[str] = "mmd_fuse"

@@ -93,6 +93,11 @@ class Omnibus(Method):
     what they learned from, which slots play the truth there is still uniform, so that this part
     rejects with at most its share, and both together with at most the level, for any learner (the
     proof is in `validation_core.relabelling`). The first look is final: learned scores add to it.
+
+    Examples:
+        >>> result = npt.run("omnibus", npt.Boundary(), gamma=1, n=40, k=10, relabelings=39)
+        >>> result.draws, result.pvalue
+        ((40, 400), 0.025)
     """
 
     name: ClassVar[str] = "omnibus"

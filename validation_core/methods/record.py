@@ -73,7 +73,13 @@ _NONE = Effects()
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One row of a diagnosis; `arrays` carry what its figure draws."""
+    """One row of a diagnosis; `arrays` carry what its figure draws.
+
+    Examples:
+        >>> (record,) = npt.diagnose(table, methods="sbc", questions="none").diagnosis.records
+        >>> record.label, record.status, round(record.pvalue, 4)
+        ('SBC', 'ran', 0.0019)
+    """
 
     name: str
     label: str

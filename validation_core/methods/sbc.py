@@ -56,6 +56,13 @@ class SBC(Method):
 
     Both seed papers test each coordinate by KS and correct by Bonferroni; their raw
     ranks are discrete and reject too often, the randomised ones are exact.
+
+    Examples:
+        >>> result = npt.run("sbc", table)
+        >>> f"{result.statistic:.3g}, p = {result.pvalue:.2g}"
+        '0.248, p = 0.0019'
+        >>> {name: round(float(p), 4) for name, p in zip(table.names, result.arrays["pvalues"])}
+        {'a': 0.001, 'b': 0.0051}
     """
 
     name: ClassVar[str] = "sbc"

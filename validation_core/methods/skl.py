@@ -83,6 +83,11 @@ class SKL(Method):
 
     The score is log p(theta, x) - log q(theta | x), up to anything that depends on x alone. It
     is compared within an x only: pooled over x, log p(x) would swamp it.
+
+    Examples:
+        >>> result = npt.run("skl", "gaussian", gamma=0.1, n=60, k=20, relabelings=199)
+        >>> f"{result.statistic:.3g} nats, p = {result.pvalue:.2g}"
+        '0.601 nats, p = 0.005'
     """
 
     name: ClassVar[str] = "skl"

@@ -52,6 +52,11 @@ class TARP(Method):
 
     Ranks are randomised, hence exactly uniform if q is right; libraries that compare the points
     of the coverage curve with those of the diagonal, as two samples, hardly ever reject.
+
+    Examples:
+        >>> result = npt.run("tarp", table, reference="x")
+        >>> result.draws, result.effect["reading"]
+        ((30, 600), 'covers less than stated')
     """
 
     name: ClassVar[str] = "tarp"
