@@ -44,7 +44,7 @@ class BayesModel(Pairs):
     """A Bayesian model, and q by an inference that is run anew at each x.
 
     Examples:
-        >>> benchmark = npt.BayesModel(inference="exact")
+        >>> benchmark = npt.BayesModel(inference="laplace")
         >>> p = benchmark.pairs(3, 100, rng)
         >>> p.theta.shape, benchmark.draws(p.x, 4, 100, rng).shape
         ((3, 2), (3, 4, 2))

@@ -65,7 +65,7 @@ def reinitialise(network: torch.nn.Module, rng: np.random.Generator) -> None:
 
 
 def zero_last_layer(parameters: Parameters) -> Parameters:
-    """The same network with its last layer at 0: it adds nothing until it has learnt."""
+    """The same network with its last layer at 0: it adds nothing before training."""
     last = _depth(parameters) - 1
     zeros = {name: np.zeros_like(parameters[name]) for name in (f"weight{last}", f"bias{last}")}
     return {**parameters, **zeros}
@@ -78,7 +78,7 @@ def forward(
     skips: bool = False,
     activation: Callable[[Tensor], Tensor] = functional.silu,
 ) -> Tensor:
-    """What a perceptron makes of rows h (n, inputs), or B of them of rows (B, n, inputs).
+    """Output of a perceptron for rows h (n, inputs), or B of them of rows (B, n, inputs).
 
     With `skips` a hidden layer from the second on adds to the one before: h <- h + a(h W + b).
     """

@@ -44,7 +44,7 @@ def descend(
 ) -> Iterator[list[Tensor]]:
     """A step down the loss of each batch, round by round; after a round the rates go on.
 
-    Batches are drawn as they are needed, and what is to be watched between rounds is the body of
+    Batches are drawn as they are needed, and the work between rounds is the body of
     the caller's own loop.
 
     Args:
@@ -121,7 +121,7 @@ def fit(
         start: initial parameters, one per network.
         schedule: optimiser's settings.
         rngs: one generator per network; they order the rows.
-        report: told the progress at every epoch, with live numbers at every check.
+        report: called with the progress at every epoch, with live numbers at every check.
         device: where to compute.
         checks: how often held-out loss and AUC are computed.
     """
@@ -256,6 +256,6 @@ def _tensor(arrays: Sequence[_Inputs], device: str) -> Tensor:
 
 
 def timed(work: Callable[[], _T]) -> tuple[_T, float]:
-    """What `work` returns, and the seconds it took."""
+    """Result of `work`, and the seconds it took."""
     start = time.perf_counter()
     return work(), time.perf_counter() - start

@@ -197,7 +197,7 @@ class AutoML(Method):
 
 
 def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
-    """tau of every relabelling (B,) in grey, what was seen in red."""
+    """tau of every relabelling (B,) in grey, the observed one in red."""
     label, hover = "tau of relabelled rows", "tau = %{x:.3g}: %{y}"
     return permutation_histogram(relabelled, observed, label, hover=hover, height=height)
 
@@ -238,10 +238,10 @@ def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> Panel:
 
 
 def member_weights(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> Panel:
-    """The weight of every member as a bar, with what it explains of held-out labels.
+    """The weight of every member as a bar, with its R² on held-out labels.
 
     Args:
-        summary: `weight NAME` and `r2 NAME` of each, as a trained witness tells them.
+        summary: `weight NAME` and `r2 NAME` of each, from the summary of a trained witness.
     """
     weights = {name[7:]: value for name, value in summary.items() if name.startswith("weight ")}
     if not weights:

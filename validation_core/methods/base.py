@@ -1,4 +1,4 @@
-"""What a method is: one class that declares all of itself, with defaults for what most share."""
+"""Base class of the methods: everything a method declares, with common defaults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _COPIES = 4  # of a table while it is drawn, scored and ranked
 
 
 class Work(NamedTuple):
-    """What one test has to do, for a guess of its cost."""
+    """Size of one test, from which its cost is estimated."""
 
     rows: float
     """Millions of rows scored; wide rows of a user's table count more than once."""
@@ -69,13 +69,13 @@ class Further(NamedTuple):
 
     method: Method
     seconds: float
-    """What it takes on 1000 rows with 200 draws of two parameters, one core, training included."""
+    """Seconds on 1000 rows with 200 draws of two parameters, on one core, training included."""
     adds: str
-    """What it answers that the others do not, in a line."""
+    """The question that only this method answers, in a line."""
 
 
 class Method(Specification):
-    """A test: which score it reads, laid out how, and what it makes of it.
+    """A test: its score, the layout of its draws, and its statistic.
 
     A subclass is a frozen dataclass whose fields are the test's options. Its `name` is also what
     stored keys call it.
@@ -86,19 +86,19 @@ class Method(Specification):
     paper: ClassVar[Paper]
     summary: ClassVar[str]
     statistic: ClassVar[str]
-    """What the statistic is, in a few words."""
+    """Name of the statistic, in a few words."""
     style: ClassVar[MethodStyle] = MethodStyle()
-    """Its colour, dash and symbol in every figure."""
+    """Colour, dash and symbol in every figure."""
     turn: ClassVar[int] = 100
-    """Its place among the tests that a diagnosis runs unasked: what learns nothing comes first."""
+    """Order among the tests that a diagnosis runs by default: those without training first."""
     runs_unasked: ClassVar[bool] = True
     """Whether a diagnosis runs it without being asked; else by name, as `further` says."""
     meaning: ClassVar[str] = ""
-    """What a histogram of its ranks says where it is not flat, a sentence."""
+    """How to read a histogram of its ranks that is not flat, a sentence."""
     about: ClassVar[str] = "the centre"
-    """What its distances are from, where it ranks distances."""
+    """Origin of its distances, where it ranks distances."""
     repeats_findings: ClassVar[bool] = False
-    """Whether panels and captions of a diagnosis already say what it found."""
+    """Whether panels and captions of a diagnosis already state its findings."""
     ranks_parameters: ClassVar[bool] = False
     """Whether it ranks single parameters or quantities, each with a p-value of its own."""
     decides: ClassVar[bool] = False
@@ -142,7 +142,7 @@ class Method(Specification):
 
     @property
     def needs_training(self) -> bool:
-        """Whether what it reads is learnt once for all trials: by a network, kept by its key."""
+        """Whether its score is learnt once for all trials, by a network kept under its key."""
         return self.score_kind in ("classifier", "recipe")
 
     @property
@@ -180,7 +180,7 @@ class Method(Specification):
 
     @property
     def verdict_score(self) -> str:
-        """What the one exact verdict calls the learned score that it reads; "" for no such one."""
+        """Name of its learned score in the exact verdict; "" where it has none."""
         return "classifier" if self.reads_classifier else ""
 
     def budget(self, n: int, k: int = 1) -> Budget:
@@ -199,7 +199,7 @@ class Method(Specification):
         """Of a fixed method: its score on a benchmark.
 
         Raises:
-            ValueError: where the benchmark does not know what the score is made of.
+            ValueError: where the benchmark lacks the densities that the score needs.
         """
         return self.score(_log_q(benchmark, gamma))
 
@@ -226,7 +226,7 @@ class Method(Specification):
         return self.budget(upload.n, 1).p
 
     def least_rows(self, upload: Upload) -> tuple[int, str]:
-        """Rows below which it cannot run on an upload, and what it does with them."""
+        """Fewest rows of an upload that it can run on, and its use of them."""
         del upload
         if self.is_fixed:
             return RANK_ROWS, "ranks every row"
@@ -253,13 +253,13 @@ class Method(Specification):
         return None
 
     def effects(self, outcome: Outcome) -> dict[str, Effect]:
-        """What an outcome on an upload found beyond its p-value, by plain names."""
+        """Effects of an outcome on an upload beyond its p-value, by plain names."""
         del outcome
         return {}
 
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
-        """What a record of it found beyond its p-value, in sentences."""
+        """Findings of its record beyond the p-value, in sentences."""
         del record, x_names
         return ()
 
@@ -299,7 +299,7 @@ class Method(Specification):
 
     @classmethod
     def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:
-        """What the training of its network said of it, where that can be drawn."""
+        """Figures of the training of its network, where there are any."""
         del summary
         return []
 
@@ -339,7 +339,7 @@ class Method(Specification):
         return 8.0 * _COPIES * rows * width * chunk
 
     def of_ranks(self, u: Array) -> Uniformity:
-        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., S, n)."""
         raise NotImplementedError(f"{self.title} reads more than ranks")
 
 

@@ -126,7 +126,7 @@ def figure_on_normal_null(
 
     Args:
         names: of the picture, and of its axis.
-        reading: what it would look like if q were correct.
+        reading: how to read it, and its form if q is correct.
     """
     assert record.statistic is not None
     critical = mean + ndtri(1 - alpha) * sd

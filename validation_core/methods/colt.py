@@ -206,5 +206,5 @@ class CoLT(Method):
         )
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
-        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., 1, n)."""
         return statistics.ks(u[..., 0, :])

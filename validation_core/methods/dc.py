@@ -272,7 +272,7 @@ class DC(Method):
 def divergence_null_histogram(
     permuted: Array, observed: float, *, height: int = style.HEIGHT
 ) -> Panel:
-    """Divergences (B,) of truths put in random slots in grey, what was seen in red."""
+    """Divergences (B,) of truths put in random slots in grey, the observed one in red."""
     label, hover = "divergence, true values in random slots", "%{x:.3g} nats: %{y}"
     return permutation_histogram(permuted, observed, label, hover=hover, height=height)
 
@@ -313,7 +313,7 @@ def divergence_bar(
 
 
 def row_contributions(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
-    """What each simulation (n,) adds to the divergence, and their mean in red."""
+    """Term of each simulation (n,) in the divergence, and their mean in red."""
     if values.size == 0:
         return empty("No simulations yet", height=height)
     label = "log predictive density beyond guessing, in nats"

@@ -346,7 +346,7 @@ def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> Panel:
 def null_of_t(
     observed: float, nulls: Array, *, points: int = 1, height: int = style.HEIGHT
 ) -> Panel:
-    """T of the null classifiers (H,) in grey, where 5% begins dashed, what was seen in red.
+    """T of the null classifiers (H,) in grey, their 95% quantile dashed, the observed T in red.
 
     Args:
         points: observations that share the 5% (Bonferroni, Holm's first step).

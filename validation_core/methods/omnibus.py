@@ -68,7 +68,7 @@ _MOST = 100_000  # relabelings
 
 @dataclass(frozen=True)
 class WholeTable:
-    """Every parameter by itself, and x beside them: what a labelling needs of a table."""
+    """All parameters of a table and its x, as relabelling reads them."""
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """The parameters (D, n) of rows theta (n, D)."""

@@ -223,7 +223,7 @@ class SBC(Method):
         )
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
-        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., S, n)."""
         return _bonferroni(statistics.ks(u))
 
 
@@ -274,7 +274,7 @@ class _WorstRanks(NamedTuple):
 
 
 def _cut(n: int, k: int) -> str:
-    """What to know of bins that do not hold equally many ranks."""
+    """Caveat on bins that do not hold equally many ranks."""
     if n == 0 or (k + 1) % bins(n, k) == 0:
         return ""
     return (
@@ -284,7 +284,7 @@ def _cut(n: int, k: int) -> str:
 
 
 def quantity_labels(kinds: Array, count: int, names: Sequence[str] = ()) -> list[str]:
-    """What `count` quantities are called.
+    """Names of `count` quantities.
 
     Args:
         kinds: places of the families in the registry (F,), as in an outcome's arrays.

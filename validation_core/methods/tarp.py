@@ -42,7 +42,7 @@ _WORDS = {
     "covers less than stated": "q's balls about the references hold true values less often than "
     "they state there",
 }
-"""What a reading says: of balls, not of a width, which a bias can hide or feign."""
+"""Sentence of each reading: about balls, not widths, which a bias can hide or mimic."""
 _FEWEST = 2  # ranks that make a curve
 
 
@@ -113,7 +113,7 @@ class TARP(Method):
         return "tarp"
 
     def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> References:
-        """What its references learn from: as many true pairs as a test has."""
+        """Recipe of its references, which learn from as many true pairs as a test has."""
         del k, benchmark
         return References(reference=self.reference, metric=self.metric, train=max(n, FEWEST))
 
@@ -213,7 +213,7 @@ class TARP(Method):
         )
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
-        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., 1, n)."""
         return statistics.ks(u[..., 0, :])
 
 

@@ -103,7 +103,7 @@ class XScope:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a cell claims where its p is small."""
+    """Claim of a cell whose p is small."""
 
     family: Family
     kind: Kind
@@ -130,16 +130,16 @@ class OmnibusResult:
     evidence: Array
     """(C,) comparable -log p, by which claims are ordered."""
     offset: Array
-    """(C,) what turns z into evidence."""
+    """(C,) factors that turn z into evidence."""
     numbers: Array
-    """(C, 5) what sentences about magnitudes quote, NaN elsewhere (see `Outliers`, `Spacing`,
+    """(C, 5) numbers in sentences about magnitudes, NaN elsewhere (see `Outliers`, `Spacing`,
     `Support`)."""
     null: Array
     """(B,) the largest evidence of each labelling, without learned scores."""
     learned_null: Array
     """(B',) the same with learned scores alone; (0,) without any."""
     share: float = 1.0
-    """Of the level, what claims that learn nothing have."""
+    """Share of the level for claims without learned scores."""
 
     @classmethod
     def of(
@@ -151,7 +151,7 @@ class OmnibusResult:
         share: float,
         numbers: Array | None = None,
     ) -> OmnibusResult:
-        """What was found by one part of the statistics, at its share of the level."""
+        """Result of one part of the statistics, at its share of the level."""
         adjusted, own = (np.minimum(1.0, p / share) for p in (tested.adjusted, own))
         more = np.log(share)
         return cls(
@@ -168,7 +168,7 @@ class OmnibusResult:
         )
 
     def beside(self, learned: OmnibusResult) -> OmnibusResult:
-        """With what learned scores found: where one part is rejected whole, the other has all."""
+        """Result with learned scores: where one part is rejected whole, the other has all."""
         parts = (self, learned)
         adjusted = [
             np.minimum(part.adjusted, np.maximum(other.adjusted.max(), part.adjusted * part.share))
@@ -210,17 +210,17 @@ class OmnibusResult:
         return {name: float(self.adjusted[lead[name]]) for name in order}
 
     def first(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> int | None:
-        """The place of the clearest claim of some; None where there is none of them."""
+        """The place of the clearest claim of some; None where there are none."""
         some = [i for i, claim in enumerate(self.claims) if wanted(claim)]
         return min(some, key=self._order) if some else None
 
     def p(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> float:
-        """The smallest adjusted p of some claims; 1 where there is none of them."""
+        """The smallest adjusted p of some claims; 1 where there are none."""
         at = self.first(wanted)
         return 1.0 if at is None else float(self.adjusted[at])
 
     def _order(self, at: int | None) -> tuple[float, bool, float]:
-        """The smallest p first; among equal ones what names a parameter, then the clearest."""
+        """The smallest p first; among equal ones those of a parameter, then the clearest."""
         if at is None:
             return 2.0, False, 0.0
         several = self.claims[at].family in battery.SUMS
@@ -261,7 +261,7 @@ class OmnibusResult:
 
     @classmethod
     def read(cls, arrays: Mapping[str, Array]) -> OmnibusResult:
-        """What `arrays` gave."""
+        """Result from the output of `arrays`."""
         claims = []
         for family, kind, of, a, b, along, at in arrays["claims"].astype(int):
             which = tuple(int(index) for index in (a, b) if index != _NONE)
@@ -274,7 +274,7 @@ class OmnibusResult:
 
 _STORED = tuple(field.name for field in fields(OmnibusResult) if field.name != "claims")
 LEARNED_FAMILIES: tuple[Family, ...] = ("learned", "learned_over_x")
-"""Families of what is learned on half of the rows and tested on the others."""
+"""Families of scores learned on half of the rows and tested on the others."""
 _NUMBERS = 5
 
 
@@ -322,14 +322,14 @@ class TableStatistics(NamedTuple):
         return battery.assembled(pools, blocks, self.places)
 
     def claims(self, cells: Sequence[Cell]) -> tuple[Claim, ...]:
-        """What these cells claim."""
+        """Claims of these cells."""
         return tuple(
             Claim(cell.family, cell.kind, cell.of, cell.which, _along(cell, self.coordinates))
             for cell in cells
         )
 
     def numbers(self) -> Array:
-        """(C, 5) what sentences about magnitudes quote."""
+        """(C, 5) numbers quoted by sentences about magnitudes."""
         every = self.battery
         block = every.parts[0].block
         at = every.pools.observed[block.rows] + every.pools.first[block.rows]
@@ -401,12 +401,12 @@ def relabelled(
         densities: log_q, log_q_draws and, with log_joint, log_joint_draws, the log ratio.
         groups: (N,) the same for rows that share one set of draws; None where none do.
         training: rows that choose the parameters to look at, where there are more than MOST.
-        near: rows nearest to the observation that is asked about.
-        over_x: whether features are looked at over x.
-        share: of the level, for what learns nothing: UNLEARNED where learned scores may come,
-            as it always is beside them.
-        first: what was found without learned scores, where that is known.
-        report: told the fraction done.
+        near: rows nearest to the observation in question.
+        over_x: whether features are tested over x.
+        share: of the level, for statistics without learning: UNLEARNED where learned scores
+            may follow, as it always is beside them.
+        first: the result without learned scores, where it is known.
+        report: called with the fraction done.
     """
     asked = statistics_of(
         table,

@@ -1,4 +1,4 @@
-"""Many statistics of one labelling, and what the largest of all means: relabelling within x.
+"""Many statistics of one labelling, and the law of their maximum: relabelling within x.
 
 Every statistic is a standardised sum over rows of a function of the ranks of the slot that plays
 the truth, which has mean 0 over its pool:
@@ -78,14 +78,14 @@ SHARES: Mapping[Family, float] = {
     "learned_over_x": 0.06,
     "observation": 0.06,
 }
-"""Weights within the level, of those families that are tested together: what is most often wrong
-has most. Only a shift of all rows by a tenth of a sd is near the edge of what a thousand rows
-show, so that means are worth more than all others (benchmarks); gross errors need little."""
+"""Weights within the level, of those families that are tested together: the most common errors
+have most. Only a shift of all rows by a tenth of a sd is barely visible in a thousand rows, so
+that means are worth more than all others (benchmarks); gross errors need little."""
 
 LEARNED = ("classifier", "slots", "dc", "colt", "tarp")
 """Scores that are learned on other rows, by name."""
 RATIOS = ("classifier", "slots", "dc", "log_ratio")  # high looks like the truth
-ROUNDING = 1e-5  # what single-precision sums in another order differ by
+ROUNDING = 1e-5  # by which single-precision sums in another order differ
 _NUMBERS = 1_000_000  # of features times rows gathered at a time
 _TINY = 1e-9
 _USUAL = 0.99  # quantile of a sum of squares beyond which its size is not counted
@@ -98,7 +98,7 @@ _PAIRED_OVER_X = 6  # parameters up to which their products are looked at over x
 _SELDOM = 25.0  # variance of a count up to which its law is Poisson's rather than normal
 _RIDGE = 1e-3
 ALL, WHITENED = "theta", "whitened"
-"""Of what sums of squares over parameters are: their statistics, or these freed of correlation."""
+"""Terms of the sums of squares over parameters: their statistics, or these decorrelated."""
 EVERYWHERE = -3
 """Along all coordinates of x together."""
 SUMS: tuple[Family, ...] = ("together", "together_over_x")
@@ -122,7 +122,7 @@ class _Feature:
 
 Of = Callable[[Array], Array | NDArray[np.bool_]]
 Valued = tuple[_Feature, Callable[[], Array | NDArray[np.bool_]]]
-"""A feature, and what works out its values (E,)."""
+"""A feature, and the function that computes its values (E,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +327,7 @@ def _block(
 
 @dataclass(frozen=True)
 class Cell:
-    """What statistics have in common: a claim that a panel can make."""
+    """A claim that a panel can make, shared by several statistics."""
 
     family: Family
     kind: Kind
@@ -370,7 +370,7 @@ class _Squares:
     features: NDArray[np.int64]
     """(D,) one for each parameter."""
     whitening: NDArray[np.float32]
-    """(D, D) what turns the statistics of right tables into uncorrelated ones (Hotelling)."""
+    """(D, D) matrix that decorrelates the statistics of right tables (Hotelling)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,8 +422,8 @@ class Battery:
         return np.concatenate([*out, *last], axis=1)
 
     def over_x_permuted(self, orders: Slots) -> NDArray[np.float32]:
-        """What `statistics` gives of the observed labelling's cells over x (B, C'), with rows'
-        features permuted among the x: what the errors would show if they were alike at every x.
+        """`statistics` of the observed labelling's cells over x (B, C'), with rows'
+        features permuted among the x: their law if errors were alike at every x.
 
         Args:
             orders: (B, N) permutations of the rows.
@@ -445,7 +445,7 @@ class Battery:
     def labelled(
         self, slots: Slots, progress: Callable[[float], None] = lambda done: None
     ) -> NDArray[np.float32]:
-        """What `statistics` gives of any number of labellings (B, N), some at a time."""
+        """`statistics` of any number of labellings (B, N), some at a time."""
         z = np.empty((len(slots), len(self.cells)), np.float32)
         for part in self.pieces(len(slots)):
             z[part] = self.statistics(slots[part])
@@ -453,7 +453,7 @@ class Battery:
         return z
 
     def of_truths(self, scores: Sequence[SlotRanks]) -> NDArray[np.float32]:
-        """What `statistics` gives of truths beside the pools: (T, C).
+        """`statistics` of truths beside the pools: (T, C).
 
         Args:
             scores: of T tables, u (T, N) of all rows, or (T, n) of those a score speaks of.
@@ -676,7 +676,7 @@ class EvidenceScale:
         return out
 
     def evidence(self, z: Array) -> NDArray[np.float32]:
-        """Approximate -log p (..., C) of what `normal` gave, comparable over families."""
+        """Approximate -log p (..., C) of the output of `normal`, comparable over families."""
         return np.asarray(
             -(np.log(2) + log_ndtr(-np.asarray(z, np.float64)) + self.offset), np.float32
         )

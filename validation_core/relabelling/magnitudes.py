@@ -19,8 +19,8 @@ from validation_core.types import Array
 
 FAR = (4.0, 10.0)
 """Distances from the row's median, in its robust sd, beyond which slots are counted."""
-_FARTHEST = 1e30  # what is farther is as far
-_NEAREST = 1e-6  # robust sds: what is nearer coincides
+_FARTHEST = 1e30  # distances are capped here
+_NEAREST = 1e-6  # robust sds: nearer points coincide
 _MAD = 1.4826  # times the median absolute deviation is the sd of a normal law
 
 
@@ -128,7 +128,7 @@ class Support:
     """Of every parameter all slots: how many lie outside the range of those that play the truth.
 
     If q is right, each of the k lowest slots plays the truth with the chance of any other, so that
-    none of them does with probability (1 - N / E)^k.
+    none does with probability (1 - N / E)^k.
     """
 
     values: Array
@@ -171,7 +171,7 @@ class Support:
         return below, len(ordered) - within
 
     def _standardised(self, low: Array, high: Array) -> NDArray[np.float32]:
-        """Normal |z| (B, D) as improbable as what lies beyond either end (B, D), or both."""
+        """Normal |z| (B, D) as improbable as values beyond either end (B, D), or both."""
         counts = [
             self._counts(ordered, low[:, at], high[:, at])
             for at, ordered in enumerate(self.ordered)

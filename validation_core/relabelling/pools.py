@@ -133,11 +133,11 @@ def _pools_of(n: int, slots: int) -> Pools:
 def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
     """Mid-ranks u (..., C) in (0, 1) of values (..., P); equal values share one.
 
-    Nothing is drawn to break ties: labellings, not a law of ranks, say what is unusual.
+    Ties are not broken at random: the null is that of labellings, not a law of ranks.
 
     Args:
         values: of all slots of a pool.
-        columns: slots that are asked for; None for all.
+        columns: slots to compute; None for all.
     """
     u = ((midranks(values) - 0.5) / values.shape[-1]).astype(np.float32)
     return u if columns is None else np.ascontiguousarray(u[..., columns])
@@ -157,7 +157,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
 
     Args:
         values: of all slots of a pool.
-        points: (n, T, D) whose norms are asked for; None for the slots themselves.
+        points: (n, T, D) whose norms are computed; None for the slots themselves.
     """
     n, slots, d = values.shape
     targets = values if points is None else points
@@ -199,7 +199,7 @@ class _Slotted:
     pools: Pools
     scores: tuple[SlotRanks, ...]
     mean: Array
-    """(N, D) of each row's pool: what q makes of x, alike whichever slot is the truth."""
+    """(N, D) means of each row's pool, equal whichever slot is the truth."""
     spread: Array
     """(N, D) variance within the pool."""
 
@@ -353,7 +353,7 @@ def known_at(
 
 
 def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:
-    """Log ratios (n, S) less the largest (n,) of their rows, within what single precision sums."""
+    """Log ratios (n, S) less the largest (n,) of their rows, clipped for single precision."""
     top = np.clip(largest, -_INFINITE, _INFINITE)[:, None]
     off = np.clip(values, -_INFINITE, _INFINITE) - top
     return np.asarray(np.clip(off, -_FARTHEST, _FARTHEST), np.float32)

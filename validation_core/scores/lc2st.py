@@ -36,7 +36,7 @@ FEWEST = 8
 _BATCH = 64  # pairs: rows of a hundred networks that stay in a core's cache
 _FEWEST_BATCHES = 12  # of an epoch: small tables take smaller steps rather than too few
 _AT_ONCE = 100  # networks trained side by side on a processor: more would leave its cache
-_ROWS = 256  # of one pass on a CPU: what a layer of a hundred networks keeps in its cache
+_ROWS = 256  # of one pass on a CPU: a layer of a hundred networks fits in its cache
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a localizer is made of, its distance as a score, and how its networks are trained."""
+"""Localizers: their networks, the distance as a score, and training."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def train_localizer(
 
 
 class _Stage:
-    """The steps of one training, and what was seen on the way."""
+    """The steps of one training, and the checks along the way."""
 
     def __init__(
         self, recipe: Localizer, start: _Start, rows: _AnchorRows, watch: _AnchorRows, device: str
@@ -259,7 +259,7 @@ class _Stage:
         return best if _excess(held_out[best], n) > self.start.excess + _margin(n) else 0
 
     def best(self) -> _Start:
-        """What is kept, as something to begin with."""
+        """The kept parameters, as a starting point."""
         checkpoint = self.kept
         if checkpoint == 0:
             return self.start
@@ -301,7 +301,7 @@ class _Stage:
 
 
 def _history(stages: Sequence[_Stage]) -> dict[str, NDArray[np.floating]]:
-    """What each check saw, by name; steps go on from one stage to the next."""
+    """Results of the checks, by name; steps go on from one stage to the next."""
     parts = [np.array(stage.checks, dtype=np.float32) for stage in stages]
     for i, checks in enumerate(parts):
         checks[:, 0] += sum(stage.recipe.steps for stage in stages[:i])
@@ -328,12 +328,12 @@ class _Start(NamedTuple):
 
 
 def _excess(distance: float, n: int) -> float:
-    """A KS distance beyond what n uniform ranks show on average."""
+    """A KS distance less its mean for n uniform ranks."""
     return max(distance - _NULL_MEAN / np.sqrt(n), 0.0)
 
 
 def _margin(n: int) -> float:
-    """What n anchors must see of a gain before it counts."""
+    """Smallest gain on n anchors that counts."""
     return float(_MARGIN / np.sqrt(n))
 
 

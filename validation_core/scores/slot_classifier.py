@@ -58,7 +58,7 @@ class SlotClassifier(Recipe, spec="scorer"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"slot classifier {self.kind}, {NETS[self.net]}"
 
     @property
@@ -118,7 +118,7 @@ class SlotClassifier(Recipe, spec="scorer"):
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlotClassifier:
-        """What `TrainedSlotClassifier.arrays` gave."""
+        """Trained classifier from the output of `TrainedSlotClassifier.arrays`."""
         from validation_core.scores.trained_slot_classifier import TrainedSlotClassifier
 
         return TrainedSlotClassifier.read(arrays, seconds=seconds, device=device)

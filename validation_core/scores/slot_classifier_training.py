@@ -79,7 +79,7 @@ class SlotObjective:
     def penalised(self, vector: Flat, penalty: float) -> tuple[float, Flat]:
         """Loss plus penalty times the squares of all but the constant, and its gradient.
 
-        By hand: a third of what a graph of operations takes at this size.
+        Written by hand: a third of the time of automatic differentiation at this size.
         """
         tensors = self._tensors(vector)
         g, hidden = _with_hidden(tensors, self.inputs, self.features)

@@ -82,7 +82,7 @@ class Slots(Recipe, spec="slots"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"within x, {NAMES[self.kind]}"
 
     @property
@@ -130,7 +130,7 @@ class Slots(Recipe, spec="slots"):
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlots:
-        """What `TrainedSlots.arrays` gave."""
+        """Trained score from the output of `TrainedSlots.arrays`."""
         from validation_core.scores.slots_training import TrainedSlots
 
         return TrainedSlots.read(arrays, scored=self.scored, seconds=seconds, device=device)

@@ -1,4 +1,4 @@
-"""Trained scores by key: one network for every method, page and process that asks for it."""
+"""Trained scores by key: one network for every method, page and process that uses it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _TrainingSource(Protocol):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         ...
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
@@ -71,7 +71,7 @@ class Simulated(Specification, spec="simulated"):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Specification, spec="training"):
-    """One network: what it learns from, how, and its seed. Its key is the network's."""
+    """One network: training data, recipe and seed. Its key is the network's."""
 
     source: _TrainingSource
     recipe: Recipe = field(default_factory=Classifier)
@@ -79,7 +79,7 @@ class Training(Specification, spec="training"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         kind = getattr(self.recipe, "label", "")
         return " · ".join(part for part in (self.source.label, kind, f"seed {self.seed}") if part)
 
@@ -94,7 +94,7 @@ class _Sampler(Protocol):
 
     @property
     def truth(self) -> Benchmark:
-        """What it is trained on."""
+        """Its training data."""
         ...
 
     def lend(self, network: Any) -> None:
@@ -151,7 +151,7 @@ def trained(store: Store, training: Training, report: Report | None = None) -> A
 
 
 def locked(store: Store, key: str) -> AbstractContextManager[object]:
-    """A lock on what is being made under a key: who asks for the same waits."""
+    """A lock on a key whose network is being trained: others that need it wait."""
     return store.locked("locks", key)
 
 

@@ -22,7 +22,7 @@ Single = NDArray[np.float32]
 _DEPTH = 14
 _TRUTH = float(1 << 24)  # how a truth is counted beside draws, in one sum
 _PULL = 2.0  # rows' worth of "either" in a leaf
-_ROWS = 1 << 13  # answered at a time: what stays in a core's cache
+_ROWS = 1 << 13  # scored at a time: they fit in a core's cache
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
-"""Expected coverage: how often the truth lies in q's regions of a stated mass, and what to make
-of its distance from that mass.
+"""Expected coverage: how often the truth lies in q's regions of a stated mass, and the area
+between coverage and that mass.
 
 Everything works on the last axis: ranks u (..., n) give curves (..., G). A rank is q's mass
 nearer to the reference than the truth is, so that the share of ranks up to a level is how often
@@ -132,7 +132,7 @@ Reading = Literal["covers more than stated", "covers less than stated", "as stat
 
 
 def reading(low: float, high: float) -> Reading:
-    """What an interval of the area says of q's regions above level 1/2, on average.
+    """Reading of an interval of the area: coverage of q's regions above level 1/2, on average.
 
     That is not yet a width: a bias, or a mode that q misses, may move truths nearer to a
     reference as well as farther from it.

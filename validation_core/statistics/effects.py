@@ -201,7 +201,7 @@ def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
 def one_sided(u: ArrayLike, k: int) -> NDArray[np.bool_]:
     """Whether ranks (..., n) among k draws pile up beyond all of them, at one end alone: (...).
 
-    Both ends together are what a q that is too narrow looks like, whose width ranks tell.
+    Both ends together indicate a q that is too narrow, which the ranks of widths show.
     """
     ranks = np.asarray(u, dtype=np.float64)
     n, usual = ranks.shape[-1], 1 / (k + 1)

@@ -115,7 +115,7 @@ def _how_many(compare: np.ufunc, scores: Array, test: Array) -> Array:
     if i == 1:
         unit_weights = np.ones(m, np.float32 if m < 1 << 24 else np.float64)
         return np.dot(compare(scores[..., 0], test), unit_weights)[:, None]
-    steps = max(1, min(m * i // _SIDE, m, 255))  # 255: what a byte counts to
+    steps = max(1, min(m * i // _SIDE, m, 255))  # 255: the largest byte
     side = m // steps
     folded = scores[:, : steps * side].reshape(r, steps, side * i)
     hits = compare(folded, np.tile(test, side)[:, None]).view(np.uint8)

@@ -31,7 +31,7 @@ NUMBERS_AT_ONCE = 1 << 20  # values gathered at a time: index and value are 8 MB
 
 
 def contributions(scores: ArrayLike, kind: Kind) -> Float:
-    """What each simulation adds to the divergence, were each of its slots the truth.
+    """Term of each simulation in the divergence, with each of its slots as the truth.
 
     Scores (..., n, m + 1) to nats (..., n, m + 1); the truth's are in slot 0, so that the
     divergence is the mean of [..., 0].
