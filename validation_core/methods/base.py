@@ -65,7 +65,7 @@ class Work(NamedTuple):
 
 
 class Further(NamedTuple):
-    """A method that runs when it is asked for, with options that suit a table."""
+    """A method that runs on request, with options that suit a table."""
 
     method: Method
     seconds: float
@@ -92,7 +92,7 @@ class Method(Specification):
     turn: ClassVar[int] = 100
     """Order among the tests that a diagnosis runs by default: those without training first."""
     runs_unasked: ClassVar[bool] = True
-    """Whether a diagnosis runs it without being asked; else by name, as `further` says."""
+    """Whether a diagnosis runs it by default; else on request, with the options of `further`."""
     meaning: ClassVar[str] = ""
     """How to read a histogram of its ranks that is not flat, a sentence."""
     about: ClassVar[str] = "the centre"
@@ -132,7 +132,7 @@ class Method(Specification):
 
     @property
     def label_of_several(self) -> str:
-        """The same beside others of its kind that count with other numbers of draws."""
+        """Label of several instances that differ in the number of draws."""
         return self.label
 
     @property
@@ -172,7 +172,7 @@ class Method(Specification):
 
     @property
     def stage(self) -> str:
-        """The stage of a sensitivity search that asks it: `ranks`, `classifier`, `localizer`, or
+        """The stage of a sensitivity search that runs it: `ranks`, `classifier`, `localizer`, or
         none where it takes too long at each strength."""
         if self.reads_classifier:
             return "classifier"
@@ -217,12 +217,12 @@ class Method(Specification):
         raise NotImplementedError(f"{self.title} learns nothing in a trial")
 
     def known_scores(self, upload: Upload) -> TableScores | None:
-        """Scores that an upload brings with it; None where they are worked out."""
+        """Scores that an upload contains; None where they are computed."""
         del upload
         return None
 
     def most_rows(self, upload: Upload) -> int:
-        """Rows of each side that a fixed test of blocks looks at, at most."""
+        """Largest number of rows of each side that a fixed test of blocks reads."""
         return self.budget(upload.n, 1).p
 
     def least_rows(self, upload: Upload) -> tuple[int, str]:
@@ -233,7 +233,7 @@ class Method(Specification):
         return LEARN_ROWS, "learns its score on half of the rows"
 
     def obstacle(self, upload: Upload) -> str | None:
-        """Why an option of it cannot be served by an upload with rows enough; or None."""
+        """Reason why an upload with enough rows cannot serve its options; or None."""
         del upload
         return None
 
@@ -249,7 +249,7 @@ class Method(Specification):
 
     @classmethod
     def further(cls) -> Further | None:
-        """How a diagnosis runs it where it is asked for by name; None where it runs unasked."""
+        """How a diagnosis runs it on request; None where it runs by default."""
         return None
 
     def effects(self, outcome: Outcome) -> dict[str, Effect]:
@@ -265,7 +265,7 @@ class Method(Specification):
 
     @classmethod
     def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
-        """Why it misses there what another test finds, and the demonstration that shows it."""
+        """Why it misses an error that another test finds there, and the demonstration of that."""
         del benchmark, cell
         return "what it looks at is little changed by this error at this number of draws.", ""
 
@@ -304,13 +304,13 @@ class Method(Specification):
         return []
 
     def unfit(self, k: int) -> str | None:
-        """Why it is not run on many tables with k draws at each x; None for one that is."""
+        """Reason not to run it on many tables with k draws at each x, or None."""
         del k
         return "it trains anew for every table" if self.learns_anew else None
 
     @property
     def resamples(self) -> int:
-        """How often the test itself puts other draws in the truth's place; 0 for a known law."""
+        """Relabelings or permutations within one test; 0 for a known law."""
         return 0
 
     @property
@@ -324,12 +324,12 @@ class Method(Specification):
         return sum(self.budget(n, k))
 
     def places(self, n: int, k: int) -> int:
-        """Distinct x at which one test asks for draws of q."""
+        """Distinct x at which one test needs draws of q."""
         del k
         return n if self.layout == "table" else self.budget(n, 1).q
 
     def cost(self, work: Work) -> float:
-        """Seconds of one test, its draws being there."""
+        """Seconds of one test, without drawing."""
         return work.n * self.resamples * RELABELLED + work.rows * (self.scoring + RANKED)
 
     def memory(self, n: int, rows: int, width: int) -> float:

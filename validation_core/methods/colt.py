@@ -99,7 +99,7 @@ class CoLT(Method):
 
     @property
     def stream(self) -> tuple[str, ...]:
-        """A map of the same rows and seed draws these tie-breakers: it shows the ball told of."""
+        """A map of the same rows and seed breaks ties alike and shows the reported ball."""
         return "map", "ranks"
 
     @property

@@ -1,4 +1,4 @@
-"""Discriminative calibration: can a learned score tell the truth from q's draws at its x?"""
+"""Discriminative calibration: does a learned score tell the truth from draws at its x?"""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class DC(Method):
         return SlotClassifier(kind=self.kind, n=n, m=self.m, net=self.net)
 
     def budget(self, n: int, k: int = 1) -> Budget:
-        """m draws at each x; all where a score sees them, if only m are told from the truth."""
+        """m draws at each x; all where the score sees them, though m compete with the truth."""
         return Budget(n, n * (max(k, self.m) if self.net == "within" else self.m))
 
     def obstacle(self, upload: Upload) -> str | None:
@@ -280,7 +280,7 @@ def divergence_null_histogram(
 def divergence_bar(
     estimate: float, low: float, high: float, most: float, *, height: int = 150
 ) -> Panel:
-    """The divergence with its interval, from guessing at 0 to `most`: the truth always told.
+    """The divergence with its interval, from 0 (guessing) to `most` (always recognised).
 
     Negative where the score does worse than guessing: not cut off.
     """

@@ -152,7 +152,7 @@ class LC2ST(Method):
     def at(
         self, train: PosteriorTable, x_o: Array, draws: Array, rng: np.random.Generator
     ) -> Outcome:
-        """The test at given observations, whose truth nobody needs to know.
+        """The test at given observations; their truth is not needed.
 
         The same as `test(scores.apply(learn(train), PosteriorTable(any, x_o, draws)))`; to look at
         further observations without learning again, keep what `learn` gave.
@@ -266,7 +266,7 @@ class LC2ST(Method):
         names: Sequence[str] = (),
         only: int | None = None,
     ) -> list[Drawn]:
-        """Also the draws where it looked, coloured."""
+        """Also the draws at the tested observations, coloured."""
 
         del alpha, only
         theta = record.arrays.get("theta_q", np.zeros((0, 0, 0)))
@@ -400,7 +400,7 @@ def pvalues_over_x(
     name: str = "",
     height: int = style.HEIGHT,
 ) -> Panel:
-    """p at each observation, as it is (open) and by Holm over all of them (filled).
+    """p at each observation, raw (open) and Holm-adjusted (filled).
 
     Args:
         pvalues: (P,).

@@ -1,4 +1,4 @@
-"""Relabelling within x: every statistic that can be thought of, and one exact p-value."""
+"""Relabelling within x: many statistics, and one exact p-value."""
 
 from __future__ import annotations
 

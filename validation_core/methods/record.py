@@ -61,7 +61,7 @@ class Effects:
         return load(cls, {}, {"numbers": numbers, "words": words, **known})
 
     def to_json(self) -> dict[str, JSON]:
-        """One object of all that it says."""
+        """All effects as one object."""
         facts = {name: getattr(self, name) for name in _FACTS}
         known = {name: fact for name, fact in facts.items() if fact is not None}
         return dump({**self.numbers, **self.words, **known})[1]
@@ -128,7 +128,7 @@ class Record:
 
     @property
     def kind(self) -> type[Method]:
-        """The method that it is of; `Method` itself for one that is no longer there."""
+        """Its method; `Method` itself for one that no longer exists."""
         return kind_of(self.name)
 
     def to_json(self) -> dict[str, JSON]:

@@ -1,4 +1,4 @@
-"""TARP: how often q's balls about a reference point cover the truth as often as they say."""
+"""TARP: whether q's balls about a reference point cover the truth at their nominal rate."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class TARP(Method):
 
 
 def area_to_curve_text(arrays: Mapping[str, Array]) -> str:
-    """The area to curve with its interval and what that says of q; nothing without ranks."""
+    """The area to curve with its interval, as text; empty without ranks."""
     u = _ranks(arrays)
     if u.size == 0:
         return ""
@@ -233,7 +233,7 @@ def area_to_curve_text(arrays: Mapping[str, Array]) -> str:
 
 
 def coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> Panel:
-    """Share of ranks u (n,) up to each level in [0, 1], whatever range they fill themselves.
+    """Share of ranks u (n,) up to each level in [0, 1], over the whole range.
 
     Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band
     over simulations, at each level by itself.

@@ -51,7 +51,7 @@ class RateInterval(NamedTuple):
 
 
 class _Misfit(NamedTuple):
-    """Bias and width of q: (...) each; NaN where ranks cannot tell."""
+    """Bias and width of q: (...) each; NaN where ranks do not determine them."""
 
     bias: RateInterval
     """How far q sits too high, in q's own posterior sd; negative: too low."""
@@ -60,7 +60,7 @@ class _Misfit(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """Bias and width of q as far as K draws tell them: (...) each."""
+    """Bias and width of q as far as K draws determine them: (...) each."""
 
     bias: RateInterval
     """An end is infinite where it is open."""
@@ -98,13 +98,13 @@ def lower_half(u: ArrayLike, level: float = 0.95) -> RateInterval:
 
 
 def rate_interval(count: ArrayLike, n: int, level: float = 0.95) -> RateInterval:
-    """Share of n and its Clopper-Pearson interval, of counts (...)."""
+    """Rates (...) of counts (...) in n trials, with Clopper-Pearson intervals."""
     count = np.asarray(count)
     return RateInterval(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
 
 
 def excess(rates: RateInterval, nominal: ArrayLike) -> Float:
-    """How far a nominal rate lies outside the interval of the true one: (...).
+    """Distance (...) of a nominal rate from the interval of the true one; 0 inside.
 
     Negative where it lies inside, by its distance from the nearer end.
     """
@@ -137,7 +137,7 @@ def off_pvalue(u: ArrayLike) -> Float:
 
 
 def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
-    """Bias and ratio of widths of q behind randomised ranks u (..., n) among k draws.
+    """Bias and ratio of widths of q, estimated from ranks.
 
     If the truth, standardised by q, is normal with mean mu and sd sigma, the bias is -mu and the
     ratio 1 / sigma; the mean and sd of the normal scores are those that k draws of such a q
@@ -146,6 +146,14 @@ def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
 
     Intervals: Student's for the mean of the normal scores; for their sd the chi-square one with
     degrees of freedom lowered where their tails are heavier than normal.
+
+    Args:
+        u: randomised ranks (..., n) of the truth among k draws.
+        k: draws of q at each x.
+        level: coverage of the intervals.
+
+    Returns:
+        Bias in sds of q and ratio of widths q / truth, with intervals, (...) each.
 
     Raises:
         ValueError: if there are fewer than two ranks or no draw.
@@ -219,8 +227,8 @@ def sizes(u: ArrayLike, z: ArrayLike, k: int, level: float = 0.95) -> _Sizes:
     end, how far they lie is not in the ranks, and in z-scores only as far as q's sd is its scale:
     the bias is then at least the mean of the normal scores, which no truth's score exceeds on
     average (k draws attenuate it), its other end is open, its estimate that of z-scores, and
-    nothing is told of the width. Where most truths lie outside at both ends, q's mean and sd
-    tell both; of fewer than 4 draws they do not, and the ends that ranks cannot bound are open.
+    the width is unknown. Where most truths lie outside at both ends, both are
+    estimated from q's mean and sd; with fewer than 4 draws ends that ranks cannot bound are open.
     """
     ranks = np.asarray(u, dtype=np.float64)
     usual = 1 / (k + 1)

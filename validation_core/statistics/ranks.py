@@ -169,10 +169,18 @@ def randomised_ranks(
 
 
 def conformal_ranks(test: ArrayLike, calibration: ArrayLike, rng: np.random.Generator) -> Float:
-    """Randomised rank of each test score (..., n) among its own calibration scores (..., n, m).
+    """Randomised rank of each test score among its own calibration scores.
 
     Exactly uniform, and independent, when test and calibration scores share one law and no
     calibration score is used twice.
+
+    Args:
+        test: scores (..., n).
+        calibration: scores (..., n, m), the m of each test score.
+        rng: breaks the ties.
+
+    Returns:
+        Ranks (..., n) in [0, 1].
     """
     below, equal = count(test, calibration)
     return randomised_ranks(below, equal, np.shape(calibration)[-1], rng)

@@ -65,7 +65,7 @@ def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
 
 
 def mean_difference_slack(scores: ArrayLike) -> Float:
-    """By how much equal differences of means may differ as computed: (..., N) to (...)."""
+    """Rounding by which equal differences of means may differ: (..., N) to (...)."""
     return SUMMATION_ROUNDING * np.abs(np.asarray(scores, dtype=np.float64)).max(axis=-1)
 
 
