@@ -116,7 +116,7 @@ def learnable(parameters: Arrays, device: str) -> dict[str, Tensor]:
 
 
 def arrays(parameters: Tensors) -> Parameters:
-    """The way back, as copies."""
+    """Tensors as arrays, copied."""
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in parameters.items()}
 
 
@@ -126,7 +126,7 @@ def stack(networks: Sequence[Arrays]) -> Parameters:
 
 
 def unstack(networks: Parameters) -> list[Parameters]:
-    """The way back: one dictionary of arrays per network."""
+    """Split a leading axis: one dictionary of arrays per network."""
     count = len(next(iter(networks.values())))
     return [{name: array[i].copy() for name, array in networks.items()} for i in range(count)]
 

@@ -93,7 +93,7 @@ class Schedule:
 
 
 class _Fit(NamedTuple):
-    """A trained network and how it got there; the arrays of `history` run over its checks."""
+    """A trained network and its history; the arrays of `history` run over its checks."""
 
     parameters: Parameters
     history: dict[str, NDArray[np.floating]]
@@ -203,7 +203,7 @@ class _Watch:
         self.rows: list[tuple[NDArray[np.floating], ...]] = []
 
     def check(self, tensors: Tensors, epoch: int, loss: Tensor | float) -> dict[str, float]:
-        """Note losses and AUCs of this epoch; gives their means over networks."""
+        """Record losses and AUCs of this epoch; returns their means over networks."""
         with torch.no_grad():
             p, q = logits(tensors, self.held_p), logits(tensors, self.held_q)
             losses = (functional.softplus(-p).mean(1) + functional.softplus(q).mean(1)) / 2
@@ -250,7 +250,7 @@ def slices(n: int, count: int) -> list[slice]:
 
 
 def _tensor(arrays: Sequence[_Inputs], device: str) -> Tensor:
-    """One axis more; a single array, which may be large, is not copied."""
+    """Arrays stacked along a new axis; a single array, which may be large, is not copied."""
     stacked = arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
     return torch.from_numpy(stacked).to(device)
 

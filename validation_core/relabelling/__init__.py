@@ -91,7 +91,7 @@ _COINCIDE = -13.0  # log distance in robust sds below which two slots are equal
 
 @dataclass(frozen=True)
 class XScope:
-    """Where over x a cell looks."""
+    """Scope of a cell over x."""
 
     kind: str
     """x: a column; component: a principal component of x; mean: q's mean of a parameter; products
@@ -117,7 +117,7 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class OmnibusResult:
-    """Everything that was looked at, and one p-value that is exact for any learner."""
+    """All tested cells, and one p-value that is exact for any learner."""
 
     claims: tuple[Claim, ...]
     """(C,)."""
@@ -198,7 +198,7 @@ class OmnibusResult:
 
     @property
     def relabelings(self) -> int:
-        """B."""
+        """Number of relabelings, B."""
         return len(self.null)
 
     @property
@@ -210,7 +210,7 @@ class OmnibusResult:
         return {name: float(self.adjusted[lead[name]]) for name in order}
 
     def first(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> int | None:
-        """The place of the clearest claim of some; None where there are none."""
+        """Index of the clearest of some claims; None where there are none."""
         some = [i for i, claim in enumerate(self.claims) if wanted(claim)]
         return min(some, key=self._order) if some else None
 
@@ -291,7 +291,7 @@ def _along(cell: Cell, at: XCoordinates | None) -> XScope | None:
 
 
 class LearnedScore(NamedTuple):
-    """A score of some rows that it did not learn from."""
+    """A learned score, evaluated on rows held out from its training."""
 
     name: str
     """One of `battery.LEARNED`; of densities that came with the table log_q, log_ratio."""
@@ -304,7 +304,7 @@ class LearnedScore(NamedTuple):
 
 
 class TableStatistics(NamedTuple):
-    """All statistics of a table, and where over x they look."""
+    """All statistics of a table, and their functions of x."""
 
     battery: Battery
     coordinates: XCoordinates
@@ -348,7 +348,7 @@ class TableStatistics(NamedTuple):
 
 
 def _outliers(block: Block, cell: Cell, at: Rows) -> tuple[float, float, float, float]:
-    """The bound that tells most, true values beyond it, how many are expected, and of how many."""
+    """The most significant bound, true values beyond it, their expected number, and the total."""
     found = []
     columns = [
         i for i, feature in enumerate(block.features)
@@ -446,7 +446,7 @@ def _unlearned(
     share: float,
     report: Callable[[float], None],
 ) -> OmnibusResult:
-    """Statistics that learn nothing, over all rows."""
+    """Statistics without learning, over all rows."""
     tested = battery.calibrated(
         asked.battery, relabelings, stream(seed, "omnibus", "labellings"), report
     )
@@ -476,7 +476,7 @@ def _learned(
     relabelings: int,
     report: Callable[[float], None],
 ) -> OmnibusResult:
-    """Learned scores alone, over the rows that they did not learn from."""
+    """Learned scores alone, over their held-out rows."""
     every = asked.beside(learned)
     tested = battery.calibrated(
         every, relabelings, stream(seed, "omnibus", "learned labellings"), report
@@ -499,7 +499,7 @@ def statistics_of(
     over_x: bool = True,
     truths: bool = True,
 ) -> TableStatistics:
-    """All statistics that learn nothing; without `truths`, of tables made of q's draws alone."""
+    """All statistics without learning; without `truths`, of tables made of q's draws alone."""
     n, d = table.theta.shape
     parameters, rows, groups = np.arange(d), np.arange(n), _own(groups)
     if d > MOST:
@@ -596,7 +596,7 @@ def _slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
 def _places(
     at: XCoordinates, blocks: Sequence[Block], relabelings: int, seed: int
 ) -> tuple[XFunctions, XCoordinates]:
-    """Functions of x that can be paid for, and the coordinates that they look along."""
+    """Affordable functions of x, and their coordinates."""
     n, count = at.values.shape
     features_over = sum(block.over * len(block.rows) for block in blocks) / max(n, 1)
     each, some = affordable(n, count, round(features_over), relabelings)

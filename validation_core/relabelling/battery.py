@@ -260,7 +260,7 @@ def features_near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRa
 
 
 def feature_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
-    """All features of these scores, which say something of these rows."""
+    """All features of these scores at these rows."""
     return _block(pools, rows, scores, _measured)
 
 
@@ -339,7 +339,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class _BlockStatistics:
-    """A block with its places: features looked at over x come last in `cells`."""
+    """A block with its functions of x: features tested over x come last in `cells`."""
 
     block: Block
     order: NDArray[np.int64]
@@ -482,7 +482,7 @@ class Battery:
 
 
 def _over(part: _BlockStatistics) -> int:
-    """Numbers that one labelling needs over x."""
+    """Numbers per labelling over x, from which memory is estimated."""
     if part.places is None:
         return 0
     return 4 * part.block.over * part.places.columns.shape[1]
@@ -527,7 +527,7 @@ def _over_x(part: _BlockStatistics, picked: NDArray[np.float32]) -> NDArray[np.f
 
 
 def _of_count(count: Array, expected: Array) -> Array:
-    """A normal |z| as improbable as counts (B, F) that are Poisson's, too large or too small."""
+    """The normal |z| as improbable as Poisson counts (B, F), too large or too small."""
     whole = np.round(count).astype(np.float64)  # a single float ends at 1e-45
     p = np.minimum(pdtrc(np.maximum(whole - 1, 0), expected), pdtr(whole, expected))
     p = np.where(whole < 1, pdtr(0, expected), p)
@@ -560,7 +560,7 @@ def assembled(
 
 
 def _played(pools: Pools, rows: NDArray[np.int64]) -> Array:
-    """How many of these rows' truths each slot (E,) is expected to play."""
+    """Expected number of these rows' truths that each slot (E,) plays."""
     first, size, pool = pools.distinct
     return np.repeat(np.bincount(pool[rows], minlength=len(first)) / size, size)
 
@@ -657,7 +657,7 @@ def _gram(pools: Pools, block: Block, count: int) -> _Gram:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceScale:
-    """How the z of families are made comparable."""
+    """Scales that make the z of families comparable."""
 
     offset: NDArray[np.float64]
     """(C,) log of each cell's effective number, less that of its family's share of the level."""
@@ -669,7 +669,7 @@ class EvidenceScale:
     """with so many degrees of freedom (Satterthwaite, 1946)."""
 
     def normal(self, z: Array) -> NDArray[np.float32]:
-        """Statistics (..., C) with sums of squares as the |z| that is as improbable."""
+        """Statistics (..., C) with sums of squares as the |z| of equal probability."""
         out = np.array(z, np.float32)
         chance = gammaincc(self.freedom / 2, z[..., self.sums] / (2 * self.unit))
         out[..., self.sums] = -ndtri(np.clip(chance, 1e-300, 1.0) / 2)
@@ -729,7 +729,7 @@ class CalibratedTest:
 
     @property
     def pvalue(self) -> float:
-        """Of the largest of all: exact."""
+        """Exact p-value of the largest of all."""
         return float(self.adjusted.min())
 
 

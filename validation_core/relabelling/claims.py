@@ -88,7 +88,7 @@ class Claims:
 
     @property
     def found(self) -> bool:
-        """Whether anything may be claimed at all."""
+        """Whether any claim is permitted."""
         return self.pvalue <= self.alpha
 
     @cached_property
@@ -372,7 +372,7 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
 
 
 def parameter_name(names: Sequence[str], which: int) -> str:
-    """The name of a parameter, by its place; a number where the names do not reach."""
+    """The name of a parameter, by its place; its number where names are missing."""
     return names[which] if which < len(names) else f"theta_{which + 1}"
 
 

@@ -1,4 +1,4 @@
-"""How far a slot lies from the others of its row: errors that leave every rank as it is.
+"""Distance of a slot from the others of its row: errors that leave every rank unchanged.
 
 A rank within a row says nothing of distance. True values 30 sd away, q's draws on a grid, and
 draws where the prior is zero are seen by the raw values alone: a slot's distance from its row's
@@ -171,7 +171,7 @@ class Support:
         return below, len(ordered) - within
 
     def _standardised(self, low: Array, high: Array) -> NDArray[np.float32]:
-        """Normal |z| (B, D) as improbable as values beyond either end (B, D), or both."""
+        """Normal |z| (B, D) as improbable as the number beyond either end (B, D), or both."""
         counts = [
             self._counts(ordered, low[:, at], high[:, at])
             for at, ordered in enumerate(self.ordered)

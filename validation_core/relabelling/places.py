@@ -57,7 +57,7 @@ class XCoordinates(NamedTuple):
 
 
 def draws_set_aside(k: int, columns: int) -> int:
-    """How many of k draws are kept from the ranks to give q's means; 0: means are not read."""
+    """Number of k draws kept from the ranks to estimate q's means; 0: means are not read."""
     few = min(ASIDE, k // 4)
     return few if columns > 2 and few >= _FEWEST_ASIDE else 0
 
@@ -106,7 +106,7 @@ def moments(draws: Array) -> tuple[Array, Array]:
 
 
 def _most_predictable_means(means: Array, spread: Array) -> NDArray[np.int64]:
-    """Up to MEANS parameters, those that x says most of first chosen, in their own order."""
+    """Up to MEANS parameters, those best predicted by x, in their own order."""
     if means.shape[1] <= MEANS:
         return np.arange(means.shape[1])
     inside = spread.mean(0)
@@ -165,7 +165,7 @@ class XFunctions:
         return [*range(self.coordinates), *others]
 
     def of(self, rows: NDArray[np.int64]) -> XFunctions:
-        """At some of the rows."""
+        """The same functions at some of the rows."""
         if np.array_equal(rows, np.arange(len(self.columns))):
             return self
         return replace(self, columns=self.columns[rows])
@@ -281,7 +281,7 @@ def _unsigned(contrasts: NDArray[np.float32], one_sided: Mask) -> None:
 
 
 def affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
-    """Blocks of each coordinate, and how many coordinates, that take no more than their time."""
+    """Blocks of each coordinate, and the number of coordinates, within the time allowed."""
 
     def seconds(c: int, g: int) -> float:
         columns = c * (g + 3) + _CENTRES * len(_SHARES)

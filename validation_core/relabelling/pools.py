@@ -89,7 +89,7 @@ class SlotRanks:
     """Of a parameter: (E,) its values, how far out and how near to others they lie."""
 
     def at(self, rows: NDArray[np.int64]) -> SlotRanks:
-        """Of tables' truths (T, N) those of some rows (T, n); all where it speaks of no others."""
+        """Of tables' truths (T, N) those of some rows (T, n); all where it holds all rows."""
         if self.u.shape[-1] == len(rows):
             return self
         return self.taken(rows)
@@ -107,7 +107,7 @@ def max_players(n: int) -> int:
 
 
 def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
-    """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them.
+    """Columns of k draws that may play the truth, evenly spaced, chosen without reading them.
 
     Neither end is nearer than the other, so that sorted draws have no bias.
     """
@@ -245,7 +245,7 @@ def slotted(
 
 
 def in_units(values: Array) -> Array:
-    """Columns (..., C) that no square leaves the floats of, as they are or by a power of two."""
+    """Columns (..., C), scaled by a power of two where squares would overflow or underflow."""
     large = np.abs(values).max(axis=tuple(range(values.ndim - 1)), initial=0.0).astype(np.float64)
     far = (large > 1e100) | ((large < 1e-100) & (large > 0))
     if not far.any():

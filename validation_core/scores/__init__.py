@@ -116,7 +116,7 @@ class _Trained(Protocol):
 
     @property
     def seconds(self) -> float:
-        """How long it was trained."""
+        """Seconds of training."""
         ...
 
     @property
@@ -144,7 +144,7 @@ class Recipe(Specification):
 
     @property
     def places(self) -> int:
-        """Distinct x at which it asks a benchmark for draws of q."""
+        """Distinct x at which it needs draws of q from a benchmark."""
         return 0
 
     def cost(self) -> float:
@@ -199,7 +199,7 @@ class LinearBoundary:
 
 
 class RawRows:
-    """theta (n, D), x (n, M) -> (D + M, n): every number of a row, nothing learnt."""
+    """theta (n, D), x (n, M) -> (D + M, n): every number of a row, without learning."""
 
     def __call__(self, theta: Array, x: Array) -> Array:
         return np.ascontiguousarray(np.concatenate([theta, x], axis=1).T)

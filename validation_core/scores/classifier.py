@@ -1,4 +1,4 @@
-"""The learned logit: a classifier of (theta, x) from p against q, and how it is degraded.
+"""The learned logit: a classifier of (theta, x) from p against q, and its degradation by beta.
 
 Bansal, Chen, Scott, Appendix B. The score is the raw logit, high where it looks like
 p: a sigmoid would saturate in float32 and make ties.

@@ -56,7 +56,7 @@ def _shape(images: NDArray[np.floating]) -> Shape:
 
 
 def count(kind: Kind, shape: Shape) -> int:
-    """F, how many numbers describe an image."""
+    """Number of features F of an image."""
     return {"filters": bank_feature_count(shape), "pretrained": 1280, "inception": 2048}[kind]
 
 

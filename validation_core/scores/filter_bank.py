@@ -76,7 +76,7 @@ def wavelet_transfer(height: int, width: int, scale: int, orientation: int) -> N
 
 
 def hann_window(height: int, width: int) -> NDArray[np.float64]:
-    """The window (H, W) that every image is seen through, its mean square 1."""
+    """The Hann window (H, W) that multiplies every image, its mean square 1."""
     window = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (height, width)))
     return np.asarray(window / np.sqrt((window**2).mean()))
 

@@ -1,4 +1,4 @@
-"""The local score: one classifier of truth against q, and many whose labels say nothing.
+"""The local score: one classifier of truth against q, and many with random labels (nulls).
 
 A score of H + 1 test quantities: the logits of H + 1 small networks, which learn as one batch.
 They share rows and batches and differ in start and labels alone.
@@ -101,7 +101,7 @@ class LocalScore:
 
     @property
     def nulls(self) -> int:
-        """H."""
+        """Number of null classifiers, H."""
         return len(self.parameters["bias0"]) - 1
 
     def __call__(self, theta: Array, x: Array) -> Array:

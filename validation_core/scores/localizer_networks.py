@@ -82,7 +82,7 @@ def _whitened(z: Array) -> NDArray[np.float64]:
 def build_initial_centre(
     recipe: Localizer, m: int, d: int, rng: np.random.Generator
 ) -> Parameters:
-    """A network of x that says 0 nearly everywhere, and a linear map of x beside it."""
+    """Initial centre: a network of x that is 0 nearly everywhere, and a linear map of x."""
     parameters = perceptron.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
     parameters[f"bias{recipe.layers}"] *= 0
     return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}

@@ -320,7 +320,7 @@ def _checkpoints(stages: Sequence[_Stage]) -> dict[str, NDArray[np.float16]]:
 
 
 class _Start(NamedTuple):
-    """Two networks to begin with, and how far anchors that shaped neither say ranks are off."""
+    """Two initial networks, and the excess distance of ranks on held-out anchors."""
 
     centre: Parameters
     phi: Parameters
@@ -390,7 +390,7 @@ def train_on_blurred_draws(
     rng: np.random.Generator,
     tell: _Tell,
 ) -> tuple[Parameters, Parameters]:
-    """Networks for which draws of q with a little noise lie farther out than draws of q.
+    """Train networks for which draws of q with a little noise lie farther out than draws of q.
 
     q's draws are many where anchors are few: from them alone the embedding learns the fine
     structure of q. A q that is too blunt or too sharp then shows at once.

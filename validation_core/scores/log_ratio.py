@@ -86,6 +86,6 @@ def finite(found: TableScores) -> np.ndarray:
 
 
 def _describe_nonfinite(given: Mapping[str, Array]) -> str:
-    """Where values are not finite, and how many."""
+    """Places and number of values that are not finite."""
     lost = {name: int((~np.isfinite(given[name])).sum()) for name in NAMES}
     return ", ".join(f"{name}: {count:,}" for name, count in lost.items() if count)

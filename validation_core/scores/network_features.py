@@ -123,7 +123,7 @@ def _folded(weights: Mapping[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
 
 
 def _lite0(kernels: Kernels, images: Tensor) -> Tensor:
-    """The average of the last layer (n, 1280), of images (n, 3, H, W) in +-1 as it learnt them."""
+    """The average of the last layer (n, 1280), of images (n, 3, H, W) in +-1, as in training."""
     from torch.nn import functional
 
     h = functional.relu6(_convolved(kernels, "_conv_stem.weight", images, 2))

@@ -1,4 +1,4 @@
-"""Scores that nothing is learnt for: quantities that SBC ranks, and log ratios that are known.
+"""Scores without learning: quantities that SBC ranks, and known log ratios.
 
 Products and the norm are measured from the mean, and in the standard deviation, of the K + 1
 points at one x: the truth and q's draws together. So they detect errors inside a posterior

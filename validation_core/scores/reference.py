@@ -44,7 +44,7 @@ _CLIP = 5.0  # sds: a square must not carry a far x away
 
 @dataclass(frozen=True, kw_only=True)
 class References(Recipe, spec="references"):
-    """Lemos et al. (2023), Section 3: any reference points will do that saw no test theta.
+    """Lemos et al. (2023), Section 3: any points independent of the test thetas are valid.
 
     `random`: uniform over the box from the smallest to the largest training truth of each
     parameter. They ignore x, so that a q that ignores x passes. `x`: what a regression
@@ -205,7 +205,7 @@ class _ReferenceDistance:
 
 
 def distances_from_references(theta: Array, references: Array, metric: Metric) -> Float:
-    """How far points theta (n, R, D) are from references (n, D): (n, R), euclidean ones squared.
+    """Distances (n, R) of points theta (n, R, D) from references (n, D), euclidean ones squared.
 
     One point has one distance to the bit, wherever it stands: a draw that is the truth ties.
     """

@@ -63,14 +63,14 @@ class SlotClassifier(Recipe, spec="scorer"):
 
     @property
     def penalties(self) -> tuple[float, ...]:
-        """From strong to weak; weaker ones than serve are not tried."""
+        """Penalties from strong to weak; the search stops once weaker ones fit worse."""
         if self.net == "paper":
             return 1e-2, 1e-3, 1e-4, 1e-5
         return 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5
 
     @property
     def steps(self) -> int:
-        """Of L-BFGS, at most."""
+        """Largest number of L-BFGS steps."""
         return 1000 if self.net == "paper" else 100
 
     @property

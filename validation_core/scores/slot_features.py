@@ -1,4 +1,4 @@
-"""Features of a slot: where it lies among the other slots of its row, and at which x."""
+"""Features of a slot: its position among the other slots of its row, and x."""
 
 from __future__ import annotations
 

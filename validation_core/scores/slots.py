@@ -1,4 +1,4 @@
-"""The score within x: it sees each slot among the other slots of its row."""
+"""The score within x: features of each slot relative to the other slots of its row."""
 
 from __future__ import annotations
 

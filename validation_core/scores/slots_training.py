@@ -84,7 +84,7 @@ class _WithinScore:
     trained: TrainedSlots
 
     def __call__(self, theta: Array, x: Array) -> Array:
-        """There is none for rows by themselves.
+        """Undefined for single rows: a score needs a whole table.
 
         Raises:
             ValueError: always.
@@ -190,7 +190,7 @@ def _grown(
     rng: np.random.Generator,
     report: Report | None,
 ) -> tuple[Forest, Float]:
-    """Trees, and the log odds (n, A) that those which have not seen a row give its slots."""
+    """Trees, and held-out log odds (n, A) of each row's slots."""
     n, count = seen.own.shape[1:]
     columns = seen.rows()  # (F, n A)
     truth = np.zeros((n, count), np.bool_)

@@ -89,7 +89,7 @@ class _Sampler(Protocol):
 
     @property
     def sampler(self) -> Recipe | None:
-        """How that network is trained; None where there is none."""
+        """Training of that network; None where there is none."""
         ...
 
     @property
@@ -103,7 +103,7 @@ class _Sampler(Protocol):
 
 
 def classifier_of(benchmark: Benchmark, usual: Recipe) -> Recipe:
-    """How the score is learnt that C2ST, Multiple and Uniform read on a benchmark.
+    """Recipe of the classifier that C2ST, Multiple and Uniform read on a benchmark.
 
     Its own `classifier` where it has one, as images do, whose pixels alone tell too little.
     """
@@ -222,7 +222,7 @@ class TrainTask(Specification, spec="train"):
 
 
 def trace(report: Report) -> Report:
-    """Tells the whole course of a training at each check, so that a page can draw it."""
+    """Reporter of the whole history of a training at each check, for a page's picture."""
     course: dict[str, list[float]] = {}
 
     def tell(fraction: float, now: Mapping[str, float]) -> None:

@@ -110,7 +110,7 @@ class _Cuts(NamedTuple):
 def grow_tree(
     columns: Single, truth: NDArray[np.bool_], how: TreeSettings, rng: np.random.Generator
 ) -> GrownTree:
-    """One tree of features (F, n), of which `truth` (n,) says the class."""
+    """One tree of features (F, n) with classes `truth` (n,)."""
     n = len(truth)
     counted = np.where(truth, _TRUTH, 1.0)
     heavy = (n - truth.sum()) / max(1, truth.sum())  # a truth's weight beside a draw's
