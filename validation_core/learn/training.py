@@ -1,7 +1,4 @@
-"""Perceptrons, the one training loop and Adam, and classifiers: any number of a shape at once.
-
-Any number of one shape, each on its own data.
-"""
+"""The training loop, and classifiers: any number of one shape at once, each on its own data."""
 
 from __future__ import annotations
 

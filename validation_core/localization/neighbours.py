@@ -17,7 +17,7 @@ _AT_ONCE = 2_000_000  # numbers of x worked on at a time
 _ROWS = 1000  # that components are learnt from
 _TYPICAL = 300  # rows whose nearest neighbours set the scale
 _LISTED = 20
-_ALONE = 0.2  # of the nearest rows' number: below it, one of them outweighs the others
+_ALONE = 0.2  # of the nearest rows' number: below it, one row outweighs the others
 
 
 class Reduced(NamedTuple):

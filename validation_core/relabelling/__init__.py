@@ -71,7 +71,7 @@ from validation_core.rng import stream
 from validation_core.types import Array, PosteriorTable
 
 MOST = 50
-"""Parameters that are looked at; of more, those that the rows set aside for learning point at."""
+"""Largest number of tested parameters; of more, rows set aside for learning select them."""
 RELABELINGS = 999
 UNLEARNED = 0.8
 """Share of the level that statistics which learn nothing have, where scores can be learned."""
@@ -309,7 +309,7 @@ class TableStatistics(NamedTuple):
     battery: Battery
     coordinates: XCoordinates
     parameters: Rows
-    """Those that are looked at."""
+    """Tested parameters."""
     places: XFunctions | None
     """Functions of x that they look along."""
     scores: tuple[SlotRanks, ...]

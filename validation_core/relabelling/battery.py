@@ -90,11 +90,11 @@ _NUMBERS = 1_000_000  # of features times rows gathered at a time
 _TINY = 1e-9
 _USUAL = 0.99  # quantile of a sum of squares beyond which its size is not counted
 _TAIL = 0.9  # quantile of the largest of a family by which families are compared
-_PAIRS = 40  # parameters up to which all pairs are looked at
+_PAIRS = 40  # parameters up to which all pairs are tested
 _STEPS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 _OUTER = 0.96  # of |2 u - 1|
 _EDGE = 1e-6
-_PAIRED_OVER_X = 6  # parameters up to which their products are looked at over x
+_PAIRED_OVER_X = 6  # parameters up to which their products are tested over x
 _SELDOM = 25.0  # variance of a count up to which its law is Poisson's rather than normal
 _RIDGE = 1e-3
 ALL, WHITENED = "theta", "whitened"
@@ -115,7 +115,7 @@ class _Feature:
     which: tuple[int, ...] = ()
     one_sided: bool = False
     over_x: bool = False
-    """Whether it is looked at over x too; its first function of each kind is."""
+    """Whether it is tested over x too; the first function of each kind is."""
     counts: bool = False
     """Whether it is 1 or 0: where it is seldom 1, the law of its sum is Poisson's."""
 
@@ -311,7 +311,7 @@ def _block(
     variance, mean = (np.empty((len(rows), len(entries)), np.float32) for _ in range(2))
     for at, (_, function) in enumerate(entries):
         column = np.array(function(), np.float32)
-        with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
+        with np.errstate(invalid="ignore"):  # NaN where a row has no score
             middle = np.add.reduceat(column, first, dtype=np.float64) / size
             column -= np.repeat(middle, size)
             squares = np.add.reduceat(np.square(column), first, dtype=np.float64) / size
@@ -692,7 +692,7 @@ def evidence_scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
     index = np.array([families.index(cell.family) for cell in cells])
     total = sum(SHARES[family] for family in families)
     sums = np.flatnonzero([cell.family in SUMS for cell in cells])
-    # One labelling far beyond all others says nothing of their law.
+    # One labelling far beyond all others does not inform about their law.
     usual = np.minimum(z[:, sums], np.quantile(z[:, sums], _USUAL, axis=0)).astype(np.float64)
     mean, variance = (np.maximum(m, _TINY) for m in (usual.mean(axis=0), usual.var(axis=0)))
     comparable = EvidenceScale(
@@ -719,7 +719,7 @@ class CalibratedTest:
     nulls: Array
     """(B, C) the same of each labelling."""
     adjusted: Array
-    """(C,) p, adjusted for everything that was looked at."""
+    """(C,) p, adjusted for all cells."""
     scale: EvidenceScale
 
     @property

@@ -117,7 +117,7 @@ class Outside(NamedTuple):
     below: int
     above: int
     slots: int
-    """Of all rows that are looked at."""
+    """Of all tested rows."""
     low: float
     high: float
     """The range."""

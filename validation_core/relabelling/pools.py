@@ -82,7 +82,7 @@ class SlotRanks:
     which: int
     """The parameter, from 0; -1 for a score of all of them."""
     u: NDArray[np.float32]
-    """(E,) of all slots, pool after pool; NaN for those of rows that it says nothing of."""
+    """(E,) of all slots, pool after pool; NaN for rows without a score."""
     raw: NDArray[np.float32] | None = None
     """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
     magnitude: Magnitudes | None = None

@@ -148,7 +148,7 @@ def soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
 
 
 CHECKS = 12
-"""Times that the ranks of all anchors are looked at, beside the start."""
+"""Checks of the ranks of all anchors, beside the one at the start."""
 _RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
 CENTRE_FIT_STEPS, _LR = 300, 3e-3
 _ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
@@ -407,7 +407,7 @@ def train_on_blurred_draws(
             noise = recipe.blur * rng.standard_normal((len(batch.x), half, d))
             q = batch.q.clone()
             q[:, :half] += torch.from_numpy(noise.astype(np.float32)).to(where)
-            # The truth's own place in these rows is not looked at.
+            # The truth's own place in these rows is not read.
             yield [batch._replace(theta=q[:, 0], q=q)]
 
     def loss(batch: _AnchorRows) -> Tensor:

@@ -99,7 +99,7 @@ class Slots(Recipe, spec="slots"):
         return sampling.table(benchmark, gamma, self.n, self.k, rng)
 
     def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> PosteriorTable:
-        """A table's first n rows, which are in no order, with the draws that are looked at.
+        """A table's first n rows, which are in no order, with the draws that are read.
 
         Raises:
             ValueError: when there are too few rows or draws.

@@ -160,7 +160,7 @@ def stacking_weights(problem: WitnessRegression, held: Mapping[str, Float]) -> d
     """
     names = list(held)
     spreads = np.array([problem.spread(held[name]) for name in names])
-    # A member that says nothing is a column of zeros, which gets no weight.
+    # A constant member is a column of zeros, which gets no weight.
     columns = np.stack(list(held.values()), axis=1) / np.where(spreads > 0, spreads, np.inf)
     weights = _least_squares(columns, problem)
     if weights.any():

@@ -20,17 +20,17 @@ from validation_core.statistics.uniformity import ks
 from validation_core.types import Float
 
 LEVELS = (0.5, 0.8, 0.95)
-"""Nominal levels whose true coverage is told."""
+"""Nominal levels whose true coverage is reported."""
 WIDEST = 20.0
-"""Ratios of widths are told between 1 / 20 and 20: beyond, ranks do not tell them apart."""
+"""Ratios of widths are estimated between 1 / 20 and 20: ranks do not separate others."""
 BEYOND = 0.15
 """Share of truths beyond all draws on one side, above that of a right q, from which on a bias is
-told as a bound."""
+reported as a bound."""
 OUTSIDE = 0.5
 """Share of truths outside all draws, above that of a right q, from which on ranks are saturated:
-bias and width are then told by q's mean and sd."""
+bias and width are then estimated from q's mean and sd."""
 _BY_CHANCE = 0.1  # of as many truths beyond the other end, if q is right there
-_SHAPED = 20  # ranks from which on their skew and tails are told
+_SHAPED = 20  # ranks from which on their skew and tails are reported
 _ALIKE = 1e-12  # variance of normal scores below which all are one, and have no shape
 _MOMENTS = 4  # draws from which on z-scores have a known spread
 _ENDS = 2.0**-54  # a rank of exactly 0 or 1 is rounding: U is continuous
@@ -65,9 +65,9 @@ class _Sizes(NamedTuple):
     bias: RateInterval
     """An end is infinite where it is open."""
     ratio: RateInterval
-    """NaN where the width cannot be told."""
+    """NaN where the width is not determined."""
     open: NDArray[np.bool_]
-    """Whether so many truths lie beyond all draws on one side that the bias is told as a bound."""
+    """Whether the bias is a bound: many truths lie beyond all draws on one side."""
     by_moments: NDArray[np.bool_]
     """Whether q's mean and sd tell both, since most truths lie outside all draws."""
 
@@ -428,7 +428,7 @@ def _behind(m: Float, s: Float, k: int) -> tuple[Float, Float]:
         if k == 1:  # the width is not seen: take it as right
             step, turn = gap / np.maximum(a_mu, 1e-3), np.zeros_like(gap)
         else:
-            # Coordinate by coordinate where the two are not told apart.
+            # Coordinate by coordinate where the two are not identified separately.
             det = a_mu * v_w - a_w * v_mu
             sound = det > 1e-6
             safe = np.where(sound, det, 1.0)
