@@ -240,6 +240,14 @@ class Store:
 
     Raises:
         ValueError: for a bound that is not positive.
+
+    Examples:
+        >>> store = npt.Store("cache")
+        >>> arrays = {"means": np.arange(3.0)}
+        >>> store.save("results", "means", arrays, spec="means", meta={"rows": 9})
+        >>> stored = store.load("results", "means")
+        >>> stored.arrays["means"].tolist(), stored.number("rows")
+        ([0.0, 1.0, 2.0], 9.0)
     """
 
     def __init__(

@@ -257,7 +257,13 @@ class Weighted(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PowerCell:
-    """Rejections of one method at one point of a sweep: counts, so that exact intervals follow."""
+    """Rejections of one method at one point of a sweep: counts, so that exact intervals follow.
+
+    Examples:
+        >>> (cell,) = npt.power("boundary", gamma=[1], methods="sbc", trials=20, n=50, k=10).cells
+        >>> cell.trials, cell.draws_p, cell.rate
+        (20, 1000, 1.0)
+    """
 
     benchmark: str
     method: str

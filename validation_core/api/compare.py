@@ -28,7 +28,15 @@ from validation_core.types import Array
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonResult(Result):
-    """Measures of several tables, and their paired differences from a reference."""
+    """Measures of several tables, and their paired differences from a reference.
+
+    Examples:
+        >>> theta_exact = x[:, None] + rng.standard_normal((60, 20, 2))
+        >>> exact = npt.Table(theta, x, theta_exact, names=["a", "b"])
+        >>> result = npt.compare([table, exact], reference="table 2")
+        >>> result.crps.shape  # tables, parameters, (estimate, low, high)
+        (2, 2, 3)
+    """
 
     labels: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -135,6 +143,13 @@ def compare(
 
     Raises:
         ValueError: for fewer than two tables, or tables of other simulations, by their names.
+
+    Examples:
+        >>> theta_exact = x[:, None] + rng.standard_normal((60, 20, 2))
+        >>> exact = npt.Table(theta, x, theta_exact, names=["a", "b"])
+        >>> result = npt.compare({"narrow": table, "exact": exact})
+        >>> result.labels, result.measures[0].name
+        (('narrow', 'exact'), 'energy')
     """
     labels, several = _named(tables)
     if isinstance(reference, str) and reference not in labels:

@@ -57,7 +57,15 @@ _SHARED = 64e6  # bytes of a table that is worth copying to a second process
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionResult(Result):
-    """The answer to one question of a diagnosis: how wrong, where over x, why, ..."""
+    """The answer to one question of a diagnosis: how wrong, where over x, why, ...
+
+    Examples:
+        >>> answer = npt.ask("size", table, methods="sbc")
+        >>> answer.sentences[0]
+        'b is the worst: 80% intervals hold 43.3% [30.6, 56.8] of true values; ...'
+        >>> len(answer.rows())
+        2
+    """
 
     answer: AnyAnswer
     upload: Upload
@@ -113,6 +121,13 @@ class DiagnosisResult(Result):
 
     `result["calibration"]` is the answer to one question, `for name in result` runs over those
     that were answered.
+
+    Examples:
+        >>> result = npt.diagnose(table, methods=["sbc", "tarp"], questions="size")
+        >>> list(result), result.verdict
+        (['size'], 'problem found')
+        >>> [name for name, p in result.adjusted.items() if p <= 0.05]
+        ['SBC', 'TARP']
     """
 
     diagnosis: Diagnosis
@@ -309,6 +324,10 @@ def diagnose(
 
     Raises:
         ValueError: for a table or names that cannot be used.
+
+    Examples:
+        >>> npt.diagnose(table, methods=["sbc", "tarp"], questions="none").verdict
+        'problem found'
     """
     asked, chosen = resolve_questions(questions), resolve_methods(methods)
     known = as_table(table)
@@ -367,6 +386,10 @@ def ask(
 
     Raises:
         ValueError: for a question that there is not, or that this table cannot answer, with why.
+
+    Examples:
+        >>> npt.ask("size", table, methods="sbc").title
+        'How wrong'
     """
     wanted, upload, store = (
         resolve_question(question),

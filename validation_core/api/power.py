@@ -25,7 +25,13 @@ from validation_core.types import Benchmark, PowerCell
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PowerResult(Result):
-    """Rejections of each method at each gamma and beta, as counts with exact intervals."""
+    """Rejections of each method at each gamma and beta, as counts with exact intervals.
+
+    Examples:
+        >>> result = npt.power("boundary", gamma=[0, 1], methods="sbc", trials=20, n=50, k=10)
+        >>> [(row["gamma"], row["rejections"], row["rate"]) for row in result.rows()]
+        [(0.0, 2, 0.1), (1.0, 20, 1.0)]
+    """
 
     sweep: Sweep
     counted: Progress
@@ -124,6 +130,11 @@ def power(
 
     Raises:
         ValueError: for names or options that cannot be used, or when the work of a method fails.
+
+    Examples:
+        >>> result = npt.power("boundary", gamma=[0, 1], methods="sbc", trials=20, n=50, k=10)
+        >>> [cell.rejections for cell in result.cells]
+        [2, 20]
     """
     wanted: Sweep
     if isinstance(benchmark, str) and benchmark in _published():

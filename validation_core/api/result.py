@@ -22,6 +22,13 @@ class Result(ABC):
     """An answer: sentences, figures and rows of numbers.
 
     In a notebook it shows itself as one self-contained HTML document, figures included.
+
+    Examples:
+        >>> result = npt.run("sbc", table)
+        >>> result.title, list(result.to_frame())
+        ('SBC', ['method', 'statistic', 'pvalue', 'draws_p', 'draws_q', 'seconds'])
+        >>> result.save("sbc.html").name
+        'sbc.html'
     """
 
     @property

@@ -40,6 +40,17 @@ class Table:
     Raises:
         AmbiguousOrder: when N = K and no order is given.
         ValueError: for arrays that cannot be diagnosed: the rule, what was got, what to do.
+
+    Examples:
+        >>> import numpy as np
+        >>> import validation_core as npt
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.standard_normal((60, 2))
+        >>> theta = x + rng.standard_normal((60, 2))
+        >>> theta_q = x[:, None] + 0.5 * rng.standard_normal((60, 20, 2))  # sd 1 is right
+        >>> table = npt.Table(theta, x, theta_q, names=["a", "b"])
+        >>> table
+        Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
 
     upload: Upload
@@ -175,6 +186,10 @@ def read(
         AmbiguousOrder: when N = K and no order is given.
         ValueError: for everything else that cannot be diagnosed; where the names of the arrays
             do not tell a table, with their names and shapes.
+
+    Examples:
+        >>> npt.read(table.save("table.npz"))
+        Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
     path = str(file) if isinstance(file, Path | str) else _UNNAMED
     return Table.of(tables.read(file, order=order, arrays=arrays, circular=circular), path)

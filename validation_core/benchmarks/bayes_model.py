@@ -41,7 +41,14 @@ _NUMBERS = 1 << 20  # of theta and x whose densities are computed at a time
 
 @dataclass(frozen=True, kw_only=True)
 class BayesModel(Pairs):
-    """A Bayesian model, and q by an inference that is run anew at each x."""
+    """A Bayesian model, and q by an inference that is run anew at each x.
+
+    Examples:
+        >>> benchmark = npt.BayesModel(inference="laplace")
+        >>> p = benchmark.pairs(3, 100, rng)
+        >>> p.theta.shape, benchmark.draws(p.x, 4, 100, rng).shape
+        ((3, 2), (3, 4, 2))
+    """
 
     name: ClassVar[str] = "bayes_model"
     title: ClassVar[str] = "Bayesian models"

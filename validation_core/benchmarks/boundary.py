@@ -27,7 +27,14 @@ MIDPOINT = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Boundary(Benchmark):
-    """Two normals a shift apart: the posterior ignores x, q moves its mean by gamma."""
+    """Two normals a shift apart: the posterior ignores x, q moves its mean by gamma.
+
+    Examples:
+        >>> benchmark = npt.Boundary()
+        >>> x = benchmark.x(4000, rng)
+        >>> bool(benchmark.q(x, 0.5, rng).mean() > benchmark.theta(x, 0.5, rng).mean() + 0.4)
+        True
+    """
 
     name: ClassVar[str] = "boundary"
     title: ClassVar[str] = "Two shifted normals"

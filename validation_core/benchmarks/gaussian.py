@@ -97,7 +97,14 @@ def gaussian_parameters(dim_x: int, dim_theta: int) -> _GaussianParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Benchmark):
-    """Gaussian posterior with a perturbed estimator, straight or bent by a fixed map."""
+    """Gaussian posterior with a perturbed estimator, straight or bent by a fixed map.
+
+    Examples:
+        >>> benchmark = npt.Gaussian(perturbation="mean_shift", dim_theta=2)
+        >>> x = benchmark.x(5, rng)
+        >>> benchmark.theta(x, 0.3, rng).shape, benchmark.q(x, 0.3, rng).shape
+        ((5, 2), (5, 2))
+    """
 
     name: ClassVar[str] = "gaussian"
     title: ClassVar[str] = "Gaussian family"

@@ -54,7 +54,13 @@ def _ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Spiral(Benchmark):
-    """A point on a spiral, and a sampler that stops gamma steps early."""
+    """A point on a spiral, and a sampler that stops gamma steps early.
+
+    Examples:
+        >>> benchmark = npt.Spiral()
+        >>> benchmark.dims, benchmark.q(benchmark.x(5, rng), 2, rng).shape
+        ((2, 1), (5, 2))
+    """
 
     name: ClassVar[str] = "spiral"
     title: ClassVar[str] = "Spiral"

@@ -138,7 +138,15 @@ def mixture_log_density(theta: Array, classes: Classes, sd: float) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Tree(Benchmark):
-    """Two branching mixtures, told apart by the sign of x; q is blurred more than p."""
+    """Two branching mixtures, told apart by the sign of x; q is blurred more than p.
+
+    Examples:
+        >>> benchmark = npt.Tree(noise="added")
+        >>> x = benchmark.x(5, rng)
+        >>> theta, draws = benchmark.theta(x, 1, rng), benchmark.q(x, 1, rng)
+        >>> theta.shape, benchmark.log_ratio(draws, x, 1).shape
+        ((5, 2), (5,))
+    """
 
     name: ClassVar[str] = "tree"
     title: ClassVar[str] = "Tree"

@@ -17,7 +17,13 @@ _NOTEBOOK_WIDTH = 640  # pixels
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A picture as a page, a report or a notebook shows it."""
+    """A picture as a page, a report or a notebook shows it.
+
+    Examples:
+        >>> drawn = npt.run("sbc", table).figures()[0]
+        >>> drawn.title, drawn.wide
+        ('Ranks', True)
+    """
 
     title: str
     picture: Picture

@@ -1,6 +1,6 @@
 """Adam along a cosine schedule, for many networks at once.
 
-The steps are torch.optim's function. Its classes, which its schedules ask for, import torch's
+The steps are torch.optim's function. Its classes, which its schedules need, import torch's
 compiler when one is made: 1.1 to 2 seconds and 76 MB of every process, for nothing.
 """
 
@@ -76,7 +76,7 @@ class Adam:
                 )
 
     def set_lr(self, *rates: float) -> None:
-        """Go on at other rates, one for each group, with what is remembered of the gradients."""
+        """Go on at other rates, one for each group, with the remembered gradients."""
         if len(rates) != len(self._rates):
             raise ValueError(
                 f"every group of parameters has a rate; got {len(rates)} for {len(self._rates)}"
@@ -84,10 +84,10 @@ class Adam:
         self._rates = list(rates)
 
     def step_schedule(self) -> None:
-        """Lower the rates: 1 + cos(pi t / over) over what it was a call before, and 0 at the end.
+        """Lower the rates: 1 + cos(pi t / over) times the last call's rate, and 0 at the end.
 
-        A product over calls, as torch's schedule has it, not the closed form: the two differ in
-        their last digits, and what was trained would be another network.
+        A product over calls, as torch's schedule does, not the closed form: the two differ in
+        their last digits, and would train another network.
         """
         if self._over is None:
             return
@@ -100,10 +100,10 @@ class Adam:
 
 
 class _AdamState:
-    """A parameter and what Adam remembers of its gradients."""
+    """A parameter and Adam's moments of its gradients."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
         self.mean, self.square = torch.zeros_like(tensor), torch.zeros_like(tensor)
-        # A tensor, as the kernel asks for, and where the kernel runs.
+        # A tensor on the kernel's device, as the kernel requires.
         self.steps = torch.zeros((), dtype=torch.float32, device=tensor.device)

@@ -65,7 +65,7 @@ def reinitialise(network: torch.nn.Module, rng: np.random.Generator) -> None:
 
 
 def zero_last_layer(parameters: Parameters) -> Parameters:
-    """The same network with its last layer at 0: it adds nothing until it has learnt."""
+    """The same network with its last layer at 0: it adds nothing before training."""
     last = _depth(parameters) - 1
     zeros = {name: np.zeros_like(parameters[name]) for name in (f"weight{last}", f"bias{last}")}
     return {**parameters, **zeros}
@@ -78,7 +78,7 @@ def forward(
     skips: bool = False,
     activation: Callable[[Tensor], Tensor] = functional.silu,
 ) -> Tensor:
-    """What a perceptron makes of rows h (n, inputs), or B of them of rows (B, n, inputs).
+    """Output of a perceptron for rows h (n, inputs), or B of them of rows (B, n, inputs).
 
     With `skips` a hidden layer from the second on adds to the one before: h <- h + a(h W + b).
     """
@@ -116,7 +116,7 @@ def learnable(parameters: Arrays, device: str) -> dict[str, Tensor]:
 
 
 def arrays(parameters: Tensors) -> Parameters:
-    """The way back, as copies."""
+    """Tensors as arrays, copied."""
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in parameters.items()}
 
 
@@ -126,7 +126,7 @@ def stack(networks: Sequence[Arrays]) -> Parameters:
 
 
 def unstack(networks: Parameters) -> list[Parameters]:
-    """The way back: one dictionary of arrays per network."""
+    """Split a leading axis: one dictionary of arrays per network."""
     count = len(next(iter(networks.values())))
     return [{name: array[i].copy() for name, array in networks.items()} for i in range(count)]
 

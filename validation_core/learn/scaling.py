@@ -62,7 +62,7 @@ def whitener(off: Array, *, tail: float, ridge: float, unit: bool) -> Float:
     """C^(-1/2) (d, d) of the covariance C of rows (n, d) about 0, their tails clipped.
 
     Args:
-        off: what is left of each row.
+        off: residual of each row.
         tail: robust sds beyond which a number no longer sways C.
         ridge: share of the identity in C, whatever the dimension.
         unit: divide by the overall size as well; else that stays as it is.

@@ -35,7 +35,7 @@ class StoredNetwork:
 
     @classmethod
     def read(cls, arrays: Arrays, **given: object) -> Self:
-        """What `arrays` gave, with the fields that are not stored.
+        """Network from the output of `arrays`, with the fields that are not stored.
 
         Raises:
             KeyError: when an array is missing.

@@ -1,7 +1,4 @@
-"""Perceptrons, the one training loop and Adam, and classifiers: any number of a shape at once.
-
-Any number of one shape, each on its own data.
-"""
+"""The training loop, and classifiers: any number of one shape at once, each on its own data."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def descend(
 ) -> Iterator[list[Tensor]]:
     """A step down the loss of each batch, round by round; after a round the rates go on.
 
-    Batches are drawn as they are needed, and what is to be watched between rounds is the body of
+    Batches are drawn as they are needed, and the work between rounds is the body of
     the caller's own loop.
 
     Args:
@@ -93,7 +90,7 @@ class Schedule:
 
 
 class _Fit(NamedTuple):
-    """A trained network and how it got there; the arrays of `history` run over its checks."""
+    """A trained network and its history; the arrays of `history` run over its checks."""
 
     parameters: Parameters
     history: dict[str, NDArray[np.floating]]
@@ -121,7 +118,7 @@ def fit(
         start: initial parameters, one per network.
         schedule: optimiser's settings.
         rngs: one generator per network; they order the rows.
-        report: told the progress at every epoch, with live numbers at every check.
+        report: called with the progress at every epoch, with live numbers at every check.
         device: where to compute.
         checks: how often held-out loss and AUC are computed.
     """
@@ -203,7 +200,7 @@ class _Watch:
         self.rows: list[tuple[NDArray[np.floating], ...]] = []
 
     def check(self, tensors: Tensors, epoch: int, loss: Tensor | float) -> dict[str, float]:
-        """Note losses and AUCs of this epoch; gives their means over networks."""
+        """Record losses and AUCs of this epoch; returns their means over networks."""
         with torch.no_grad():
             p, q = logits(tensors, self.held_p), logits(tensors, self.held_q)
             losses = (functional.softplus(-p).mean(1) + functional.softplus(q).mean(1)) / 2
@@ -250,12 +247,12 @@ def slices(n: int, count: int) -> list[slice]:
 
 
 def _tensor(arrays: Sequence[_Inputs], device: str) -> Tensor:
-    """One axis more; a single array, which may be large, is not copied."""
+    """Arrays stacked along a new axis; a single array, which may be large, is not copied."""
     stacked = arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
     return torch.from_numpy(stacked).to(device)
 
 
 def timed(work: Callable[[], _T]) -> tuple[_T, float]:
-    """What `work` returns, and the seconds it took."""
+    """Result of `work`, and the seconds it took."""
     start = time.perf_counter()
     return work(), time.perf_counter() - start

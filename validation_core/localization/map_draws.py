@@ -15,13 +15,13 @@ TRUTHS = 200
 """True draws shown beside them, where p can be sampled."""
 MEASURED = 2000
 """Further draws of q whose distances give the radius."""
-_SHOWN_NUMBERS = 700_000  # of all draws shown: bounds what a page and a file hold
+_SHOWN_NUMBERS = 700_000  # of all draws shown: bounds the size of a page and a file
 _NUMBERS = 20_000_000  # of all draws measured: bounds the memory
 _TAIL = 0.01  # the slider leaves out this much of x at either end
 
 
 def split_in_halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
-    """A table, whose rows come in no order, cut in two: what chooses a ball and what quotes it.
+    """Halves of a table in random order: rows that choose a ball, and rows that measure it.
 
     Raises:
         ValueError: when either half would have fewer than two rows.
@@ -40,7 +40,7 @@ def split_in_halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTab
 
 
 def places_of(benchmark: Benchmark, gamma: float, count: int, seed: int = 0) -> MapPlaces:
-    """Draws of p and q at places x of a benchmark: what there is to see before anything learns.
+    """Draws of p and q at places x of a benchmark, to show before any training.
 
     The same x at every gamma, and draws that move with it.
     """
@@ -115,7 +115,7 @@ def first_component_scores(x: Array, at: Array) -> Array:
     """Places at (V, M) along the first principal component of the standardised x (n, M): (V,)."""
     x = np.asarray(x, dtype=np.float64)[:1000]
     shift, scale = x.mean(0), x.std(0)
-    scale = np.where(scale > 0, scale, np.inf)  # what never varies orders nothing
+    scale = np.where(scale > 0, scale, np.inf)  # constant columns order nothing
     z = (x - shift) / scale
     # The smaller of the two Gram matrices has the same leading direction.
     few = len(z) < z.shape[1]

@@ -42,7 +42,7 @@ _NOTHING = np.zeros(0)
 
 
 class Maps(NamedTuple):
-    """A localizer's ball at V places x, told by fresh simulations that shaped nothing.
+    """A localizer's ball at V places x, estimated on fresh simulations, used for nothing else.
 
     D, M: dimensions of theta and x; S draws of q and T truths shown at a place; G grid points a
     side (one axis where D = 1, no grid where D > 2); F frames of the training film.
@@ -111,7 +111,7 @@ class Maps(NamedTuple):
     """Where it is kept; `bend` works it out otherwise."""
 
     def axes_of(self, values: Array) -> tuple[Array, Array]:
-        """The grid of what is known at so many points a side (..., H): every few of the map's."""
+        """The grid of known values at so many points a side (..., H): every few of the map's."""
         stride = max(1, (len(self.grid_x) - 1) // max(1, values.shape[-1] - 1))
         return self.grid_x[::stride], self.grid_y[::stride]
 
@@ -219,7 +219,7 @@ class MapTask(Study[Maps], spec="map"):
     def _told(
         self, distance: LocalizerDistance, choose: PosteriorTable, quote: PosteriorTable
     ) -> dict[str, Array]:
-        """What the two batches of ranks say of the ball and of q as a whole."""
+        """Estimates for the ball and for q as a whole, from the two batches of ranks."""
         rng = stream(self.seed, "map", "ranks")
         chose, quoted = (distance.ranks(batch, rng) for batch in (choose, quote))
         estimate = statistics.ball_mass(chose.u, quoted.u)

@@ -15,13 +15,13 @@ WIDE = 64
 COMPONENTS = 16
 _AT_ONCE = 2_000_000  # numbers of x worked on at a time
 _ROWS = 1000  # that components are learnt from
-_TYPICAL = 300  # rows whose nearest neighbours say what is near
+_TYPICAL = 300  # rows whose nearest neighbours set the scale
 _LISTED = 20
-_ALONE = 0.2  # of the nearest rows' number: below it, one of them outweighs the others
+_ALONE = 0.2  # of the nearest rows' number: below it, one row outweighs the others
 
 
 class Reduced(NamedTuple):
-    """A linear map of x (n, M) to few numbers (n, C), learnt from rows that no test looks at."""
+    """A linear map of x (n, M) to few numbers (n, C), learnt from rows that no test reads."""
 
     shift: Array
     """(M,)."""
@@ -62,7 +62,7 @@ def reduced(x: Array) -> Reduced:
 
 
 def distances(x: Array, at: Array) -> Array:
-    """Of rows x (n, M) from places (P, M), root mean square over columns in their sds: (P, n)."""
+    """Root mean square distances (P, n) of rows x (n, M) from places (P, M), in columns' sds."""
     total = np.zeros((len(at), len(x)))
     for part in _columns(x):
         rows = x[:, part].astype(np.float64)
@@ -94,7 +94,7 @@ def central_row(x: Array) -> int:
 
 
 class Standing(NamedTuple):
-    """Where an observation stands among the rows."""
+    """Position of an observation among the rows."""
 
     nearest: float
     """Distance to the nearest row, in sds a column."""
@@ -108,7 +108,7 @@ class Standing(NamedTuple):
 
 
 def standing(x: Array, at: Array) -> Standing:
-    """Where an observation (M,) stands among the rows x (n, M)."""
+    """Position of an observation (M,) among the rows x (n, M)."""
     far = distances(x, at[None])[0]
     few = x[np.linspace(0, len(x) - 1, min(_TYPICAL, len(x))).astype(int)]
     own = _nearest_other(x, few) if len(x) > 1 else np.zeros(1)

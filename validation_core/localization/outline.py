@@ -121,13 +121,13 @@ def _without_padding(rim: Array) -> Array:
 
 
 def areas(rim: Array, x: tuple[float, float], y: tuple[float, float]) -> Array:
-    """What a rim encloses within a picture: loops (L, 2) with rows of nan between them.
+    """Area that a rim encloses within a picture: loops (L, 2) with rows of nan between them.
 
-    A picture that shows a part of the rim has no inside to fill; what it shows is closed along
+    A picture that shows a part of the rim has no inside to fill; the visible part is closed along
     the picture's edge. Loops within loops are holes.
 
     Args:
-        rim: polylines (L, 2) as `contours` makes them, what they enclose at their right.
+        rim: polylines (L, 2) as `contours` makes them, the enclosed area at their right.
         x: left and right end of the picture.
         y: lower and upper end.
     """
@@ -171,7 +171,7 @@ _CORNERS = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
 
 
 def _along_edge(pieces: list[Array], low: Array, high: Array) -> list[Array]:
-    """Loops of what lies at the right of lines that end on the edge of a rectangle.
+    """Loops around the area at the right of lines that end on the edge of a rectangle.
 
     From the end of each one goes clockwise, the rectangle at one's right, to the next beginning.
     """
@@ -212,7 +212,7 @@ class _Projected(NamedTuple):
     film_centre: Array
     """(F, V, 2)."""
     axes: Array
-    """(2, D): what each dimension is of the parameters, in sds of q for principal components."""
+    """(2, D) loadings of each dimension, in sds of q for principal components."""
     share: Array
     """(2,) of q's standardised variance that each dimension holds."""
 
@@ -226,7 +226,7 @@ def project(
     leads by its units alone; one pair of axes serves every place.
 
     Args:
-        maps: what is projected.
+        maps: the maps to project.
         onto: the coordinates, from 0.
         draws: (..., D) whose components are taken, those of the map's q by default.
 

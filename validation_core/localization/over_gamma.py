@@ -1,4 +1,4 @@
-"""The ball at every gamma of a benchmark, by one localizer: what a page draws, and no more.
+"""The ball at every gamma of a benchmark, by one localizer: the numbers that a page draws.
 
 One localizer learns from draws at all gammas (`OverGamma`) and is held at each; one u* serves all,
 and neighbouring gammas share their random numbers, so that nothing jumps from one to the next.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 _SHADES = 127
-"""Steps in which densities are kept on either side of 0, at each x: what a screen tells apart."""
+"""Steps in which densities are kept on either side of 0, at each x: the resolution of a screen."""
 _RANKED = 3  # coordinates of x whose curves are kept
 PERMUTATIONS = 1999
 _IN_PLANE = 120  # draws of q that are kept at a place; on a line all, which are counted in bins
@@ -39,7 +39,7 @@ _COARSE = 2  # every so many of the grid's points know the densities
 
 
 class GammaMaps(NamedTuple):
-    """A localizer's ball at G gammas and V places x, told by simulations that shaped nothing.
+    """A localizer's ball at G gammas and V places x, estimated on fresh simulations.
 
     As in `Maps`, D and M are dimensions of theta and x, S draws of q and T truths are shown at a
     place, and n simulations quote u*.
@@ -149,7 +149,7 @@ class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
 
     @property
     def over(self) -> OverGamma:
-        """What the localizer learns from."""
+        """Training data of the localizer."""
         from validation_core.benchmarks.over_gamma import OverGamma
 
         return OverGamma(of=self.benchmark, grid=self.gammas)

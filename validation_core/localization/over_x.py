@@ -51,7 +51,7 @@ class RateHeatmap(NamedTuple):
 
 
 class LocalRate(NamedTuple):
-    """Where along x the ball is wrong, and whether that can be told from chance."""
+    """Where along x the ball is wrong, and whether that is beyond chance."""
 
     pvalue: float
     """Of the permutation test that the rate is the same at every x; over all coordinates."""
@@ -267,7 +267,7 @@ def _plane_pvalue(
     def away(rows: NDArray[np.bool_]) -> Array:
         return np.square((rows - mean).astype(np.float32) @ smoother).sum(1, dtype=np.float64)
 
-    # A permutation that repeats what was seen may differ from it where a product rounds.
+    # A permutation that repeats the observed order may differ from it where a product rounds.
     observed = float(away(inside[None])[0]) * (1 - 1e-5)
     at_least = sum(int((away(rows) >= observed).sum()) for rows in _shuffles(inside, count, rng))
     return (1 + at_least) / (count + 1)

@@ -1,4 +1,4 @@
-"""The principal curve of the true draws of a map: how bent the posterior is."""
+"""The principal curve of the true draws of a map: the curvature of the posterior."""
 
 from __future__ import annotations
 

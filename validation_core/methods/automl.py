@@ -40,6 +40,13 @@ class AutoML(Method):
 
     The paper's witness is AutoGluon's. The default here is an ensemble of our own in its style,
     deterministic and stored as plain arrays; FLAML and AutoGluon can be asked for where installed.
+
+    Examples:
+        >>> from validation_core.types import BlockScores
+        >>> scores = BlockScores(p=rng.normal(1, 1, 200), q=rng.normal(0, 1, 200))
+        >>> outcome = npt.AutoML(permutations=99).test(scores, rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '0.981, p = 0.01'
     """
 
     name: ClassVar[str] = "automl"
@@ -191,7 +198,7 @@ class AutoML(Method):
 
 
 def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
-    """tau of every relabelling (B,) in grey, what was seen in red."""
+    """tau of every relabelling (B,) in grey, the observed one in red."""
     label, hover = "tau of relabelled rows", "tau = %{x:.3g}: %{y}"
     return permutation_histogram(relabelled, observed, label, hover=hover, height=height)
 
@@ -232,10 +239,10 @@ def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> Panel:
 
 
 def member_weights(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> Panel:
-    """The weight of every member as a bar, with what it explains of held-out labels.
+    """The weight of every member as a bar, with its R² on held-out labels.
 
     Args:
-        summary: `weight NAME` and `r2 NAME` of each, as a trained witness tells them.
+        summary: `weight NAME` and `r2 NAME` of each, from the summary of a trained witness.
     """
     weights = {name[7:]: value for name, value in summary.items() if name.startswith("weight ")}
     if not weights:

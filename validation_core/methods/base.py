@@ -1,4 +1,4 @@
-"""What a method is: one class that declares all of itself, with defaults for what most share."""
+"""Base class of the methods: everything a method declares, with common defaults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _COPIES = 4  # of a table while it is drawn, scored and ranked
 
 
 class Work(NamedTuple):
-    """What one test has to do, for a guess of its cost."""
+    """Size of one test, from which its cost is estimated."""
 
     rows: float
     """Millions of rows scored; wide rows of a user's table count more than once."""
@@ -65,17 +65,17 @@ class Work(NamedTuple):
 
 
 class Further(NamedTuple):
-    """A method that runs when it is asked for, with options that suit a table."""
+    """A method that runs on request, with options that suit a table."""
 
     method: Method
     seconds: float
-    """What it takes on 1000 rows with 200 draws of two parameters, one core, training included."""
+    """Seconds on 1000 rows with 200 draws of two parameters, on one core, training included."""
     adds: str
-    """What it answers that the others do not, in a line."""
+    """The question that only this method answers, in a line."""
 
 
 class Method(Specification):
-    """A test: which score it reads, laid out how, and what it makes of it.
+    """A test: its score, the layout of its draws, and its statistic.
 
     A subclass is a frozen dataclass whose fields are the test's options. Its `name` is also what
     stored keys call it.
@@ -86,19 +86,19 @@ class Method(Specification):
     paper: ClassVar[Paper]
     summary: ClassVar[str]
     statistic: ClassVar[str]
-    """What the statistic is, in a few words."""
+    """Name of the statistic, in a few words."""
     style: ClassVar[MethodStyle] = MethodStyle()
-    """Its colour, dash and symbol in every figure."""
+    """Colour, dash and symbol in every figure."""
     turn: ClassVar[int] = 100
-    """Its place among the tests that a diagnosis runs unasked: what learns nothing comes first."""
+    """Order among the tests that a diagnosis runs by default: those without training first."""
     runs_unasked: ClassVar[bool] = True
-    """Whether a diagnosis runs it without being asked; else by name, as `further` says."""
+    """Whether a diagnosis runs it by default; else on request, with the options of `further`."""
     meaning: ClassVar[str] = ""
-    """What a histogram of its ranks says where it is not flat, a sentence."""
+    """How to read a histogram of its ranks that is not flat, a sentence."""
     about: ClassVar[str] = "the centre"
-    """What its distances are from, where it ranks distances."""
+    """Origin of its distances, where it ranks distances."""
     repeats_findings: ClassVar[bool] = False
-    """Whether panels and captions of a diagnosis already say what it found."""
+    """Whether panels and captions of a diagnosis already state its findings."""
     ranks_parameters: ClassVar[bool] = False
     """Whether it ranks single parameters or quantities, each with a p-value of its own."""
     decides: ClassVar[bool] = False
@@ -132,7 +132,7 @@ class Method(Specification):
 
     @property
     def label_of_several(self) -> str:
-        """The same beside others of its kind that count with other numbers of draws."""
+        """Label of several instances that differ in the number of draws."""
         return self.label
 
     @property
@@ -142,7 +142,7 @@ class Method(Specification):
 
     @property
     def needs_training(self) -> bool:
-        """Whether what it reads is learnt once for all trials: by a network, kept by its key."""
+        """Whether its score is learnt once for all trials, by a network kept under its key."""
         return self.score_kind in ("classifier", "recipe")
 
     @property
@@ -172,7 +172,7 @@ class Method(Specification):
 
     @property
     def stage(self) -> str:
-        """The stage of a sensitivity search that asks it: `ranks`, `classifier`, `localizer`, or
+        """The stage of a sensitivity search that runs it: `ranks`, `classifier`, `localizer`, or
         none where it takes too long at each strength."""
         if self.reads_classifier:
             return "classifier"
@@ -180,7 +180,7 @@ class Method(Specification):
 
     @property
     def verdict_score(self) -> str:
-        """What the one exact verdict calls the learned score that it reads; "" for no such one."""
+        """Name of its learned score in the exact verdict; "" where it has none."""
         return "classifier" if self.reads_classifier else ""
 
     def budget(self, n: int, k: int = 1) -> Budget:
@@ -199,7 +199,7 @@ class Method(Specification):
         """Of a fixed method: its score on a benchmark.
 
         Raises:
-            ValueError: where the benchmark does not know what the score is made of.
+            ValueError: where the benchmark lacks the densities that the score needs.
         """
         return self.score(_log_q(benchmark, gamma))
 
@@ -217,23 +217,23 @@ class Method(Specification):
         raise NotImplementedError(f"{self.title} learns nothing in a trial")
 
     def known_scores(self, upload: Upload) -> TableScores | None:
-        """Scores that an upload brings with it; None where they are worked out."""
+        """Scores that an upload contains; None where they are computed."""
         del upload
         return None
 
     def most_rows(self, upload: Upload) -> int:
-        """Rows of each side that a fixed test of blocks looks at, at most."""
+        """Largest number of rows of each side that a fixed test of blocks reads."""
         return self.budget(upload.n, 1).p
 
     def least_rows(self, upload: Upload) -> tuple[int, str]:
-        """Rows below which it cannot run on an upload, and what it does with them."""
+        """Fewest rows of an upload that it can run on, and its use of them."""
         del upload
         if self.is_fixed:
             return RANK_ROWS, "ranks every row"
         return LEARN_ROWS, "learns its score on half of the rows"
 
     def obstacle(self, upload: Upload) -> str | None:
-        """Why an option of it cannot be served by an upload with rows enough; or None."""
+        """Reason why an upload with enough rows cannot serve its options; or None."""
         del upload
         return None
 
@@ -249,23 +249,23 @@ class Method(Specification):
 
     @classmethod
     def further(cls) -> Further | None:
-        """How a diagnosis runs it where it is asked for by name; None where it runs unasked."""
+        """How a diagnosis runs it on request; None where it runs by default."""
         return None
 
     def effects(self, outcome: Outcome) -> dict[str, Effect]:
-        """What an outcome on an upload found beyond its p-value, by plain names."""
+        """Effects of an outcome on an upload beyond its p-value, by plain names."""
         del outcome
         return {}
 
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
-        """What a record of it found beyond its p-value, in sentences."""
+        """Findings of its record beyond the p-value, in sentences."""
         del record, x_names
         return ()
 
     @classmethod
     def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
-        """Why it misses there what another test finds, and the demonstration that shows it."""
+        """Why it misses an error that another test finds there, and the demonstration of that."""
         del benchmark, cell
         return "what it looks at is little changed by this error at this number of draws.", ""
 
@@ -299,18 +299,18 @@ class Method(Specification):
 
     @classmethod
     def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:
-        """What the training of its network said of it, where that can be drawn."""
+        """Figures of the training of its network, where there are any."""
         del summary
         return []
 
     def unfit(self, k: int) -> str | None:
-        """Why it is not run on many tables with k draws at each x; None for one that is."""
+        """Reason not to run it on many tables with k draws at each x, or None."""
         del k
         return "it trains anew for every table" if self.learns_anew else None
 
     @property
     def resamples(self) -> int:
-        """How often the test itself puts other draws in the truth's place; 0 for a known law."""
+        """Relabelings or permutations within one test; 0 for a known law."""
         return 0
 
     @property
@@ -324,12 +324,12 @@ class Method(Specification):
         return sum(self.budget(n, k))
 
     def places(self, n: int, k: int) -> int:
-        """Distinct x at which one test asks for draws of q."""
+        """Distinct x at which one test needs draws of q."""
         del k
         return n if self.layout == "table" else self.budget(n, 1).q
 
     def cost(self, work: Work) -> float:
-        """Seconds of one test, its draws being there."""
+        """Seconds of one test, without drawing."""
         return work.n * self.resamples * RELABELLED + work.rows * (self.scoring + RANKED)
 
     def memory(self, n: int, rows: int, width: int) -> float:
@@ -339,7 +339,7 @@ class Method(Specification):
         return 8.0 * _COPIES * rows * width * chunk
 
     def of_ranks(self, u: Array) -> Uniformity:
-        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., S, n)."""
         raise NotImplementedError(f"{self.title} reads more than ranks")
 
 

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class C2ST(Method):
-    """Accuracy test of Lopez-Paz and Oquab, as Bansal, Chen, Scott compare with it."""
+    """Accuracy test of Lopez-Paz and Oquab, as Bansal, Chen, Scott compare with it.
+
+    Examples:
+        >>> from validation_core.types import BlockScores
+        >>> scores = BlockScores(p=rng.normal(1, 1, 200), q=rng.normal(0, 1, 200))
+        >>> outcome = npt.C2ST().test(scores, rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '0.672, p = 2.6e-12'
+    """
 
     name: ClassVar[str] = "c2st"
     title: ClassVar[str] = "C2ST"
@@ -118,7 +126,7 @@ def figure_on_normal_null(
 
     Args:
         names: of the picture, and of its axis.
-        reading: what it would look like if q were correct.
+        reading: how to read it, and its form if q is correct.
     """
     assert record.statistic is not None
     critical = mean + ndtri(1 - alpha) * sd

@@ -43,6 +43,11 @@ class CoLT(Method):
     The statistic estimates the Kolmogorov distance d~ for the learnt centre and embedding: not
     the paper's ACLD, whose balls have one radius for all x (their Theorem 3 takes one for the
     other). Both vanish for every centre and embedding if and only if p = q.
+
+    Examples:
+        >>> result = npt.run("colt", table, embedding="fourier")
+        >>> result.draws, result.pvalue < 0.05
+        ((30, 600), True)
     """
 
     name: ClassVar[str] = "colt"
@@ -94,7 +99,7 @@ class CoLT(Method):
 
     @property
     def stream(self) -> tuple[str, ...]:
-        """A map of the same rows and seed draws these tie-breakers: it shows the ball told of."""
+        """A map of the same rows and seed breaks ties alike and shows the reported ball."""
         return "map", "ranks"
 
     @property
@@ -201,5 +206,5 @@ class CoLT(Method):
         )
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
-        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., 1, n)."""
         return statistics.ks(u[..., 0, :])

@@ -1,4 +1,4 @@
-"""Discriminative calibration: can a learned score tell the truth from q's draws at its x?"""
+"""Discriminative calibration: does a learned score tell the truth from draws at its x?"""
 
 from __future__ import annotations
 
@@ -50,6 +50,13 @@ class DC(Method):
 
     The truth always lies in slot 0, which a classifier that sees slots would learn and reject
     every q for: here one score g(theta, x) serves all slots, so that it cannot.
+
+    Examples:
+        >>> from validation_core.types import TableScores
+        >>> truth, draws = rng.normal(1, 1, (1, 60)), rng.normal(0, 1, (1, 60, 20))
+        >>> outcome = npt.DC(permutations=99).test(TableScores(truth, draws), rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '0.335, p = 0.01'
     """
 
     name: ClassVar[str] = "dc"
@@ -136,7 +143,7 @@ class DC(Method):
         return SlotClassifier(kind=self.kind, n=n, m=self.m, net=self.net)
 
     def budget(self, n: int, k: int = 1) -> Budget:
-        """m draws at each x; all where a score sees them, if only m are told from the truth."""
+        """m draws at each x; all where the score sees them, though m compete with the truth."""
         return Budget(n, n * (max(k, self.m) if self.net == "within" else self.m))
 
     def obstacle(self, upload: Upload) -> str | None:
@@ -265,7 +272,7 @@ class DC(Method):
 def divergence_null_histogram(
     permuted: Array, observed: float, *, height: int = style.HEIGHT
 ) -> Panel:
-    """Divergences (B,) of truths put in random slots in grey, what was seen in red."""
+    """Divergences (B,) of truths put in random slots in grey, the observed one in red."""
     label, hover = "divergence, true values in random slots", "%{x:.3g} nats: %{y}"
     return permutation_histogram(permuted, observed, label, hover=hover, height=height)
 
@@ -273,7 +280,7 @@ def divergence_null_histogram(
 def divergence_bar(
     estimate: float, low: float, high: float, most: float, *, height: int = 150
 ) -> Panel:
-    """The divergence with its interval, from guessing at 0 to `most`: the truth always told.
+    """The divergence with its interval, from 0 (guessing) to `most` (always recognised).
 
     Negative where the score does worse than guessing: not cut off.
     """
@@ -306,7 +313,7 @@ def divergence_bar(
 
 
 def row_contributions(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
-    """What each simulation (n,) adds to the divergence, and their mean in red."""
+    """Term of each simulation (n,) in the divergence, and their mean in red."""
     if values.size == 0:
         return empty("No simulations yet", height=height)
     label = "log predictive density beyond guessing, in nats"

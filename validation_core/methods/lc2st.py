@@ -65,6 +65,11 @@ class LC2ST(Method):
     The swaps make the test exact for the global null, p = q at every x; at one x_o it is
     approximate. The score's sign: d = sigmoid(logit) is the learned chance that a draw is the
     truth, 1 - d in Linhart's notation; the statistic is the same.
+
+    Examples:
+        >>> result = npt.run("lc2st", table, nulls=39, points=2, epochs=2)
+        >>> result.arrays["pvalues"].shape
+        (2,)
     """
 
     name: ClassVar[str] = "lc2st"
@@ -147,7 +152,7 @@ class LC2ST(Method):
     def at(
         self, train: PosteriorTable, x_o: Array, draws: Array, rng: np.random.Generator
     ) -> Outcome:
-        """The test at given observations, whose truth nobody needs to know.
+        """The test at given observations; their truth is not needed.
 
         The same as `test(scores.apply(learn(train), PosteriorTable(any, x_o, draws)))`; to look at
         further observations without learning again, keep what `learn` gave.
@@ -261,7 +266,7 @@ class LC2ST(Method):
         names: Sequence[str] = (),
         only: int | None = None,
     ) -> list[Drawn]:
-        """Also the draws where it looked, coloured."""
+        """Also the draws at the tested observations, coloured."""
 
         del alpha, only
         theta = record.arrays.get("theta_q", np.zeros((0, 0, 0)))
@@ -341,7 +346,7 @@ def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> Panel:
 def null_of_t(
     observed: float, nulls: Array, *, points: int = 1, height: int = style.HEIGHT
 ) -> Panel:
-    """T of the null classifiers (H,) in grey, where 5% begins dashed, what was seen in red.
+    """T of the null classifiers (H,) in grey, their 95% quantile dashed, the observed T in red.
 
     Args:
         points: observations that share the 5% (Bonferroni, Holm's first step).
@@ -395,7 +400,7 @@ def pvalues_over_x(
     name: str = "",
     height: int = style.HEIGHT,
 ) -> Panel:
-    """p at each observation, as it is (open) and by Holm over all of them (filled).
+    """p at each observation, raw (open) and Holm-adjusted (filled).
 
     Args:
         pvalues: (P,).

@@ -70,6 +70,11 @@ class MMDFuse(Method):
 
     Coordinates are brought to one spread first, which the authors leave to the user: pooled, so
     that the test stays exact.
+
+    Examples:
+        >>> result = npt.run("mmd_fuse", npt.Boundary(), gamma=1, n=60, permutations=99)
+        >>> result.pvalue
+        0.01
     """
 
     name: ClassVar[str] = "mmd_fuse"
@@ -216,7 +221,7 @@ class MMDFuse(Method):
         ]
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
-        """Share of relabelings that fuse to as much as what was seen, which counts among them.
+        """One-sided permutation test; the p-value counts the observed labelling too.
 
         Of more rows than `points` the first are taken. arrays: observed (...), null (...,
         permutations); of the sample under each kernel, Laplace before Gaussian: kernels (..., 20)
@@ -302,7 +307,7 @@ def mmd_by_bandwidth(
     """Normalised MMD^2 (2 F,) of F Laplace and F Gaussian kernels by their bandwidths.
 
     Args:
-        kernels: what the sample has.
+        kernels: normalised MMD^2 of the sample.
         bandwidths: of L1 distances, then of L2 distances; drawn as shares of the largest.
         high: what each kernel alone exceeds 1 time in 20 if q = p.
         pvalues: of each kernel alone.

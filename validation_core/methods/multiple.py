@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Multiple(Method):
-    """Conformal test with the variance of A.4: asymptotic, exact where a side is small."""
+    """Conformal test with the variance of A.4: asymptotic, exact where a side is small.
+
+    Examples:
+        >>> from validation_core.types import BlockScores
+        >>> scores = BlockScores(p=rng.normal(1, 1, 200), q=rng.normal(0, 1, 200))
+        >>> outcome = npt.Multiple().test(scores, rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '10, p = 6e-24'
+    """
 
     name: ClassVar[str] = "multiple"
     title: ClassVar[str] = "Conformal C2ST, Multiple"

@@ -1,4 +1,4 @@
-"""Relabelling within x: every statistic that can be thought of, and one exact p-value."""
+"""Relabelling within x: many statistics, and one exact p-value."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _MOST = 100_000  # relabelings
 
 @dataclass(frozen=True)
 class WholeTable:
-    """Every parameter by itself, and x beside them: what a labelling needs of a table."""
+    """All parameters of a table and its x, as relabelling reads them."""
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """The parameters (D, n) of rows theta (n, D)."""
@@ -93,6 +93,11 @@ class Omnibus(Method):
     what they learned from, which slots play the truth there is still uniform, so that this part
     rejects with at most its share, and both together with at most the level, for any learner (the
     proof is in `validation_core.relabelling`). The first look is final: learned scores add to it.
+
+    Examples:
+        >>> result = npt.run("omnibus", npt.Boundary(), gamma=1, n=40, k=10, relabelings=39)
+        >>> result.draws, result.pvalue
+        ((40, 400), 0.025)
     """
 
     name: ClassVar[str] = "omnibus"

@@ -1,4 +1,4 @@
-"""What one method had to say about an upload: numbers, and sentences of them.
+"""Result of one method on an upload: numbers, and sentences about them.
 
 No sentence says that q is right, and none a p-value of 0.
 """
@@ -21,12 +21,12 @@ LISTED = 20
 """Numbers of an observation that a reader of JSON can use."""
 _TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
 Effect = float | str
-"""What a method says of its outcome beyond the p-value: a number, or a word."""
+"""One effect of an outcome beyond the p-value: a number, or a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """What was found beyond the p-value, and how; fields that say nothing are left out of JSON."""
+    """Effects beyond the p-value and how they were computed; JSON omits empty fields."""
 
     numbers: Mapping[str, bool | int | float] = field(default_factory=dict)
     """Of the outcome, by the names that its method gives them."""
@@ -53,7 +53,7 @@ class Effects:
 
     @classmethod
     def of(cls, effects: Mapping[str, JSON]) -> Effects:
-        """What `to_json` gave."""
+        """Effects from the output of `to_json`."""
         known = {name: value for name, value in effects.items() if name in _FACTS}
         others = {name: value for name, value in effects.items() if name not in _FACTS}
         words = {name: value for name, value in others.items() if isinstance(value, str)}
@@ -61,7 +61,7 @@ class Effects:
         return load(cls, {}, {"numbers": numbers, "words": words, **known})
 
     def to_json(self) -> dict[str, JSON]:
-        """One object of all that it says."""
+        """All effects as one object."""
         facts = {name: getattr(self, name) for name in _FACTS}
         known = {name: fact for name, fact in facts.items() if fact is not None}
         return dump({**self.numbers, **self.words, **known})[1]
@@ -73,7 +73,13 @@ _NONE = Effects()
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One row of a diagnosis; `arrays` carry what its figure draws."""
+    """One row of a diagnosis; `arrays` hold the numbers of its figure.
+
+    Examples:
+        >>> (record,) = npt.diagnose(table, methods="sbc", questions="none").diagnosis.records
+        >>> record.label, record.status, round(record.pvalue, 4)
+        ('SBC', 'ran', 0.0019)
+    """
 
     name: str
     label: str
@@ -81,7 +87,7 @@ class Record:
     status: Literal["ran", "not run"]
     reason: str | None = None
     about: str = ""
-    """What the statistic is, in the method's own words."""
+    """Name of the statistic, as the method states it."""
     statistic: float | None = None
     pvalue: float | None = None
     draws_p: int = 0
@@ -122,7 +128,7 @@ class Record:
 
     @property
     def kind(self) -> type[Method]:
-        """The method that it is of; `Method` itself for one that is no longer there."""
+        """Its method; `Method` itself for one that no longer exists."""
         return kind_of(self.name)
 
     def to_json(self) -> dict[str, JSON]:
@@ -132,13 +138,13 @@ class Record:
 
 
 def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:
-    """Arrays of a single number are effects as well; what is not finite says nothing."""
+    """Arrays of a single number are effects as well; values that are not finite are left out."""
     single = {name: float(a) for name, a in arrays.items() if np.ndim(a) == 0}
     return {name: value for name, value in single.items() if np.isfinite(value)}
 
 
 def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
-    """What a method found beyond its p-value, in sentences; none where it found none.
+    """Findings of a method beyond its p-value, in sentences; empty where there are none.
 
     They may hold names a user chose: escape them where they are drawn.
     """
@@ -173,7 +179,7 @@ def _relabeled(record: Record) -> tuple[str, ...]:
 
 
 def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
-    """What makes a method's answer weaker than it looks, if anything.
+    """Caveats that weaken a method's answer, if there are any.
 
     Args:
         record: of one method.

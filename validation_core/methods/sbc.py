@@ -57,6 +57,13 @@ class SBC(Method):
 
     Both seed papers test each coordinate by KS and correct by Bonferroni; their raw
     ranks are discrete and reject too often, the randomised ones are exact.
+
+    Examples:
+        >>> result = npt.run("sbc", table)
+        >>> f"{result.statistic:.3g}, p = {result.pvalue:.2g}"
+        '0.248, p = 0.0019'
+        >>> {name: round(float(p), 4) for name, p in zip(table.names, result.arrays["pvalues"])}
+        {'a': 0.001, 'b': 0.0051}
     """
 
     name: ClassVar[str] = "sbc"
@@ -217,7 +224,7 @@ class SBC(Method):
         )
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
-        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., S, n)."""
         return _bonferroni(statistics.ks(u))
 
 
@@ -268,7 +275,7 @@ class _WorstRanks(NamedTuple):
 
 
 def _cut(n: int, k: int) -> str:
-    """What to know of bins that do not hold equally many ranks."""
+    """Caveat on bins that do not hold equally many ranks."""
     if n == 0 or (k + 1) % bins(n, k) == 0:
         return ""
     return (
@@ -278,7 +285,7 @@ def _cut(n: int, k: int) -> str:
 
 
 def quantity_labels(kinds: Array, count: int, names: Sequence[str] = ()) -> list[str]:
-    """What `count` quantities are called.
+    """Names of `count` quantities.
 
     Args:
         kinds: places of the families in the registry (F,), as in an outcome's arrays.

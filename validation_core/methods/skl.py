@@ -47,7 +47,7 @@ _SOME = 1e-3  # nats: float32 rounds to less
 _LONG = 1e6  # nats from which on digits are too many to read
 _MOST = 100_000  # relabelings
 _KEPT = 10_000
-"""Rows whose d an outcome keeps for its histogram: bounds what a record of a large table holds."""
+"""Rows whose d an outcome keeps for its histogram: bounds the size of a large table's record."""
 
 _BINS = 40
 _Numbers = Mapping[str, float]
@@ -83,6 +83,11 @@ class SKL(Method):
 
     The score is log p(theta, x) - log q(theta | x), up to anything that depends on x alone. It
     is compared within an x only: pooled over x, log p(x) would swamp it.
+
+    Examples:
+        >>> result = npt.run("skl", "gaussian", gamma=0.1, n=60, k=20, relabelings=199)
+        >>> f"{result.statistic:.3g} nats, p = {result.pvalue:.2g}"
+        '0.601 nats, p = 0.005'
     """
 
     name: ClassVar[str] = "skl"
@@ -214,7 +219,7 @@ class SKL(Method):
 def _of_one_table(
     d: Array, truth: Array, draws: Array, rng: np.random.Generator
 ) -> tuple[dict[str, Array], dict[str, float]]:
-    """What one table's d (n,) say beyond their mean, as arrays of one number and as an effect."""
+    """Summaries of one table's d (n,) beyond their mean, as arrays and as effects."""
     divergence = divergence_mean.divergence(d, rng)
     shares = divergence_rows.paired(truth, draws)
     auc = divergence_mean.means(shares[~np.isnan(shares)])
@@ -307,14 +312,14 @@ def terms(
 
 
 def null(edges: Array, counts: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
-    """Means of d with other truths in grey, what was seen in red."""
+    """Means of d with other truths in grey, the observed one in red."""
     x = Axis((float(edges[0]), float(edges[-1])), "mean difference, any draw as true value, nats")
     hover = "%{x:.3g} nats: %{y}"
     return null_histogram(edges, counts, observed, x, "relabelings", hover=hover, height=height)
 
 
 def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> Panel:
-    """What is left of the divergence with M draws of q weighed: m, estimate, low, high of each."""
+    """Divergence that remains with M draws of q weighed: m, estimate, low, high of each."""
     m, mean, low, high = (
         np.array([float(row[name]) for row in found]) for name in ("m", "estimate", "low", "high")
     )

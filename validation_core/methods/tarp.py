@@ -1,4 +1,4 @@
-"""TARP: how often q's balls about a reference point cover the truth as often as they say."""
+"""TARP: whether q's balls about a reference point cover the truth at their nominal rate."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WORDS = {
     "covers less than stated": "q's balls about the references hold true values less often than "
     "they state there",
 }
-"""What a reading says: of balls, not of a width, which a bias can hide or feign."""
+"""Sentence of each reading: about balls, not widths, which a bias can hide or mimic."""
 _FEWEST = 2  # ranks that make a curve
 
 
@@ -52,6 +52,11 @@ class TARP(Method):
 
     Ranks are randomised, hence exactly uniform if q is right; libraries that compare the points
     of the coverage curve with those of the diagonal, as two samples, hardly ever reject.
+
+    Examples:
+        >>> result = npt.run("tarp", table, reference="x")
+        >>> result.draws, result.effect["reading"]
+        ((30, 600), 'covers less than stated')
     """
 
     name: ClassVar[str] = "tarp"
@@ -108,7 +113,7 @@ class TARP(Method):
         return "tarp"
 
     def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> References:
-        """What its references learn from: as many true pairs as a test has."""
+        """Recipe of its references, which learn from as many true pairs as a test has."""
         del k, benchmark
         return References(reference=self.reference, metric=self.metric, train=max(n, FEWEST))
 
@@ -208,12 +213,12 @@ class TARP(Method):
         )
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
-        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., 1, n)."""
         return statistics.ks(u[..., 0, :])
 
 
 def area_to_curve_text(arrays: Mapping[str, Array]) -> str:
-    """The area to curve with its interval and what that says of q; nothing without ranks."""
+    """The area to curve with its interval, as text; empty without ranks."""
     u = _ranks(arrays)
     if u.size == 0:
         return ""
@@ -228,7 +233,7 @@ def area_to_curve_text(arrays: Mapping[str, Array]) -> str:
 
 
 def coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> Panel:
-    """Share of ranks u (n,) up to each level in [0, 1], whatever range they fill themselves.
+    """Share of ranks u (n,) up to each level in [0, 1], over the whole range.
 
     Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band
     over simulations, at each level by itself.

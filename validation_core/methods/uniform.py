@@ -27,7 +27,15 @@ _UNIFORM_POINTS = 50  # test points below which its KS test sees nothing
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Method):
-    """Finite-sample exact conformal test."""
+    """Finite-sample exact conformal test.
+
+    Examples:
+        >>> from validation_core.types import BlockScores
+        >>> scores = BlockScores(p=rng.normal(1, 1, 500), q=rng.normal(0, 1, 50))
+        >>> outcome = npt.Uniform(m=10).test(scores, rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '0.34, p = 1.1e-05'
+    """
 
     name: ClassVar[str] = "uniform"
     title: ClassVar[str] = "Conformal C2ST, Uniform"

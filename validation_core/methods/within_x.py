@@ -18,6 +18,13 @@ class WithinX(Method):
 
     Truth and draws share their x on purpose: given x they are exchangeable if q is right, so the
     rank is exactly uniform for any score learnt on other rows.
+
+    Examples:
+        >>> from validation_core.types import TableScores
+        >>> truth, draws = rng.normal(1, 1, (1, 60)), rng.normal(0, 1, (1, 60, 20))
+        >>> outcome = npt.WithinX().test(TableScores(truth, draws), rng)
+        >>> f"{outcome.statistic:.3g}, p = {outcome.pvalue:.2g}"
+        '0.384, p = 1.8e-08'
     """
 
     name: ClassVar[str] = "within_x"
@@ -48,5 +55,5 @@ class WithinX(Method):
         return Outcome(uniformity.statistic, uniformity.pvalue, self.budget(n, k), arrays={"u": u})
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
-        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        """Statistic (...) and p-value (...) of `test` for ranks u (..., 1, n)."""
         return statistics.ks(u[..., 0, :])

@@ -71,7 +71,7 @@ from validation_core.rng import stream
 from validation_core.types import Array, PosteriorTable
 
 MOST = 50
-"""Parameters that are looked at; of more, those that the rows set aside for learning point at."""
+"""Largest number of tested parameters; of more, rows set aside for learning select them."""
 RELABELINGS = 999
 UNLEARNED = 0.8
 """Share of the level that statistics which learn nothing have, where scores can be learned."""
@@ -91,7 +91,7 @@ _COINCIDE = -13.0  # log distance in robust sds below which two slots are equal
 
 @dataclass(frozen=True)
 class XScope:
-    """Where over x a cell looks."""
+    """Scope of a cell over x."""
 
     kind: str
     """x: a column; component: a principal component of x; mean: q's mean of a parameter; products
@@ -103,7 +103,7 @@ class XScope:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a cell claims where its p is small."""
+    """Claim of a cell whose p is small."""
 
     family: Family
     kind: Kind
@@ -117,7 +117,7 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class OmnibusResult:
-    """Everything that was looked at, and one p-value that is exact for any learner."""
+    """All tested cells, and one p-value that is exact for any learner."""
 
     claims: tuple[Claim, ...]
     """(C,)."""
@@ -130,16 +130,16 @@ class OmnibusResult:
     evidence: Array
     """(C,) comparable -log p, by which claims are ordered."""
     offset: Array
-    """(C,) what turns z into evidence."""
+    """(C,) factors that turn z into evidence."""
     numbers: Array
-    """(C, 5) what sentences about magnitudes quote, NaN elsewhere (see `Outliers`, `Spacing`,
+    """(C, 5) numbers in sentences about magnitudes, NaN elsewhere (see `Outliers`, `Spacing`,
     `Support`)."""
     null: Array
     """(B,) the largest evidence of each labelling, without learned scores."""
     learned_null: Array
     """(B',) the same with learned scores alone; (0,) without any."""
     share: float = 1.0
-    """Of the level, what claims that learn nothing have."""
+    """Share of the level for claims without learned scores."""
 
     @classmethod
     def of(
@@ -151,7 +151,7 @@ class OmnibusResult:
         share: float,
         numbers: Array | None = None,
     ) -> OmnibusResult:
-        """What was found by one part of the statistics, at its share of the level."""
+        """Result of one part of the statistics, at its share of the level."""
         adjusted, own = (np.minimum(1.0, p / share) for p in (tested.adjusted, own))
         more = np.log(share)
         return cls(
@@ -168,7 +168,7 @@ class OmnibusResult:
         )
 
     def beside(self, learned: OmnibusResult) -> OmnibusResult:
-        """With what learned scores found: where one part is rejected whole, the other has all."""
+        """Result with learned scores: where one part is rejected whole, the other has all."""
         parts = (self, learned)
         adjusted = [
             np.minimum(part.adjusted, np.maximum(other.adjusted.max(), part.adjusted * part.share))
@@ -198,7 +198,7 @@ class OmnibusResult:
 
     @property
     def relabelings(self) -> int:
-        """B."""
+        """Number of relabelings, B."""
         return len(self.null)
 
     @property
@@ -210,17 +210,17 @@ class OmnibusResult:
         return {name: float(self.adjusted[lead[name]]) for name in order}
 
     def first(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> int | None:
-        """The place of the clearest claim of some; None where there is none of them."""
+        """Index of the clearest of some claims; None where there are none."""
         some = [i for i, claim in enumerate(self.claims) if wanted(claim)]
         return min(some, key=self._order) if some else None
 
     def p(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> float:
-        """The smallest adjusted p of some claims; 1 where there is none of them."""
+        """The smallest adjusted p of some claims; 1 where there are none."""
         at = self.first(wanted)
         return 1.0 if at is None else float(self.adjusted[at])
 
     def _order(self, at: int | None) -> tuple[float, bool, float]:
-        """The smallest p first; among equal ones what names a parameter, then the clearest."""
+        """The smallest p first; among equal ones those of a parameter, then the clearest."""
         if at is None:
             return 2.0, False, 0.0
         several = self.claims[at].family in battery.SUMS
@@ -261,7 +261,7 @@ class OmnibusResult:
 
     @classmethod
     def read(cls, arrays: Mapping[str, Array]) -> OmnibusResult:
-        """What `arrays` gave."""
+        """Result from the output of `arrays`."""
         claims = []
         for family, kind, of, a, b, along, at in arrays["claims"].astype(int):
             which = tuple(int(index) for index in (a, b) if index != _NONE)
@@ -274,7 +274,7 @@ class OmnibusResult:
 
 _STORED = tuple(field.name for field in fields(OmnibusResult) if field.name != "claims")
 LEARNED_FAMILIES: tuple[Family, ...] = ("learned", "learned_over_x")
-"""Families of what is learned on half of the rows and tested on the others."""
+"""Families of scores learned on half of the rows and tested on the others."""
 _NUMBERS = 5
 
 
@@ -291,7 +291,7 @@ def _along(cell: Cell, at: XCoordinates | None) -> XScope | None:
 
 
 class LearnedScore(NamedTuple):
-    """A score of some rows that it did not learn from."""
+    """A learned score, evaluated on rows held out from its training."""
 
     name: str
     """One of `battery.LEARNED`; of densities that came with the table log_q, log_ratio."""
@@ -304,12 +304,12 @@ class LearnedScore(NamedTuple):
 
 
 class TableStatistics(NamedTuple):
-    """All statistics of a table, and where over x they look."""
+    """All statistics of a table, and their functions of x."""
 
     battery: Battery
     coordinates: XCoordinates
     parameters: Rows
-    """Those that are looked at."""
+    """Tested parameters."""
     places: XFunctions | None
     """Functions of x that they look along."""
     scores: tuple[SlotRanks, ...]
@@ -322,14 +322,14 @@ class TableStatistics(NamedTuple):
         return battery.assembled(pools, blocks, self.places)
 
     def claims(self, cells: Sequence[Cell]) -> tuple[Claim, ...]:
-        """What these cells claim."""
+        """Claims of these cells."""
         return tuple(
             Claim(cell.family, cell.kind, cell.of, cell.which, _along(cell, self.coordinates))
             for cell in cells
         )
 
     def numbers(self) -> Array:
-        """(C, 5) what sentences about magnitudes quote."""
+        """(C, 5) numbers quoted by sentences about magnitudes."""
         every = self.battery
         block = every.parts[0].block
         at = every.pools.observed[block.rows] + every.pools.first[block.rows]
@@ -348,7 +348,7 @@ class TableStatistics(NamedTuple):
 
 
 def _outliers(block: Block, cell: Cell, at: Rows) -> tuple[float, float, float, float]:
-    """The bound that tells most, true values beyond it, how many are expected, and of how many."""
+    """The most significant bound, true values beyond it, their expected number, and the total."""
     found = []
     columns = [
         i for i, feature in enumerate(block.features)
@@ -401,12 +401,12 @@ def relabelled(
         densities: log_q, log_q_draws and, with log_joint, log_joint_draws, the log ratio.
         groups: (N,) the same for rows that share one set of draws; None where none do.
         training: rows that choose the parameters to look at, where there are more than MOST.
-        near: rows nearest to the observation that is asked about.
-        over_x: whether features are looked at over x.
-        share: of the level, for what learns nothing: UNLEARNED where learned scores may come,
-            as it always is beside them.
-        first: what was found without learned scores, where that is known.
-        report: told the fraction done.
+        near: rows nearest to the observation in question.
+        over_x: whether features are tested over x.
+        share: of the level, for statistics without learning: UNLEARNED where learned scores
+            may follow, as it always is beside them.
+        first: the result without learned scores, where it is known.
+        report: called with the fraction done.
     """
     asked = statistics_of(
         table,
@@ -446,7 +446,7 @@ def _unlearned(
     share: float,
     report: Callable[[float], None],
 ) -> OmnibusResult:
-    """Statistics that learn nothing, over all rows."""
+    """Statistics without learning, over all rows."""
     tested = battery.calibrated(
         asked.battery, relabelings, stream(seed, "omnibus", "labellings"), report
     )
@@ -476,7 +476,7 @@ def _learned(
     relabelings: int,
     report: Callable[[float], None],
 ) -> OmnibusResult:
-    """Learned scores alone, over the rows that they did not learn from."""
+    """Learned scores alone, over their held-out rows."""
     every = asked.beside(learned)
     tested = battery.calibrated(
         every, relabelings, stream(seed, "omnibus", "learned labellings"), report
@@ -499,7 +499,7 @@ def statistics_of(
     over_x: bool = True,
     truths: bool = True,
 ) -> TableStatistics:
-    """All statistics that learn nothing; without `truths`, of tables made of q's draws alone."""
+    """All statistics without learning; without `truths`, of tables made of q's draws alone."""
     n, d = table.theta.shape
     parameters, rows, groups = np.arange(d), np.arange(n), _own(groups)
     if d > MOST:
@@ -596,7 +596,7 @@ def _slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
 def _places(
     at: XCoordinates, blocks: Sequence[Block], relabelings: int, seed: int
 ) -> tuple[XFunctions, XCoordinates]:
-    """Functions of x that can be paid for, and the coordinates that they look along."""
+    """Affordable functions of x, and their coordinates."""
     n, count = at.values.shape
     features_over = sum(block.over * len(block.rows) for block in blocks) / max(n, 1)
     each, some = affordable(n, count, round(features_over), relabelings)

@@ -1,4 +1,4 @@
-"""Many statistics of one labelling, and what the largest of all means: relabelling within x.
+"""Many statistics of one labelling, and the law of their maximum: relabelling within x.
 
 Every statistic is a standardised sum over rows of a function of the ranks of the slot that plays
 the truth, which has mean 0 over its pool:
@@ -78,27 +78,27 @@ SHARES: Mapping[Family, float] = {
     "learned_over_x": 0.06,
     "observation": 0.06,
 }
-"""Weights within the level, of those families that are tested together: what is most often wrong
-has most. Only a shift of all rows by a tenth of a sd is near the edge of what a thousand rows
-show, so that means are worth more than all others (benchmarks); gross errors need little."""
+"""Weights within the level, of those families that are tested together: the most common errors
+have most. Only a shift of all rows by a tenth of a sd is barely visible in a thousand rows, so
+that means are worth more than all others (benchmarks); gross errors need little."""
 
 LEARNED = ("classifier", "slots", "dc", "colt", "tarp")
 """Scores that are learned on other rows, by name."""
 RATIOS = ("classifier", "slots", "dc", "log_ratio")  # high looks like the truth
-ROUNDING = 1e-5  # what single-precision sums in another order differ by
+ROUNDING = 1e-5  # by which single-precision sums in another order differ
 _NUMBERS = 1_000_000  # of features times rows gathered at a time
 _TINY = 1e-9
 _USUAL = 0.99  # quantile of a sum of squares beyond which its size is not counted
 _TAIL = 0.9  # quantile of the largest of a family by which families are compared
-_PAIRS = 40  # parameters up to which all pairs are looked at
+_PAIRS = 40  # parameters up to which all pairs are tested
 _STEPS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 _OUTER = 0.96  # of |2 u - 1|
 _EDGE = 1e-6
-_PAIRED_OVER_X = 6  # parameters up to which their products are looked at over x
+_PAIRED_OVER_X = 6  # parameters up to which their products are tested over x
 _SELDOM = 25.0  # variance of a count up to which its law is Poisson's rather than normal
 _RIDGE = 1e-3
 ALL, WHITENED = "theta", "whitened"
-"""Of what sums of squares over parameters are: their statistics, or these freed of correlation."""
+"""Terms of the sums of squares over parameters: their statistics, or these decorrelated."""
 EVERYWHERE = -3
 """Along all coordinates of x together."""
 SUMS: tuple[Family, ...] = ("together", "together_over_x")
@@ -115,14 +115,14 @@ class _Feature:
     which: tuple[int, ...] = ()
     one_sided: bool = False
     over_x: bool = False
-    """Whether it is looked at over x too; its first function of each kind is."""
+    """Whether it is tested over x too; the first function of each kind is."""
     counts: bool = False
     """Whether it is 1 or 0: where it is seldom 1, the law of its sum is Poisson's."""
 
 
 Of = Callable[[Array], Array | NDArray[np.bool_]]
 Valued = tuple[_Feature, Callable[[], Array | NDArray[np.bool_]]]
-"""A feature, and what works out its values (E,)."""
+"""A feature, and the function that computes its values (E,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +260,7 @@ def features_near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRa
 
 
 def feature_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
-    """All features of these scores, which say something of these rows."""
+    """All features of these scores at these rows."""
     return _block(pools, rows, scores, _measured)
 
 
@@ -311,7 +311,7 @@ def _block(
     variance, mean = (np.empty((len(rows), len(entries)), np.float32) for _ in range(2))
     for at, (_, function) in enumerate(entries):
         column = np.array(function(), np.float32)
-        with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
+        with np.errstate(invalid="ignore"):  # NaN where a row has no score
             middle = np.add.reduceat(column, first, dtype=np.float64) / size
             column -= np.repeat(middle, size)
             squares = np.add.reduceat(np.square(column), first, dtype=np.float64) / size
@@ -327,7 +327,7 @@ def _block(
 
 @dataclass(frozen=True)
 class Cell:
-    """What statistics have in common: a claim that a panel can make."""
+    """A claim that a panel can make, shared by several statistics."""
 
     family: Family
     kind: Kind
@@ -339,7 +339,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class _BlockStatistics:
-    """A block with its places: features looked at over x come last in `cells`."""
+    """A block with its functions of x: features tested over x come last in `cells`."""
 
     block: Block
     order: NDArray[np.int64]
@@ -370,7 +370,7 @@ class _Squares:
     features: NDArray[np.int64]
     """(D,) one for each parameter."""
     whitening: NDArray[np.float32]
-    """(D, D) what turns the statistics of right tables into uncorrelated ones (Hotelling)."""
+    """(D, D) matrix that decorrelates the statistics of right tables (Hotelling)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,8 +422,8 @@ class Battery:
         return np.concatenate([*out, *last], axis=1)
 
     def over_x_permuted(self, orders: Slots) -> NDArray[np.float32]:
-        """What `statistics` gives of the observed labelling's cells over x (B, C'), with rows'
-        features permuted among the x: what the errors would show if they were alike at every x.
+        """`statistics` of the observed labelling's cells over x (B, C'), with rows'
+        features permuted among the x: their law if errors were alike at every x.
 
         Args:
             orders: (B, N) permutations of the rows.
@@ -445,7 +445,7 @@ class Battery:
     def labelled(
         self, slots: Slots, progress: Callable[[float], None] = lambda done: None
     ) -> NDArray[np.float32]:
-        """What `statistics` gives of any number of labellings (B, N), some at a time."""
+        """`statistics` of any number of labellings (B, N), some at a time."""
         z = np.empty((len(slots), len(self.cells)), np.float32)
         for part in self.pieces(len(slots)):
             z[part] = self.statistics(slots[part])
@@ -453,7 +453,7 @@ class Battery:
         return z
 
     def of_truths(self, scores: Sequence[SlotRanks]) -> NDArray[np.float32]:
-        """What `statistics` gives of truths beside the pools: (T, C).
+        """`statistics` of truths beside the pools: (T, C).
 
         Args:
             scores: of T tables, u (T, N) of all rows, or (T, n) of those a score speaks of.
@@ -482,7 +482,7 @@ class Battery:
 
 
 def _over(part: _BlockStatistics) -> int:
-    """Numbers that one labelling needs over x."""
+    """Numbers per labelling over x, from which memory is estimated."""
     if part.places is None:
         return 0
     return 4 * part.block.over * part.places.columns.shape[1]
@@ -527,7 +527,7 @@ def _over_x(part: _BlockStatistics, picked: NDArray[np.float32]) -> NDArray[np.f
 
 
 def _of_count(count: Array, expected: Array) -> Array:
-    """A normal |z| as improbable as counts (B, F) that are Poisson's, too large or too small."""
+    """The normal |z| as improbable as Poisson counts (B, F), too large or too small."""
     whole = np.round(count).astype(np.float64)  # a single float ends at 1e-45
     p = np.minimum(pdtrc(np.maximum(whole - 1, 0), expected), pdtr(whole, expected))
     p = np.where(whole < 1, pdtr(0, expected), p)
@@ -560,7 +560,7 @@ def assembled(
 
 
 def _played(pools: Pools, rows: NDArray[np.int64]) -> Array:
-    """How many of these rows' truths each slot (E,) is expected to play."""
+    """Expected number of these rows' truths that each slot (E,) plays."""
     first, size, pool = pools.distinct
     return np.repeat(np.bincount(pool[rows], minlength=len(first)) / size, size)
 
@@ -657,7 +657,7 @@ def _gram(pools: Pools, block: Block, count: int) -> _Gram:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceScale:
-    """How the z of families are made comparable."""
+    """Scales that make the z of families comparable."""
 
     offset: NDArray[np.float64]
     """(C,) log of each cell's effective number, less that of its family's share of the level."""
@@ -669,14 +669,14 @@ class EvidenceScale:
     """with so many degrees of freedom (Satterthwaite, 1946)."""
 
     def normal(self, z: Array) -> NDArray[np.float32]:
-        """Statistics (..., C) with sums of squares as the |z| that is as improbable."""
+        """Statistics (..., C) with sums of squares as the |z| of equal probability."""
         out = np.array(z, np.float32)
         chance = gammaincc(self.freedom / 2, z[..., self.sums] / (2 * self.unit))
         out[..., self.sums] = -ndtri(np.clip(chance, 1e-300, 1.0) / 2)
         return out
 
     def evidence(self, z: Array) -> NDArray[np.float32]:
-        """Approximate -log p (..., C) of what `normal` gave, comparable over families."""
+        """Approximate -log p (..., C) of the output of `normal`, comparable over families."""
         return np.asarray(
             -(np.log(2) + log_ndtr(-np.asarray(z, np.float64)) + self.offset), np.float32
         )
@@ -692,7 +692,7 @@ def evidence_scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
     index = np.array([families.index(cell.family) for cell in cells])
     total = sum(SHARES[family] for family in families)
     sums = np.flatnonzero([cell.family in SUMS for cell in cells])
-    # One labelling far beyond all others says nothing of their law.
+    # One labelling far beyond all others does not inform about their law.
     usual = np.minimum(z[:, sums], np.quantile(z[:, sums], _USUAL, axis=0)).astype(np.float64)
     mean, variance = (np.maximum(m, _TINY) for m in (usual.mean(axis=0), usual.var(axis=0)))
     comparable = EvidenceScale(
@@ -719,7 +719,7 @@ class CalibratedTest:
     nulls: Array
     """(B, C) the same of each labelling."""
     adjusted: Array
-    """(C,) p, adjusted for everything that was looked at."""
+    """(C,) p, adjusted for all cells."""
     scale: EvidenceScale
 
     @property
@@ -729,7 +729,7 @@ class CalibratedTest:
 
     @property
     def pvalue(self) -> float:
-        """Of the largest of all: exact."""
+        """Exact p-value of the largest of all."""
         return float(self.adjusted.min())
 
 

@@ -1,4 +1,4 @@
-"""What relabelling lets a panel say: p-values adjusted in one family, and claims in words."""
+"""Claims that relabelling allows a panel: p-values adjusted in one family, and claims in words."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ UNNAMED = "q is wrong, and no kind of error stands out by itself"
 
 
 class _ClearestClaim(NamedTuple):
-    """What stands out most of some families."""
+    """The clearest claims of some families."""
 
     family: Family
     which: tuple[int, ...]
@@ -89,7 +89,7 @@ class Claims:
 
     @property
     def found(self) -> bool:
-        """Whether anything may be claimed at all."""
+        """Whether any claim is permitted."""
         return self.pvalue <= self.alpha
 
     @cached_property
@@ -100,7 +100,7 @@ class Claims:
 
     @property
     def level(self) -> float:
-        """Up to which a claim is named: no own null is asked of what is less clear than ASKED."""
+        """Largest p of a named claim; claims less clear than ASKED get no null of their own."""
         return min(self.alpha, ASKED)
 
     def parameter(self, which: int) -> float:
@@ -109,7 +109,7 @@ class Claims:
 
     @cached_property
     def _parameters(self) -> Mapping[int, float]:
-        """The smallest p of each parameter's own claims: thousands of them are asked for."""
+        """The smallest p of each parameter's own claims: thousands of them are read."""
         smallest: dict[int, float] = {}
         for claim, p in zip(self.result.claims, self.result.adjusted, strict=True):
             if claim.of == "theta" and claim.along is None and len(claim.which) == 1:
@@ -235,7 +235,7 @@ class Claims:
         return _ClearestClaim(claim.family, claim.which, abs(float(self.result.z[at])))
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
-        """What stands out most of all that may be claimed, to read: of single parameters first."""
+        """The clearest of all permitted claims, those about single parameters first."""
         at = self._clearest_named(lambda claim: claim.family not in SUMS)
         if at is None:
             at = self._clearest_named()
@@ -246,8 +246,8 @@ class Claims:
         return _claim_text(self.result.claims[at], names, x_names)
 
     def sentences(self, names: Sequence[str] = ()) -> tuple[str, ...]:
-        """What magnitudes show, with their numbers: outliers, rounding, draws outside the range of
-        the true values; none that may not be claimed."""
+        """Permitted claims about magnitudes, with their numbers: outliers, rounding, draws outside
+        the range of the true values."""
         out = []
         for family in _MAGNITUDES:
             at = self._named_of(family)
@@ -336,7 +336,7 @@ _MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
 
 
 def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
-    """What a claim is of: `width of theta_1, changing along x_2`."""
+    """Subject of a claim: `width of theta_1, changing along x_2`."""
     parameters = [parameter_name(names, index) for index in claim.which]
     if claim.of in _SCORES:
         what = f"rank of the true value by {_SCORES[claim.of]}"
@@ -373,7 +373,7 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
 
 
 def parameter_name(names: Sequence[str], which: int) -> str:
-    """The name of a parameter, by its place; a number where the names do not reach."""
+    """The name of a parameter, by its place; its number where names are missing."""
     return names[which] if which < len(names) else f"theta_{which + 1}"
 
 

@@ -1,4 +1,4 @@
-"""How far a slot lies from the others of its row: errors that leave every rank as it is.
+"""Distance of a slot from the others of its row: errors that leave every rank unchanged.
 
 A rank within a row says nothing of distance. True values 30 sd away, q's draws on a grid, and
 draws where the prior is zero are seen by the raw values alone: a slot's distance from its row's
@@ -19,8 +19,8 @@ from validation_core.types import Array
 
 FAR = (4.0, 10.0)
 """Distances from the row's median, in its robust sd, beyond which slots are counted."""
-_FARTHEST = 1e30  # what is farther is as far
-_NEAREST = 1e-6  # robust sds: what is nearer coincides
+_FARTHEST = 1e30  # distances are capped here
+_NEAREST = 1e-6  # robust sds: nearer points coincide
 _MAD = 1.4826  # times the median absolute deviation is the sd of a normal law
 
 
@@ -117,7 +117,7 @@ class Outside(NamedTuple):
     below: int
     above: int
     slots: int
-    """Of all rows that are looked at."""
+    """Of all tested rows."""
     low: float
     high: float
     """The range."""
@@ -128,7 +128,7 @@ class Support:
     """Of every parameter all slots: how many lie outside the range of those that play the truth.
 
     If q is right, each of the k lowest slots plays the truth with the chance of any other, so that
-    none of them does with probability (1 - N / E)^k.
+    none does with probability (1 - N / E)^k.
     """
 
     values: Array
@@ -171,7 +171,7 @@ class Support:
         return below, len(ordered) - within
 
     def _standardised(self, low: Array, high: Array) -> NDArray[np.float32]:
-        """Normal |z| (B, D) as improbable as what lies beyond either end (B, D), or both."""
+        """Normal |z| (B, D) as improbable as the number beyond either end (B, D), or both."""
         counts = [
             self._counts(ordered, low[:, at], high[:, at])
             for at, ordered in enumerate(self.ordered)

@@ -1,9 +1,9 @@
-"""Whether a kind of error is there by itself: each kind's own null, where the others stay.
+"""A null for each kind of error by itself, under which the other errors stay.
 
 The verdict's null is that q is right. A q that is too narrow at every x makes every contrast over
 x vary more than that null allows, and two independent biases make a product of two parameters:
-what is rejected then is q, not "at every x alike" and not "independent". So each kind of claim is
-asked once more, of a table from which the errors of other kinds are removed:
+then q is rejected, not "at every x alike" and not "independent". So each kind of claim is
+tested once more, on a table from which the errors of other kinds are removed:
 
     over x           the rows' features permuted among the x
     place            the width removed
@@ -42,7 +42,7 @@ ASKED = 0.2
 _REMOVED: dict[Kind, int] = {
     "mean": 0, "width": 1, "shape": 2, "pair": 2, "far": 2, "gap": 2, "range": 2
 }  # fmt: skip
-"""Which of the three tables without other errors a kind of claim is asked of."""
+"""Which of the three tables without other errors tests a kind of claim."""
 _TABLES = 3
 _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
 _NAMED_ALONE = ("norm", "densities", "learned", "observation")
@@ -68,7 +68,7 @@ def own_pvalues(
     asked: the claim says no more than that q is wrong, or its family's p is above ASKED.
 
     Args:
-        battery: what was looked at.
+        battery: its statistics.
         tested: the observed labelling among others.
         scores: of all slots.
         values: gives true values (n, D) and draws (n, P, D) of the tested rows in the parameters

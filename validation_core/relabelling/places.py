@@ -1,12 +1,12 @@
-"""Where over x a feature of slots is looked at.
+"""Functions of x along which a feature of slots is tested.
 
-Coordinates are x's columns and, where there are many, what q makes of it. q's means come from
+Coordinates are x's columns and, where there are many, q's means. q's means come from
 draws that no truth is ranked among: given x they are independent of the ranks, whether q is right
 or wrong. With means of the ranked draws, ranks would depend on x even if q were correct.
 
 Along each coordinate: its rank, the rank's sign and square, and every stretch of 5% to 50% of the
-rows; products of two ranks; balls around rows. All are contrasts: what is the same at every x
-cancels from them and is looked at by itself.
+rows; products of two ranks; balls around rows. All are contrasts: effects equal at every x
+cancel from them and are tested separately.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MULTIPLIED, _STRETCHED = 2e-11, 2.5e-9  # seconds for a multiplication, and for
 _FEWEST = 4  # coordinates, whatever the time
 _SHORTEST, _LONGEST = 0.05, 0.5
 _LEAST_ROWS = 10
-_PRODUCTS = 6  # coordinates whose products are looked at
+_PRODUCTS = 6  # coordinates whose products are tested
 _CENTRES = 48
 _SHARES = (0.05, 0.1, 0.2)
 _TINY = 1e-9
@@ -57,13 +57,13 @@ class XCoordinates(NamedTuple):
 
 
 def draws_set_aside(k: int, columns: int) -> int:
-    """How many of k draws are kept from the ranks to give q's means; 0: means are not read."""
+    """Number of k draws kept from the ranks to estimate q's means; 0: means are not read."""
     few = min(ASIDE, k // 4)
     return few if columns > 2 and few >= _FEWEST_ASIDE else 0
 
 
 def coordinates(x: Array, means: Array, spread: Array) -> XCoordinates:
-    """What rows x (n, M) are ordered along; columns that never vary are left out.
+    """Coordinates that order rows x (n, M); constant columns are left out.
 
     One or two columns: these. Up to COLUMNS: these, and q's mean of up to MEANS parameters.
     More: CHOSEN columns, COMPONENTS principal components of the standardised columns, and q's
@@ -71,7 +71,7 @@ def coordinates(x: Array, means: Array, spread: Array) -> XCoordinates:
 
     Args:
         x: data (n, M).
-        means: what q makes of each x (n, D); (n, 0) where they are not read.
+        means: q's means at each x (n, D); (n, 0) where they are not read.
         spread: q's variances (n, D).
     """
     n, m = x.shape
@@ -106,7 +106,7 @@ def moments(draws: Array) -> tuple[Array, Array]:
 
 
 def _most_predictable_means(means: Array, spread: Array) -> NDArray[np.int64]:
-    """Up to MEANS parameters, those that x says most of first chosen, in their own order."""
+    """Up to MEANS parameters, those best predicted by x, in their own order."""
     if means.shape[1] <= MEANS:
         return np.arange(means.shape[1])
     inside = spread.mean(0)
@@ -160,12 +160,12 @@ class XFunctions:
 
     @property
     def labels(self) -> list[int]:
-        """What a cell is along, in the order of `largest`: coordinates, then -1 and -2."""
+        """Coordinate of each cell, in the order of `largest`: coordinates, then -1 and -2."""
         others = sorted({int(axis) for axis in self.along if axis < 0}, reverse=True)
         return [*range(self.coordinates), *others]
 
     def of(self, rows: NDArray[np.int64]) -> XFunctions:
-        """At some of the rows."""
+        """The same functions at some of the rows."""
         if np.array_equal(rows, np.arange(len(self.columns))):
             return self
         return replace(self, columns=self.columns[rows])
@@ -183,7 +183,7 @@ class XFunctions:
         Args:
             sums: with the columns, of features, (H, F, B).
             whole: of features over all rows, (F, B).
-            weight: what `weights` gave.
+            weight: the output of `weights`.
             one_sided: (F,) features of which only large contrasts count.
         """
         blocks = self.coordinates * self.blocks
@@ -260,7 +260,7 @@ class XFunctions:
 
 @dataclass(frozen=True, eq=False)
 class ContrastWeights:
-    """What turns sums into standardised contrasts."""
+    """Factors that turn sums into standardised contrasts."""
 
     share: NDArray[np.float32]
     """(C, G + 1, F) of the variance before each block."""
@@ -281,7 +281,7 @@ def _unsigned(contrasts: NDArray[np.float32], one_sided: Mask) -> None:
 
 
 def affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
-    """Blocks of each coordinate, and how many coordinates, that take no more than their time."""
+    """Blocks of each coordinate, and the number of coordinates, within the time allowed."""
 
     def seconds(c: int, g: int) -> float:
         columns = c * (g + 3) + _CENTRES * len(_SHARES)

@@ -82,14 +82,14 @@ class SlotRanks:
     which: int
     """The parameter, from 0; -1 for a score of all of them."""
     u: NDArray[np.float32]
-    """(E,) of all slots, pool after pool; NaN for those of rows that it says nothing of."""
+    """(E,) of all slots, pool after pool; NaN for rows without a score."""
     raw: NDArray[np.float32] | None = None
     """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
     magnitude: Magnitudes | None = None
     """Of a parameter: (E,) its values, how far out and how near to others they lie."""
 
     def at(self, rows: NDArray[np.int64]) -> SlotRanks:
-        """Of tables' truths (T, N) those of some rows (T, n); all where it speaks of no others."""
+        """Of tables' truths (T, N) those of some rows (T, n); all where it holds all rows."""
         if self.u.shape[-1] == len(rows):
             return self
         return self.taken(rows)
@@ -107,7 +107,7 @@ def max_players(n: int) -> int:
 
 
 def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
-    """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them.
+    """Columns of k draws that may play the truth, evenly spaced, chosen without reading them.
 
     Neither end is nearer than the other, so that sorted draws have no bias.
     """
@@ -133,11 +133,11 @@ def _pools_of(n: int, slots: int) -> Pools:
 def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
     """Mid-ranks u (..., C) in (0, 1) of values (..., P); equal values share one.
 
-    Nothing is drawn to break ties: labellings, not a law of ranks, say what is unusual.
+    Ties are not broken at random: the null is that of labellings, not a law of ranks.
 
     Args:
         values: of all slots of a pool.
-        columns: slots that are asked for; None for all.
+        columns: slots to compute; None for all.
     """
     u = ((midranks(values) - 0.5) / values.shape[-1]).astype(np.float32)
     return u if columns is None else np.ascontiguousarray(u[..., columns])
@@ -157,7 +157,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
 
     Args:
         values: of all slots of a pool.
-        points: (n, T, D) whose norms are asked for; None for the slots themselves.
+        points: (n, T, D) whose norms are computed; None for the slots themselves.
     """
     n, slots, d = values.shape
     targets = values if points is None else points
@@ -199,7 +199,7 @@ class _Slotted:
     pools: Pools
     scores: tuple[SlotRanks, ...]
     mean: Array
-    """(N, D) of each row's pool: what q makes of x, alike whichever slot is the truth."""
+    """(N, D) means of each row's pool, equal whichever slot is the truth."""
     spread: Array
     """(N, D) variance within the pool."""
 
@@ -245,7 +245,7 @@ def slotted(
 
 
 def in_units(values: Array) -> Array:
-    """Columns (..., C) that no square leaves the floats of, as they are or by a power of two."""
+    """Columns (..., C), scaled by a power of two where squares would overflow or underflow."""
     large = np.abs(values).max(axis=tuple(range(values.ndim - 1)), initial=0.0).astype(np.float64)
     far = (large > 1e100) | ((large < 1e-100) & (large > 0))
     if not far.any():
@@ -353,7 +353,7 @@ def known_at(
 
 
 def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:
-    """Log ratios (n, S) less the largest (n,) of their rows, within what single precision sums."""
+    """Log ratios (n, S) less the largest (n,) of their rows, clipped for single precision."""
     top = np.clip(largest, -_INFINITE, _INFINITE)[:, None]
     off = np.clip(values, -_INFINITE, _INFINITE) - top
     return np.asarray(np.clip(off, -_FARTHEST, _FARTHEST), np.float32)

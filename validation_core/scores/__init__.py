@@ -1,4 +1,4 @@
-"""Scores: what makes their arrays, how one is learnt, and those that nothing learns.
+"""Scores: their arrays, how they are learnt, and fixed ones without learning.
 
 A score may have looked at training draws and at x, never at the test theta; so ranks stay exact
 however bad it is. Each kind has a recipe, which is light; what learns and runs its network lies
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
 
-_NUMBERS = 1 << 20  # of theta and x scored at once: bounds what a table's repeated x takes
+_NUMBERS = 1 << 20  # of theta and x scored at once: bounds the memory of a table's repeated x
 _SALT = np.array([0x5EED], np.uint64)
 _HASHED = 1 << 22  # numbers hashed at a time
 
@@ -116,7 +116,7 @@ class _Trained(Protocol):
 
     @property
     def seconds(self) -> float:
-        """How long it was trained."""
+        """Seconds of training."""
         ...
 
     @property
@@ -126,7 +126,7 @@ class _Trained(Protocol):
 
     @property
     def summary(self) -> Mapping[str, float]:
-        """What training said of it: held-out numbers."""
+        """Held-out numbers of its training."""
         ...
 
     def arrays(self) -> Arrays:
@@ -139,12 +139,12 @@ class Recipe(Specification):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return ""
 
     @property
     def places(self) -> int:
-        """Distinct x at which it asks a benchmark for draws of q."""
+        """Distinct x at which it needs draws of q from a benchmark."""
         return 0
 
     def cost(self) -> float:
@@ -152,16 +152,16 @@ class Recipe(Specification):
         return 1.0
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Any:
-        """What it learns from, drawn from a benchmark."""
+        """Training data drawn from a benchmark."""
         raise NotImplementedError(f"{type(self).__name__} learns from no benchmark")
 
     def of_table(self, train: PosteriorTable, rng: np.random.Generator) -> Any:
-        """What it learns from, of the rows of a table that no test looks at."""
+        """Training data from the rows of a table that no test reads."""
         del rng
         return train
 
     def of_blocks(self, train: TwoSamples, rng: np.random.Generator) -> Any:
-        """What it learns from, of two samples.
+        """Training data from two samples.
 
         Raises:
             ValueError: for a recipe that needs draws at each x.
@@ -178,7 +178,7 @@ class Recipe(Specification):
         raise NotImplementedError(f"{type(self).__name__} learns nothing yet")
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _Trained:
-        """What `Trained.arrays` gave."""
+        """Trained score from the output of `Trained.arrays`."""
         raise NotImplementedError(f"{type(self).__name__} reads nothing back yet")
 
 
@@ -199,7 +199,7 @@ class LinearBoundary:
 
 
 class RawRows:
-    """theta (n, D), x (n, M) -> (D + M, n): every number of a row, nothing learnt."""
+    """theta (n, D), x (n, M) -> (D + M, n): every number of a row, without learning."""
 
     def __call__(self, theta: Array, x: Array) -> Array:
         return np.ascontiguousarray(np.concatenate([theta, x], axis=1).T)

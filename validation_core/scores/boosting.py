@@ -75,7 +75,7 @@ def _codes(z: Float, edges: Float) -> Codes:
 
 
 def _answers(grown: _Grown, codes: Codes) -> Float:
-    """What each tree adds to each row: (trees, n)."""
+    """Value of each tree at each row: (trees, n)."""
     out = np.empty((len(grown.leaf), len(codes)))
     for t, (column, cut, leaf) in enumerate(zip(*grown, strict=True)):
         bits = codes[:, column] > cut  # (n, depth)
@@ -86,7 +86,7 @@ def _answers(grown: _Grown, codes: Codes) -> Float:
 def _grow(
     codes: Codes, y: Float, weight: Float, rng: np.random.Generator, count: int = _TREES
 ) -> _Grown:
-    """Trees that each step a little towards what is left to explain."""
+    """Boosted trees: each takes a small step towards the residuals."""
     residual = y.copy()
     learnt = np.flatnonzero(weight)
     n, d = len(learnt), codes.shape[1]
@@ -116,7 +116,7 @@ def _grow(
 def _best_split(
     codes: Codes, node: Codes, w: Float, wr: Float, nodes: int, pull: float
 ) -> tuple[int, int]:
-    """The (column, cut) that, asked of all nodes at once, explains most."""
+    """The (column, cut) that, applied to all nodes at once, explains most."""
     d = codes.shape[1]
     place = (np.arange(d) * nodes + node[:, None]) * _BINS + codes  # (n, d)
     size = d * nodes * _BINS

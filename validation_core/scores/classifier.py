@@ -1,4 +1,4 @@
-"""The learned logit: a classifier of (theta, x) from p against q, and how it is degraded.
+"""The learned logit: a classifier of (theta, x) from p against q, and its degradation by beta.
 
 Bansal, Chen, Scott, Appendix B. The score is the raw logit, high where it looks like
 p: a sigmoid would saturate in float32 and make ties.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _STEP = 4.2e-5  # seconds of training, for each row of each epoch
 _HELD = 1000  # rows of p, and of q, that a benchmark's classifier is watched on
 _CLIP = 10.0  # robust sds: heavy tails reach the network as "far out", not as 1e6
-_CPU_ROWS, _GPU_ROWS = 2048, 1 << 17  # rows per pass: what stays in a core's cache, in a GPU
+_CPU_ROWS, _GPU_ROWS = 2048, 1 << 17  # rows per pass: they fit in a core's cache, in a GPU
 _SCALED = 4096  # rows in double precision at a time
 
 
@@ -71,7 +71,7 @@ class Classifier(Recipe, spec="classifier"):
         return train_classifiers(data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
-        """What `TrainedClassifier.arrays` gave."""
+        """Trained classifier from the output of `TrainedClassifier.arrays`."""
         return TrainedClassifier.read(arrays, seconds=seconds, device=device)
 
 
@@ -79,7 +79,7 @@ class Classifier(Recipe, spec="classifier"):
 class TableClassifier(Recipe, spec="table_classifier"):
     """A classifier that learns from a table: n true pairs and k draws of q at each of their x.
 
-    What C2ST can make of the draws that the table tests of the same size are given.
+    It gives C2ST the same draws as table tests of that size have.
     """
 
     n: int
@@ -88,7 +88,7 @@ class TableClassifier(Recipe, spec="table_classifier"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"classifier on {self.n} × {self.k}"
 
     @property
@@ -105,11 +105,11 @@ class TableClassifier(Recipe, spec="table_classifier"):
     def learn_all(
         self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedClassifier]:
-        """As its recipe does."""
+        """See its recipe."""
         return train_classifiers(data, self.recipe, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
-        """What `TrainedClassifier.arrays` gave."""
+        """Trained classifier from the output of `TrainedClassifier.arrays`."""
         return TrainedClassifier.read(arrays, seconds=seconds, device=device)
 
 
@@ -179,7 +179,7 @@ class _Logit:
     def table(self, draws: PosteriorTable) -> TableScores:
         """Logits of the truth (1, n) and of q's draws (1, n, K), at the first beta.
 
-        Both come out of the same passes, and what the network cannot tell apart at one x ties.
+        Both come out of the same passes, and rows at one x that the network cannot tell apart tie.
         """
         n, k, d = draws.q.shape
         truth, draw_logits = np.empty(n, np.float32), np.empty((n, k), np.float32)
@@ -265,7 +265,7 @@ def train_classifiers(
     """Train several classifiers of one shape as one batch: each as if trained alone.
 
     Worth it on a GPU, where one small network leaves most of the card idle; on a CPU the batch
-    costs what its networks cost one by one, so that callers there train them in parallel jobs.
+    costs as much as its networks one by one, so that callers there train them in parallel jobs.
     """
     from validation_core.learn import perceptron, training
 

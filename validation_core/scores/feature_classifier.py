@@ -67,7 +67,7 @@ class FeatureClassifier(Recipe, spec="feature_classifier"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return "image classifier" + (", without labels" if not self.conditional else "")
 
     @property
@@ -102,7 +102,7 @@ class FeatureClassifier(Recipe, spec="feature_classifier"):
         return [_learn(each, self, seed, report) for each, seed in zip(data, seeds, strict=True)]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedFeatureClassifier:
-        """What `TrainedFeatureClassifier.arrays` gave."""
+        """Trained classifier from the output of `TrainedFeatureClassifier.arrays`."""
         return TrainedFeatureClassifier.read(arrays, recipe=self, seconds=seconds, device=device)
 
 
@@ -246,7 +246,7 @@ class _FeaturePart:
 def _learn(
     data: TrainingSet, recipe: FeatureClassifier, seed: int, report: Report | None = None
 ) -> TrainedFeatureClassifier:
-    """A head trained on `data`; the seed fixes its start, the rows' order and what is dropped."""
+    """A head trained on `data`; the seed fixes its start, the rows' order and dropout."""
     from validation_core.learn import perceptron, training
 
     device = perceptron.pick_device()

@@ -30,8 +30,8 @@ def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
     """Features (n, F) of images (n, H, W, C) in +-1, in passes whose memory is bounded.
 
     Raises:
-        ValueError: for images of two, four or more colours, or where the kind needs what is not
-            installed, with what to install.
+        ValueError: for images of two, four or more colours, or where a package that the kind
+            needs is not installed, with its name.
     """
     if images.ndim != 4 or images.shape[-1] not in (1, 3):
         raise ValueError(
@@ -56,12 +56,12 @@ def _shape(images: NDArray[np.floating]) -> Shape:
 
 
 def count(kind: Kind, shape: Shape) -> int:
-    """F, how many numbers describe an image."""
+    """Number of features F of an image."""
     return {"filters": bank_feature_count(shape), "pretrained": 1280, "inception": 2048}[kind]
 
 
 def missing(kind: Kind) -> str:
-    """What features of this kind need that is not here, and how to get it; "" for nothing."""
+    """Packages that this kind of features lacks, and how to install them; "" for none."""
     if kind == "filters":
         return ""
     return weights_missing(kind)

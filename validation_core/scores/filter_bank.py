@@ -1,6 +1,6 @@
 """Features of images from a bank of oriented filters.
 
-What an image is like at every scale, orientation and place, without weights.
+Responses of an image at every scale, orientation and place, without learned weights.
 
 Logarithms of energies: of Gabor wavelets over the whole image, of each coefficient of its
 blocks' cosine transforms, of fine and coarse detail block by block; and coarse mean colours. A
@@ -30,7 +30,7 @@ _OPPONENT = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [
 
 
 class _Bank(NamedTuple):
-    """What images of one shape are multiplied by."""
+    """Filters for images of one shape."""
 
     window: _Floats
     """(H, W): without it the frame would be the strongest edge."""
@@ -76,7 +76,7 @@ def wavelet_transfer(height: int, width: int, scale: int, orientation: int) -> N
 
 
 def hann_window(height: int, width: int) -> NDArray[np.float64]:
-    """The window (H, W) that every image is seen through, its mean square 1."""
+    """The Hann window (H, W) that multiplies every image, its mean square 1."""
     window = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (height, width)))
     return np.asarray(window / np.sqrt((window**2).mean()))
 

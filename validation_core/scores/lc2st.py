@@ -1,4 +1,4 @@
-"""The local score: one classifier of truth against q, and many whose labels say nothing.
+"""The local score: one classifier of truth against q, and many with random labels (nulls).
 
 A score of H + 1 test quantities: the logits of H + 1 small networks, which learn as one batch.
 They share rows and batches and differ in start and labels alone.
@@ -36,7 +36,7 @@ FEWEST = 8
 _BATCH = 64  # pairs: rows of a hundred networks that stay in a core's cache
 _FEWEST_BATCHES = 12  # of an epoch: small tables take smaller steps rather than too few
 _AT_ONCE = 100  # networks trained side by side on a processor: more would leave its cache
-_ROWS = 256  # of one pass on a CPU: what a layer of a hundred networks keeps in its cache
+_ROWS = 256  # of one pass on a CPU: a layer of a hundred networks fits in its cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class LocalScore:
 
     @property
     def nulls(self) -> int:
-        """H."""
+        """Number of null classifiers, H."""
         return len(self.parameters["bias0"]) - 1
 
     def __call__(self, theta: Array, x: Array) -> Array:

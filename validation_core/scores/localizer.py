@@ -25,7 +25,7 @@ WATCHED = 1000  # anchors beyond the budget that a benchmark's paper preset is w
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """What a localizer learns from (learn) and what its step is chosen on (watch).
+    """Training rows of a localizer (learn), and rows on which its step is chosen (watch).
 
     `more` draws n fresh anchors with k draws of q each, where p can be sampled.
     """
@@ -89,7 +89,7 @@ class Localizer(Recipe, spec="localizer"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"localizer {self.embedding}"
 
     @property
@@ -140,7 +140,7 @@ class Localizer(Recipe, spec="localizer"):
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:
-        """What `TrainedLocalizer.arrays` gave."""
+        """Trained localizer from the output of `TrainedLocalizer.arrays`."""
         from validation_core.scores.trained_localizer import TrainedLocalizer
 
         return TrainedLocalizer.read(
@@ -178,7 +178,7 @@ _TABLE_2: dict[str, tuple[int, float]] = {
 def for_all_gammas(recipe: Localizer, gammas: int) -> Localizer:
     """The recipe of one network for so many gammas, with its anchors at each of them.
 
-    What it learns at one gamma serves the others: half the width and half the steps reach what
+    The embedding of one gamma serves the others: half the width and half the steps reach what
     networks of single gammas reach (distances .16, .37, .50 at the second, fourth and sixth gamma
     of the mean shift, against .09, .29, .47).
     """

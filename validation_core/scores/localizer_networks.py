@@ -25,14 +25,14 @@ _SCALES = (3.0, 30.0)
 _FOURIER_HIDDEN = (128, 128)
 
 
-EQUAL_RANKS = 1e-5  # relative: what ties may differ by where a matrix product rounds
+EQUAL_RANKS = 1e-5  # relative: rounding of matrix products may separate ties by so much
 
 
 @dataclass(frozen=True, eq=False)
 class LocalizerFrame:
     """z = (theta - shift) @ linear and (x - x_shift) / x_scale: affine, from q's draws alone.
 
-    No true theta enters it, so that what is measured in it on the anchors is still fair.
+    No true theta enters it, so that measurements in it on the anchors stay unbiased.
     """
 
     shift: NDArray[np.float64]  # (D,)
@@ -82,14 +82,14 @@ def _whitened(z: Array) -> NDArray[np.float64]:
 def build_initial_centre(
     recipe: Localizer, m: int, d: int, rng: np.random.Generator
 ) -> Parameters:
-    """A network of x that says 0 nearly everywhere, and a linear map of x beside it."""
+    """Initial centre: a network of x that is 0 nearly everywhere, and a linear map of x."""
     parameters = perceptron.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
     parameters[f"bias{recipe.layers}"] *= 0
     return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}
 
 
 def build_initial_embedding(kind: Embedding, d: int, rng: np.random.Generator) -> Parameters:
-    """What phi begins with: `mlp` a random map, `residual` and `fourier` the identity."""
+    """Initial phi: `mlp` a random map, `residual` and `fourier` the identity."""
     if kind == "identity":
         return {}
     if kind == "mlp":

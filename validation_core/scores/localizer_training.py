@@ -1,4 +1,4 @@
-"""What a localizer is made of, its distance as a score, and how its networks are trained."""
+"""Localizers: their networks, the distance as a score, and training."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
 
 
 CHECKS = 12
-"""Times that the ranks of all anchors are looked at, beside the start."""
+"""Checks of the ranks of all anchors, beside the one at the start."""
 _RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
 CENTRE_FIT_STEPS, _LR = 300, 3e-3
 _ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
@@ -216,7 +216,7 @@ def train_localizer(
 
 
 class _Stage:
-    """The steps of one training, and what was seen on the way."""
+    """The steps of one training, and the checks along the way."""
 
     def __init__(
         self, recipe: Localizer, start: _Start, rows: _AnchorRows, watch: _AnchorRows, device: str
@@ -259,7 +259,7 @@ class _Stage:
         return best if _excess(held_out[best], n) > self.start.excess + _margin(n) else 0
 
     def best(self) -> _Start:
-        """What is kept, as something to begin with."""
+        """The kept parameters, as a starting point."""
         checkpoint = self.kept
         if checkpoint == 0:
             return self.start
@@ -301,7 +301,7 @@ class _Stage:
 
 
 def _history(stages: Sequence[_Stage]) -> dict[str, NDArray[np.floating]]:
-    """What each check saw, by name; steps go on from one stage to the next."""
+    """Results of the checks, by name; steps go on from one stage to the next."""
     parts = [np.array(stage.checks, dtype=np.float32) for stage in stages]
     for i, checks in enumerate(parts):
         checks[:, 0] += sum(stage.recipe.steps for stage in stages[:i])
@@ -320,7 +320,7 @@ def _checkpoints(stages: Sequence[_Stage]) -> dict[str, NDArray[np.float16]]:
 
 
 class _Start(NamedTuple):
-    """Two networks to begin with, and how far anchors that shaped neither say ranks are off."""
+    """Two initial networks, and the excess distance of ranks on held-out anchors."""
 
     centre: Parameters
     phi: Parameters
@@ -328,12 +328,12 @@ class _Start(NamedTuple):
 
 
 def _excess(distance: float, n: int) -> float:
-    """A KS distance beyond what n uniform ranks show on average."""
+    """A KS distance less its mean for n uniform ranks."""
     return max(distance - _NULL_MEAN / np.sqrt(n), 0.0)
 
 
 def _margin(n: int) -> float:
-    """What n anchors must see of a gain before it counts."""
+    """Smallest gain on n anchors that counts."""
     return float(_MARGIN / np.sqrt(n))
 
 
@@ -390,7 +390,7 @@ def train_on_blurred_draws(
     rng: np.random.Generator,
     tell: _Tell,
 ) -> tuple[Parameters, Parameters]:
-    """Networks for which draws of q with a little noise lie farther out than draws of q.
+    """Train networks for which draws of q with a little noise lie farther out than draws of q.
 
     q's draws are many where anchors are few: from them alone the embedding learns the fine
     structure of q. A q that is too blunt or too sharp then shows at once.
@@ -407,7 +407,7 @@ def train_on_blurred_draws(
             noise = recipe.blur * rng.standard_normal((len(batch.x), half, d))
             q = batch.q.clone()
             q[:, :half] += torch.from_numpy(noise.astype(np.float32)).to(where)
-            # The truth's own place in these rows is not looked at.
+            # The truth's own place in these rows is not read.
             yield [batch._replace(theta=q[:, 0], q=q)]
 
     def loss(batch: _AnchorRows) -> Tensor:

@@ -12,8 +12,8 @@ from validation_core.types import Array, Benchmark, TableScores, Weighted
 
 NAMES = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
 INFINITE = 0.1
-"""Share of rows without a finite ratio up to which the mean over the others is told. Theirs is
-infinite: with more of them, what is left says too little of q."""
+"""Share of rows without a finite ratio up to which the mean over the others is reported. Theirs is
+infinite: with more of them, the others say too little about q."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def of_densities(densities: Mapping[str, Array]) -> TableScores | None:
 
 
 def obstacle(upload: Upload) -> str | None:
-    """Why no symmetric divergence can be told of a table, or None."""
+    """Reason why a table gives no symmetric divergence, or None."""
     densities = upload.densities
     log_ratios = of_densities(densities)
     if log_ratios is None:
@@ -86,6 +86,6 @@ def finite(found: TableScores) -> np.ndarray:
 
 
 def _describe_nonfinite(given: Mapping[str, Array]) -> str:
-    """Where values are not finite, and how many."""
+    """Places and number of values that are not finite."""
     lost = {name: int((~np.isfinite(given[name])).sum()) for name in NAMES}
     return ", ".join(f"{name}: {count:,}" for name, count in lost.items() if count)

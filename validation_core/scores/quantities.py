@@ -1,7 +1,7 @@
-"""Scores that nothing is learnt for: quantities that SBC ranks, and log ratios that are known.
+"""Scores without learning: quantities that SBC ranks, and known log ratios.
 
 Products and the norm are measured from the mean, and in the standard deviation, of the K + 1
-points at one x: the truth and q's draws together. So they see what is wrong inside a posterior
+points at one x: the truth and q's draws together. So they detect errors inside a posterior
 rather than where it lies, and no unit or origin of a parameter changes a rank. Truth and draws
 enter both numbers alike, hence stay exchangeable given x if q is right, and ranks stay exact;
 from q's draws alone, the truth would lie too far out. One draw per x tells nothing by them: both
@@ -83,7 +83,7 @@ class _Quantity(NamedTuple):
     of: Callable[[_SlotPoints], Array]
     """Its quantities (S, n, 1 + K) of truth and draws, which must enter them alike."""
     rows: bool = False
-    """Whether a row has its value whatever other rows there are at its x."""
+    """Whether the value of a row is independent of the other rows at its x."""
 
 
 def _norm(at: _SlotPoints) -> Array:
@@ -136,7 +136,7 @@ def chosen(text: str) -> tuple[str, ...]:
 
 
 def labels(names: Sequence[str], parameters: Sequence[str]) -> list[str]:
-    """What the quantities of these names are called: (S,), in the order of their scores."""
+    """Labels of the quantities of these names: (S,), in the order of their scores."""
     return [label for name in names for label in QUANTITIES[name].labels(parameters)]
 
 

@@ -44,10 +44,10 @@ _CLIP = 5.0  # sds: a square must not carry a far x away
 
 @dataclass(frozen=True, kw_only=True)
 class References(Recipe, spec="references"):
-    """Lemos et al. (2023), Section 3: any reference points will do that saw no test theta.
+    """Lemos et al. (2023), Section 3: any points independent of the test thetas are valid.
 
     `random`: uniform over the box from the smallest to the largest training truth of each
-    parameter. They ask nothing of x, so that a q that ignores x passes. `x`: what a regression
+    parameter. They ignore x, so that a q that ignores x passes. `x`: what a regression
     of theta on x expects, plus normal noise of its held-out error. Distances are measured in
     that box, so that no parameter's unit counts; a box of the test's own truths would tell
     truths from draws.
@@ -67,7 +67,7 @@ class References(Recipe, spec="references"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"references {self.reference} {self.metric}"
 
     @property
@@ -106,7 +106,7 @@ class References(Recipe, spec="references"):
         return _TrainedReferences(self.metric, low, width, salt, mean, perf_counter() - start)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedReferences:
-        """What `_TrainedReferences.arrays` gave."""
+        """Trained references from the output of `_TrainedReferences.arrays`."""
         return _TrainedReferences.read(arrays, metric=self.metric, seconds=seconds, device=device)
 
 
@@ -205,7 +205,7 @@ class _ReferenceDistance:
 
 
 def distances_from_references(theta: Array, references: Array, metric: Metric) -> Float:
-    """How far points theta (n, R, D) are from references (n, D): (n, R), euclidean ones squared.
+    """Distances (n, R) of points theta (n, R, D) from references (n, D), euclidean ones squared.
 
     One point has one distance to the bit, wherever it stands: a draw that is the truth ties.
     """
@@ -228,7 +228,7 @@ class _ConditionalMean:
     sd: Float  # (D,)
     """Of theta about it, each row left out in turn."""
     r2: Float  # (D,)
-    """What share of theta's variance it explains, each row left out in turn."""
+    """Share of theta's variance explained (R²), leave-one-out."""
 
     def __call__(self, x: Array) -> Float:
         features = _features(x, self.x_shift, self.x_scale)
@@ -263,8 +263,8 @@ def fit_ridge(features: Float, theta: Float) -> tuple[Float, Float]:
     real = values > _ROUNDING * values.max(initial=0.0)  # centred rows leave one direction empty
     left, values, right = left[:, real], values[real], right[real]
     along, share = left.T @ theta, left**2
-    # What no direction reaches: zero but for rounding where there are more columns than rows, so
-    # that what a penalty leaves must be added to it, not taken as a difference of large numbers.
+    # The remainder outside all directions: zero but for rounding where there are more columns
+    # than rows. So the part that a penalty leaves is added, not a difference of large numbers.
     beyond = theta - left @ along
     free = np.maximum(1 - 1 / n - share.sum(1), 0.0)  # the mean's own leverage is 1 / n
     penalties = RIDGE_PENALTIES * n

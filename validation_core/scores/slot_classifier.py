@@ -58,19 +58,19 @@ class SlotClassifier(Recipe, spec="scorer"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"slot classifier {self.kind}, {NETS[self.net]}"
 
     @property
     def penalties(self) -> tuple[float, ...]:
-        """From strong to weak; weaker ones than serve are not tried."""
+        """Penalties from strong to weak; the search stops once weaker ones fit worse."""
         if self.net == "paper":
             return 1e-2, 1e-3, 1e-4, 1e-5
         return 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5
 
     @property
     def steps(self) -> int:
-        """Of L-BFGS, at most."""
+        """Largest number of L-BFGS steps."""
         return 1000 if self.net == "paper" else 100
 
     @property
@@ -118,7 +118,7 @@ class SlotClassifier(Recipe, spec="scorer"):
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlotClassifier:
-        """What `TrainedSlotClassifier.arrays` gave."""
+        """Trained classifier from the output of `TrainedSlotClassifier.arrays`."""
         from validation_core.scores.trained_slot_classifier import TrainedSlotClassifier
 
         return TrainedSlotClassifier.read(arrays, seconds=seconds, device=device)

@@ -1,4 +1,4 @@
-"""Learning a slot classifier: its losses and their minima, how it is kept, the score it makes."""
+"""Training of a slot classifier: losses, minima, storage, and its score."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def flatten_parameters(parameters: Mapping[str, Array]) -> Flat:
 
 
 def unflatten_parameters(vector: Array, like: Mapping[str, Array]) -> Parameters:
-    """The way back."""
+    """Parameters from one vector, the inverse of `flatten_parameters`."""
     ends = np.cumsum([like[name].size for name in PARAMETERS])[:-1]
     parts = np.split(np.asarray(vector, dtype=np.float32), ends)
     return {n: part.reshape(like[n].shape) for n, part in zip(PARAMETERS, parts, strict=True)}
@@ -58,7 +58,7 @@ def _with_hidden(
 
 
 class SlotObjective:
-    """The mean loss of a table's rows: slot 0 is the truth, and no parameter knows of slots."""
+    """The mean loss of a table's rows: slot 0 is the truth; parameters are shared by all slots."""
 
     def __init__(
         self, inputs: Array, features: Array, kind: Kind, like: Mapping[str, Array]
@@ -79,7 +79,7 @@ class SlotObjective:
     def penalised(self, vector: Flat, penalty: float) -> tuple[float, Flat]:
         """Loss plus penalty times the squares of all but the constant, and its gradient.
 
-        By hand: a third of what a graph of operations takes at this size.
+        Written by hand: a third of the time of automatic differentiation at this size.
         """
         tensors = self._tensors(vector)
         g, hidden = _with_hidden(tensors, self.inputs, self.features)
@@ -100,7 +100,7 @@ class SlotObjective:
         return float(loss) + penalty * float(weights @ weights), gradient + 2 * penalty * weights
 
     def minimum(self, vector: Flat, penalty: float, steps: int) -> Flat:
-        """Where at most so many steps of L-BFGS lead from a vector."""
+        """Minimiser after at most so many steps of L-BFGS from a vector."""
         from scipy.optimize import minimize  # 20 MB that most diagnoses do without
 
         optimum = minimize(

@@ -1,4 +1,4 @@
-"""Features of a slot: where it lies among the other slots of its row, and at which x."""
+"""Features of a slot: its position among the other slots of its row, and x."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Single = NDArray[np.float32]
 NEAREST = (3, 7, 16)
 """Neighbours whose distances are features, as far as there are so many others."""
 _FAR = 1e60  # sds
-_CLIP = 8.0  # sds: what lies farther out is "far out", not 1e6
+_CLIP = 8.0  # sds: limit of outlying values
 _SHRUNK = 1e-4  # share of the diagonal in a row's covariance, at least
 _PARAMETERS = 32  # that are standardised and whitened, at most: those whose truths are off most
 _PAIRED, _PAIRED_TWICE = 12, 6  # parameters up to which products are seen, whitened ones too
@@ -30,9 +30,9 @@ class ScoredSlots(NamedTuple):
     """Features of the scored slots of some rows, the truth in slot 0."""
 
     own: Single
-    """(F, n, A): what differs between the slots of a row; theta itself last."""
+    """(F, n, A) features that differ between the slots of a row; theta itself last."""
     x: Single
-    """(P, n): what they share."""
+    """(P, n) features common to the slots of a row."""
 
     def rows(self) -> Single:
         """Features (F + P, n A) of each slot, x repeated."""
@@ -102,7 +102,7 @@ class SlotFeatures:
 
 
 def fit_slot_features(draws: PosteriorTable, *, whole: int, context: int) -> SlotFeatures:
-    """What is seen, by the rows of a learning half.
+    """Features, scaled by the rows of a learning half.
 
     Args:
         draws: a table.

@@ -44,7 +44,7 @@ class SlotInputTransform:
         inputs = np.concatenate([z, wide], axis=-1)
         if not self.products:
             return inputs, inputs
-        # With more data than parameters, what x says of theta stands for x: D numbers.
+        # With more data than parameters, a regression of theta on x replaces x: D numbers.
         known = data if data.shape[-1] <= z.shape[-1] else mean @ self.whitener
         return inputs, _products(z, known)
 

@@ -1,4 +1,4 @@
-"""The score within x: it sees each slot among the other slots of its row."""
+"""The score within x: features of each slot relative to the other slots of its row."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Slots(Recipe, spec="slots"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"within x, {NAMES[self.kind]}"
 
     @property
@@ -99,7 +99,7 @@ class Slots(Recipe, spec="slots"):
         return sampling.table(benchmark, gamma, self.n, self.k, rng)
 
     def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> PosteriorTable:
-        """A table's first n rows, which are in no order, with the draws that are looked at.
+        """A table's first n rows, which are in no order, with the draws that are read.
 
         Raises:
             ValueError: when there are too few rows or draws.
@@ -130,7 +130,7 @@ class Slots(Recipe, spec="slots"):
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlots:
-        """What `TrainedSlots.arrays` gave."""
+        """Trained score from the output of `TrainedSlots.arrays`."""
         from validation_core.scores.slots_training import TrainedSlots
 
         return TrainedSlots.read(arrays, scored=self.scored, seconds=seconds, device=device)

@@ -44,7 +44,7 @@ _CLEAR = 0.005  # nats below the best at which weaker penalties are not tried
 
 @dataclass(frozen=True, eq=False)
 class TrainedSlots(StoredNetwork):
-    """What it sees of a slot, trees and network, and what they weigh."""
+    """Features of a slot, trees and network, and the weights of the last two."""
 
     frame: SlotFeatures
     forest: Forest | None
@@ -52,7 +52,7 @@ class TrainedSlots(StoredNetwork):
     weights: Float
     """(2,): of the trees' log odds and of the network's score; 0 where one is not used."""
     rows: Float
-    """(n,): what each learning row adds to the held-out divergence, in nats."""
+    """(n,): term of each learning row in the held-out divergence, in nats."""
     numbers: Float
     """(2,): the constant that the binary loss adds, and the network's penalty."""
     scored: int = field(metadata=GIVEN)
@@ -84,7 +84,7 @@ class _WithinScore:
     trained: TrainedSlots
 
     def __call__(self, theta: Array, x: Array) -> Array:
-        """There is none for rows by themselves.
+        """Undefined for single rows: a score needs a whole table.
 
         Raises:
             ValueError: always.
@@ -97,7 +97,7 @@ class _WithinScore:
     def table(self, draws: PosteriorTable) -> TableScores:
         """Scores of the truth (1, n) and of the first K' draws (1, n, K') at each x.
 
-        All K draws are what a slot is seen among; K' = min(K, scored).
+        Features of a slot are relative to all K draws; K' = min(K, scored).
         """
         frame, most = self.trained.frame, min(draws.q.shape[1], self.trained.scored)
         out = np.empty((len(draws), most + 1))
@@ -190,7 +190,7 @@ def _grown(
     rng: np.random.Generator,
     report: Report | None,
 ) -> tuple[Forest, Float]:
-    """Trees, and the log odds (n, A) that those which have not seen a row give its slots."""
+    """Trees, and held-out log odds (n, A) of each row's slots."""
     n, count = seen.own.shape[1:]
     columns = seen.rows()  # (F, n A)
     truth = np.zeros((n, count), np.bool_)
@@ -218,8 +218,8 @@ def _grown(
 
 
 def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
-    """Weights (L,), none below 0, of held-out scores (L, n, A), and a constant that the binary
-    loss asks for: where those rows are told best.
+    """Non-negative weights (L,) of held-out scores (L, n, A), and the constant of the binary loss,
+    that classify those rows best.
     """
     from scipy.optimize import minimize
 
@@ -236,13 +236,13 @@ def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
     start = np.append(np.full(count, 0.1), 0.0)
     optimum = minimize(loss, start, method="L-BFGS-B", bounds=[(0.0, None)] * count + [free])
     at = optimum.x[:-1] / np.where(spread > 0, spread, 1.0)
-    if not at.any():  # nothing was told held out: any score is exact, the direction is kept
+    if not at.any():  # no held-out gain: any score is exact, the direction is kept
         at = 1e-3 / np.where(spread > 0, spread, 1.0)
     return at, float(optimum.x[-1])
 
 
 class _Fitted(NamedTuple):
-    """A network with what it gave rows that it did not learn from."""
+    """A network with its held-out scores."""
 
     arrays: Mapping[str, Array]
     held: Float
@@ -310,12 +310,12 @@ def _fit_network(
 
 
 def _inputs(seen: ScoredSlots, parameters: int) -> tuple[Float, Float]:
-    """What the units see (n, A, P) and what is added up (n, A, F)."""
+    """Inputs of the units (n, A, P) and terms of the sum (n, A, F)."""
     own = np.moveaxis(seen.own[:-parameters], 0, 2).astype(np.float64)
     theta = np.moveaxis(seen.own[-parameters:], 0, 2)
     x = np.broadcast_to(seen.x.T[:, None], (*own.shape[:2], len(seen.x)))
     coordinates = own[..., : 2 * parameters]
-    # What a slot is moved by follows x: without these a shift that x brings needs hidden units.
+    # The shift of a slot follows x: without these a shift that x brings needs hidden units.
     crossed = x[..., : max(1, _CROSSED // parameters)]
     cross = coordinates[..., :parameters, None] * crossed[..., None, :]
     cross = cross.reshape(*own.shape[:2], -1)

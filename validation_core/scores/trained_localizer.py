@@ -26,7 +26,7 @@ from validation_core.scores.localizer_networks import (
 )
 from validation_core.types import Array, PosteriorTable, TableScores
 
-_ROWS = 2048  # rows per pass: what stays in a core's cache
+_ROWS = 2048  # rows per pass: they fit in a core's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class TrainedLocalizer(StoredNetwork):
 
     @property
     def summary(self) -> Mapping[str, float]:
-        """What training said of it, for lists of networks."""
+        """Summary of its training, for lists of networks."""
         return {
             "held": float(self.history["held"][self.kept]),
             "step": float(self.history["step"][self.kept]),
@@ -72,7 +72,7 @@ class TrainedLocalizer(StoredNetwork):
         return len(self.history["step"])
 
     def without_film(self) -> TrainedLocalizer:
-        """The check that was kept alone, a fifth of the bytes: for what shows no training."""
+        """Only the kept check, a fifth of the bytes: for readers that show no training."""
         kept = slice(self.kept % self.checks, self.kept % self.checks + 1)
         return replace(
             self,

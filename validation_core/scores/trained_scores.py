@@ -1,4 +1,4 @@
-"""Trained scores by key: one network for every method, page and process that asks for it."""
+"""Trained scores by key: one network for every method, page and process that uses it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _TrainingSource(Protocol):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         ...
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
@@ -72,7 +72,7 @@ class Simulated(Specification, spec="simulated"):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Specification, spec="training"):
-    """One network: what it learns from, how, and its seed. Its key is the network's."""
+    """One network: training data, recipe and seed. Its key is the network's."""
 
     source: _TrainingSource
     recipe: Recipe = field(default_factory=Classifier)
@@ -80,7 +80,7 @@ class Training(Specification, spec="training"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         kind = getattr(self.recipe, "label", "")
         return " · ".join(part for part in (self.source.label, kind, f"seed {self.seed}") if part)
 
@@ -90,12 +90,12 @@ class _Sampler(Protocol):
 
     @property
     def sampler(self) -> Recipe | None:
-        """How that network is trained; None where there is none."""
+        """Training of that network; None where there is none."""
         ...
 
     @property
     def truth(self) -> Benchmark:
-        """What it is trained on."""
+        """Its training data."""
         ...
 
     def lend(self, network: Any) -> None:
@@ -104,7 +104,7 @@ class _Sampler(Protocol):
 
 
 def classifier_of(benchmark: Benchmark, usual: Recipe) -> Recipe:
-    """How the score is learnt that C2ST, Multiple and Uniform read on a benchmark.
+    """Recipe of the classifier that C2ST, Multiple and Uniform read on a benchmark.
 
     Its own `classifier` where it has one, as images do, whose pixels alone tell too little.
     """
@@ -152,7 +152,7 @@ def trained(store: Store, training: Training, report: Report | None = None) -> A
 
 
 def locked(store: Store, key: str) -> AbstractContextManager[object]:
-    """A lock on what is being made under a key: who asks for the same waits."""
+    """A lock on a key whose network is being trained: others that need it wait."""
     return store.locked("locks", key)
 
 
@@ -221,7 +221,7 @@ class TrainTask(Specification, spec="train"):
 
 
 def trace(report: Report) -> Report:
-    """Tells the whole course of a training at each check, so that a page can draw it."""
+    """Reporter of the whole history of a training at each check, for a page's picture."""
     course: dict[str, list[float]] = {}
 
     def tell(fraction: float, now: Mapping[str, float]) -> None:

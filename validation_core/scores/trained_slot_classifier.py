@@ -30,14 +30,14 @@ from validation_core.types import Array, PosteriorTable, TableScores
 if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
-_ROWS = 1 << 14  # per pass when scoring: what bounds the features of a large table
+_ROWS = 1 << 14  # per pass when scoring: bounds the features of a large table
 # Share of the largest divergence: losing it, a penalty is too weak, and so is the rest.
 _CLEAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedSlotClassifier(StoredNetwork):
-    """Parameters, those it began with, what it sees of (theta, x), and the penalties tried."""
+    """Parameters, their initial values, the inputs made of (theta, x), and the penalties tried."""
 
     trained: Parameters
     initial: Parameters

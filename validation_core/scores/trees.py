@@ -22,7 +22,7 @@ Single = NDArray[np.float32]
 _DEPTH = 14
 _TRUTH = float(1 << 24)  # how a truth is counted beside draws, in one sum
 _PULL = 2.0  # rows' worth of "either" in a leaf
-_ROWS = 1 << 13  # answered at a time: what stays in a core's cache
+_ROWS = 1 << 13  # scored at a time: they fit in a core's cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class _Cuts(NamedTuple):
 def grow_tree(
     columns: Single, truth: NDArray[np.bool_], how: TreeSettings, rng: np.random.Generator
 ) -> GrownTree:
-    """One tree of features (F, n), of which `truth` (n,) says the class."""
+    """One tree of features (F, n) with classes `truth` (n,)."""
     n = len(truth)
     counted = np.where(truth, _TRUTH, 1.0)
     heavy = (n - truth.sum()) / max(1, truth.sum())  # a truth's weight beside a draw's

@@ -25,7 +25,7 @@ NAMES: Mapping[Engine, str] = {
     "flaml": "AutoML FLAML",
     "autogluon": "AutoML AutoGluon",
 }
-"""What each engine is called; ours is in the style of, never AutoGluon."""
+"""Label of each engine; ours is in the style of AutoGluon, and not called that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Witness(Recipe, spec="witness"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Short description for a list of trained models."""
         return f"witness {NAMES[self.engine]}"
 
     @property
@@ -85,7 +85,7 @@ class Witness(Recipe, spec="witness"):
         """One witness for each set of rows and seed, in turn.
 
         Raises:
-            ValueError: when the engine is not installed, with what to install.
+            ValueError: when the engine is not installed, with the package to install.
         """
         pairs = list(zip(data, seeds, strict=True))
         if self.engine == "ensemble":
@@ -105,7 +105,7 @@ class Witness(Recipe, spec="witness"):
     def read(
         self, arrays: Arrays, *, seconds: float, device: str
     ) -> TrainedEnsemble | TrainedSearch:
-        """What `arrays` of a trained one gave."""
+        """Trained witness from the output of its `arrays`."""
         if self.engine == "ensemble":
             from validation_core.scores.witness_training import TrainedEnsemble
 

@@ -98,7 +98,7 @@ def _fit_ridge(
     """Ridge with the penalty that predicts held-out folds best.
 
     Args:
-        arrays: what else makes the features of new rows.
+        arrays: the other numbers that make the features of new rows.
         back: (stored, f), from coefficients of these features to those of the stored ones.
     """
     grams = [_RidgeMoments.of(problem, features, problem.fold == fold) for fold in range(FOLDS)]
@@ -119,7 +119,7 @@ def _fit_ridge(
 
 
 class _RidgeMoments(NamedTuple):
-    """Weighted sums over rows, of which any union of folds has its own by adding."""
+    """Weighted sums over rows; those of a union of folds are sums of the folds'."""
 
     total: Float
     features: Float  # (f,)
@@ -138,7 +138,7 @@ class _RidgeMoments(NamedTuple):
         )
 
     def solve(self, penalties: Float) -> tuple[Float, Float]:
-        """Coefficients (f, penalties) and what is to be taken off (penalties,)."""
+        """Coefficients (f, penalties) and offsets to subtract (penalties,)."""
         mean = self.features / self.total
         covariance = self.squares / self.total - np.outer(mean, mean)
         sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))

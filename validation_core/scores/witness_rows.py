@@ -1,4 +1,4 @@
-"""Rows that a witness learns from, and what a member of the ensemble returns."""
+"""Training rows of a witness, and the output of a member of the ensemble."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class WitnessRegression:
 
 
 class MemberFit(NamedTuple):
-    """One member: what it predicts of rows it did not learn from, and itself as arrays."""
+    """One member: its held-out predictions, and its model as arrays."""
 
     held: NDArray[np.float64]
     """(n,) predictions of each row by the model of the other folds."""

@@ -1,6 +1,6 @@
 """Witnesses that FLAML or AutoGluon finds, where installed.
 
-Their fitted models could be stored only as pickles, so what is stored is the rows and settings;
+Their fitted models could be stored only as pickles, so the rows and settings are stored;
 each process that needs the witness searches once and keeps it. A search that stops by the clock
 is not reproducible to the bit: another process may end with another witness, which never saw the
 test rows either. AutoGluon keeps its models in a temporary folder, in its own format.
@@ -41,7 +41,7 @@ _KEPT = 8  # found models a process keeps
 
 
 class _Model(NamedTuple):
-    """A fitted model: its predictions, and what it said of itself."""
+    """A fitted model: its predictions, and its summary."""
 
     predict: Callable[[Float], Float]
     name: str
@@ -97,7 +97,7 @@ def search_witness(
     """Search for `seconds`.
 
     Raises:
-        ValueError: when the library is not installed, with what to install.
+        ValueError: when the library is not installed, with the package to install.
     """
     start = time.perf_counter()
     shift, scale = robust_scaling(rows)
@@ -194,7 +194,7 @@ def _frame(z: Float) -> pd.DataFrame:
 
 
 def _library(module: str, name: str, install: str) -> Any:
-    """What a library is used by; FLAML without its learners imports, but has no such name."""
+    """Class through which a library is used; FLAML without its learners lacks it."""
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:

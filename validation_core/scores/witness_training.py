@@ -48,7 +48,7 @@ _ALWAYS = 2  # members fitted whatever the time
 
 
 class EnsembleMember(NamedTuple):
-    """How one member is fitted, and what it predicts from its stored arrays."""
+    """Fit of one member, and its predictions from stored arrays."""
 
     fit: Callable[[WitnessRegression, np.random.Generator], MemberFit]
     predict: Callable[[MemberArrays, Float], Float]
@@ -67,7 +67,7 @@ MEMBERS: Mapping[str, EnsembleMember] = {
 
 @dataclass(frozen=True, eq=False)
 class TrainedEnsemble(StoredNetwork):
-    """Members as plain arrays, their weights (of sum 1) and what each explains held out."""
+    """Members as plain arrays, their weights (of sum 1) and held-out R²."""
 
     hoisted: ClassVar[str] = "members"
 
@@ -96,7 +96,7 @@ class TrainedEnsemble(StoredNetwork):
 
     @classmethod
     def read(cls, arrays: Arrays, **given: object) -> TrainedEnsemble:
-        """What `arrays` gave, in the order of fitting: sums of floats depend on theirs."""
+        """Ensemble from the output of `arrays`, in the order of fitting: it fixes float sums."""
         trained = super().read(arrays, **given)
         members = {name: trained.members[name] for name in MEMBERS if name in trained.members}
         weights = {name: trained.weights[name] for name in MEMBERS if name in trained.weights}
@@ -160,7 +160,7 @@ def stacking_weights(problem: WitnessRegression, held: Mapping[str, Float]) -> d
     """
     names = list(held)
     spreads = np.array([problem.spread(held[name]) for name in names])
-    # A member that says nothing is a column of zeros, which gets no weight.
+    # A constant member is a column of zeros, which gets no weight.
     columns = np.stack(list(held.values()), axis=1) / np.where(spreads > 0, spreads, np.inf)
     weights = _least_squares(columns, problem)
     if weights.any():

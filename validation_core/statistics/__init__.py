@@ -1,6 +1,6 @@
 """Pure statistics on the last axis, over any leading axes: ranks, uniformity, differences.
 
-Nothing here knows what a score is or where it came from.
+Nothing here depends on how a score was made.
 """
 
 from validation_core.statistics.accuracy import c2st

@@ -14,7 +14,7 @@ from validation_core.types import Float
 
 
 class _AccuracyTest(NamedTuple):
-    """Accuracy (...) with two p-values (...), and how many of each side were called right.
+    """Accuracy (...) with two p-values (...), and hits of each side.
 
     `pvalue` takes the nominal variance of a fair coin, as C2ST is used; `pvalue_per_class` the
     binomial variances of both sides, which a biased threshold makes far smaller. None is 0.

@@ -18,7 +18,7 @@ class _Calibrated(NamedTuple):
 
     d: Float
     slope: float
-    """What logits were multiplied with: below 1, the classifier was too sure of itself."""
+    """Factor of the logits; below 1, the classifier was over-confident."""
 
 
 def from_logits(truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator) -> _Calibrated:

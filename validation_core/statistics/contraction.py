@@ -45,7 +45,7 @@ def moments(draws: Array) -> _Moments:
 
 
 def zscores(found: _Moments, truth: ArrayLike) -> Float:
-    """(Mean of q's draws - truth) / their sd: (n, D); positive where q sits too high.
+    """(Mean of q's draws - truth) / their sd: (n, D); positive where q is too high.
 
     NaN where the draws at an x do not differ.
     """

@@ -1,5 +1,5 @@
-"""Expected coverage: how often the truth lies in q's regions of a stated mass, and what to make
-of its distance from that mass.
+"""Expected coverage: how often the truth lies in q's regions of a stated mass, and the area
+between coverage and that mass.
 
 Everything works on the last axis: ranks u (..., n) give curves (..., G). A rank is q's mass
 nearer to the reference than the truth is, so that the share of ranks up to a level is how often
@@ -35,7 +35,14 @@ class AreaToCurve(NamedTuple):
 
 
 def coverage(u: ArrayLike, levels: ArrayLike = GRID) -> Float:
-    """Share of ranks u (..., n) up to each ascending level (G,): (..., G).
+    """Expected coverage: share of ranks up to each level (Lemos et al. 2023, Section 3).
+
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+        levels: ascending levels (G,) in [0, 1].
+
+    Returns:
+        Shares (..., G).
 
     Raises:
         ValueError: if the levels do not ascend within [0, 1], or u is not a set of ranks.
@@ -79,10 +86,17 @@ def bootstrap_band(
     levels: ArrayLike = GRID,
     resamples: int = 999,
 ) -> tuple[Float, Float]:
-    """Where the curve of other simulations like these would lie, at each level by itself.
+    """Pointwise bootstrap band of the coverage curve.
 
     Simulations are drawn again with replacement, all resamples from one generator. How many of
-    them fall between two levels is a multinomial count: no simulation need be named.
+    them fall between two levels is a multinomial count: simulations need not be drawn one by one.
+
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+        rng: draws the resamples.
+        level: pointwise coverage of the band.
+        levels: ascending levels (G,) in [0, 1].
+        resamples: number of bootstrap samples.
 
     Returns:
         low (..., G), high (..., G).
@@ -110,6 +124,15 @@ def atc(
     interval is the percentile bootstrap over simulations, a little narrow where these are fewer
     than about 50; leading indices share the resamples.
 
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+        rng: draws the resamples.
+        level: coverage of the interval.
+        resamples: number of bootstrap samples.
+
+    Returns:
+        Estimate, low and high (...) each.
+
     Raises:
         ValueError: if there are fewer than two ranks or one lies outside [0, 1].
     """
@@ -132,7 +155,7 @@ Reading = Literal["covers more than stated", "covers less than stated", "as stat
 
 
 def reading(low: float, high: float) -> Reading:
-    """What an interval of the area says of q's regions above level 1/2, on average.
+    """Reading of an interval of the area: coverage of q's regions above level 1/2, on average.
 
     That is not yet a width: a bias, or a mode that q misses, may move truths nearer to a
     reference as well as farther from it.
@@ -143,7 +166,7 @@ def reading(low: float, high: float) -> Reading:
 
 
 def bootstrap_counts(n: int, resamples: int, rng: np.random.Generator) -> Iterator[Float]:
-    """How often each of n simulations is in each resample: pieces (b, n)."""
+    """Counts of each of n simulations in each bootstrap resample, in pieces (b, n)."""
     step = max(1, SIMULATIONS_AT_ONCE // n)
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)

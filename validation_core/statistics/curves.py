@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
 FREEDOM = (4.0, 30.0)
-"""What a smoother's degrees of freedom lie between: a parabola has 3, the basis 40."""
+"""Limits of a smoother's degrees of freedom: a parabola has 3, the basis 40."""
 _DEGREE = 4  # curvature, from second derivatives, is then smooth too
 _BASIS = 40
 _FINE = 400  # points of the polyline that the samples are projected on

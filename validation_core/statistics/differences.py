@@ -83,7 +83,14 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> _AucTest:
 
 
 def auc(p: ArrayLike, q: ArrayLike) -> Float:
-    """P(score of p > score of q) + P(equal)/2 for scores (..., n_p) and (..., n_q): (...).
+    """Area under the ROC curve: P(score of p > score of q) + P(equal) / 2.
+
+    Args:
+        p: scores (..., n_p) of draws from p.
+        q: scores (..., n_q) of draws from q.
+
+    Returns:
+        Areas (...).
 
     Raises:
         ValueError: if either side has fewer than two scores, or one is NaN.

@@ -17,7 +17,7 @@ _NUMBERS = 1 << 20  # rows drawn again at a time
 
 
 class Divergence(NamedTuple):
-    """The mean of d over rows, and what to think of it."""
+    """The mean of d over rows, with intervals and diagnostics."""
 
     estimate: float
     low: float
@@ -44,7 +44,7 @@ class Divergence(NamedTuple):
 
 
 def divergence(d: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> Divergence:
-    """The symmetric divergence that d (n,) estimate, with intervals.
+    """Symmetric divergence estimated by the mean of d (n,), in nats, with intervals.
 
     Raises:
         ValueError: if fewer than two of them are finite.

@@ -20,17 +20,17 @@ from validation_core.statistics.uniformity import ks
 from validation_core.types import Float
 
 LEVELS = (0.5, 0.8, 0.95)
-"""Nominal levels whose true coverage is told."""
+"""Nominal levels whose true coverage is reported."""
 WIDEST = 20.0
-"""Ratios of widths are told between 1 / 20 and 20: beyond, ranks do not tell them apart."""
+"""Ratios of widths are estimated between 1 / 20 and 20: ranks do not separate others."""
 BEYOND = 0.15
 """Share of truths beyond all draws on one side, above that of a right q, from which on a bias is
-told as a bound."""
+reported as a bound."""
 OUTSIDE = 0.5
 """Share of truths outside all draws, above that of a right q, from which on ranks are saturated:
-bias and width are then told by q's mean and sd."""
+bias and width are then estimated from q's mean and sd."""
 _BY_CHANCE = 0.1  # of as many truths beyond the other end, if q is right there
-_SHAPED = 20  # ranks from which on their skew and tails are told
+_SHAPED = 20  # ranks from which on their skew and tails are reported
 _ALIKE = 1e-12  # variance of normal scores below which all are one, and have no shape
 _MOMENTS = 4  # draws from which on z-scores have a known spread
 _ENDS = 2.0**-54  # a rank of exactly 0 or 1 is rounding: U is continuous
@@ -51,7 +51,7 @@ class RateInterval(NamedTuple):
 
 
 class _Misfit(NamedTuple):
-    """Bias and width of q: (...) each; NaN where ranks cannot tell."""
+    """Bias and width of q: (...) each; NaN where ranks do not determine them."""
 
     bias: RateInterval
     """How far q sits too high, in q's own posterior sd; negative: too low."""
@@ -60,14 +60,14 @@ class _Misfit(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """Bias and width of q as far as K draws tell them: (...) each."""
+    """Bias and width of q as far as K draws determine them: (...) each."""
 
     bias: RateInterval
     """An end is infinite where it is open."""
     ratio: RateInterval
-    """NaN where the width cannot be told."""
+    """NaN where the width is not determined."""
     open: NDArray[np.bool_]
-    """Whether so many truths lie beyond all draws on one side that the bias is told as a bound."""
+    """Whether the bias is a bound: many truths lie beyond all draws on one side."""
     by_moments: NDArray[np.bool_]
     """Whether q's mean and sd tell both, since most truths lie outside all draws."""
 
@@ -98,13 +98,13 @@ def lower_half(u: ArrayLike, level: float = 0.95) -> RateInterval:
 
 
 def rate_interval(count: ArrayLike, n: int, level: float = 0.95) -> RateInterval:
-    """Share of n and its Clopper-Pearson interval, of counts (...)."""
+    """Rates (...) of counts (...) in n trials, with Clopper-Pearson intervals."""
     count = np.asarray(count)
     return RateInterval(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
 
 
 def excess(rates: RateInterval, nominal: ArrayLike) -> Float:
-    """How far a nominal rate lies outside the interval of the true one: (...).
+    """Distance (...) of a nominal rate from the interval of the true one; 0 inside.
 
     Negative where it lies inside, by its distance from the nearer end.
     """
@@ -137,7 +137,7 @@ def off_pvalue(u: ArrayLike) -> Float:
 
 
 def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
-    """Bias and ratio of widths of q behind randomised ranks u (..., n) among k draws.
+    """Bias and ratio of widths of q, estimated from ranks.
 
     If the truth, standardised by q, is normal with mean mu and sd sigma, the bias is -mu and the
     ratio 1 / sigma; the mean and sd of the normal scores are those that k draws of such a q
@@ -146,6 +146,14 @@ def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
 
     Intervals: Student's for the mean of the normal scores; for their sd the chi-square one with
     degrees of freedom lowered where their tails are heavier than normal.
+
+    Args:
+        u: randomised ranks (..., n) of the truth among k draws.
+        k: draws of q at each x.
+        level: coverage of the intervals.
+
+    Returns:
+        Bias in sds of q and ratio of widths q / truth, with intervals, (...) each.
 
     Raises:
         ValueError: if there are fewer than two ranks or no draw.
@@ -201,7 +209,7 @@ def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
 def one_sided(u: ArrayLike, k: int) -> NDArray[np.bool_]:
     """Whether ranks (..., n) among k draws pile up beyond all of them, at one end alone: (...).
 
-    Both ends together are what a q that is too narrow looks like, whose width ranks tell.
+    Both ends together indicate a q that is too narrow, which the ranks of widths show.
     """
     ranks = np.asarray(u, dtype=np.float64)
     n, usual = ranks.shape[-1], 1 / (k + 1)
@@ -219,8 +227,8 @@ def sizes(u: ArrayLike, z: ArrayLike, k: int, level: float = 0.95) -> _Sizes:
     end, how far they lie is not in the ranks, and in z-scores only as far as q's sd is its scale:
     the bias is then at least the mean of the normal scores, which no truth's score exceeds on
     average (k draws attenuate it), its other end is open, its estimate that of z-scores, and
-    nothing is told of the width. Where most truths lie outside at both ends, q's mean and sd
-    tell both; of fewer than 4 draws they do not, and the ends that ranks cannot bound are open.
+    the width is unknown. Where most truths lie outside at both ends, both are
+    estimated from q's mean and sd; with fewer than 4 draws ends that ranks cannot bound are open.
     """
     ranks = np.asarray(u, dtype=np.float64)
     usual = 1 / (k + 1)
@@ -420,7 +428,7 @@ def _behind(m: Float, s: Float, k: int) -> tuple[Float, Float]:
         if k == 1:  # the width is not seen: take it as right
             step, turn = gap / np.maximum(a_mu, 1e-3), np.zeros_like(gap)
         else:
-            # Coordinate by coordinate where the two are not told apart.
+            # Coordinate by coordinate where the two are not identified separately.
             det = a_mu * v_w - a_w * v_mu
             sound = det > 1e-6
             safe = np.where(sound, det, 1.0)

@@ -1,4 +1,4 @@
-"""Ranks counted in equal bins, and the band that all of them keep to by chance."""
+"""Histograms of ranks in equal bins, and their simultaneous band under uniformity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from validation_core.types import Float
 
 
 def bins(n: int, k: int) -> int:
-    """How many equal bins show n ranks among k draws: about 20, at least 10 ranks in each.
+    """Number of equal bins for n ranks among k draws: about 20, at least 10 ranks in each.
 
     The divisor of k + 1 nearest to that, so that every bin holds equally many of the ranks 0 to
     k. Where none is within a factor of two (k + 1 a prime, say), that number itself: randomised
@@ -34,7 +34,7 @@ def bins(n: int, k: int) -> int:
 
 
 def histogram(u: ArrayLike, bins: int) -> NDArray[np.int64]:
-    """Ranks u (..., n) in each of the equal bins of [0, 1], whatever their own range: (..., bins).
+    """Counts (..., bins) of ranks u (..., n) in equal bins of [0, 1].
 
     Raises:
         ValueError: if a rank lies outside [0, 1] or there is no bin.
@@ -54,10 +54,13 @@ def histogram(u: ArrayLike, bins: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=256)
 def histogram_band(n: int, bins: int, level: float = 0.95) -> tuple[float, float]:
-    """Counts that every one of the bins keeps to with at least this chance, for n uniform ranks.
+    """Simultaneous band for the counts of n uniform ranks in equal bins.
 
     A binomial interval, narrowed until the joint coverage of all bins, computed exactly, is the
     wanted one; being counts, it can only be met from above.
+
+    Returns:
+        The smallest and the largest count within the band.
 
     Raises:
         ValueError: without a rank or a bin, or for a level outside (0, 1).

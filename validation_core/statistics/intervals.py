@@ -1,4 +1,4 @@
-"""How sure a rate, a set of p-values or a distribution function is."""
+"""Intervals for rates and distribution functions, and adjusted p-values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from validation_core.types import Float
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
-    """Wilson's interval for a rate from successes (...) in trials (...): low (...), high (...).
+    """Wilson's interval for a rate, from counts of successes.
+
+    Args:
+        successes: counts (...).
+        trials: numbers of trials (...), at least 1.
+        level: probability that the interval covers the rate.
+
+    Returns:
+        low (...) and high (...).
 
     Raises:
         ValueError: if the counts are no successes in at least one trial.
@@ -30,10 +38,18 @@ def wilson(successes: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tupl
 def clopper_pearson(
     successes: ArrayLike, trials: ArrayLike, level: float = 0.95
 ) -> tuple[Float, Float]:
-    """Exact interval for a rate from successes (...) in trials (...): low (...), high (...).
+    """Exact interval for a rate, from counts of successes.
 
     Whatever the rate, it is covered with at least this probability. Counts may be parts of whole
     ones, as where a row is worth less than one.
+
+    Args:
+        successes: counts (...).
+        trials: numbers of trials (...), at least 1.
+        level: probability that the interval covers the rate.
+
+    Returns:
+        low (...) and high (...).
 
     Raises:
         ValueError: if the counts are no successes in at least one trial.
@@ -85,6 +101,9 @@ def holm(pvalues: ArrayLike) -> Float:
 def binomial_bounds(trials: int, rate: float, level: float = 0.99) -> tuple[int, int]:
     """Counts between which Binomial(trials, rate) lies with at least this probability.
 
+    Returns:
+        The smallest and the largest of these counts.
+
     Raises:
         ValueError: if the level is not within (0, 1).
     """
@@ -94,7 +113,14 @@ def binomial_bounds(trials: int, rate: float, level: float = 0.99) -> tuple[int,
 
 
 def dkw(n: int, level: float = 0.95) -> float:
-    """How far the empirical distribution function of n draws is from the true one, at most.
+    """Half-width of the Dvoretzky-Kiefer-Wolfowitz band of an empirical distribution function.
+
+    Args:
+        n: number of independent draws.
+        level: probability that the band covers the true function everywhere.
+
+    Returns:
+        The half-width, sqrt(log(2 / (1 - level)) / (2 n)).
 
     Raises:
         ValueError: if n < 1 or the level is not within (0, 1).
@@ -108,7 +134,7 @@ def dkw(n: int, level: float = 0.95) -> float:
 
 
 def total_variation_bounds(auc: ArrayLike) -> tuple[Float, Float]:
-    """Between which distances in total variation of p and q an AUC leaves room: low, high (...).
+    """Bounds on the total variation distance of p and q given an AUC: low, high (...).
 
     `low` holds for any score: one that tells p from q with this AUC needs TV >= 1 -
     sqrt(2 (1 - AUC)). `high` = 2 AUC - 1 holds for the oracle score only, whose curve passes

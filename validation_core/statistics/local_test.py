@@ -50,7 +50,7 @@ def distance_of_probabilities(d: ArrayLike) -> Float:
 
 
 def distance_of_logits(logits: ArrayLike) -> Float:
-    """`distance` of sigmoid(logits), (..., K) to (...), without all of it in float64 at once.
+    """`distance_of_probabilities` of sigmoid(logits), (..., K) to (...), in bounded memory.
 
     Raises:
         ValueError: if a logit is NaN.
@@ -72,7 +72,7 @@ def local(statistic: ArrayLike, nulls: ArrayLike) -> _Local:
 
     p-value = (1 + number of nulls at least T) / (H + 1): never 0. Under the global null, p = q at
     every x, it is exact if the H + 1 classifiers are exchangeable; where only p = q at this x_o,
-    it is as good as the classifier's reach to other x is small.
+    it is approximate, better the less the classifier smooths over x.
     """
     observed, spread = np.asarray(statistic, np.float64), np.asarray(nulls, np.float64)
     pvalue = share_beyond(observed, spread, SUMMATION_ROUNDING * observed)

@@ -1,4 +1,4 @@
-"""Where ranks depart from uniform most, and how much, told by ranks that did not choose the place.
+"""Largest departure of ranks from uniform, measured on ranks that did not choose its place.
 
 References:
     CoLT, Chen, Bansal & Scott (2025), Theorems 1 to 3: F(u) - u = p(ball of q-mass u) - u.
@@ -44,10 +44,18 @@ class _KolmogorovDistance(NamedTuple):
 
 
 def ball_mass(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallMass:
-    """The ball that ranks `choose` (..., n) point at, and the truth's share in it by `quote`.
+    """Ball with the largest departure from uniform, and the truth's share in it.
 
     Quoted on the ranks that chose it, the difference would be too large: the place was taken
     where it happens to be largest.
+
+    Args:
+        choose: ranks (..., n) of the truth's distance that choose the ball.
+        quote: independent ranks (..., n') that estimate the share.
+        level: coverage of the interval.
+
+    Returns:
+        q's mass u_star of the ball, and the truth's mass with its interval, (...) each.
 
     Raises:
         ValueError: if either has fewer than two ranks.
@@ -60,10 +68,17 @@ def ball_mass(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallM
 
 
 def kolmogorov(u: ArrayLike, level: float = 0.95) -> _KolmogorovDistance:
-    """sup |F - u| of the law behind ranks u (..., n): its estimate and an exact interval.
+    """Kolmogorov distance sup |F - u| of the ranks' law from uniform, with an exact interval.
 
     The empirical distribution function is nowhere farther than the quantile of Kolmogorov's law
     from F, so that neither are the two suprema; ranks must not have shaped the score.
+
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+        level: coverage of the interval.
+
+    Returns:
+        Estimate and interval, (...) each.
 
     Raises:
         ValueError: if there are fewer than two ranks.

@@ -23,7 +23,16 @@ class PermutationResult(NamedTuple):
 def share_beyond(
     observed: ArrayLike, null: ArrayLike, slack: ArrayLike = 0.0
 ) -> NDArray[np.float64]:
-    """(1 + number of null values (..., B) >= observed - slack (...)) / (B + 1): never 0."""
+    """Permutation p-value with the +1 rule, never 0.
+
+    Args:
+        observed: statistics (...).
+        null: their permuted values (..., B).
+        slack: rounding (...) by which equal statistics may differ.
+
+    Returns:
+        (1 + number of null values >= observed - slack) / (B + 1): (...).
+    """
     bound = np.asarray(observed, dtype=np.float64) - np.asarray(slack)
     values = np.asarray(null, dtype=np.float64)
     return (1 + (values >= bound[..., None]).sum(axis=-1)) / (values.shape[-1] + 1)

@@ -115,7 +115,7 @@ def _how_many(compare: np.ufunc, scores: Array, test: Array) -> Array:
     if i == 1:
         unit_weights = np.ones(m, np.float32 if m < 1 << 24 else np.float64)
         return np.dot(compare(scores[..., 0], test), unit_weights)[:, None]
-    steps = max(1, min(m * i // _SIDE, m, 255))  # 255: what a byte counts to
+    steps = max(1, min(m * i // _SIDE, m, 255))  # 255: the largest byte
     side = m // steps
     folded = scores[:, : steps * side].reshape(r, steps, side * i)
     hits = compare(folded, np.tile(test, side)[:, None]).view(np.uint8)
@@ -169,10 +169,18 @@ def randomised_ranks(
 
 
 def conformal_ranks(test: ArrayLike, calibration: ArrayLike, rng: np.random.Generator) -> Float:
-    """Randomised rank of each test score (..., n) among its own calibration scores (..., n, m).
+    """Randomised rank of each test score among its own calibration scores.
 
     Exactly uniform, and independent, when test and calibration scores share one law and no
     calibration score is used twice.
+
+    Args:
+        test: scores (..., n).
+        calibration: scores (..., n, m), the m of each test score.
+        rng: breaks the ties.
+
+    Returns:
+        Ranks (..., n) in [0, 1].
     """
     below, equal = count(test, calibration)
     return randomised_ranks(below, equal, np.shape(calibration)[-1], rng)

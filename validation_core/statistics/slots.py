@@ -1,4 +1,4 @@
-"""Which of m + 1 slots holds the truth? What one shared score says, and its exact test.
+"""Which of m + 1 slots holds the truth? Divergence of one shared score, and its exact test.
 
 References:
     Discriminative calibration: check Bayesian computation from simulations and flexible
@@ -31,7 +31,7 @@ NUMBERS_AT_ONCE = 1 << 20  # values gathered at a time: index and value are 8 MB
 
 
 def contributions(scores: ArrayLike, kind: Kind) -> Float:
-    """What each simulation adds to the divergence, were each of its slots the truth.
+    """Term of each simulation in the divergence, with each of its slots as the truth.
 
     Scores (..., n, m + 1) to nats (..., n, m + 1); the truth's are in slot 0, so that the
     divergence is the mean of [..., 0].
@@ -76,7 +76,7 @@ def binary_contributions(scores: ArrayLike, weight: float = 0.5) -> Float:
 
 
 def most(kind: Kind, m: int) -> float:
-    """The largest divergence there is with m draws: the truth is always told from them."""
+    """Largest possible divergence with m draws: the truth is always recognised."""
     return float(np.log(m + 1 if kind == "multiclass" else 2))
 
 
@@ -124,7 +124,7 @@ def permuted_divergences(values: ArrayLike, slots: Integer) -> Float:
 
 
 def divergence_slack(values: ArrayLike) -> Float:
-    """By how much equal divergences may differ as computed: (..., n, m + 1) to (...)."""
+    """Rounding by which equal divergences may differ: (..., n, m + 1) to (...)."""
     return SUMMATION_ROUNDING * np.maximum(
         np.abs(np.asarray(values, np.float64)).max(axis=(-2, -1)), 1.0
     )

@@ -18,7 +18,7 @@ from validation_core.types import Array, Float
 SMALL = 100
 """A side with fewer scores than this is tested by an exact law."""
 TINY = float(np.finfo(np.float64).tiny)
-"""The smallest p-value given: what is smaller than a double holds is still not 0."""
+"""The smallest p-value returned: one below the smallest double is still not 0."""
 PERMUTATIONS = 9999
 """Relabellings of scores that tie."""
 _PAIRS = 30_000  # n_p n_q up to which arrangements are counted: a second's work

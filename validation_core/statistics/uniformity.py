@@ -1,4 +1,4 @@
-"""Are ranks uniform? Statistics, their p-values, where they deviate, and a band for the eye.
+"""Are ranks uniform? Statistics, their p-values, where they deviate, and a simultaneous band.
 
 Everything works on the last axis: u (..., n) gives statistics (...).
 
@@ -61,9 +61,15 @@ def _gaps(ordered: Float) -> tuple[Float, Float]:
 
 
 def ks(u: ArrayLike) -> Uniformity:
-    """Two-sided Kolmogorov-Smirnov test of u (..., n) against Unif(0, 1), by its exact law.
+    """Two-sided Kolmogorov-Smirnov test of uniformity, by its exact law.
 
     A p-value too small for a double is given as the smallest one, never as 0.
+
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+
+    Returns:
+        Statistic (...) and p-value (...).
 
     Raises:
         ValueError: if n < 2 or a rank lies outside [0, 1].
@@ -80,7 +86,13 @@ def _positive(pvalue: Float) -> Float:
 
 
 def anderson_darling(u: ArrayLike) -> Uniformity:
-    """Anderson-Darling test of u (..., n), which looks hardest at both ends; p is never 0.
+    """Anderson-Darling test of uniformity, most sensitive at both ends; p is never 0.
+
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+
+    Returns:
+        Statistic (...) and p-value (...).
 
     Raises:
         ValueError: if n < 2 or a rank lies outside [0, 1].
@@ -95,7 +107,13 @@ def anderson_darling(u: ArrayLike) -> Uniformity:
 
 
 def cramer_von_mises(u: ArrayLike) -> Uniformity:
-    """Cramer-von Mises test of u (..., n): the mean squared deviation of F_n; p is never 0.
+    """Cramér-von Mises test of uniformity: mean squared deviation of F_n; p is never 0.
+
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+
+    Returns:
+        Statistic (...) and p-value (...).
 
     Raises:
         ValueError: if n < 2 or a rank lies outside [0, 1].
@@ -124,7 +142,14 @@ def ks_location(u: ArrayLike) -> tuple[Float, Float]:
 
 
 def ecdf_difference(u: ArrayLike, grid: ArrayLike = GRID) -> Float:
-    """F_n(g) - g at the points of an ascending grid (G,): (..., G).
+    """Empirical distribution function less the uniform one: F_n(g) - g.
+
+    Args:
+        u: randomised ranks (..., n) in [0, 1].
+        grid: ascending points g (G,) in [0, 1].
+
+    Returns:
+        Differences (..., G).
 
     Raises:
         ValueError: if the grid does not ascend or leaves [0, 1], or u is not a set of ranks.

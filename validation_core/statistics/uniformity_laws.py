@@ -168,7 +168,7 @@ def anderson_darling_sf(statistic: Array, n: int) -> Float:
 
 
 def _anderson_darling_correction(sf: Float, n: int) -> Float:
-    """What Marsaglia and Marsaglia add to the limiting probability 1 - sf at finite n."""
+    """Correction of Marsaglia and Marsaglia to the limiting probability 1 - sf at finite n."""
     x = 1 - sf
     cut = 0.01265 + 0.1757 / n
     small = np.minimum(x / cut, 1.0)

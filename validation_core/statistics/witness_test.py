@@ -58,14 +58,14 @@ def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
     labels = np.asarray(is_p, dtype=np.float64)
     n_p = labels.sum(axis=-1)
     n_q = labels.shape[-1] - n_p
-    # The mean of what is labelled q follows from the total: one product, not two.
+    # The mean of rows labelled q follows from the total: one product, not two.
     total = pool.sum(axis=-1)[..., None]
     above = pool @ labels.T
     return above / n_p - (total - above) / n_q
 
 
 def mean_difference_slack(scores: ArrayLike) -> Float:
-    """By how much equal differences of means may differ as computed: (..., N) to (...)."""
+    """Rounding by which equal differences of means may differ: (..., N) to (...)."""
     return SUMMATION_ROUNDING * np.abs(np.asarray(scores, dtype=np.float64)).max(axis=-1)
 
 

@@ -27,6 +27,14 @@ class AmbiguousOrder(ValueError):
     """The draws' first two axes are equally long: only the user can say which is which.
 
     A question to the user rather than a fault; pages ask it with a radio.
+
+    Examples:
+        >>> npt.Table(theta[:20], x[:20], theta_q[:20])
+        Traceback (most recent call last):
+            ...
+        validation_core.tables.source.AmbiguousOrder: ...
+        >>> npt.Table(theta[:20], x[:20], theta_q[:20], order="NKD").k
+        20
     """
 
 
