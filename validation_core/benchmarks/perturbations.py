@@ -29,7 +29,7 @@ Perturbation = Literal[
 
 
 def with_mirror(draws: Array, mean: Array, gamma: float, rng: np.random.Generator) -> Array:
-    """With probability gamma the same noise around -mean."""
+    """Replace draws, each with probability gamma, by the same noise around -mean."""
     flip = rng.random(len(draws)) < gamma
     return draws - 2 * mean * flip[:, None]
 
@@ -108,7 +108,9 @@ def log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
 
 
 def _blind_prior_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    """q is the marginal of theta: a log-mean-exp over 4000 fixed draws of x (an estimate)."""
+    """Log ratio where q is the marginal of theta: an estimate by a log-mean-exp over 4000 fixed
+    draws of x.
+    """
     del gamma
     chunks = [b.log_marginal(part) for part in np.array_split(theta, -(-len(theta) // 256))]
     return b.log_normal(theta, x) - np.concatenate(chunks)
@@ -119,7 +121,7 @@ def _squared(b: Gaussian, theta: Array, x: Array) -> Array:
 
 
 class _Perturbed(NamedTuple):
-    """One way of being wrong: in words, the papers' grid of gamma, q's sampler, log p - log q."""
+    """A perturbation: its description, the papers' grid of gamma, q's sampler, and log p - log q."""
 
     title: str
     summary: str
