@@ -30,7 +30,7 @@ from validation_core.study import Study
 
 @dataclass(frozen=True)
 class Kind:
-    """A lesson before its numbers are there."""
+    """A lesson's study, and the function that builds the lesson from its result."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""The pictures of one method's record: which figures, under which name, read how."""
+"""Pictures of one method's record, each with a title and how to read it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 def pictures(
     record: Record, *, alpha: float = 0.05, names: Sequence[str] = (), only: int | None = None
 ) -> tuple[Drawn, ...]:
-    """What a record looks like; nothing for a method that did not run or draws nothing.
+    """Pictures of a record; none for a method that did not run or draws nothing.
 
     Args:
         record: of one method.
         alpha: level whose critical value is marked.
         names: of the parameters.
-        only: index of the quantity to draw, where a method ranks several; else the worst ones.
+        only: index of the ranked quantity to draw; by default the worst ones.
     """
     if record.status != "ran":
         return ()
@@ -37,7 +37,7 @@ def pictures(
 
 
 def trial_figures(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, ...]:
-    """What one test of a sweep looks like, and what its network learnt."""
+    """Pictures of one test of a sweep, and of its network's training."""
     outcome = Outcome(
         np.asarray(look.statistic),
         np.asarray(look.pvalue),
@@ -50,7 +50,7 @@ def trial_figures(method: Method, look: TrialDetail, *, alpha: float) -> tuple[D
 
 
 def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
-    """What the training of a method's network said of it, where that can be drawn."""
+    """Pictures of the training of a method's network, from its summary."""
     return kind_of(name).training_figures(summary)
 
 
@@ -61,7 +61,7 @@ _ROW = 30  # pixels
 
 
 def history(measures: Sequence[Measure], labels: Sequence[str]) -> tuple[Drawn, ...]:
-    """Each measure over the tables, in the order they were given: a history of checkpoints."""
+    """Plot each measure over the tables in their given order, a history of checkpoints."""
     return tuple(_history(measure, labels) for measure in measures)
 
 
@@ -112,7 +112,7 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
 
 
 def energy_score_gaps(ranking: Ranking, labels: Sequence[str]) -> Drawn:
-    """How much higher each table's energy score is than the nearest one's, a row each."""
+    """Plot how far each table's energy score exceeds the nearest one's, a row each."""
     estimate, low, high = np.array([ranking.behind[i] for i in ranking.order]).T
     names = [_short(labels[i]) for i in ranking.order]
     return Drawn(
