@@ -62,7 +62,9 @@ def real_covariates(name: str) -> Array:
 
 @cache
 def digest(name: str, design: Design) -> str:
-    """Digest of a model's covariates, for its key; empty for the stand-in or a model without any."""
+    """Digest of a model's covariates, for its key; empty for the stand-in or a model
+    without any.
+    """
     return keys.digest(raw=real_covariates(name)) if name in SHAPES and design == "real" else ""
 
 

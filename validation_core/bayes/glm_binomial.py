@@ -1,5 +1,5 @@
-"""Binomial regression: breeding success of peregrine falcons over 40 years (Domke 2021, Section "
-"7).
+"""Binomial regression: breeding success of peregrine falcons over 40 years (Domke 2021, Section
+7).
 
 Domke (2021), Section 7: alpha, beta_1, beta_2 ~ N(0, 10^2), and of n_i pairs in year i
 y_i ~ Binomial(n_i, sigmoid(alpha + beta_1 t_i + beta_2 t_i^2)) succeed, with t_i from -1 to 1.

@@ -1,5 +1,4 @@
-"""Heart transplants: survival of the operation, and years lived after it (Domke 2021, Section "
-"7).
+"""Heart transplants: survival of the operation, and years lived after it (Domke 2021, Section 7).
 
 BUGS Book, Example 3.5.1, with the prior of Domke (2021), Section 7: p ~ Uniform(0, 1), theta ~
 Gamma(1/3, 1/3) (shape, rate), y ~ Binomial(10, p) survive the operation and each of 8 lives

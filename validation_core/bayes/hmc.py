@@ -140,7 +140,7 @@ class HMCChains:
         return np.asarray(np.mean(self._accepted, axis=0))
 
     def run(self, states: int) -> Array:
-        """Run the chains for so many states: (K, C, states, D)."""
+        """Run each chain for `states` states: (K, C, states, D)."""
         positions = []
         for _ in range(states):
             self.advance()
@@ -175,7 +175,9 @@ class HMCChains:
     def trajectory(
         self, p: Tensor, steps: NDArray[np.int_]
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Leapfrog integration; data sets that have done their own number of steps stay in place."""
+        """Leapfrog integration; data sets that have done their own number of steps stay
+        in place.
+        """
         import torch
 
         z, value, slope = self.z, self.value, self.slope
@@ -208,7 +210,9 @@ def _tuned(pilot: HMCChains) -> tuple[WhitenedTarget, Array]:
 
 
 def _tune(chain: HMCChains) -> Array:
-    """Tune the step by dual averaging to the target acceptance; the average over the second half."""
+    """Tune the step by dual averaging to the target acceptance; the average over the
+    second half.
+    """
     centre = np.log(10 * chain.step)
     behind, log_steps = np.zeros(len(centre)), []
     for i in range(_TUNE):

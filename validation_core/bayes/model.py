@@ -30,7 +30,9 @@ PAPER = Paper(
 
 
 class Model(Specification):
-    """A prior and a likelihood: a frozen value, part of the key of every result inferred with it."""
+    """A prior and a likelihood: a frozen value, part of the key of every result inferred
+    with it.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -74,7 +76,16 @@ class Model(Specification):
 
 
 def log_joint(model: Model, z: Array, y: Array) -> Array:
-    """log p(z, y) of z (..., D) and y (..., M), normalised over both: (...)."""
+    """Log joint density log p(z, y), normalised over both.
+
+    Args:
+        model: prior and likelihood.
+        z: unconstrained parameters (..., D).
+        y: data (..., M), with broadcasting leading axes.
+
+    Returns:
+        Log densities (...), in nats.
+    """
     import torch
 
     at, data = _as_tensor(z), _as_tensor(y)

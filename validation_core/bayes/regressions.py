@@ -1,5 +1,5 @@
-"""Regressions on real covariates: Ionosphere (logistic) and Concrete (linear; Domke 2021, "
-"Section 7).
+"""Regressions on real covariates: Ionosphere (logistic) and Concrete (linear; Domke 2021, Section
+7).
 
 Domke (2021), Section 7: w ~ N(0, I) and y_i ~ Bernoulli(sigmoid(x_i w)) for the 351 rows of the
 UCI data. Only the covariates are held fixed; labels are simulated. The paper does not say how

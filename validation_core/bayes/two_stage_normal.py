@@ -9,7 +9,7 @@ p(z, x) r(h | z, x) for p and q(z, h | x) for q,
 equal where r is q's own law of h given z. (The paper's Corollary 3 prints h ~ p(h | x), which
 forgets z: what it estimates is no divergence.)
 
-The example is one where the integral is known, so that the bound can be seen next to what it
+The integral of this example is known, so that the bound can be compared with the divergence it
 bounds: z ~ N(0, 1), x | z ~ N(z, 1); q draws h ~ N(x / 2 + shift, s1^2) and z | h ~ N(h, s2^2).
 
 References:
@@ -88,7 +88,9 @@ class TwoStageNormal:
         return np.asarray(weights[0] - weights[1])
 
     def marginal(self, n: int, rng: np.random.Generator) -> Array:
-        """Simulate n terms d (n,) of Algorithm 1, by the density of z, which other mixtures lack."""
+        """Simulate n terms d (n,) of Algorithm 1, by the density of z, which other
+        mixtures lack.
+        """
         z, x = _pairs(n, rng)
         mean = x / 2 + self.shift
         z_q = mean + np.sqrt(self.variance) * rng.standard_normal(n)

@@ -118,7 +118,9 @@ class Variational(Inference, spec="variational"):
         return push.sum(1), on_scale
 
     def _shares(self, value: Tensor, eps: Tensor) -> Tensor:
-        """Normalised weight of each draw within its group (K, groups m, 1); log |det L| cancels."""
+        """Normalised weight of each draw within its group (K, groups m, 1); log |det L|
+        cancels.
+        """
         k, s = value.shape
         weight = value + 0.5 * eps.square().sum(-1)
         return weight.reshape(k, s // self.m, self.m).softmax(-1).reshape(k, s, 1)

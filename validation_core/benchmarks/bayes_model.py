@@ -1,6 +1,6 @@
 """Bayesian models with an inferred q: a benchmark whose axis is the number of iterations.
 
-Domke (2021) judges inference by the symmetric divergence; here the same q meets every other test.
+Domke (2021) judges inference by the symmetric divergence; here every test is run on the same q.
 gamma counts the iterations of the inference. gamma = 0 is the posterior itself, where it has a
 closed form. The model gives theta, the unconstrained coordinates of its parameters, together with
 x, its data: for most models nobody can draw theta at a given x.

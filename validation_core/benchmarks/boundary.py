@@ -104,7 +104,12 @@ def class_accuracies(
 
 
 def exact_auc(angle: Array | float, gamma: float = GAMMA) -> Array:
-    """P(a draw of p outscores a draw of q) = Phi(gamma cos b / sqrt 2), at every offset."""
+    """AUC P(a draw of p outscores a draw of q) = Phi(gamma cos b / sqrt 2), at every offset.
+
+    Args:
+        angle: turns b of the boundary, in radians.
+        gamma: bias of q.
+    """
     return np.asarray(ndtr(gamma * np.cos(angle) / np.sqrt(2)))
 
 
@@ -164,6 +169,12 @@ def multiple_power(
 
     The mean Mann-Whitney difference over its true standard deviation, rejected where it passes
     the quantile times the limit of the test's own sigma.
+
+    Args:
+        angle: turns of the boundary, in radians.
+        n: test draws of each class.
+        gamma: bias of q.
+        alpha: level of the test.
     """
     area = exact_auc(angle, gamma)
     spread = placement_variance(angle, gamma)

@@ -30,7 +30,7 @@ def corrupt(
 
     Args:
         kind: blur, swirl or noise.
-        images: as they are.
+        images: the clean images.
         gamma: sd of the blur in pixels, strength of the swirl in radians at its centre, or sd of
             the noise.
         rng: draws the noise; the others leave it alone.

@@ -1,6 +1,6 @@
 """Digits: theta is a handwritten digit, x its label, and q a trained generator of them.
 
-Bansal, Chen, Scott, Section 5.2, ask whether a generator of images draws what it should. Here p
+Bansal, Chen, Scott, Section 5.2, test a generator of images. Here p
 draws, with replacement, from 5,000 digits of MNIST reduced to 14 x 14, which ship with the
 program (`validation_core/data/digits`, CC BY-SA 3.0); q is a diffusion (`benchmarks.diffusion`)
 trained on them with their labels, whose sampler leaves out its last gamma steps of 20. Its own

@@ -17,7 +17,9 @@ def downsample(images: Array) -> Array:
 
 
 def _area_weights(size: int) -> Array:
-    """Weights of each of `size` pixels in each of 16 equal stretches: (16, size), rows sum to 1."""
+    """Weights of each of `size` pixels in each of 16 equal stretches: (16, size), rows
+    sum to 1.
+    """
     edges = np.linspace(0, size, SIDE + 1)
     left, right = np.arange(size), np.arange(1, size + 1)
     overlap = np.minimum(edges[1:, None], right) - np.maximum(edges[:-1, None], left)

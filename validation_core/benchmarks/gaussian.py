@@ -41,7 +41,7 @@ class _CurvedMap(NamedTuple):
     def __call__(self, theta: Array, gain: float = 1.0) -> Array:
         """f(theta~) = outward sin(gain (inward theta~ + phase)) + offset: (n, D) of (n, D).
 
-        The gain, which the paper does not have, multiplies what goes into the sines, their phase
+        The gain, which the paper does not have, multiplies the argument of the sines, their phase
         included: 1 is the paper's map, near 0 it is nearly affine, and the larger the gain, the
         more curved, until the map folds.
         """
@@ -81,7 +81,9 @@ class _GaussianParameters(NamedTuple):
 
 @lru_cache(maxsize=16)
 def gaussian_parameters(dim_x: int, dim_theta: int) -> _GaussianParameters:
-    """W1, w2, the factor of Sigma and its narrowest direction, from a seed that is the dimensions."""
+    """W1, w2, the factor of Sigma and its narrowest direction, from a seed that is the
+    dimensions.
+    """
     rng = stream(0, "gaussian", dim_x, dim_theta)
     index = np.arange(dim_theta)
     sigma = 0.9 ** np.abs(index[:, None] - index)
@@ -227,7 +229,9 @@ class Gaussian(Benchmark):
         return np.sqrt(self.scale(x))[:, None] * (white @ self.fixed.chol.T)
 
     def whiten(self, vectors: Array, x: Array) -> Array:
-        """Whitened vectors S^(-1/2) v at each x: their squared lengths are Mahalanobis distances."""
+        """Whitened vectors S^(-1/2) v at each x: their squared lengths are Mahalanobis
+        distances.
+        """
         solved = solve_triangular(self.fixed.chol, vectors.T, lower=True).T
         return solved / np.sqrt(self.scale(x))[:, None]
 

@@ -33,7 +33,7 @@ class _Photograph(NamedTuple):
     reduced: int = 1
     """Pixels up and across that become one, so that a crop holds more than one surface."""
     box: tuple[int, int, int, int] | None = None
-    """Left, top, right, bottom after that: without a blank sky, or what lies around a picture."""
+    """Left, top, right, bottom after that: without a blank sky or a picture's surroundings."""
 
 
 PHOTOGRAPHS = (

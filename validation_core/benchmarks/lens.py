@@ -37,7 +37,7 @@ WARP = ((0.85, -0.30), (0.40, 0.75))
 
 
 def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
-    """The linear map A (M, D) of a lens turned by so many radians, its blur included.
+    """The linear map A (M, D) of a lens rotated by `turned` radians, its blur included.
 
     Every pixel of the image reads the source where its ray ends, then comes the blur. Lensing
     keeps surface brightness: before the blur, a row sums to 1 where its ray meets the window.

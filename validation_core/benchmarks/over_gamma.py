@@ -25,7 +25,7 @@ class OverGamma(Benchmark, spec="over_gamma"):
     """Pairs with x extended by the position of gamma: uniform on the grid, scaled from -1 (first)
     to 1 (last).
 
-    Its own gamma plays no part.
+    Its own argument gamma is ignored.
     """
 
     paper: ClassVar[Paper] = Paper(

@@ -29,7 +29,14 @@ Perturbation = Literal[
 
 
 def with_mirror(draws: Array, mean: Array, gamma: float, rng: np.random.Generator) -> Array:
-    """Replace draws, each with probability gamma, by the same noise around -mean."""
+    """Replace each draw, with probability gamma, by the same noise around -mean.
+
+    Args:
+        draws: draws (n, D) about `mean`.
+        mean: posterior means (n, D).
+        gamma: weight of the mirrored mode, 0 to 1.
+        rng: selects the draws.
+    """
     flip = rng.random(len(draws)) < gamma
     return draws - 2 * mean * flip[:, None]
 
@@ -101,7 +108,10 @@ def _mode_collapse_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> A
 
 
 def log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    """log((1 - gamma) + gamma N(theta; -mu, S) / N(theta; mu, S))."""
+    """Log ratio of a mixture with a mirrored mode to the posterior N(mu, S).
+
+    log((1 - gamma) + gamma N(theta; -mu, S) / N(theta; mu, S)): (n,).
+    """
     mirror = -2 * (b.whiten(theta, x) * b.whiten(b.mean(x), x)).sum(-1)
     with np.errstate(divide="ignore"):
         return np.logaddexp(np.log1p(-gamma), np.log(gamma) + mirror)
@@ -121,7 +131,9 @@ def _squared(b: Gaussian, theta: Array, x: Array) -> Array:
 
 
 class _Perturbed(NamedTuple):
-    """A perturbation: its description, the papers' grid of gamma, q's sampler, and log p - log q."""
+    """A perturbation: its description, the papers' grid of gamma, q's sampler, and log p
+    - log q.
+    """
 
     title: str
     summary: str

@@ -115,7 +115,14 @@ def _blurred(classes: Classes, sd: float) -> _Blurred:
 
 
 def draw_mixture(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:
-    """Draw n times from the blurred mixture: (n, 2)."""
+    """Draw from the blurred mixture: (n, 2).
+
+    Args:
+        classes: one tree, or both.
+        sd: standard deviation of the blur.
+        n: number of draws.
+        rng: random generator.
+    """
     mixture = _blurred(classes, sd)
     which = np.searchsorted(mixture.edges, rng.random(n), side="right")
     first, second = rng.standard_normal((2, n))

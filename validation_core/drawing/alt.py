@@ -45,7 +45,7 @@ def describe_picture(
 
     Args:
         picture: the panels of a sheet are described in turn.
-        title: what stands above the picture, in place of a lone panel's own.
+        title: title of the picture, instead of a single panel's own.
         at: the index of each slider among its values; 0 by default.
 
     Returns:

@@ -22,7 +22,7 @@ class Drawn:
     title: str
     picture: Picture
     caption: str
-    """How to read it, and what it would look like if q were correct."""
+    """How to read it, and how it would look if q were correct."""
 
     @cached_property
     def figure(self) -> go.Figure:

@@ -74,7 +74,7 @@ def browser_file(name: str) -> str:
 DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
 """Plotly's names of dashes, as lengths in SVG."""
 _STEPS, _NOTHING = 32_767, -32_768
-"""Coarse numbers lie this many steps at most from their middle; and what stands for NaN."""
+"""Largest number of steps of a coarse number from the middle; and the code of NaN."""
 _SHAPES = {"x": "cross", "triangle-up": "triangle"}
 # The browser's name of each mark and its fields, in the order in which they are sent.
 _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
@@ -138,7 +138,7 @@ def payload(
         sliders: any number; those of one value and those that are buttons have no rail.
         panels: any number; they wrap, at most `columns` beside one another.
         headline: one sentence above the sliders, following them.
-        lesson: what stands around the panels, as JSON; it packs its words and numbers, which may
+        lesson: the text around the panels, as JSON; it packs its words and numbers, which may
             follow sliders, by the function that it is given.
 
     Raises:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from validation_core.drawing import style
 
 SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
-"""What a legend can show; the first six are also what `Points` draws, plotly all of its own."""
+"""Symbols of a legend; `Points` draws the first six, plotly all of its own."""
 
 Anchor = Literal["start", "middle", "end"]
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Shades:
     Args:
         values: of points or bars (G,), of a heat map (H, W); possibly over sliders there.
         limit: distance from the middle at which a number has the full colour.
-        low: colour below the middle, which is the paper's own but for a breath of grey.
+        low: colour below the middle, which is the paper's own with a trace of grey.
         high: colour above it.
         label: meaning of the colours.
 
@@ -453,8 +453,8 @@ def along(name: str, parts: Sequence[T]) -> T:
     """Join panels, marks or words, one for each value of a slider, into one that follows the
     slider.
 
-    All parts have one structure. Equal values stay, different ones follow the slider; axes and colour
-    scales cover all parts, and shorter arrays are padded with NaN.
+    All parts have one structure. Equal values stay, different ones follow the slider; axes and
+    colour scales cover all parts, and shorter arrays are padded with NaN.
 
     Args:
         name: the slider.
@@ -529,7 +529,7 @@ class Slider:
 
     Args:
         names: the values as the reader sees them; two significant decimals otherwise.
-        start: where it stands first; the first value otherwise.
+        start: its initial value; by default the first.
         ends: words under its two ends.
         play: a button before it steps through its values up to the last, from the first where
             it stands at the last: `rate` a second, 2 where the reader asks for less motion. Python

@@ -64,8 +64,8 @@ def null_histogram(
         counts: in the bins (..., B).
         observed: the value that was seen; written beside its line where no slider moves it.
         x: the statistic's axis.
-        up: what is counted.
-        hover: what a bar says.
+        up: name of the counts.
+        hover: hover text of a bar.
         critical: a value to mark, dashed.
     """
     top = 1.25 * max(1.0, float(values_and_sliders(counts)[0].max()))

@@ -67,7 +67,7 @@ _DOT, _EDGE = "#3A414B", "rgba(255,255,255,0.9)"  # of a map's dots: a colour, a
 def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
     """Draw a picture; the title and caption of a single panel are left to the caller.
 
-    The sheet is quiet: axes fixed, transparent. Words without a colour have the theme's.
+    Axes are fixed and the sheet is transparent. Text without a colour has the theme's.
 
     Args:
         picture: marks on fixed axes.

@@ -93,7 +93,7 @@ def rate_line(
     """Line of rates (..., G) along x (G,).
 
     Args:
-        sliders: what the leading axes of the rates run over.
+        sliders: sliders that the leading axes of the rates run over.
         coarse: send them to the browser in half the bytes.
         label: the name where the line ends.
     """
@@ -109,7 +109,16 @@ def rate_band(
     coarse: bool = False,
     opacity: float = 0.13,
 ) -> Band:
-    """Band of the intervals of rates (..., G) along x (G,)."""
+    """Band of the intervals of rates.
+
+    Args:
+        x: positions (G,).
+        rates: rates with intervals (..., G).
+        look: colour.
+        sliders: sliders that the leading axes of the rates run over.
+        coarse: send them to the browser in half the bytes.
+        opacity: of the band.
+    """
     low, high = (_over(end, sliders, coarse) for end in rates[1:])
     return Band(x, low, high, color=look.color, opacity=opacity)
 
@@ -117,7 +126,15 @@ def rate_band(
 def rate_points(
     x: Number, rates: Rates, look: MethodStyle, *sliders: str, size: float = 7
 ) -> Points:
-    """Rates (..., G) at x (G,), each with its interval as a bar."""
+    """Points of rates, each with its interval as a bar.
+
+    Args:
+        x: positions (G,).
+        rates: rates with intervals (..., G).
+        look: colour and symbol.
+        sliders: sliders that the leading axes of the rates run over.
+        size: of a symbol, in pixels.
+    """
     rate, low, high = (_over(part, sliders) for part in rates)
     return Points(x, rate, low=low, high=high, color=look.color, symbol=look.symbol, size=size)
 
@@ -139,7 +156,7 @@ def rate_bars(
     """Rates (..., G) along x (G,), each with its interval as a bar, over a line.
 
     Args:
-        sliders: what the leading axes of the rates run over.
+        sliders: sliders that the leading axes of the rates run over.
         line: values of the line (..., G), for example a law; by default the rates themselves.
     """
     along = rates.rate if line is None else line

@@ -78,7 +78,7 @@ def rank_counts(
         counts: in equal bins from end to end of the axis x (..., B).
         n: ranks in each histogram.
         x: the axis of the ranks.
-        up: what is counted.
+        up: name of the counts.
         color: of the bars.
         level: chance that all bins together keep to the band.
         expected: label of the expected height.
@@ -106,7 +106,14 @@ def rank_counts(
 def growing_band(
     most: int, bins: int, slider: str, ends: tuple[float, float] = (0, 1)
 ) -> tuple[Band, HLine]:
-    """Band and expected height of 0 to `most` ranks, over the slider that counts them."""
+    """Band and expected height of a histogram while a slider counts its ranks.
+
+    Args:
+        most: largest number of ranks.
+        bins: bins of the histogram.
+        slider: the slider of the number of ranks, over 0 to `most`.
+        ends: ends of the band on x.
+    """
     bands = np.array([(0, 0), *(statistics.histogram_band(n, bins) for n in range(1, most + 1))])
     low, high = (over(np.repeat(side[:, None], 2, axis=1), slider) for side in bands.T)
     even = HLine(over(np.arange(most + 1) / bins, slider), label="if q = p")

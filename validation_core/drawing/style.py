@@ -20,7 +20,7 @@ NULL = "#8A8F98"
 OBSERVED = "#C0392B"
 
 HEIGHT = 260
-"""Pixels; figures that stand beside one another share it."""
+"""Height in pixels, shared by figures side by side."""
 
 _WASH, _FULL = 0.06, 0.85  # how opaque the middle and the ends of a scale of colours are
 

@@ -71,7 +71,7 @@ def svg(
     ink: str = "currentColor",
     paper: str = "var(--paper, #fff)",
 ) -> str:
-    """An `<svg>` element of so many pixels that shrinks with its container.
+    """An `<svg>` element of this width in pixels that shrinks with its container.
 
     Args:
         panel: without sliders.

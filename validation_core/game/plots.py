@@ -198,7 +198,7 @@ def _in_units(theta: Array, q: Array) -> tuple[Array, Array]:
     """True values (n,) and draws (n, k), centred and scaled.
 
     Both are of the true value and the draws together, so that if q is correct all k + 1 are
-    exchangeable and ranks of what is made of them are exact.
+    exchangeable and ranks of any function of them are exact.
     """
     together = np.column_stack([theta, q])
     low, middle, high = np.quantile(together, [0.16, 0.5, 0.84], axis=1)
@@ -250,7 +250,7 @@ def panel(
     Args:
         plot: which.
         drawn: the round's numbers.
-        hidden: the round itself, where it is shown what it hid: p and q at the first x.
+        hidden: the round itself, to show its hidden p and q at the first x.
         mean: the plot's numbers, mean over other rounds with this defect, to be laid over it.
     """
     numbers, over = drawn.numbers[plot], style.OBSERVED

@@ -1,4 +1,4 @@
-"""Lessons: each a study whose result is shipped, and what is drawn of it.
+"""Lessons: each a study whose result is shipped, and the pictures drawn from it.
 
 kind = LESSONS["same-or-different"]
 kind.lesson(kind.study.load(store)).payload

@@ -60,7 +60,7 @@ class _BagLotteryResult(NamedTuple):
     truth: Array
     """(T,) true values, standard normal: the posterior's mean is 0 and its sd 1 at every x."""
     noise: Array
-    """(T, DRAWS) standard normal: what all settings of q share."""
+    """(T, DRAWS) standard normal numbers shared by all settings of q."""
     ranks: NDArray[np.int8]
     """(T, B, W) the truth's: draws of q below it, 0 to DRAWS."""
     weighted: Array
@@ -139,7 +139,7 @@ def build_lesson(seen: _BagLotteryResult) -> Lesson:
     bias = over([f"{b:g}" for b in BIASES], "bias")
     width = over([f"{w:g}" for w in WIDTHS], "width")
     plain, weighted = (over(written(p, equals), "bias", "width") for p in seen.pvalues)
-    last = np.r_[0, np.arange(TRIALS)]  # the bag that is open after so many
+    last = np.r_[0, np.arange(TRIALS)]  # the bag that is open after each number of bags
     draws = over(seen.draws[last], "trials", "bias", "width", coarse=True)
     chance = written(seen.chances[last, :, :, 0], "{:.3f}".format)
     return Lesson(

@@ -52,7 +52,7 @@ from validation_core.types import Array, Joint, MethodStyle, PosteriorTable
 ALPHAS = tuple(round(0.1 * step, 1) for step in range(11))
 """How blind q is: 0 is the posterior, 1 the prior."""
 MIXES = ("at a share of all x", "in a share of the draws")
-"""What alpha is a share of."""
+"""Units of which alpha is a share: all x, or all draws."""
 FOLLOWS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """How far CoLT's centre goes from the mean of the prior to E[theta | x]."""
 SIZES = (20, 50, 100, 200, 500)
@@ -160,7 +160,9 @@ def blind_prior_benchmark() -> Gaussian:
 
 @dataclass(frozen=True, eq=False)
 class BlindDraws:
-    """True pairs and, at each x, draws of the posterior and of the prior; u selects between them."""
+    """True pairs and, at each x, draws of the posterior and of the prior; u selects
+    between them.
+    """
 
     p: Joint
     seeing: Array

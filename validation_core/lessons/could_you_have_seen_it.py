@@ -51,7 +51,7 @@ BUDGETS = (
     50, 70, 100, 140, 200, 250, 300, 350, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700, 2000,
     2500, 3000, 4000, 6000,
 )  # fmt: skip
-"""Simulations that are spent: what each test makes of them differs."""
+"""Budgets of simulations, which each test spends differently."""
 TRIALS = 400
 ALPHA = 0.05
 POWER = 0.8
@@ -70,7 +70,9 @@ class _RejectionCounts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
-    """Rejections of tests at growing budgets; a smaller budget is the first part of the largest."""
+    """Rejections of tests at growing budgets; a smaller budget is the first part of the
+    largest.
+    """
 
     seed: int = 0
 

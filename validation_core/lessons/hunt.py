@@ -84,7 +84,7 @@ class _HuntResult(NamedTuple):
     path_fresh: NDArray[np.int64]
     """(P, FRESH, S)."""
     distance: Array
-    """(P, S) what it climbs: W2 squared of ranks from uniform."""
+    """(P, S) the objective: W2 squared of ranks from uniform."""
     rejected: NDArray[np.int64]
     """(P, 2) of TRIALS, by the best ball on the data that chose it, and on fresh data."""
 

@@ -101,7 +101,7 @@ class Stage:
     Args:
         title: on its button, a word or two.
         words: plain text, without Markdown.
-        panels: the visible ones of the lesson's panels; of these, the first alone where it is shown
+        panels: the lesson's panels that are visible; of these, the first alone where it is shown
             to a room.
         sliders: which sliders have a rail.
         at: values of sliders when the stage is entered; the others stay.

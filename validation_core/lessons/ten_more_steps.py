@@ -113,7 +113,9 @@ class _TrainedSteps(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
-    """A small network that learns to separate p from q, which is off by half a standard deviation."""
+    """A small network that learns to separate p from q, which is off by half a standard
+    deviation.
+    """
 
     seed: int = 12  # its start ranks points no better than chance, so that all is to be learnt
 
@@ -206,7 +208,9 @@ class _StepDraws(NamedTuple):
 
 
 def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
-    """Parameters of the network before its first step and after every ten, learning p against q."""
+    """Parameters of the network before its first step and after every ten, learning p
+    against q.
+    """
     from torch.nn.functional import softplus
 
     from validation_core.learn import adam, perceptron

@@ -175,7 +175,9 @@ def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array
 
 
 def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
-    """Power of each method against the draws or the seconds of one test, over a slider of places."""
+    """Power of each method against the draws or the seconds of one test, over a slider of
+    places.
+    """
     axis = along(sweep)
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]

@@ -61,7 +61,12 @@ _ROW = 30  # pixels
 
 
 def history(measures: Sequence[Measure], labels: Sequence[str]) -> tuple[Drawn, ...]:
-    """Plot each measure over the tables in their given order, a history of checkpoints."""
+    """Plot each measure over the tables in their given order, a history of checkpoints.
+
+    Args:
+        measures: measures with a value for each table.
+        labels: names of the tables.
+    """
     return tuple(_history(measure, labels) for measure in measures)
 
 
@@ -127,7 +132,13 @@ def energy_score_gaps(ranking: Ranking, labels: Sequence[str]) -> Drawn:
 def differences(
     measures: Sequence[Measure], labels: Sequence[str], reference: int
 ) -> tuple[Drawn, ...]:
-    """Paired differences from the reference in units of their own error, one row a measure."""
+    """Plot paired differences from the reference in units of their standard error.
+
+    Args:
+        measures: measures with paired differences, a row each.
+        labels: names of the tables.
+        reference: index of the reference table.
+    """
     others = [i for i in range(len(labels)) if i != reference]
     if not measures or not others:
         return ()
@@ -172,7 +183,14 @@ def differences(
 def parameter_differences(
     crps: Array, names: Sequence[str], label: str, reference: str
 ) -> tuple[Drawn, ...]:
-    """Differences in CRPS of one table from the reference (D, 3), the largest first."""
+    """Plot differences in CRPS of one table from the reference, the largest first.
+
+    Args:
+        crps: estimates and ends of their intervals (D, 3), in prior standard deviations.
+        names: of the D parameters.
+        label: name of the table.
+        reference: name of the reference table.
+    """
     if not len(crps):
         return ()
     order = np.argsort(-np.abs(crps[:, 0]), kind="stable")[:SHOWN]

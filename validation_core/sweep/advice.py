@@ -1,4 +1,4 @@
-"""Recommend a test, from what is cheap to draw and what is to be found.
+"""Recommend a test, from the cheap draws and the kind of error to detect.
 
 After Bansal, Chen, Scott (2025), Appendix D: Uniform where draws from p are cheap, Multiple
 where they are not; and after the kinds of error that the other tests can and cannot detect.

@@ -58,7 +58,15 @@ class PublishedPlace(NamedTuple):
 
 
 def localizer(source: Simulated, colt: CoLT, n: int, k: int, seed: int = 0) -> Training:
-    """The localizer network of CoLT at this source, for tables of n simulations with k draws."""
+    """Training of the localizer that CoLT reads at this source.
+
+    Args:
+        source: benchmark and gamma.
+        colt: CoLT's settings.
+        n: simulations of a table.
+        k: draws of q at each x.
+        seed: of the network.
+    """
     return Training(source=source, recipe=colt.recipe(n, k, source.benchmark), seed=seed)
 
 
@@ -76,6 +84,14 @@ def contest(
     The first trains no network: the untrained identity localizer (beta = 1) is the baseline of
     learning, beside the tests of coordinates. The last is C2ST, whose classifier is trained on a
     table of the same size and tested on n draws of p and n of q.
+
+    Args:
+        benchmark: source of the draws.
+        gammas: strengths of the perturbation.
+        colt: CoLT's settings.
+        design: number, size and protocol of the trials.
+        seed: of the networks.
+        embeddings: CoLT's embeddings, a sweep each.
     """
     table = TableClassifier(n=design.n, k=design.k, recipe=CLASSIFIER)
 

@@ -99,7 +99,17 @@ def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> Method
 def estimate(
     sweep: Sweep, left: Sequence[TrainTask | Batch], workers: int, progress: Progress | None = None
 ) -> _RemainingCost:
-    """Estimate the seconds until these tasks are done, and the memory that they need."""
+    """Estimate the cost of the remaining tasks of a sweep.
+
+    Args:
+        sweep: the sweep.
+        left: the remaining tasks.
+        workers: processes that share them.
+        progress: finished trials, whose measured seconds are used.
+
+    Returns:
+        Seconds until all are done, and bytes over all workers.
+    """
     costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
     places = len(sweep.gammas)
     seconds, counted = 0.0, set()

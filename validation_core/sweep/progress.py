@@ -44,7 +44,14 @@ Memory = MutableMapping[str, "list[Tally]"]
 def collect(
     sweep: Sweep, store: Store, memory: Memory | None = None, beside: Sequence[Sweep] = ()
 ) -> Progress:
-    """Collect the finished trials, also from stored curves of sweeps `beside`."""
+    """Collect the finished trials of a sweep.
+
+    Args:
+        sweep: the sweep.
+        store: holds its parts and curves.
+        memory: cache of tallies read before; new ones are added.
+        beside: further sweeps whose stored curves may hold the same trials.
+    """
     known: Memory = {} if memory is None else memory
     cells, done, seconds = [], {}, {}
     pvalues: dict[tuple[str, SweepPlace], Array] = {}
@@ -64,7 +71,13 @@ def collect(
 def missing(
     sweep: Sweep, store: Store, beside: Sequence[Sweep] = ()
 ) -> tuple[TrainTask | Batch, ...]:
-    """Tasks that must still run, in order; places of a stored curve need nothing."""
+    """Tasks that must still run, in order.
+
+    Args:
+        sweep: the sweep.
+        store: holds finished parts and curves.
+        beside: further sweeps whose stored curves may hold the same trials.
+    """
     kept = {
         (method.label, place)
         for other in (sweep, *beside)

@@ -143,7 +143,9 @@ def _options(method: Method) -> dict[str, float | int | str | bool]:
 
 
 def _protocol_of(method: Method, design: TrialDesign) -> Protocol:
-    """Protocol of a method: tables cannot be pooled, as their calibration draws belong to one x."""
+    """Protocol of a method: tables cannot be pooled, as their calibration draws belong to
+    one x.
+    """
     return design.protocol if method.layout == "blocks" else "fresh"
 
 
@@ -216,7 +218,19 @@ def run_trial(
     design: TrialDesign,
     trial: int,
 ) -> tuple[Outcome, PosteriorTable | None]:
-    """Run one trial without pooling; its outcome, and the table of a table test."""
+    """Run one trial without pooling.
+
+    Args:
+        benchmark: source of the draws.
+        gamma: strength of the perturbation.
+        score: the score that the method reads, if any.
+        method: the test.
+        design: size of the trial, and seed.
+        trial: its number.
+
+    Returns:
+        The outcome, and the table of a table test (None for other tests).
+    """
     read = _read(method, benchmark, gamma, score)
     rng = stream(design.seed, method.label, trial)
     place = _TrialPlace(benchmark, gamma, design, lambda score: PooledLaw(()))
@@ -237,7 +251,9 @@ def _pooled_at_once(benchmark: Benchmark) -> int:
 def calibration_scores(
     benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign
 ) -> Array:
-    """Scores (POOL n,) of rows of p from trials that are never tested: the pooled calibration law."""
+    """Scores (POOL n,) of rows of p from trials that are never tested: the pooled
+    calibration law.
+    """
     chunks = _chunks(range(-POOL, 0), _pooled_at_once(benchmark))
     return np.concatenate(
         [

@@ -58,7 +58,7 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
     """A run's divergence, estimated as if its q had no density."""
 
     of: InferenceRun
-    """The run, whose model, inference, iterations and seed these are; its data sets play no part.
+    """The run, whose model, inference, iterations and seed are used; its data sets are not.
     """
     rows: int = 1000
     """Simulations that the classifier learns from."""

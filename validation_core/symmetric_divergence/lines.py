@@ -1,4 +1,4 @@
-"""Lines of the divergence on one panel: medians, rings where there is no estimate, edges."""
+"""Lines of the divergence on one panel: medians with intervals, means as rings, arrows at edges."""
 
 from __future__ import annotations
 
@@ -89,8 +89,13 @@ def _short(n: int) -> str:
 
 
 def staggered_places(x: Axis, places: ArrayLike, j: int, count: int) -> Array:
-    """Positions of the points of the j-th of `count` lines, shifted so that intervals do not
-    overlap.
+    """Positions of the points of one line among several, shifted so that intervals do not overlap.
+
+    Args:
+        x: the axis.
+        places: positions (P,) before the shift.
+        j: index of the line.
+        count: number of lines.
     """
     step = _APART * (x.limits[1] - x.limits[0])
     return np.asarray(np.log10(np.asarray(places, float)) + step * (j - (count - 1) / 2))

@@ -1,5 +1,6 @@
-"""What nats mean: pairs of normals with a chosen divergence; the augmented and the learned "
-"divergence."""
+"""Meaning of nats: pairs of normals with a chosen divergence; the augmented and the learned
+divergence.
+"""
 
 from __future__ import annotations
 

@@ -149,7 +149,9 @@ class InferenceRun(Study[RunResult], spec="run"):
 
 
 def simulate_datasets(model: Model, seed: int, which: Sequence[int]) -> Joint:
-    """Simulate the data sets of these numbers, each from its own stream: theta (V, D), x (V, M')."""
+    """Simulate the data sets of these numbers, each from its own stream: theta (V, D), x
+    (V, M').
+    """
     rows = [model.simulate(1, stream(seed, "data set", k)) for k in which]
     return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
 
@@ -194,7 +196,7 @@ FOUR = "laplace", "adjusted_laplace", "vi", "iwvi"
 """Algorithms of Figure 1."""
 
 _LONG = 300  # iterations beyond which a run is sent off early, not in the order of reading
-_AT_ONCE = 40.0  # steps' worth of what a step takes however small the model is
+_AT_ONCE = 40.0  # fixed cost of a step, in units of a step's cost for one number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -387,7 +389,16 @@ def missing(plan: Plan, store: Store) -> tuple[InferenceRun, ...]:
 def collect(
     plan: Plan, store: Store, memory: Memory | None = None
 ) -> dict[tuple[int, int], Terms]:
-    """Collect every curve of a plan as far as it has run, by (model index, inference index)."""
+    """Collect the terms of every curve of a plan, as far as it has run.
+
+    Args:
+        plan: the requested runs.
+        store: holds the terms of finished runs.
+        memory: cache of terms read before; new ones are added.
+
+    Returns:
+        Terms of each curve, by (index of model, index of inference).
+    """
     known: Memory = {} if memory is None else memory
     return {
         (i, j): _terms(plan.row(i, j), plan.datasets, store, known)

@@ -1,4 +1,6 @@
-"""The terms d_k of one run, for every M: their spread, and the null of their mean by random signs."""
+"""The terms d_k of one run, for every M: their spread, and the null of their mean by
+random signs.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 FLIPS = 1999
 BINS = 48
 _CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
-_ROUNDING = 1e-9  # nats: below that terms are what rounding leaves of 0
+_ROUNDING = 1e-9  # nats: smaller terms are 0 but for rounding
 
 
 class TermSpread(NamedTuple):
@@ -216,7 +218,9 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
 
 
 def closed_form_q(run: InferenceRun, found: RunResult) -> Posterior | None:
-    """The posterior q where its density is known after the run: a normal or the exact posterior."""
+    """The posterior q where its density is known after the run: a normal or the exact
+    posterior.
+    """
     if found.q is not None:
         return found.q
     return run.model.exact(found.x) if run.inference.is_exact else None
@@ -385,7 +389,9 @@ def scaled_normal_pair(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
 
 
 def nearest(nats: float) -> int:
-    """Index of the grid value nearest to a divergence, by its logarithm; 0 for values not above 0."""
+    """Index of the grid value nearest to a divergence, by its logarithm; 0 where it is not above
+    0.
+    """
     if not nats > 0:
         return 0
     return int(np.abs(np.log(NATS) - np.log(min(nats, 1e300))).argmin())

@@ -193,7 +193,7 @@ def sampling_trajectory(
         yield state
 
 
-_CPU_ROWS, _GPU_ROWS = 1024, 1 << 17  # rows per pass: what stays in a core's cache, in a GPU
+_CPU_ROWS, _GPU_ROWS = 1024, 1 << 17  # rows per pass: as many as fit a core's cache, a GPU
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ class TrainedDiffusion(StoredNetwork):
 
     network: Mapping[str, NDArray[np.float32]]
     theta_shift: NDArray[np.float32]  # (D,)
-    theta_scale: NDArray[np.float32]  # (D,), what one unit of the training scale is worth
+    theta_scale: NDArray[np.float32]  # (D,), one unit of the training scale in theta's units
     x_shift: NDArray[np.float32]  # (M,)
     x_scale: NDArray[np.float32]  # (M,)
     history: Mapping[str, NDArray[np.floating]]

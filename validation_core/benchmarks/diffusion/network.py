@@ -39,7 +39,9 @@ class NetworkShape:
     layers: int
 
     def initial(self, rng: np.random.Generator) -> Parameters:
-        """Initial parameters as PyTorch's default: U(-1, 1) / sqrt(fan in) for weights and biases."""
+        """Initial parameters as PyTorch's default: U(-1, 1) / sqrt(fan in) for weights
+        and biases.
+        """
         wide = self.hidden
         sizes = {
             "theta": (self.theta, wide),
@@ -78,7 +80,14 @@ def embed_level(parameters: Tensors, code: Tensor) -> Tensor:
 def forward_pass(
     parameters: Tensors, into: Tensor, about_x: Tensor, about_level: Tensor
 ) -> Tensor:
-    """F (n, D) of scaled noisy theta (n, D) and both embeddings, (n, hidden) or (1, hidden)."""
+    """Evaluate the network F: (n, D).
+
+    Args:
+        parameters: weights and biases, by name.
+        into: scaled noisy theta (n, D).
+        about_x: embedding of x, (n, hidden) or (1, hidden).
+        about_level: embedding of the noise level, (n, hidden) or (1, hidden).
+    """
     h = functional.silu(_affine(parameters, "theta", into) + about_x + about_level)
     layer = 1
     while f"trunk{layer}.weight" in parameters:
@@ -176,7 +185,9 @@ def _batches(
     rng: np.random.Generator,
     device: str,
 ) -> list[tuple[Tensor, ...]]:
-    """Batches of one epoch in a new order: scaled noisy theta, x, the level's code and the target."""
+    """Batches of one epoch in a new order: scaled noisy theta, x, the level's code and
+    the target.
+    """
     order = rng.permutation(len(theta))
     noisy = draw_noisy_examples(theta[order], rng)
     arrays = noisy.into, x[order], noisy.code, noisy.target

@@ -132,7 +132,7 @@ def score_densities_panel(seen: Conformal) -> Panel:
 
 
 def scores_panel_against_tests(look: ConformalView, seen: Conformal) -> list[Panel]:
-    """Panels of the score, against the log ratio and as other tests read it."""
+    """Panel of the score's quantiles against the log ratio; none where the log ratio is unknown."""
     if look.oracle or not seen.oracle.size:
         return []
     low, middle, high = (np.asarray(seen.against[:, :, i], np.float64) for i in range(3))

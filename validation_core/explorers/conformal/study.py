@@ -281,7 +281,7 @@ def _ranked(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
     """Ranks of n draws of q at every beta, with the same draws, calibration sets and tie-breakers.
 
     Calibration sets are disjoint, as the exact test needs, where there are n m scores of p; beyond
-    that counts are drawn from the pooled law (trials.py says how far off that is).
+    that counts are drawn from the pooled law (trials.py bounds its error).
     """
     n, m, seed = study.n, study.m, study.learned.seed
     disjoint = n * m <= scored.p.shape[1]

@@ -54,7 +54,7 @@ BETAS = tuple(round(0.05 * i, 2) for i in range(21))
 POWER_BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
 """Degradations at which power is counted."""
 COLT_BETAS = (0.0, 0.4, 0.8, 1.0)
-"""Those at which CoLT's is: its tables are dear."""
+"""Degradations at which CoLT's power is measured: its tables are expensive."""
 POINTS, CALIBRATION, DRAWS = 100, 50, 20
 """Test points of a trial, draws of p that calibrate each, draws of q at each x of a table."""
 SAMPLES = 4
@@ -138,7 +138,9 @@ class Playground(NamedTuple):
     """(methods, POWER_BETAS, G, trials) p-values; nan where a test was not run."""
 
     def power(self, level: float) -> tuple[Array, int]:
-        """Rejections (methods, POWER_BETAS, G) at a level, nan where not run, and trials of each."""
+        """Rejections (methods, POWER_BETAS, G) at a level, nan where not run, and trials
+        of each.
+        """
         there = ~np.isnan(self.trial_pvalues[..., 0])
         # In double precision: 0.05 in half precision is a little less than 0.05.
         hits = (self.trial_pvalues.astype(np.float64) <= level).sum(-1)
@@ -384,7 +386,9 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
 
 
 class PlaygroundTrial(NamedTuple):
-    """One trial in full: draws (n, D) of both sides, the test's scores or ranks, and its outcome."""
+    """One trial in full: draws (n, D) of both sides, the test's scores or ranks, and its
+    outcome.
+    """
 
     p: Array
     q: Array

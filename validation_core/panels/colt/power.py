@@ -67,7 +67,14 @@ def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
 def power(
     cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, start: float
 ) -> live.Payload:
-    """Power of CoLT and its competitors against gamma, a curve for each test."""
+    """Power of CoLT and its competitors against gamma, a curve for each test.
+
+    Args:
+        cells: rejection counts.
+        benchmark: source of the draws.
+        design: number and size of the trials.
+        start: initial gamma of the slider.
+    """
     gammas = benchmark.gammas
     several = len(gammas) > 1
     cursor = VLine(over(gammas, "gamma") if several else gammas[0])

@@ -140,8 +140,15 @@ def padded_limits(lines: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def split_by_ball(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
-    """Coordinates over sliders of points (..., S, 2) inside and outside the ball, NaN for the
-    others.
+    """Split points by the ball: coordinates of those inside, and of those outside.
+
+    Args:
+        points: (..., S, 2).
+        inside: positive for points in the ball (..., S).
+        sliders: sliders that the leading axes run over.
+
+    Returns:
+        x and y over the sliders of each part, NaN for the points of the other.
     """
     where = inside[..., None] > 0
     at = np.broadcast_to(points, (*inside.shape, 2))
@@ -285,7 +292,13 @@ def filled_region(
 
 
 def standardise_outlines(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
-    """Outlines in q's own frame; empty where the grid is too coarse for q's draws."""
+    """Outlines in q's standardised coordinates; empty where the grid is too coarse for q's draws.
+
+    Args:
+        lines: outlines (L, 2) at V places x.
+        q: draws (V, S, 2).
+        cell: width of a grid cell.
+    """
     mean, sd = _frame(q)
     return [
         (line - mean[i]) / sd[i] if cell < sd[i].min() else np.zeros((0, 2))

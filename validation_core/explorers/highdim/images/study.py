@@ -174,7 +174,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
             at_gamma.append(_at(self, _networks(self, store, gamma), gamma, p, q))
             report((g + 1) / steps, {"gamma": gamma})
         stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
-        # Gamma is the first axis of what was gathered; it comes after methods and betas there.
+        # The gathered arrays begin with gamma; in the result it follows methods and betas.
         stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
         return ScoredImages(

@@ -31,7 +31,7 @@ _START = 0.5
 """The gamma that the page opens at."""
 _APART = 1.12  # from one picture of a panel to the next, in widths of one
 _ROOM = 0.17  # above it, for its name
-_THREE, _TWO = 168, 212  # pixels: panels of so many pictures
+_THREE, _TWO = 168, 212  # pixels of a panel, by its number of pictures
 # From a dark sky to a bright core, in equal steps of light.
 _LIGHT = np.array(
     [(8, 8, 20), (60, 20, 90), (150, 45, 95), (230, 100, 60), (252, 190, 90), (255, 250, 220)],

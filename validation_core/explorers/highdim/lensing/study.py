@@ -73,7 +73,7 @@ class LensingView(NamedTuple):
     """(G, 16, 16) q's standard deviation over p's, the same at each x."""
     classifier: Pixels
     """(G, V, 16, 16) correlation of minus its logit with each pixel over q's draws: positive
-    where what is brighter looks more like q."""
+    where brighter pixels look more like q."""
     colt: Pixels
     """(G, 16, 16) how much further from the ball's centre true sources are than q's draws: the
     pixel's part of the mean squared distance, as a share of a pixel's in q."""

@@ -253,7 +253,9 @@ def expected_rejections(study: SphereStudy) -> Array:
 
 
 def _uniform_power(study: SphereStudy, d: float) -> float:
-    """Power of Uniform from trials with normal scores: counts of calibration scores are binomial."""
+    """Power of Uniform from trials with normal scores: counts of calibration scores are
+    binomial.
+    """
     rng = stream(study.seed, "sphere", "law", f"{d:.6g}")
     scores = rng.standard_normal((LAW_TRIALS, study.n)) - d / 2
     blocks = BlockScores(np.empty(0), scores, statistics.NormalLaw(d / 2))
