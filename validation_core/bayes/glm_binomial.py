@@ -32,7 +32,7 @@ class PeregrineCounts(NamedTuple):
     n: Array
     """Pairs."""
     y: Array
-    """Those that reproduced: shown to readers, never used by the diagnostic."""
+    """Pairs that reproduced: shown to readers, never used by the diagnostic."""
 
 
 PEREGRINES = PeregrineCounts(

@@ -26,7 +26,7 @@ PAPER = Paper(
     "simulations",
     "Section 7",
 )
-"""Where the models come from."""
+"""Source of the models."""
 
 
 class Model(Specification):

@@ -22,7 +22,7 @@ GAMMA = 0.5
 """The paper's shift of q."""
 
 MIDPOINT = 0.25
-"""Where the boundary stands at c = 0: half way between the two means of the paper's gamma."""
+"""Position of the boundary at c = 0: half way between the two means of the paper's gamma."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ class _Photograph(NamedTuple):
 
     name: str
     file: str
-    """Among those that ship with the program; after "sklearn/", in scikit-learn's folder."""
+    """File name, in the program's data or, after "sklearn/", in scikit-learn's folder."""
     reduced: int = 1
     """Pixels up and across that become one, so that a crop holds more than one surface."""
     box: tuple[int, int, int, int] | None = None
@@ -90,7 +90,7 @@ class _Pixels(NamedTuple):
     windows: NDArray[np.uint8]
     """The 96 bytes from every byte on: a row of a crop that begins there."""
     first: NDArray[np.int64]
-    """Of each photograph, (10,)."""
+    """First byte of each photograph, (10,)."""
     widths: NDArray[np.int64]
     places: NDArray[np.int64]
     """Down and across, at which a crop fits: (10, 2)."""

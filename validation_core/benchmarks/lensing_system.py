@@ -16,8 +16,8 @@ from validation_core.types import Array
 STEPS = 100
 """Steps of the reverse diffusion."""
 LARGEST, SMALLEST = 30.0, 0.003
-"""Its noise levels, geometric in between: some ten times the prior's widest direction, and less
-than the posterior's narrowest."""
+"""Ends of the geometric grid of noise levels: some ten times the prior's widest direction, and
+less than the posterior's narrowest."""
 
 
 class GaussianLaw(NamedTuple):

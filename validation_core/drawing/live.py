@@ -321,7 +321,7 @@ class _Packer:
     blocks: list[bytes] = field(default_factory=list)
     used: int = 0
     packed: dict[int, tuple[Over, dict[str, Any]]] = field(default_factory=dict)
-    """By identity, which holds while the values are held here."""
+    """Packed values by their id, valid while the values are referenced here."""
 
     @property
     def body(self) -> bytes:

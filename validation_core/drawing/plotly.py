@@ -120,7 +120,7 @@ class _Sheet:
     shapes: list[_Json] = field(default_factory=list)
     notes: list[_Json] = field(default_factory=list)
     ends: list[tuple[float, float, str, str]] = field(default_factory=list)
-    """Where lines end on the axes, and their labels: x, y, words, colour."""
+    """Ends of lines and their labels: x, y, words, colour."""
 
     def draw(self, named: bool) -> None:
         """Draw all marks, then the labels of lines, of the y axis (if `named`) and of colours."""

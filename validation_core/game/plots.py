@@ -118,7 +118,7 @@ class RoundPlots:
     ranks: Mapping[Plot, Array]
     """The ranks in [0, 1] behind a plot, (n,)."""
     edges: Array
-    """Of the bins of the draws (25,)."""
+    """Edges of the bins of the draws (25,)."""
     x: Array
     """The first x (4,)."""
     true: float

@@ -19,7 +19,7 @@ N = 500
 K = 100
 """Draws of q at each x."""
 ROUNDS = 10
-"""Of a game."""
+"""Rounds of a game."""
 Defect = Literal["none", "biased", "narrow", "wide", "blind", "missed", "extra", "tails"]
 Level = Literal["easy", "middle", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -30,7 +30,7 @@ class _Kind(NamedTuple):
 
     title: str
     letter: str
-    """In a link."""
+    """Its letter in a link."""
     perturbation: Perturbation
     gammas: tuple[float, float, float]
 
@@ -57,7 +57,7 @@ class Round:
     seed: int
     number: int
     up: bool = True
-    """Of a bias: whether q's mean is too far from 0, or too near."""
+    """Sign of a bias: whether q's mean is too far from 0, or too near."""
 
     @property
     def gamma(self) -> float:

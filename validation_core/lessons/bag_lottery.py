@@ -45,9 +45,9 @@ DRAWS = 9
 """Draws of q in a bag, beside the true value."""
 BALLS = DRAWS + 1
 BIASES = (-1.0, -0.5, 0.0, 0.5, 1.0)
-"""Of q's mean, in posterior standard deviations."""
+"""Biases of q's mean, in posterior standard deviations."""
 WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
-"""Of q, times the posterior's."""
+"""Standard deviations of q, in units of the posterior's."""
 TRIALS = 200
 PICTURES = ((0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (1.0, 1.0))
 """Bias and width of q behind the four pictures that the student picks from."""

@@ -50,7 +50,7 @@ NOTHING = PRESETS.index("nothing wrong")
 N, K, INSIDE = 100, 1999, 400
 """True values at one x, q's draws, and which of these, by distance, is on the ball's edge."""
 MASS = INSIDE / (K + 1)
-"""Of q in a ball, on average over q's draws: exactly a fifth."""
+"""Mass of q in a ball, on average over q's draws: exactly a fifth."""
 FRESH, STEPS, TRIALS, ALPHA = 10, 30, 200, 0.05
 SIDE = 15
 CENTRES = np.stack(np.meshgrid(*2 * [np.linspace(-2.1, 2.1, SIDE)]), axis=-1).reshape(-1, 2)

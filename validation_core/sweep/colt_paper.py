@@ -28,13 +28,13 @@ from validation_core.types import Benchmark, Preset
 Model = Literal["ideal", "diffusion"]
 EMBEDDINGS = cast("tuple[Embedding, ...]", get_args(Embedding))
 CLASSIFIER = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
-"""Of C2ST: few true pairs, so a fast rate and the best held-out step."""
+"""C2ST's classifier: few true pairs, so a fast rate and the best held-out step."""
 TRIALS = 200
 """Batches of the paper."""
 SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
 """N and K of the paper's Table 2, by benchmark."""
 TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
-"""Of our Fig. 5."""
+"""Strengths of Fig. 5 here."""
 FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 """Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
 _COORDINATES = ("sbc", "tarp")

@@ -252,7 +252,7 @@ class Sweep(Specification, spec="sweep"):
     design: TrialDesign = field(default_factory=lambda: TrialDesign(k=200))
     recipe: Recipe = field(default_factory=Classifier)
     seed: int = 0
-    """Of the networks."""
+    """Seed of the networks."""
 
     @property
     def label(self) -> str:

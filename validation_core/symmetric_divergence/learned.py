@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 DRAWS = 20
-"""Of q at each simulation, to learn from and to test on."""
+"""Draws of q at each simulation, for training and for testing."""
 TESTED = 1000
 """Fresh simulations on which both divergences are measured."""
 

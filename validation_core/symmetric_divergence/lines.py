@@ -1,4 +1,4 @@
-"""Lines of the divergence on one panel: medians with intervals, means as rings, arrows at edges."""
+"""Lines of the divergence on one panel: medians with intervals, means as rings, edge arrows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARKS = (
     "intervals; rings are means of d, the divergence itself. Values beyond an axis are drawn "
     "at its edge, with an arrow. The axis is linear up to 0.1 nats and logarithmic beyond."
 )
-"""How to read every such panel."""
+"""How to read each panel."""
 _ROOM = 0.09  # share of the axis, at either end, for values beyond it
 _ARROW = 0.04, 0.085  # where an arrow begins there, and its tip
 _HALF = 0.011  # of the axis, to either side of the tip

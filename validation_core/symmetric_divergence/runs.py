@@ -429,7 +429,7 @@ class TermSummary(NamedTuple):
     """Normal 95% interval of the mean: it may be below 0, which a divergence is not."""
     high: Array
     median: Array
-    """Of d, with its 95% interval; that is NaN with fewer than six data sets."""
+    """Median of d, with its 95% interval; that is NaN with fewer than six data sets."""
     median_low: Array
     median_high: Array
     largest: Array

@@ -343,9 +343,9 @@ class NormalPair(NamedTuple):
     """Differences between N(0, 1) and a normal q, for each divergence (...)."""
 
     mean: Float
-    """Of q."""
+    """Mean of q."""
     sd: Float
-    """Of q."""
+    """Standard deviation of q."""
     auc: Float
     """AUC of the optimal classifier: chance that it scores a draw of p above one of q."""
     accuracy: Float

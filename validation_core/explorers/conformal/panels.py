@@ -132,7 +132,7 @@ def score_densities_panel(seen: Conformal) -> Panel:
 
 
 def scores_panel_against_tests(look: ConformalView, seen: Conformal) -> list[Panel]:
-    """Panel of the score's quantiles against the log ratio; none where the log ratio is unknown."""
+    """Panel of the score's quantiles against the log ratio; none where that is unknown."""
     if look.oracle or not seen.oracle.size:
         return []
     low, middle, high = (np.asarray(seen.against[:, :, i], np.float64) for i in range(3))

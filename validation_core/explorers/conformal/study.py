@@ -48,7 +48,7 @@ TRIALS, FEW = 200, 20
 """Trials behind a point of a power curve, the papers' number; and behind the first picture."""
 BINS = 20
 POINTS: Array = np.linspace(0, 1, 51)
-"""Where the ranks' distribution function is drawn."""
+"""Points at which the ranks' distribution function is drawn."""
 REACH = 4.0
 """Standard deviations of the score that a histogram shows."""
 P_ROWS, _P_WIDE = 51_200, 20_480  # rows of p that are scored; of 200 numbers and more

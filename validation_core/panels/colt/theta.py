@@ -49,7 +49,7 @@ class ThetaAxes(NamedTuple):
 
     onto: tuple[int, int] | Literal["pca"] = "pca"
     around: bool = False
-    """In sds of q's own draws at each x, from their mean."""
+    """Whether theta is in sds of q's own draws at each x, from their mean."""
 
 
 class _Plane(NamedTuple):
