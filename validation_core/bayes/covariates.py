@@ -62,9 +62,7 @@ def real_covariates(name: str) -> Array:
 
 @cache
 def digest(name: str, design: Design) -> str:
-    """Digest of a model's covariates, for its key; empty for the stand-in or a model
-    without any.
-    """
+    """Digest of a model's covariates, for its key; empty for the stand-in or without any."""
     return keys.digest(raw=real_covariates(name)) if name in SHAPES and design == "real" else ""
 
 
@@ -83,8 +81,8 @@ def read(name: str, design: str) -> Design:
 
 @cache
 def design_matrix(name: str, design: Design) -> Array:
-    """Design matrix X (n, D), read-only: an intercept, then each non-constant column, standardised
-    to mean 0 and variance 1.
+    """Design matrix X (n, D), read-only: an intercept, then each non-constant column,
+    standardised.
     """
     raw = real_covariates(name) if design == "real" else synthetic_covariates(name)
     varying = raw[:, np.ptp(raw, axis=0) > 0]
@@ -95,8 +93,7 @@ def design_matrix(name: str, design: Design) -> Array:
 
 
 def synthetic_covariates(name: str) -> Array:
-    """Raw stand-in covariates from a fixed seed: correlated, with ionosphere's second column
-    constant.
+    """Raw stand-in covariates from a fixed seed: correlated, ionosphere's second column constant.
 
     The eigenvalues of their correlation matrix fall as rank^-1.2, about as the real ionosphere's
     do.

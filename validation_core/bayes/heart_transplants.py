@@ -32,9 +32,7 @@ OBSERVED_DEATHS = np.array([8.0, 2, 3, 4, 4, 6, 7, 10, 12])
 
 @dataclass(frozen=True, kw_only=True)
 class HeartTransplants(Model, spec="heart_transplants"):
-    """Survival of an operation and years lived after it: two parameters, independent in the
-    closed-form posterior.
-    """
+    """Survival of an operation and years lived after it, with a closed-form posterior."""
 
     name: ClassVar[str] = "heart_transplants"
     title: ClassVar[str] = "Heart transplants"
@@ -87,9 +85,7 @@ class HeartTransplants(Model, spec="heart_transplants"):
         return ways - torch.lgamma(OPERATED - lived + 1) + SHAPE * np.log(RATE) - gammaln(SHAPE)
 
     def exact(self, y: Array) -> _HeartPosterior:
-        """Exact posterior at each row of y (K, 9): p ~ Beta(y + 1, 11 - y), theta ~ Gamma(a + 8, b
-        + sum s).
-        """
+        """Exact posterior at each y: p ~ Beta(y + 1, 11 - y), theta ~ Gamma(a + 8, b + sum s)."""
         lived = y[:, 0]
         return _HeartPosterior(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
 

@@ -175,9 +175,7 @@ class HMCChains:
     def trajectory(
         self, p: Tensor, steps: NDArray[np.int_]
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Leapfrog integration; data sets that have done their own number of steps stay
-        in place.
-        """
+        """Leapfrog integration; data sets that have done their own steps stay in place."""
         import torch
 
         z, value, slope = self.z, self.value, self.slope
@@ -210,9 +208,7 @@ def _tuned(pilot: HMCChains) -> tuple[WhitenedTarget, Array]:
 
 
 def _tune(chain: HMCChains) -> Array:
-    """Tune the step by dual averaging to the target acceptance; the average over the
-    second half.
-    """
+    """Tune the step by dual averaging to the target acceptance, averaged over the second half."""
     centre = np.log(10 * chain.step)
     behind, log_steps = np.zeros(len(centre)), []
     for i in range(_TUNE):

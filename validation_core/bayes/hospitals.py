@@ -35,9 +35,7 @@ UNITS = len(OPERATIONS)
 
 @dataclass(frozen=True, kw_only=True)
 class Hospitals(Model, spec="hospitals"):
-    """Hierarchical log odds of death in twelve hospitals: a spread, a centre and twelve
-    effects.
-    """
+    """Hierarchical log odds of death in twelve hospitals: spread, centre and twelve effects."""
 
     name: ClassVar[str] = "hospitals"
     title: ClassVar[str] = "Hospitals"

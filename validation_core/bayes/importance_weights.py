@@ -14,9 +14,7 @@ from validation_core.types import Array, Joint
 
 
 class LogWeights(NamedTuple):
-    """Log importance weights of Algorithm 4 (Domke 2021); terms d follow for every M up
-    to theirs.
-    """
+    """Log importance weights of Algorithm 4 (Domke 2021), for terms d of every smaller M."""
 
     truth: Array
     """(K, M): the true z first, then M - 1 draws of q."""
@@ -53,9 +51,7 @@ def sampled_log_weights(
 
 
 def _log_joint(model: Model, z: Array, y: Array) -> Array:
-    """log p(z, y) of z (K, S, D) and y (K, M), in batches of data sets: a model may need an array
-    of S x M numbers for each.
-    """
+    """log p(z, y) of z (K, S, D) and y (K, M), in batches that bound the memory."""
     several = max(1, MODEL_NUMBERS_AT_A_TIME // (z.shape[1] * max(z.shape[2], y.shape[1])))
     parts = [slice(start, start + several) for start in range(0, len(z), several)]
     return np.concatenate([log_joint(model, z[part], y[part, None]) for part in parts])

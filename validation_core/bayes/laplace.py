@@ -49,8 +49,9 @@ class Laplace(Inference, spec="laplace"):
         )
 
     def _fit(self, problem: FitProblem) -> FullGaussian:
-        """Climb to the mode, without randomness. A Hessian that is not negative definite at z^ is
-        a failure, unless it is clipped.
+        """Climb to the mode; nothing is random.
+
+        A Hessian that is not negative definite at z^ is a failure, unless it is clipped.
         """
         model, y, iterations, _, report = problem
         return self.both(model, y, iterations, report)[self]
@@ -85,7 +86,7 @@ class Laplace(Inference, spec="laplace"):
 
 
 def _lower(precision: Tensor) -> Tensor:
-    """Lower triangular scale (K, D, D) of the inverse of a precision; NaN where it is not positive
+    """Lower triangular scale (K, D, D) of an inverse precision; NaN if that is not positive
     definite.
 
     Cholesky's factor from the last row upwards is upper triangular, U U^T, and U^-T the scale:

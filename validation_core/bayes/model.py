@@ -30,9 +30,7 @@ PAPER = Paper(
 
 
 class Model(Specification):
-    """A prior and a likelihood: a frozen value, part of the key of every result inferred
-    with it.
-    """
+    """A prior and a likelihood: a frozen value, part of the key of results inferred with it."""
 
     name: ClassVar[str]
     title: ClassVar[str]

@@ -32,8 +32,7 @@ POSTERIOR = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class TwoStageNormal:
-    """A q(z, h | x) that draws h first, and r(h | z, x), q's own conditional of h given z,
-    perturbed.
+    """A q(z, h | x) that draws h first, and an r(h | z, x), q's own law of h given z, perturbed.
 
     Everywhere `off` is in standard deviations of q's own law, `stretch` a factor on its variance;
     0 and 1 leave it as it is.
@@ -88,9 +87,7 @@ class TwoStageNormal:
         return np.asarray(weights[0] - weights[1])
 
     def marginal(self, n: int, rng: np.random.Generator) -> Array:
-        """Simulate n terms d (n,) of Algorithm 1, by the density of z, which other
-        mixtures lack.
-        """
+        """Simulate n terms d (n,) of Algorithm 1, by z's density, unknown for other mixtures."""
         z, x = _pairs(n, rng)
         mean = x / 2 + self.shift
         z_q = mean + np.sqrt(self.variance) * rng.standard_normal(n)
@@ -129,9 +126,7 @@ def _pairs(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _skl(gap: ArrayLike, one: ArrayLike, two: ArrayLike) -> Array:
-    """Symmetric divergence of two normals in nats, from the gap of their means and their
-    variances.
-    """
+    """Symmetric divergence of two normals in nats, from the gap of their means and variances."""
     u, v = np.asarray(one, dtype=np.float64), np.asarray(two, dtype=np.float64)
     return np.asarray(0.5 * ((u - v) ** 2 + np.square(gap) * (u + v)) / (u * v))
 

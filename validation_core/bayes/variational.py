@@ -23,8 +23,9 @@ NOISE_NUMBERS_AT_A_TIME = 1 << 20  # of noise drawn at a time
 
 @dataclass(frozen=True, kw_only=True)
 class Variational(Inference, spec="variational"):
-    """Variational inference with a full-rank normal. A step averages over `samples` draws, in
-    groups of m, or over one group of m where m is larger.
+    """Variational inference with a full-rank normal.
+
+    A step averages over `samples` draws, in groups of m, or over one group of m where m is larger.
     """
 
     m: int = field(
@@ -118,9 +119,7 @@ class Variational(Inference, spec="variational"):
         return push.sum(1), on_scale
 
     def _shares(self, value: Tensor, eps: Tensor) -> Tensor:
-        """Normalised weight of each draw within its group (K, groups m, 1); log |det L|
-        cancels.
-        """
+        """Normalised weight of each draw in its group (K, groups m, 1); log |det L| cancels."""
         k, s = value.shape
         weight = value + 0.5 * eps.square().sum(-1)
         return weight.reshape(k, s // self.m, self.m).softmax(-1).reshape(k, s, 1)

@@ -271,9 +271,7 @@ class BayesModel(Pairs):
         return out
 
     def _at(self, x: Array, gamma: float) -> Iterator[tuple[NDArray[np.intp], Posterior]]:
-        """Distinct rows of x in batches: their indices into x (k, c), c repeats of each of k rows,
-        and q there.
-        """
+        """Indices (k, c) of c repeats of each of k distinct rows of x, and q at these k rows."""
         starts, counts = find_equal_runs(x)
         posterior: Any = self.posterior(x[starts], gamma)
         for count in np.unique(counts):

@@ -38,9 +38,7 @@ LOADED_GENERATORS: dict[str, TrainedDiffusion] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class _DigitDiffusion(Diffusion, spec="digit_diffusion"):
-    """Diffusion over pixels with one common scale: a corner that is nearly always black is not
-    inflated to unit variance.
-    """
+    """Diffusion over pixels of one common scale, so that nearly constant ones stay small."""
 
     one_scale: ClassVar[bool] = True
 

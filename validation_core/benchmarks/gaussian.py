@@ -81,9 +81,7 @@ class _GaussianParameters(NamedTuple):
 
 @lru_cache(maxsize=16)
 def gaussian_parameters(dim_x: int, dim_theta: int) -> _GaussianParameters:
-    """W1, w2, the factor of Sigma and its narrowest direction, from a seed that is the
-    dimensions.
-    """
+    """W1, w2, the factor of Sigma and its narrowest direction, seeded by the dimensions."""
     rng = stream(0, "gaussian", dim_x, dim_theta)
     index = np.arange(dim_theta)
     sigma = 0.9 ** np.abs(index[:, None] - index)
@@ -229,9 +227,7 @@ class Gaussian(Benchmark):
         return np.sqrt(self.scale(x))[:, None] * (white @ self.fixed.chol.T)
 
     def whiten(self, vectors: Array, x: Array) -> Array:
-        """Whitened vectors S^(-1/2) v at each x: their squared lengths are Mahalanobis
-        distances.
-        """
+        """Whitened vectors S^(-1/2) v at each x; squared lengths are Mahalanobis distances."""
         solved = solve_triangular(self.fixed.chol, vectors.T, lower=True).T
         return solved / np.sqrt(self.scale(x))[:, None]
 

@@ -179,9 +179,7 @@ def _cifar10_folder() -> Path:
 
 @cache
 def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], ...]]:
-    """Load CIFAR-10 from its folder: images (n, 32, 32, 3), and the indices of each label's
-    images.
-    """
+    """Load CIFAR-10 from a folder: images (n, 32, 32, 3), and the indices of each label's."""
     images, labels = zip(
         *(read_cifar10_file(folder / name) for name in CIFAR10_FILES), strict=True
     )

@@ -137,9 +137,7 @@ class Images(Benchmark):
         return self._images(x, rng).reshape(len(x), -1)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Draw and corrupt an image of each label: (n, 3072). The choice of image does not depend
-        on gamma.
-        """
+        """Draw and corrupt an image of each label (n, 3072), the same one at every gamma."""
         images = self._images(x, rng)
         return corrupt(self.corruption, images, gamma, rng).reshape(len(x), -1)
 

@@ -54,8 +54,7 @@ def pixel_coordinates() -> tuple[Array, Array]:
 
 
 def _isothermal_rays(turned: float) -> tuple[Array, Array]:
-    """Source positions of the rays through the image's pixels, in [-1, 1] over the source's
-    window.
+    """Source positions of the rays through the image's pixels, in [-1, 1] over its window.
 
     Deflection of a singular isothermal ellipsoid (Kormann, Schneider, Bartelmann 1994).
     """

@@ -144,7 +144,7 @@ class Lensing(Benchmark):
 
     @property
     def classifier(self) -> Classifier:
-        """Classifier recipe of C2ST, Multiple and Uniform: raw pixels, the paper's 2000 + 2000
+        """Recipe of the classifier of C2ST, Multiple and Uniform: raw pixels, the paper's 4000
         rows.
 
         One wide layer: q is wrong in products of pixels, and on 4000 rows of 512 pixels three

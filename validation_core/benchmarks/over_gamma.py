@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OverGamma(Benchmark, spec="over_gamma"):
-    """Pairs with x extended by the position of gamma: uniform on the grid, scaled from -1 (first)
-    to 1 (last).
+    """Pairs whose x is extended by gamma's position on the grid: uniform, scaled to [-1, 1].
 
     Its own argument gamma is ignored.
     """

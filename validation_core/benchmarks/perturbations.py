@@ -118,9 +118,7 @@ def log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
 
 
 def _blind_prior_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    """Log ratio where q is the marginal of theta: an estimate by a log-mean-exp over 4000 fixed
-    draws of x.
-    """
+    """Log ratio for q the marginal of theta, estimated by a log-mean-exp over 4000 fixed x."""
     del gamma
     chunks = [b.log_marginal(part) for part in np.array_split(theta, -(-len(theta) // 256))]
     return b.log_normal(theta, x) - np.concatenate(chunks)
@@ -131,9 +129,7 @@ def _squared(b: Gaussian, theta: Array, x: Array) -> Array:
 
 
 class _Perturbed(NamedTuple):
-    """A perturbation: its description, the papers' grid of gamma, q's sampler, and log p
-    - log q.
-    """
+    """A perturbation: description, the papers' grid of gamma, q's sampler, log p - log q."""
 
     title: str
     summary: str

@@ -138,9 +138,7 @@ class SphereFlow(Benchmark):
         return np.full(D, 1 / math.sqrt(D))
 
     def base(self, theta: Array, x: Array) -> Array:
-        """Base coordinates z = f(theta; x): (n, 100), standard normal under p, N(gamma g, I) under
-        q.
-        """
+        """Base z = f(theta; x): (n, 100), standard normal under p, N(gamma g, I) under q."""
         if self.flow == "trained":
             return self._network.forward(theta, x)[0]
         return (theta - sphere_points(x) @ sphere_axes()) / NOISE

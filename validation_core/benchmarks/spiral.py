@@ -102,9 +102,7 @@ class Spiral(Benchmark):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """Numbers of steps left out. At 0 p and q are the same point: every draw ties with the
-        truth.
-        """
+        """Numbers of steps left out. At 0 p and q are one point: all draws tie with the truth."""
         return 0, 1, 2, 3, 4, 5
 
     @property

@@ -221,9 +221,7 @@ def _bounded(value: float, shades: Shades) -> str:
 
 
 def _written(value: float, axis: Axis) -> str:
-    """A value as its axis writes it: the name of the nearest tick where ticks have names, or
-    percent.
-    """
+    """A value as its axis writes it: the nearest tick's name, if ticks have names, or percent."""
     if axis.names is not None and axis.ticks is not None:
         return axis.names[int(np.abs(_array(axis.ticks) - value).argmin())]
     return f"{_number(100 * value)}%" if axis.percent else _number(value)

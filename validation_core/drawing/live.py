@@ -162,9 +162,7 @@ def payload(
 
 
 def browser_style(style: MethodStyle) -> MethodStyle:
-    """A method's style in the browser's terms: no dash for a solid line, a circle for other
-    symbols.
-    """
+    """A method's style for the browser: no dash for a solid line, a circle for other symbols."""
     symbol = _SHAPES.get(style.symbol, style.symbol)
     shape = symbol if symbol in SYMBOLS[:6] else "circle"
     dash = style.dash if DASHES.get(style.dash) else ""
@@ -329,8 +327,7 @@ class _Packer:
         return b"".join(self.blocks)
 
     def pack(self, value: Any) -> Any:
-        """Replace each array of a description by its position in the block and the sliders it
-        follows.
+        """Replace each array of a description by its position in the block and its sliders.
 
         Values used in several places are stored once.
         """

@@ -450,8 +450,7 @@ def _may_move(value: Any) -> bool:
 
 
 def along(name: str, parts: Sequence[T]) -> T:
-    """Join panels, marks or words, one for each value of a slider, into one that follows the
-    slider.
+    """Join panels, marks or words, one for each value of a slider, into one over the slider.
 
     All parts have one structure. Equal values stay, different ones follow the slider; axes and
     colour scales cover all parts, and shorter arrays are padded with NaN.

@@ -39,9 +39,7 @@ def correct(answer: Guess, seed: int, level: Level, number: int) -> bool:
 
 
 def points(answer: Guess | None, seed: int, level: Level, number: int) -> int:
-    """Points of a guess: FULL less COST for each plot after the first; 0 for a wrong guess or
-    none.
-    """
+    """Points of a guess: FULL less COST for each plot after the first; 0 if wrong or none."""
     if answer is None or not correct(answer, seed, level, number):
         return 0
     return FULL - COST * (answer.plots - 1)

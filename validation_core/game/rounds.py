@@ -67,9 +67,7 @@ class Round:
 
     @property
     def benchmark(self) -> Gaussian:
-        """The benchmark: theta has one dimension and x four, so that modes at mu and -mu lie
-        apart.
-        """
+        """The benchmark: one theta and four x, so that modes at mu and -mu lie apart."""
         perturbation = DEFECTS[self.defect].perturbation
         return Gaussian(perturbation=perturbation, dim_x=4, dim_theta=1)
 

@@ -75,9 +75,7 @@ class _BagLotteryResult(NamedTuple):
 
     @property
     def chances(self) -> Array:
-        """Probability of each ball to be the true one, given the bag: (T, B, W, BALLS), truth
-        first.
-        """
+        """Probability that each ball is the truth, given its bag: (T, B, W, BALLS)."""
         return _chances(self.truth, self.draws)
 
 
@@ -92,9 +90,7 @@ class BagLottery(Study[_BagLotteryResult], spec="lesson_bag_lottery"):
         return "Lesson: a bag lottery"
 
     def compute(self, store: Store, report: Report) -> _BagLotteryResult:
-        """Draw the bags; given its balls, each is the true one with probability proportional to p
-        / q.
-        """
+        """Draw the bags; each ball is the truth with probability proportional to p / q there."""
         rng = stream(self.seed, "bags")
         truth, noise = rng.standard_normal(TRIALS), rng.standard_normal((TRIALS, DRAWS))
         xi = rng.random(TRIALS)[:, None, None]

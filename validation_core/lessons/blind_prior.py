@@ -73,8 +73,9 @@ _TOP = 0.42  # of the histograms
 
 
 class _RankTestResult(NamedTuple):
-    """Outcomes of a ranking test on all batches, M mixes, A alphas, N sizes; leading axes are
-    further tests.
+    """Outcomes of a ranking test on all batches: M mixes, A alphas, N sizes.
+
+    Leading axes are further tests.
     """
 
     hits: Array
@@ -115,9 +116,7 @@ class BlindPrior(Study[_BlindPriorResult], spec="lesson_blind_prior"):
         return "Lesson: what SBC and TARP cannot see"
 
     def compute(self, store: Store, report: Report) -> _BlindPriorResult:
-        """Run the tests on nested batches: a smaller one is the first rows of a larger; batches
-        share no x.
-        """
+        """Run the tests. A smaller batch is the first rows of a larger one; batches share no x."""
         draws = BlindDraws.of(self.seed)
         pairs = sampling.pairs(
             blind_prior_benchmark(), 1.0, _LEARNT, stream(self.seed, "references")
@@ -160,9 +159,7 @@ def blind_prior_benchmark() -> Gaussian:
 
 @dataclass(frozen=True, eq=False)
 class BlindDraws:
-    """True pairs and, at each x, draws of the posterior and of the prior; u selects
-    between them.
-    """
+    """True pairs and, at each x, draws of posterior and prior; u selects between them."""
 
     p: Joint
     seeing: Array
@@ -183,8 +180,8 @@ class BlindDraws:
         return cls(p, seeing, blind, stream(seed, "u").random((n, K)))
 
     def table(self, alpha: float, mix: int) -> PosteriorTable:
-        """Table of a q that is blind at a share alpha of all x (mix 0), or in a share alpha of its
-        draws (mix 1).
+        """Table of a q blind at a share alpha of all x (mix 0), or in a share of its draws (mix
+        1).
         """
         u = self.u[:, :1] if mix == 0 else self.u
         q = np.where((u < alpha)[..., None], self.blind, self.seeing)

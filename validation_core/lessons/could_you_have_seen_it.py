@@ -70,9 +70,7 @@ class _RejectionCounts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
-    """Rejections of tests at growing budgets; a smaller budget is the first part of the
-    largest.
-    """
+    """Rejections of tests at growing budgets; a smaller one is the first part of the largest."""
 
     seed: int = 0
 

@@ -106,9 +106,7 @@ class FourWaysStudy(Study[_FourWaysResult], spec="lesson_four_ways"):
 
 
 def _ranks(rng: np.random.Generator) -> Array:
-    """P-values (2, 5, T) of KS on R / K, and on the randomised rank, of theta among K draws of its
-    law.
-    """
+    """P-values (2, 5, T) of KS on R / K, and on the randomised rank, among K draws."""
     out = np.empty((2, len(KS), TRIALS))
     for i, k in enumerate(KS):
         theta = rng.standard_normal((TRIALS, _SIMULATIONS))
@@ -119,9 +117,7 @@ def _ranks(rng: np.random.Generator) -> Array:
 
 
 def _same_x(rng: np.random.Generator) -> tuple[Array, Array]:
-    """P-values (2, 5, T) of Multiple with q's points at p's x, and at x of their own; sd of its T
-    (5,).
-    """
+    """P-values (2, 5, T) of Multiple with q at p's x, and at x of its own; sd of its T (5,)."""
     out, spread = np.empty((2, len(SHARES), TRIALS)), np.empty(len(SHARES))
     drawn = sampling.blocks(Boundary(), 0.0, TRIALS * _N, TRIALS * _N, rng)
     for i, share in enumerate(SHARES):
@@ -141,9 +137,7 @@ def _same_x(rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _folds(rng: np.random.Generator) -> tuple[Array, Array]:
-    """P-values (2, 5, T) of C2ST on the accuracy over all folds, and on one held-out half; sd of
-    z.
-    """
+    """P-values (2, 5, T) of C2ST over all folds, and on one held-out half; sd of z (5,)."""
     points = rng.standard_normal((TRIALS, 2 * _N, 2))  # the first _N are p's
     place = np.arange(2 * _N)
     votes, held = np.empty((len(FOLDS), TRIALS, 2 * _N)), place % _N >= _N // 2
@@ -168,9 +162,7 @@ def _votes(rows: Array, held: NDArray[np.bool_]) -> Array:
 
 
 def _calibration(rng: np.random.Generator) -> Array:
-    """P-values (2, 5, T) of KS on ranks among one calibration set, and of Multiple on the same
-    points.
-    """
+    """P-values (2, 5, T) of KS with one calibration set, and of Multiple on the same points."""
     test = rng.standard_normal((TRIALS, _TEST))
     all_calibration = rng.standard_normal((TRIALS, max(SIZES)))
     out = np.empty((2, len(SIZES), TRIALS))

@@ -101,9 +101,7 @@ class BenchmarkAtX:
 
     @classmethod
     def of(cls, preset: str, seed: int) -> BenchmarkAtX:
-        """The benchmark of a preset; mean and sd are from separate draws, so that no draw depends
-        on others.
-        """
+        """The benchmark of a preset; its mean and sd are estimated from separate draws."""
         bench: Benchmark = Gaussian(perturbation="additional_mode", dim_x=2, dim_theta=2)
         gamma = 0.3 if preset == "additional mode" else 0.0
         x = np.ones((1, 2))
@@ -204,8 +202,7 @@ def pvalues_by_count() -> Array:
 
 
 def climb_objective(truth: Array, draws: Array) -> tuple[Array, Array]:
-    """Gradient ascent from q's mean: centres (STEPS + 1, 2) and the objective at each (STEPS +
-    1,).
+    """Gradient ascent from q's mean: centres (STEPS + 1, 2) and the objective (STEPS + 1,).
 
     CoLT's objective at one x: W2 squared between uniform and the true values' ranks by distance.
     Its gradient is from finite differences; steps shrink to 0.

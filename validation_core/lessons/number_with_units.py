@@ -95,9 +95,7 @@ def exact_divergence(kind: int, gamma: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
-    """Pairs of draws at simulated x, of q itself, of q with importance weights, and of a
-    heavy-tailed q.
-    """
+    """Pairs of draws at simulated x: of q, of q with importance weights, of a heavy-tailed q."""
 
     seed: int = 0
 
@@ -436,9 +434,7 @@ def _written(of: np.ufunc) -> list[list[str]]:
 
 
 def _pair(seen: _Divergences) -> Panel:
-    """Panel of p, q, their log ratio and the last pair on it: d is the difference of its two
-    values.
-    """
+    """Panel of p, q, their log ratio and the last pair on it, whose difference is d."""
     heights = np.interp(seen.last, _GRID, np.arange(len(_GRID)))
     place = heights.round().astype(int)
     ratio = np.take_along_axis(seen.ratios[:, :, None, :], place, -1)

@@ -102,9 +102,7 @@ class RainOfPvalues(Study[_RainResult], spec="lesson_rain"):
 def draw_conformal_ranks(
     gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator
 ) -> Array:
-    """Conformal ranks (trials, N) of draws of q among M draws of p each, by the optimal
-    boundary.
-    """
+    """Conformal ranks (trials, N) of draws of q among M of p each, by the optimal boundary."""
     drawn = sampling.blocks(Boundary(), gamma, trials * N * M, trials * N, rng)
     score = LinearBoundary()
     p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))

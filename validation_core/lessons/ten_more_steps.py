@@ -74,9 +74,7 @@ _SIDE = np.linspace(-3.2, 3.2, 31)  # edges of the picture of the score
 
 
 class _ScoreResult(NamedTuple):
-    """Results of a score on T trials, with test points from q, then from p; leading axes are
-    scores.
-    """
+    """Results of a score on T trials, for test points from q, then p; leading axes are scores."""
 
     heat: Array
     """(H, W) the score over the plane, rows along x, in its standard deviations under p."""
@@ -113,9 +111,7 @@ class _TrainedSteps(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
-    """A small network that learns to separate p from q, which is off by half a standard
-    deviation.
-    """
+    """A small network that learns to separate p from q, half a standard deviation away."""
 
     seed: int = 12  # its start ranks points no better than chance, so that all is to be learnt
 
@@ -208,9 +204,7 @@ class _StepDraws(NamedTuple):
 
 
 def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
-    """Parameters of the network before its first step and after every ten, learning p
-    against q.
-    """
+    """Parameters of the network before its first step and after every ten."""
     from torch.nn.functional import softplus
 
     from validation_core.learn import adam, perceptron

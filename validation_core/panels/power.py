@@ -175,9 +175,7 @@ def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array
 
 
 def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
-    """Power of each method against the draws or the seconds of one test, over a slider of
-    places.
-    """
+    """Power of each method against the draws or the seconds of one test, over a slider."""
     axis = along(sweep)
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
@@ -266,8 +264,7 @@ _NAMED = 4  # tests that tie, by name
 
 
 def answer(sweep: Sweep, progress: Progress) -> str:
-    """Which tests detect the error, in one sentence with numbers, at the place where they differ
-    most.
+    """Which tests detect the error, in one sentence, at the place where they differ most.
 
     Tests with equal rejections are named together; of places where tests differ equally, the one
     nearest to the middle of the grid is taken.

@@ -78,8 +78,7 @@ def contest(
     seed: int = 0,
     embeddings: Sequence[Embedding] = EMBEDDINGS,
 ) -> list[Sweep]:
-    """Sweeps of CoLT with each embedding and of its competitors, on tables of one size: one sweep
-    for each network.
+    """Sweeps of CoLT with each embedding and of its competitors: one for each network.
 
     The first trains no network: the untrained identity localizer (beta = 1) is the baseline of
     learning, beside the tests of coordinates. The last is C2ST, whose classifier is trained on a

@@ -103,9 +103,7 @@ class Batch(Specification, spec="batch_of_trials"):
         return [part for part in self.parts if not part.done(store)]
 
     def run(self, store: Store, report: Report) -> None:
-        """Run and store the missing parts; a method's failure is raised once those before it are
-        stored.
-        """
+        """Run and store the missing parts; those before a failing method are stored."""
         left, failures = self.missing(store), []
         while left:
             try:
@@ -146,9 +144,7 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
         return f"Calibration scores, {self.source.label}"
 
     def law(self, store: Store, score: Score) -> PooledLaw:
-        """The stored scores, or newly drawn and stored ones; concurrent callers wait for the
-        first.
-        """
+        """The law, stored or newly drawn and stored; concurrent callers wait for the first."""
         scored = self.load(store)
         if scored is None:
             with trained_scores.locked(store, self.key):
@@ -266,9 +262,7 @@ class Sweep(Specification, spec="sweep"):
         return tuple(SweepPlace(gamma, beta) for gamma in self.gammas for beta in self.betas)
 
     def network(self, method: Method, gamma: float) -> Training | None:
-        """Training of the network that the method reads at this gamma; None without a shared
-        network.
-        """
+        """Training of the network that the method reads at this gamma; None if it shares none."""
         if not method.needs_training:
             return None
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
@@ -350,8 +344,7 @@ class Sweep(Specification, spec="sweep"):
 
 
 def _network_of(method: Method, training: Training, design: TrialDesign) -> Training:
-    """Training of the network that a method reads: the shared classifier, or a network by its own
-    recipe.
+    """Training of the network that a method reads: the shared classifier, or its own recipe's.
 
     The latter learns from as many draws as it is tested on, as in the papers.
     """

@@ -115,9 +115,7 @@ class Tally(NamedTuple):
 
 
 class MethodFailed(Exception):
-    """Raised when one of several methods fails, with its name and the cause; the others can run
-    without it.
-    """
+    """One of several methods failed: its name and the cause; the others can run without it."""
 
     def __init__(self, method: Method, error: Exception) -> None:
         super().__init__(f"{method.label}: {error}")
@@ -143,15 +141,12 @@ def _options(method: Method) -> dict[str, float | int | str | bool]:
 
 
 def _protocol_of(method: Method, design: TrialDesign) -> Protocol:
-    """Protocol of a method: tables cannot be pooled, as their calibration draws belong to
-    one x.
-    """
+    """Protocol of a method; tables are not pooled: their calibration draws belong to one x."""
     return design.protocol if method.layout == "blocks" else "fresh"
 
 
 def effective_design(design: TrialDesign, method: Method) -> TrialDesign:
-    """Set the fields of a design that a method does not use to one value, so that equal trials
-    share a key.
+    """Set the fields of a design that a method does not use to one value, to share keys.
 
     Tables are drawn with as many draws at each x as the method uses.
     """
@@ -251,9 +246,7 @@ def _pooled_at_once(benchmark: Benchmark) -> int:
 def calibration_scores(
     benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign
 ) -> Array:
-    """Scores (POOL n,) of rows of p from trials that are never tested: the pooled
-    calibration law.
-    """
+    """Pooled scores (POOL n,) of rows of p, from trials that are never tested."""
     chunks = _chunks(range(-POOL, 0), _pooled_at_once(benchmark))
     return np.concatenate(
         [
@@ -503,9 +496,7 @@ def replay_trial(
     design: TrialDesign,
     trial: int,
 ) -> _OpenedTrial:
-    """Repeat one trial of `run_trials`, its p-value to the bit; for methods that do not learn in a
-    trial.
-    """
+    """Repeat a trial of `run_trials` to the bit, for methods that do not learn in a trial."""
     each = _Running(method, _read(method, benchmark, gamma, score))
     place = _TrialPlace(benchmark, gamma, design, _pool_of(benchmark, gamma, design))
     draw = _draw_of(method, design)

@@ -69,9 +69,7 @@ def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[Di
 def along_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
 ) -> list[DivergenceCurve]:
-    """Curves of Figure 2: each inference of a model after so many iterations, tested with every M
-    of `ms`.
-    """
+    """Curves of Figure 2: each inference of a model, tested with every M of `ms`."""
     at = plan.iterations.index(iterations)
     return [
         _weighted(inference.name, inference.label, found[model, j], at, plan.datasets, ms)
@@ -82,9 +80,7 @@ def along_m(
 def curves_trained_with_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int
 ) -> list[DivergenceCurve]:
-    """Curves of Figure 3: VI trained and tested with the same M, beside VI trained with M = 1 and
-    tested with M.
-    """
+    """Curves of Figure 3: VI trained with M or with 1, and tested with M."""
     at = plan.iterations.index(iterations)
     ms = [importance_sample_size(inference) for inference in plan.inferences]
     order = np.argsort(ms)

@@ -89,8 +89,7 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
         return (self.training,)
 
     def compute(self, store: Store, report: Report) -> DivergenceComparison:
-        """Train the classifier unless the store has it, and compare both estimates on fresh
-        simulations.
+        """Train the classifier if needed, and compare both estimates on fresh simulations.
 
         Raises:
             ValueError: where inference fails on some data sets, or has no benchmark.

@@ -8,9 +8,7 @@ _HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def format_number(nats: float) -> str:
-    """Format nats with two digits (0.166 as 0.17); three from 100 on (1234 as 1,230); 1.2e10 as
-    1.2 × 10¹⁰.
-    """
+    """Format nats: 0.166 as 0.17, 1234 as 1,230 (three digits from 100), 1.2e10 as 1.2 × 10¹⁰."""
     if not isfinite(nats):
         return "infinitely many" if nats == float("inf") else "unknown"
     if 99.5 <= abs(nats) < 1e6:

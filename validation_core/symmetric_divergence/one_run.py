@@ -121,9 +121,7 @@ def _histogram(terms: TermSpread) -> Panel:
 
 
 def _halved(edges: Array, heights: NDArray[Any]) -> tuple[Array, Array]:
-    """Merge bins in pairs, keeping 0 an edge: with a hundred terms, narrower bins are nearly
-    empty.
-    """
+    """Merge bins in pairs, keeping an edge at 0: few terms leave narrow bins nearly empty."""
     zero = int(np.abs(edges).argmin())
     room = (zero % 2, (heights.shape[-1] + zero % 2) % 2)
     width = edges[1] - edges[0]

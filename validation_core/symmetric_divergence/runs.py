@@ -136,9 +136,7 @@ class InferenceRun(Study[RunResult], spec="run"):
         return [(self.inference, q)]
 
     def keep_fit(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
-        """Weigh q's draws on these data sets and store the result; `before` is the seconds spent
-        on the fit.
-        """
+        """Weigh q's draws on these data sets and store the result; `before`: seconds of the fit."""
         start = time.perf_counter()
         weights = sampled_log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()
@@ -149,9 +147,7 @@ class InferenceRun(Study[RunResult], spec="run"):
 
 
 def simulate_datasets(model: Model, seed: int, which: Sequence[int]) -> Joint:
-    """Simulate the data sets of these numbers, each from its own stream: theta (V, D), x
-    (V, M').
-    """
+    """Simulate these data sets, each from its own stream: theta (V, D), x (V, M')."""
     rows = [model.simulate(1, stream(seed, "data set", k)) for k in which]
     return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
 
@@ -443,8 +439,9 @@ class TermSummary(NamedTuple):
 
 
 def summarise_terms(d: Array) -> TermSummary:
-    """Summarise terms d (..., K) over data sets: (...). NaN where any data set lacks q: the mean
-    over the others would flatter the inference, as they are the easier ones.
+    """Summarise terms d (..., K) over data sets: (...), NaN where any data set lacks q.
+
+    The mean over the others would flatter the inference, as they are the easier ones.
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]

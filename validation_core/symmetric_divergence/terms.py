@@ -155,9 +155,7 @@ def term_scale(d: Array) -> SymlogScale:
 
 
 def histogram_on_scale(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.intp]]:
-    """Histogram with bins of equal width on the axis and an edge at 0: edges (B + 1,), counts
-    (..., B).
-    """
+    """Histogram with bins of equal width on the axis, 0 an edge: (B + 1,) and (..., B)."""
     places = axis.at(d)
     low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)
     width = (high - low) / BINS
@@ -187,9 +185,7 @@ MOST = 101
 
 
 class DatasetTerms(NamedTuple):
-    """Quantities of Algorithm 1 for every data set: log densities at the true z and at q's draw
-    z~.
-    """
+    """Algorithm 1 for every data set: log densities at the true z and at q's draw z~."""
 
     log_p: Array
     """log p(z, y) (K, 2)."""
@@ -218,9 +214,7 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
 
 
 def closed_form_q(run: InferenceRun, found: RunResult) -> Posterior | None:
-    """The posterior q where its density is known after the run: a normal or the exact
-    posterior.
-    """
+    """The posterior q if its density is known after the run: a normal, or the exact one."""
     if found.q is not None:
         return found.q
     return run.model.exact(found.x) if run.inference.is_exact else None
@@ -372,8 +366,7 @@ def shifted_normal_pair(nats: ArrayLike) -> NormalPair:
 
 
 def scaled_normal_pair(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
-    """The pair N(0, 1) and q = N(0, r^2) or N(0, 1 / r^2): the divergence is (r^2 + 1 / r^2 - 2) /
-    2 nats.
+    """N(0, 1) and q = N(0, r^2) or N(0, 1 / r^2), (r^2 + 1 / r^2 - 2) / 2 nats apart.
 
     Raises:
         ValueError: for a divergence below 0.
@@ -389,9 +382,7 @@ def scaled_normal_pair(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
 
 
 def nearest(nats: float) -> int:
-    """Index of the grid value nearest to a divergence, by its logarithm; 0 where it is not above
-    0.
-    """
+    """Index of the grid value nearest to a divergence, by its logarithm; 0 if not above 0."""
     if not nats > 0:
         return 0
     return int(np.abs(np.log(NATS) - np.log(min(nats, 1e300))).argmin())

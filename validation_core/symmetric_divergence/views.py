@@ -74,9 +74,7 @@ def _look(inference: Inference) -> LineStyle:
 
 
 def panels_along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
-    """Curves along iterations, over M and K: (len(MS), P, I). No inference is tested with less
-    than its own M.
-    """
+    """Curves along iterations, over M (at least an inference's own) and K: (len(MS), P, I)."""
 
     def line(inference: Inference, of: Terms) -> _SummaryCurve:
         own = [max(m, importance_sample_size(inference)) for m in MS]
@@ -397,9 +395,7 @@ def _panel(
 
 
 def nats_axis(lines: Sequence[_SummaryCurve]) -> NatsAxis:
-    """Axis that holds all medians at every slider position, with the intervals over all data sets:
-    those over few are wide.
-    """
+    """Axis that holds all medians at every slider position, and intervals over all data sets."""
     medians = [line.numbers.median for line in lines]
     ends = [end[:, -1] for line in lines for end in line.numbers.medians[1:]]
     return NatsAxis.of([*medians, *ends])

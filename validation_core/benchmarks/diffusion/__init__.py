@@ -40,8 +40,8 @@ _HIGH, _LOW, _RHO = 80.0, 0.002, 7.0
 
 @dataclass(frozen=True, kw_only=True)
 class Diffusion(Recipe, spec="diffusion"):
-    """Recipe of an EDM model of theta given x (Karras, Aittala, Aila, Laine 2022); with a seed it
-    fixes a network.
+    """Recipe of an EDM model of theta given x (Karras et al. 2022); with a seed it fixes a
+    network.
 
     Chen, Bansal, Scott, CoLT, Appendix C.3, train one on the spiral; width, depth and batch are
     our choice.
@@ -216,8 +216,7 @@ class TrainedDiffusion(StoredNetwork):
         return {"loss": float(self.history["loss"][-1])}
 
     def noise(self, total: int = STEPS) -> Array:
-        """Noise sd that a perfect network would leave after each step: (total + 1, D), in theta's
-        units.
+        """Noise sd left by a perfect network after each step: (total + 1, D), in theta's units.
 
         Row k belongs to the state after step k; row 0 to the latents.
         """
@@ -226,8 +225,7 @@ class TrainedDiffusion(StoredNetwork):
     def sample(
         self, x: Array, steps: Sequence[int], latents: Array, total: int = STEPS
     ) -> list[NDArray[np.float32]]:
-        """Sample one trajectory at each x, and return the states after the given steps: (n, D)
-        each.
+        """Sample one trajectory at each x; the states after the given steps, (n, D) each.
 
         Args:
             x: (n, M), in the data's units.

@@ -39,9 +39,7 @@ class NetworkShape:
     layers: int
 
     def initial(self, rng: np.random.Generator) -> Parameters:
-        """Initial parameters as PyTorch's default: U(-1, 1) / sqrt(fan in) for weights
-        and biases.
-        """
+        """PyTorch's default initial parameters: U(-1, 1) / sqrt(fan in) for weights and biases."""
         wide = self.hidden
         sizes = {
             "theta": (self.theta, wide),
@@ -68,9 +66,7 @@ def embed_x(parameters: Tensors, x: Tensor) -> Tensor:
 
 
 def embed_level(parameters: Tensors, code: Tensor) -> Tensor:
-    """Contribution of the noise level, ln(sigma) / 4 (n, 1), to the first hidden layer: (n,
-    hidden).
-    """
+    """Contribution of the level ln(sigma) / 4 (n, 1) to the first hidden layer: (n, hidden)."""
     powers = torch.linspace(0, math.log(_FASTEST), _FREQUENCIES, device=code.device)
     angles = code * powers.exp()  # (n, frequencies)
     waves = torch.cat([angles.sin(), angles.cos()], dim=1)
@@ -109,9 +105,7 @@ class _Examples(NamedTuple):
 
 
 def draw_noisy_examples(theta: Array, rng: np.random.Generator) -> _Examples:
-    """Draw one noisy example of every row of theta (n, D), at a lognormal noise level; with unit
-    weights these give EDM's loss.
-    """
+    """One example of each row of theta (n, D), its level lognormal: unit weight is EDM's."""
     sigma = np.exp(_P_MEAN + _P_SD * rng.standard_normal((len(theta), 1)))
     noisy = theta + sigma * rng.standard_normal(theta.shape)
     scale = edm_scalings(sigma)
@@ -120,9 +114,7 @@ def draw_noisy_examples(theta: Array, rng: np.random.Generator) -> _Examples:
 
 
 class _DiffusionFit(NamedTuple):
-    """A trained network and its training history: `epoch` and the mean `loss` since the last
-    check.
-    """
+    """A trained network and its history: `epoch` and the mean `loss` since the last check."""
 
     parameters: Parameters
     history: dict[str, NDArray[np.float32]]
@@ -185,9 +177,7 @@ def _batches(
     rng: np.random.Generator,
     device: str,
 ) -> list[tuple[Tensor, ...]]:
-    """Batches of one epoch in a new order: scaled noisy theta, x, the level's code and
-    the target.
-    """
+    """Batches of an epoch in a new order: scaled noisy theta, x, level and target."""
     order = rng.permutation(len(theta))
     noisy = draw_noisy_examples(theta[order], rng)
     arrays = noisy.into, x[order], noisy.code, noisy.target

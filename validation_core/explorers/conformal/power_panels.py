@@ -32,9 +32,7 @@ from validation_core.types import Array, MethodStyle
 
 
 def interpolate_rates(counted: MeasuredPower, gammas: Sequence[float], alpha: float) -> Rates:
-    """Rejection rates, linearly interpolated between the measured gammas and betas: (methods,
-    BETAS, G).
-    """
+    """Rates (methods, BETAS, G), interpolated between the measured gammas and betas."""
     known = _place(counted.trials.gammas, gammas)
     return Rates(
         *(

@@ -110,9 +110,7 @@ class Learned(Specification, spec="conformal_network"):
         return self.trainings[self.gammas.index(nearest) if self.each else 0]
 
     def score(self, store: Store) -> Score:
-        """Score function of rows at any beta and gamma; trains the network unless the store has
-        it.
-        """
+        """Score of rows at any beta and gamma; trains the network unless the store has it."""
         networks: list[TrainedClassifier] = [
             trained_scores.trained(store, training) for training in self.trainings
         ]

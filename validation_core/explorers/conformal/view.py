@@ -49,8 +49,9 @@ class MeasuredPower(NamedTuple):
 def _fine(
     seen: Conformal, values: Array | NDArray[np.str_]
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Values (G, B, ...) at every beta of the slider, the nearest where few are computed; those of
-    the oracle (G, 1, ...) follow gamma alone.
+    """Values (G, B, ...) at every beta of the slider, by the nearest computed one.
+
+    Those of the oracle (G, 1, ...) follow gamma alone.
     """
     if len(seen.betas) == 1:
         return np.asarray(values)[:, 0], ("gamma",)

@@ -138,9 +138,7 @@ class Playground(NamedTuple):
     """(methods, POWER_BETAS, G, trials) p-values; nan where a test was not run."""
 
     def power(self, level: float) -> tuple[Array, int]:
-        """Rejections (methods, POWER_BETAS, G) at a level, nan where not run, and trials
-        of each.
-        """
+        """Rejections (methods, POWER_BETAS, G) at a level, nan where not run, and trials."""
         there = ~np.isnan(self.trial_pvalues[..., 0])
         # In double precision: 0.05 in half precision is a little less than 0.05.
         hits = (self.trial_pvalues.astype(np.float64) <= level).sum(-1)
@@ -386,9 +384,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
 
 
 class PlaygroundTrial(NamedTuple):
-    """One trial in full: draws (n, D) of both sides, the test's scores or ranks, and its
-    outcome.
-    """
+    """One trial in full: draws (n, D) of both sides, scores or ranks, and outcome."""
 
     p: Array
     q: Array

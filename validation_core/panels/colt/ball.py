@@ -80,9 +80,7 @@ def _slider(x: Array, names: Sequence[str]) -> Slider:
 
 
 def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
-    """Panel of the slider's observations x (V, M), in two coordinates or two components,
-    to press.
-    """
+    """Panel of the slider's observations x (V, M), in two coordinates or components."""
     if x.shape[1] < 2:
         return []
     at, labels = x, tuple(names)

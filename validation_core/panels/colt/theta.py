@@ -239,9 +239,7 @@ def centre_path_marks(centres: Array, coordinates: int, *sliders: str) -> list[M
 
 
 def _background(maps: Maps) -> list[Mark]:
-    """Heat map of p - q at each x, scaled by its largest value there: densities differ by orders
-    over x.
-    """
+    """Heat map of p - q, scaled by its largest value at each x: densities differ by orders."""
     if not maps.difference.size:
         return []
     values = np.asarray(maps.difference, dtype=float)
@@ -311,9 +309,7 @@ _LINE_BINS = 40
 
 
 def _line_picture(maps: Maps) -> Panel:
-    """Panel of one parameter: draws in and out of the ball, true draws, the ball, and p - q as a
-    curve.
-    """
+    """Panel of one parameter: draws in and out of the ball, true draws, ball, and p - q."""
     low, high = float(maps.grid_x[0]), float(maps.grid_x[-1])
     bins = np.linspace(low, high, _LINE_BINS + 1)
     q, inside = maps.q[..., 0], maps.q_inside > 0

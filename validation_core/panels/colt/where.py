@@ -62,9 +62,7 @@ def _shares(maps: Maps, level: float = 0.95) -> _Shares:
 
 
 def _over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
-    """Panels of the local rate over x: a curve, a heat map, or the most informative
-    coordinates.
-    """
+    """Panels of the local rate over x: a curve, a heat map, or the best coordinates."""
     if rate.heat is not None:
         return [_over_plane(maps, rate)]
     several = maps.x_at.shape[1] > 1

@@ -150,8 +150,9 @@ class _ContactSheet:
             self.marks.append(note)
 
     def heat(self, values: Array) -> None:
-        """Add a row of maps (G, K, C, C), rows from above, as shares of the largest change at each
-        gamma: each gamma has its own network, whose scale is arbitrary.
+        """Add a row of maps (G, K, C, C), rows from above, as shares of the largest at each gamma.
+
+        Each gamma has its own network, whose scale is arbitrary.
         """
         _, k, c, _ = values.shape
         shares = np.clip(values / _largest(values)[:, None, None, None], -1, 1)

@@ -111,9 +111,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
 
     @classmethod
     def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
-        """The study with some features: with fewer trials and one network where they are
-        expensive.
-        """
+        """Study of some features, with fewer trials and one network where they are expensive."""
         if features == "filters":
             return cls(benchmark=benchmark)
         return cls(benchmark=benchmark, features=features, trials=DEAR_TRIALS, seeds=1)
@@ -129,9 +127,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
         return f"High dimensions, {self.benchmark.label}{by}"
 
     def recipe(self, *, conditional: bool) -> FeatureClassifier:
-        """Training recipe of a network: the paper's product of steps and rate, in a quarter of its
-        time.
-        """
+        """Training recipe: the paper's product of steps and rate, in a quarter of its time."""
         return FeatureClassifier.preset(
             "interactive",
             features=self.features,
@@ -228,9 +224,7 @@ def _bytes(images: NDArray[np.floating]) -> Pixels:
 
 
 def _rows(study: ImagesStudy, gamma: float, side: str, trial: int) -> Joint:
-    """Draw the test images of one trial from its own stream; their choice does not depend on
-    gamma.
-    """
+    """Draw the test images of one trial from its own stream, the same at every gamma."""
     rng = stream(study.seed, "images", side, trial)
     x = study.benchmark.x(study.n, rng)
     draw = study.benchmark.theta if side == "p" else study.benchmark.q

@@ -132,9 +132,7 @@ def tick_names(places: NDArray[np.floating]) -> list[str]:
 
 
 def answer(progress: Progress) -> str:
-    """The gamma at which each test rejects half of its test sets, in words; "" before all have
-    run.
-    """
+    """Gamma at which each test rejects half of its test sets, in words; "" before all ran."""
     if not progress.complete:
         return ""
     reached, blind = [], []

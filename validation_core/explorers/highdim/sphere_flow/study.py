@@ -135,9 +135,7 @@ def _sd(gammas: Array, betas: Array) -> Array:
 
 
 def project_to_principal_components(study: SphereStudy) -> tuple[Array, Array, Array]:
-    """Shares of variance, and the draws of p, and of q at every gamma, on two principal
-    components.
-    """
+    """Shares of variance, and draws of p, and of q at every gamma, on two principal components."""
     benchmark = study.benchmark
     rng = stream(study.seed, "sphere", "components")
     many = sampling.pairs(benchmark, 0.0, 4000, rng).theta
@@ -253,9 +251,7 @@ def expected_rejections(study: SphereStudy) -> Array:
 
 
 def _uniform_power(study: SphereStudy, d: float) -> float:
-    """Power of Uniform from trials with normal scores: counts of calibration scores are
-    binomial.
-    """
+    """Power of Uniform from trials with normal scores: calibration counts are binomial."""
     rng = stream(study.seed, "sphere", "law", f"{d:.6g}")
     scores = rng.standard_normal((LAW_TRIALS, study.n)) - d / 2
     blocks = BlockScores(np.empty(0), scores, statistics.NormalLaw(d / 2))
