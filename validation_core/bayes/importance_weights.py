@@ -14,7 +14,7 @@ from validation_core.types import Array, Joint
 
 
 class LogWeights(NamedTuple):
-    """Log importance weights of Algorithm 4 (Domke 2021), for terms d of every smaller M."""
+    """Log importance weights of Algorithm 4 (Domke 2021), for terms d of every M up to theirs."""
 
     truth: Array
     """(K, M): the true z first, then M - 1 draws of q."""

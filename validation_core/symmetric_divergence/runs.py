@@ -136,7 +136,7 @@ class InferenceRun(Study[RunResult], spec="run"):
         return [(self.inference, q)]
 
     def keep_fit(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
-        """Weigh q's draws on these data sets and store the result; `before`: seconds of the fit."""
+        """Weigh q's draws and store the result; `before` is the seconds of the fit."""
         start = time.perf_counter()
         weights = sampled_log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()
@@ -192,7 +192,7 @@ FOUR = "laplace", "adjusted_laplace", "vi", "iwvi"
 """Algorithms of Figure 1."""
 
 _LONG = 300  # iterations beyond which a run is sent off early, not in the order of reading
-_AT_ONCE = 40.0  # fixed cost of a step, in units of a step's cost for one number
+_AT_ONCE = 40.0  # fixed cost of a step, in hundreds of numbers
 
 
 @dataclass(frozen=True, kw_only=True)
