@@ -1,7 +1,6 @@
 """Eight plots of a round: the numbers that each draws, its test's p-value, and its picture.
 
-Every test is exact or has the +1 rule: if q were correct, p would be at most a in a share of at
-most a of rounds.
+Every test is exact or has the +1 rule: if q is correct, P(p <= a) is at most a.
 """
 
 from __future__ import annotations

@@ -180,9 +180,7 @@ class BlindDraws:
         return cls(p, seeing, blind, stream(seed, "u").random((n, K)))
 
     def table(self, alpha: float, mix: int) -> PosteriorTable:
-        """Table of a q blind at a share alpha of all x (mix 0), or in a share of its draws (mix
-        1).
-        """
+        """Table of a q blind at a share alpha of all x (mix 0), or of its draws (mix 1)."""
         u = self.u[:, :1] if mix == 0 else self.u
         q = np.where((u < alpha)[..., None], self.blind, self.seeing)
         return PosteriorTable(self.p.theta, self.p.x, q)

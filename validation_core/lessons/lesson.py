@@ -59,7 +59,7 @@ class Formula:
     """The formula behind a lesson, with the sliders' values highlighted in it.
 
     Args:
-        latex: with \text{@name} where the value of that name stands.
+        latex: with \\text{@name} where the value of that name stands.
         values: those values, in words that follow sliders.
         source: paper, section, equation.
     """

@@ -103,7 +103,7 @@ class Batch(Specification, spec="batch_of_trials"):
         return [part for part in self.parts if not part.done(store)]
 
     def run(self, store: Store, report: Report) -> None:
-        """Run and store the missing parts; those before a failing method are stored."""
+        """Run and store the missing parts; a method's failure is raised after the others ran."""
         left, failures = self.missing(store), []
         while left:
             try:
