@@ -1,4 +1,4 @@
-"""Bayesian models whose posterior is inferred, and the inference: the models by name."""
+"""Bayesian models, by name, and the inference of their posteriors."""
 
 from functools import cache
 
@@ -20,6 +20,6 @@ MODELS: dict[str, type[Model]] = keys.by_name(
 
 @cache
 def closed(name: str) -> bool:
-    """Whether a model's posterior has a closed form: covariates play no part in that."""
+    """Whether a model's posterior has a closed form, whatever its covariates."""
     model = MODELS[name]()
     return model.exact(np.zeros((1, model.dims[1]))) is not None

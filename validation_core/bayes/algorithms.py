@@ -11,7 +11,7 @@ from validation_core.bayes.variational import Variational
 
 
 def possible(model: Model, inference: Inference) -> bool:
-    """Whether an inference is there for a model: the exact one is not for all."""
+    """Whether an inference applies to a model: the exact one needs a closed-form posterior."""
     return not isinstance(inference, ExactPosterior) or closed(model.name)
 
 

@@ -18,20 +18,23 @@ def ascend(
     iterations: int,
     report: Callable[[float], None] | None = None,
 ) -> None:
-    """Move the tensors `at` in place along their slopes.
+    """Move the tensors `at` in place along their gradients.
 
-    One Adam throughout: its moments live on where the rate changes. It works on each number by
-    itself, so that data sets climb together as they would alone.
+    One Adam throughout: its moments are kept where the rate changes. Adam works element by
+    element, so data sets in one batch climb as they would alone.
 
-    Adam divides by the root of what squared slopes were over the last thousand steps or so: where
-    the first are far steeper than the rest, steps stay much shorter than the rates. Log theta of
-    heart_transplants falls by 4.4 at most in Laplace's 3000 iterations, however far its mode.
+    Adam divides by the root of the mean squared gradient over about the last thousand steps: where
+    the first gradients are far steeper than the rest, steps stay much shorter than the rates. Log
+    theta of heart_transplants falls by 4.4 at most in Laplace's 3000 iterations, however far its
+    mode.
 
     Args:
-        at: where to start.
-        slopes: of what is climbed, one for each tensor, at a step of which only the number is
-            given: the tensors are where that step finds them.
-        rates: for the first half of the steps, rounded down, and for the rest.
+        at: the parameters, at their starting values.
+        slopes: gradients of the objective at step number i, one tensor for each of `at`, evaluated
+            at the current values.
+        rates: learning rates for the first half of the steps (rounded down) and for the rest.
+        iterations: number of steps.
+        report: called with the fraction done.
     """
     from validation_core.learn.adam import Adam
 

@@ -20,12 +20,12 @@ from validation_core.types import Array
 
 
 class _DesignShape(NamedTuple):
-    """What a model's covariates look like before they are standardised, and their file."""
+    """Shape of a model's raw covariates, and the file that holds them."""
 
     rows: int
     columns: int
     constant: int
-    """Columns that hold one number throughout: they are left out."""
+    """Constant columns, which are left out."""
     file: str
     """Numbers with commas between; the label or response in the last column is not read."""
     header: int = 0
@@ -33,7 +33,7 @@ class _DesignShape(NamedTuple):
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Coefficients, of which one is the intercept, and rows."""
+        """Number of coefficients, intercept included, and of rows."""
         return self.columns - self.constant + 1, self.rows
 
 
@@ -54,7 +54,7 @@ _FOLDER = Path(__file__).parents[1] / "data" / "uci"
 
 @cache
 def real_covariates(name: str) -> Array:
-    """Raw covariates (rows, columns) of a model."""
+    """The raw covariates (rows, columns) of a model, from its file."""
     shape = SHAPES[name]
     with (_FOLDER / shape.file).open(encoding="utf-8-sig") as file:
         return np.loadtxt(file, delimiter=",", skiprows=shape.header, usecols=range(shape.columns))
@@ -62,12 +62,12 @@ def real_covariates(name: str) -> Array:
 
 @cache
 def digest(name: str, design: Design) -> str:
-    """What a key holds of a model's covariates: empty for the stand-in, or where it has none."""
+    """Digest of a model's covariates, for its key; empty for the stand-in or without any."""
     return keys.digest(raw=real_covariates(name)) if name in SHAPES and design == "real" else ""
 
 
 def read(name: str, design: str) -> Design:
-    """Which covariates a model of that name has, of a word or of what a key holds.
+    """The covariates of the model of that name, from an option's word or from a key's digest.
 
     Raises:
         ValueError: for anything else.
@@ -81,7 +81,9 @@ def read(name: str, design: str) -> Design:
 
 @cache
 def design_matrix(name: str, design: Design) -> Array:
-    """X (n, D), read-only: an intercept, then each column that varies, with mean 0, variance 1."""
+    """Design matrix X (n, D), read-only: an intercept, then each non-constant column,
+    standardised.
+    """
     raw = real_covariates(name) if design == "real" else synthetic_covariates(name)
     varying = raw[:, np.ptp(raw, axis=0) > 0]
     scaled = (varying - varying.mean(0)) / varying.std(0)
@@ -91,9 +93,10 @@ def design_matrix(name: str, design: Design) -> Array:
 
 
 def synthetic_covariates(name: str) -> Array:
-    """Raw covariates from a fixed seed: correlated, ionosphere's second column constant.
+    """Raw stand-in covariates from a fixed seed: correlated, ionosphere's second column constant.
 
-    The eigenvalues of their correlation fall as rank^-1.2, as the real ionosphere's do about.
+    The eigenvalues of their correlation matrix fall as rank^-1.2, about as the real ionosphere's
+    do.
     """
     shape = SHAPES[name]
     rng = stream(0, "stand-in", name)

@@ -8,11 +8,11 @@ from validation_core.types import Array
 
 
 def estimate_effective_sample_size(chains: Array) -> Array:
-    """Independent draws whose mean would be as exact as that of chains (..., C, n, D): (..., D).
+    """Effective sample size of the mean of chains (..., C, n, D), by coordinate: (..., D).
 
     Autocovariances by the Fourier transform, averaged over chains about their common mean, and
-    summed in pairs while these are positive and do not grow. NaN where all states are the same or
-    a chain has fewer than four; at most what independent draws would often seem to be worth.
+    summed in pairs while these are positive and do not grow. NaN where all states are equal or a
+    chain has fewer than four; capped at a size that independent draws would often seem to have.
 
     References:
         Practical Markov chain Monte Carlo, Geyer (1992): the initial monotone sequence.

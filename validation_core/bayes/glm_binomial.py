@@ -1,5 +1,5 @@
-"""Binomial regression: breeding success of peregrine falcons over 40 years (Domke 2021, Section "
-"7).
+"""Binomial regression: breeding success of peregrine falcons over 40 years (Domke 2021, Section
+7).
 
 Domke (2021), Section 7: alpha, beta_1, beta_2 ~ N(0, 10^2), and of n_i pairs in year i
 y_i ~ Binomial(n_i, sigmoid(alpha + beta_1 t_i + beta_2 t_i^2)) succeed, with t_i from -1 to 1.
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class PeregrineCounts(NamedTuple):
-    """One row for each of 40 years."""
+    """Counts of breeding pairs and successes, a row for each of 40 years."""
 
     t: Array
     """Year, scaled to about -1 to 1."""
     n: Array
     """Pairs."""
     y: Array
-    """Those that reproduced: shown to readers, never used by the diagnostic."""
+    """Pairs that reproduced: shown to readers, never used by the diagnostic."""
 
 
 PEREGRINES = PeregrineCounts(
@@ -63,12 +63,12 @@ BOOK = PeregrineCounts(
 """Simulated in Section 3.5.1 of the same book; public collections of models carry these numbers
 under the falcons' name."""
 SD = 10.0
-"""Of each coefficient under the prior."""
+"""Prior standard deviation of each coefficient."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GLMBinomial(Model, spec="glm_binomial"):
-    """Three coefficients of a parabola in time, on the scale of log odds."""
+    """Binomial regression on time: three coefficients of a parabola in log odds."""
 
     name: ClassVar[str] = "glm_binomial"
     title: ClassVar[str] = "Peregrine falcons"
@@ -111,12 +111,12 @@ class GLMBinomial(Model, spec="glm_binomial"):
 
     @property
     def counts(self) -> PeregrineCounts:
-        """Years, pairs and the successes that were observed."""
+        """Years, pairs and observed successes."""
         return PEREGRINES if self.data == "peregrine" else BOOK
 
     @cached_property
     def powers(self) -> Array:
-        """1, t, t^2: (40, 3)."""
+        """Predictors 1, t, t^2: (40, 3)."""
         return np.vander(self.counts.t, 3, increasing=True)
 
     def simulate(self, n: int, rng: np.random.Generator) -> Joint:
@@ -126,7 +126,10 @@ class GLMBinomial(Model, spec="glm_binomial"):
         return Joint(z, y.astype(float))
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
-        """What depends on z (..., 3); the data enter by their sums with 1, t and t^2."""
+        """Part of log p(z, y) that depends on z (..., 3): (...).
+
+        The data enter by their sums with 1, t and t^2.
+        """
         from torch.nn.functional import logsigmoid
 
         powers, pairs = self._tensors
@@ -134,11 +137,11 @@ class GLMBinomial(Model, spec="glm_binomial"):
         return (z * (y @ powers)).sum(-1) + failures - z.square().sum(-1) / (2 * SD**2)
 
     def log_normaliser(self, y: Tensor) -> Tensor:
-        """What does not."""
+        """Rest of log p(z, y), a function of y (..., 40) alone: (...)."""
         return log_ways(self._tensors[1], y) - 3 * np.log(SD * np.sqrt(2 * np.pi))
 
     def exact(self, y: Array) -> None:
-        """None: there is no closed form."""
+        """None: the posterior has no closed form."""
         del y
 
     @cached_property

@@ -1,5 +1,4 @@
-"""Heart transplants: survival of the operation, and years lived after it (Domke 2021, Section "
-"7).
+"""Heart transplants: survival of the operation, and years lived after it (Domke 2021, Section 7).
 
 BUGS Book, Example 3.5.1, with the prior of Domke (2021), Section 7: p ~ Uniform(0, 1), theta ~
 Gamma(1/3, 1/3) (shape, rate), y ~ Binomial(10, p) survive the operation and each of 8 lives
@@ -33,7 +32,7 @@ OBSERVED_DEATHS = np.array([8.0, 2, 3, 4, 4, 6, 7, 10, 12])
 
 @dataclass(frozen=True, kw_only=True)
 class HeartTransplants(Model, spec="heart_transplants"):
-    """Two parameters, independent in the posterior, which is known exactly."""
+    """Survival of an operation and years lived after it, with a closed-form posterior."""
 
     name: ClassVar[str] = "heart_transplants"
     title: ClassVar[str] = "Heart transplants"
@@ -67,7 +66,7 @@ class HeartTransplants(Model, spec="heart_transplants"):
         return Joint(np.stack([u, v], 1), np.concatenate([y[:, None], s], 1))
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
-        """What depends on z (..., 2)."""
+        """Part of log p(z, y) that depends on z (..., 2): (...)."""
         from torch.nn.functional import logsigmoid
 
         u, v = z[..., 0], z[..., 1]
@@ -78,7 +77,7 @@ class HeartTransplants(Model, spec="heart_transplants"):
         )
 
     def log_normaliser(self, y: Tensor) -> Tensor:
-        """What does not."""
+        """Rest of log p(z, y), a function of y (..., 9) alone: (...)."""
         import torch
 
         lived = y[..., 0]
@@ -86,7 +85,7 @@ class HeartTransplants(Model, spec="heart_transplants"):
         return ways - torch.lgamma(OPERATED - lived + 1) + SHAPE * np.log(RATE) - gammaln(SHAPE)
 
     def exact(self, y: Array) -> _HeartPosterior:
-        """p ~ Beta(y + 1, 11 - y), theta ~ Gamma(a + 8, b + sum s)."""
+        """Exact posterior at each y: p ~ Beta(y + 1, 11 - y), theta ~ Gamma(a + 8, b + sum s)."""
         lived = y[:, 0]
         return _HeartPosterior(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
 
@@ -118,7 +117,7 @@ class _HeartPosterior:
         return np.stack(draws)
 
     def log_density(self, z: Array) -> Array:
-        """Of z (K, S, 2): (K, S)."""
+        """log q of z (K, S, 2): (K, S)."""
         u, v = z[..., 0], z[..., 1]
         a, b, rate, shape = self.a[:, None], self.b[:, None], self.rate[:, None], SHAPE + SURVIVORS
         beta = gammaln(a + b) - gammaln(a) - gammaln(b) + a * log_expit(u) + b * log_expit(-u)

@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo: draws of each simulated data set's own posterior.
+"""Hamiltonian Monte Carlo: draws from the posterior of each simulated data set.
 
 The true z of simulated data is one exact draw of p(z | y). Hamiltonian Monte Carlo leaves that
 law as it is, so that every state of a chain that starts at the truth is an exact draw as well,
@@ -39,16 +39,16 @@ _APART = 25  # states until chains from one truth are kept
 
 
 class _HMCDraws(NamedTuple):
-    """Draws of K posteriors, and how good they are."""
+    """Draws of K posteriors, with their acceptance and effective sample sizes."""
 
     z: Array
     """(K, n, D), one chain after the other; the order within a chain is the chain's."""
     acceptance: Array
     """Share of proposals that were accepted (K,)."""
     effective_sample_size: Array
-    """Independent draws that give a mean as exactly (K, D)."""
+    """Effective sample size of the mean (K, D)."""
     step: Array
-    """Of the leapfrog, in standard deviations of the posterior, roughly (K,)."""
+    """Leapfrog step, in posterior standard deviations, roughly (K,)."""
 
 
 def draws(
@@ -60,18 +60,21 @@ def draws(
     *,
     chains: int = 16,
 ) -> _HMCDraws:
-    """n states for each row of y (K, M), from its true z `start` (K, D), by its own generator.
+    """Draw n states of p(z | y) for each row of y, by chains that start at the true z.
 
     Args:
-        model: what has the density.
-        y: simulated data.
-        start: the z that they were simulated from.
+        model: prior and likelihood.
+        y: simulated data (K, M).
+        start: the true z (K, D) that the data were simulated from.
         n: states for each data set.
-        rngs: a generator for each.
-        chains: how many leave each truth.
+        rngs: one generator for each data set.
+        chains: number of chains that start at each truth.
+
+    Returns:
+        Draws (K, n, D), with acceptance rates, effective sample sizes and steps.
 
     Raises:
-        ValueError: if there is nothing to draw, or a start has no density.
+        ValueError: if n is below 1, or the density is 0 at a start.
     """
     import torch
 
@@ -106,14 +109,14 @@ def draws(
 
 @dataclass(frozen=True, eq=False)
 class WhitenedTarget:
-    """K posteriors in coordinates u, z = root u, in which they are about as wide everywhere."""
+    """K posteriors in whitened coordinates u, with z = root u."""
 
     model: Model
     y: Tensor
     root: Tensor
 
     def at(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """log p(z, y) up to what depends on y of z (K, C, D), and its gradient in u."""
+        """log p(z, y) at z (K, C, D), up to a function of y, and its gradient in u."""
         value, slope = value_and_gradient(self.model, z, self.y)
         return value, slope @ self.root
 
@@ -133,11 +136,11 @@ class HMCChains:
 
     @property
     def acceptance(self) -> Array:
-        """Mean chance of a proposal (K,)."""
+        """Mean acceptance probability of the proposals so far (K,)."""
         return np.asarray(np.mean(self._accepted, axis=0))
 
     def run(self, states: int) -> Array:
-        """The states that follow (K, C, states, D)."""
+        """Run each chain for `states` states: (K, C, states, D)."""
         positions = []
         for _ in range(states):
             self.advance()
@@ -145,7 +148,7 @@ class HMCChains:
         return np.stack(positions, axis=2)
 
     def advance(self) -> Array:
-        """One state on; the mean chance of the proposals (K,)."""
+        """Advance every chain by one state; the mean acceptance probability (K,)."""
         import torch
 
         k, c, d = self.z.shape
@@ -172,7 +175,7 @@ class HMCChains:
     def trajectory(
         self, p: Tensor, steps: NDArray[np.int_]
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Leapfrog; data sets whose own number of steps is behind them stay where they are."""
+        """Leapfrog integration; data sets that have done their own steps stay in place."""
         import torch
 
         z, value, slope = self.z, self.value, self.slope
@@ -192,7 +195,7 @@ class HMCChains:
 
 
 def _tuned(pilot: HMCChains) -> tuple[WhitenedTarget, Array]:
-    """Coordinates and step that suit the posterior, by what a pilot meets."""
+    """Whitening coordinates and step for each posterior, tuned on a pilot's states."""
     import torch
 
     _tune(pilot)
@@ -205,7 +208,7 @@ def _tuned(pilot: HMCChains) -> tuple[WhitenedTarget, Array]:
 
 
 def _tune(chain: HMCChains) -> Array:
-    """Dual averaging of the step to the acceptance aimed at; the average of its second half."""
+    """Tune the step by dual averaging to the target acceptance, averaged over the second half."""
     centre = np.log(10 * chain.step)
     behind, log_steps = np.zeros(len(centre)), []
     for i in range(_TUNE):
@@ -218,7 +221,7 @@ def _tune(chain: HMCChains) -> Array:
 
 
 def _spread(states: Array, before: Array) -> Array:
-    """Scale of states (K, n, D), with a share of what was taken for it before (K, D, D)."""
+    """Scale matrix of states (K, n, D), shrunk towards the previous one (K, D, D)."""
     n, d = states.shape[1:]
     off = states - states.mean(1, keepdims=True)
     share = n / (n + 20 * d)

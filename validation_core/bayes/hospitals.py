@@ -35,7 +35,7 @@ UNITS = len(OPERATIONS)
 
 @dataclass(frozen=True, kw_only=True)
 class Hospitals(Model, spec="hospitals"):
-    """A spread, a centre, and twelve log odds around it."""
+    """Hierarchical log odds of death in twelve hospitals: spread, centre and twelve effects."""
 
     name: ClassVar[str] = "hospitals"
     title: ClassVar[str] = "Hospitals"
@@ -72,7 +72,7 @@ class Hospitals(Model, spec="hospitals"):
         return Joint(np.concatenate([above, eta], 1), y.astype(float))
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
-        """What depends on z (..., 14)."""
+        """Part of log p(z, y) that depends on z (..., 14): (...)."""
         from torch.nn.functional import logsigmoid
 
         above, eta = z[..., :2], z[..., 2:]
@@ -84,11 +84,11 @@ class Hospitals(Model, spec="hospitals"):
         return logistic_log_density(above).sum(-1) + around + deaths
 
     def log_normaliser(self, y: Tensor) -> Tensor:
-        """What does not."""
+        """Rest of log p(z, y), a function of y (..., 12) alone: (...)."""
         return log_ways(self._operations, y) - 0.5 * UNITS * np.log(2 * np.pi)
 
     def exact(self, y: Array) -> None:
-        """None: there is no closed form."""
+        """None: the posterior has no closed form."""
         del y
 
     @cached_property

@@ -14,7 +14,7 @@ from validation_core.types import Array, Joint
 
 
 class LogWeights(NamedTuple):
-    """Log weights of Algorithm 4, from which d follows for every M up to theirs."""
+    """Log importance weights of Algorithm 4 (Domke 2021), for terms d of every M up to theirs."""
 
     truth: Array
     """(K, M): the true z first, then M - 1 draws of q."""
@@ -31,10 +31,17 @@ def sampled_log_weights(
     most: int,
     rngs: Sequence[np.random.Generator],
 ) -> LogWeights:
-    """Log weights of K simulated pairs, z theta (K, D) and y x (K, M'), for M up to `most`.
+    """Log weights log p(z, y) - log q(z | y) of K simulated truths and of draws of q.
 
-    What depends on y alone may be missing from either density; all that depends on z must be
-    there, Jacobians too. Where there is no q they are NaN.
+    Both densities may lack factors of y alone, but no factor of z, Jacobians included. Weights are
+    NaN where inference failed.
+
+    Args:
+        model: prior and likelihood.
+        posterior: q at each of the K data sets.
+        pairs: simulated truths z as theta (K, D), with their data y as x (K, M').
+        most: largest M.
+        rngs: one generator for each data set.
     """
     draws = posterior.sample(2 * most - 1, rngs)
     # the truth is one of the first M, the rest of them follow it: z_2 .. z_M, not z_1 .. z_M
@@ -44,9 +51,7 @@ def sampled_log_weights(
 
 
 def _log_joint(model: Model, z: Array, y: Array) -> Array:
-    """log p(z, y) of z (K, S, D) and y (K, M), some data sets at a time: models may need an array
-    of S x M numbers for each.
-    """
+    """log p(z, y) of z (K, S, D) and y (K, M), in batches that bound the memory."""
     several = max(1, MODEL_NUMBERS_AT_A_TIME // (z.shape[1] * max(z.shape[2], y.shape[1])))
     parts = [slice(start, start + several) for start in range(0, len(z), several)]
     return np.concatenate([log_joint(model, z[part], y[part, None]) for part in parts])

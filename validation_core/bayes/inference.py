@@ -1,4 +1,4 @@
-"""Ways to infer a posterior, all data sets at once, by name: frozen values, part of a key."""
+"""Inference algorithms for a batch of data sets, by name: frozen values, part of a key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from validation_core.types import Array
 
 
 class FitProblem(NamedTuple):
-    """What is inferred, and how long: K data sets as one batch."""
+    """K data sets to infer as one batch, and the number of iterations."""
 
     model: Model
     y: Array  # (K, M)
@@ -25,19 +25,19 @@ class FitProblem(NamedTuple):
 
 
 class Inference(Specification):
-    """From data to q."""
+    """An inference algorithm with its options: maps data to q."""
 
     is_exact: ClassVar[bool] = False
     """Whether q is the posterior itself."""
 
     @property
     def name(self) -> str:
-        """What the registry, the figures' colours and the command line call it."""
+        """Name in the registry, in figures and on the command line."""
         raise NotImplementedError
 
     @property
     def label(self) -> str:
-        """Name with its options, as a legend shows it."""
+        """Name with its options, for a legend."""
         raise NotImplementedError
 
     def fit(
@@ -48,13 +48,20 @@ class Inference(Specification):
         rngs: Sequence[np.random.Generator],
         report: Callable[[float], None] | None = None,
     ) -> Posterior:
-        """q at each row of y (K, M), K data sets as one batch; each has a generator of its own.
+        """Fit q at each row of y, all data sets as one batch.
 
-        What is found for a data set does not depend on which others are there, but for rounding.
-        Where inference fails the posterior is not `ok`: it is never mended in silence.
+        The fit of a data set does not depend on the others in its batch, but for rounding. Where
+        inference fails, the posterior is not `ok`; it is never replaced.
+
+        Args:
+            model: prior and likelihood.
+            y: data (K, M).
+            iterations: steps of the algorithm.
+            rngs: one generator for each data set.
+            report: called with the fraction done.
 
         Raises:
-            ValueError: where this model has no such posterior.
+            ValueError: where this inference does not apply to the model.
         """
         return self._fit(FitProblem(model, y, iterations, rngs, report))
 
@@ -64,7 +71,7 @@ class Inference(Specification):
 
 @dataclass(frozen=True, kw_only=True)
 class ExactPosterior(Inference, spec="exact"):
-    """q = p: what the diagnostic says of an inference that is right."""
+    """The exact posterior, q = p: the reference for a correct inference."""
 
     is_exact: ClassVar[bool] = True
 

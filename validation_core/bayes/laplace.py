@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _MODE_RATES = 0.01, 0.001
 FLATTEST = 1e-6
-"""Curvature to which smaller and negative ones are raised where it is asked for."""
+"""Smallest curvature left by clipping: smaller and negative ones are raised to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(Inference, spec="laplace"):
-    """N(z^, -H^-1), or with the mean adjusted by a Newton step."""
+    """Laplace's approximation N(z^, -H^-1), or with its mean adjusted by a Newton step."""
 
     adjusted: bool = field(
         default=False, metadata={"label": "Adjusted", "help": "Mean moved by one Newton step"}
@@ -49,8 +49,9 @@ class Laplace(Inference, spec="laplace"):
         )
 
     def _fit(self, problem: FitProblem) -> FullGaussian:
-        """Nothing is random. A Hessian that is not negative definite at z^ is a failure: there is
-        no q, unless it is clipped.
+        """Climb to the mode; nothing is random.
+
+        A Hessian that is not negative definite at z^ is a failure, unless it is clipped.
         """
         model, y, iterations, _, report = problem
         return self.both(model, y, iterations, report)[self]
@@ -62,7 +63,7 @@ class Laplace(Inference, spec="laplace"):
         iterations: int,
         report: Callable[[float], None] | None = None,
     ) -> dict[Laplace, FullGaussian]:
-        """q without and with the Newton step, of one climb."""
+        """Fit q without and with the Newton step, by one climb to the mode."""
         import torch
 
         data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
@@ -75,9 +76,7 @@ class Laplace(Inference, spec="laplace"):
         return {laplace: laplace.normal(z, slope, curvature) for laplace in two}
 
     def normal(self, mode: Tensor, slope: Tensor, curvature: Tensor) -> FullGaussian:
-        """q of where the climb ended (K, D), and of the gradient (K, D) and Hessian (K, D, D)
-        there.
-        """
+        """q from the point reached (K, D), and the gradient (K, D) and Hessian (K, D, D) there."""
         import torch
 
         scale = (_clipped if self.clip else _lower)(-(curvature + curvature.mT) / 2)
@@ -87,7 +86,8 @@ class Laplace(Inference, spec="laplace"):
 
 
 def _lower(precision: Tensor) -> Tensor:
-    """Lower triangular scale of its inverse (K, D, D), NaN where it is not positive definite.
+    """Lower triangular scale (K, D, D) of an inverse precision; NaN if that is not positive
+    definite.
 
     Cholesky's factor from the last row upwards is upper triangular, U U^T, and U^-T the scale:
     nothing is factored twice.
@@ -103,7 +103,7 @@ def _lower(precision: Tensor) -> Tensor:
 
 
 def _clipped(precision: Tensor) -> Tensor:
-    """The same of the precision with its eigenvalues raised, NaN where it is not finite."""
+    """As `_lower`, of the precision with its eigenvalues raised; NaN where it is not finite."""
     import torch
 
     finite = precision.isfinite().all(-1).all(-1)

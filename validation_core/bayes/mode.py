@@ -22,11 +22,19 @@ _GAIN = 1e-8  # nats that a step must promise
 def find_mode(
     model: Model, y: Array, rngs: Sequence[np.random.Generator]
 ) -> tuple[Tensor, Tensor]:
-    """The mode of log p(z, y) for each row of y (K, M), and a scale (K, D, D) whose covariance is
-    the inverse curvature there, without its signs. The truth plays no part.
+    """Mode of log p(z, y) for each row of y, and a scale from the curvature there.
 
-    Newton's method from the likeliest of some draws of the prior, which each data set's own
-    generator gives; of each step as much as climbs most.
+    Damped Newton steps from the draw of the prior with the highest density; each step is cut to
+    the fraction that climbs most. The truth is not used.
+
+    Args:
+        model: prior and likelihood.
+        y: data (K, M).
+        rngs: one generator for each data set, for the draws of the prior.
+
+    Returns:
+        Modes (K, D), and scales (K, D, D) whose covariance is the inverse of the Hessian with its
+        eigenvalues made positive.
     """
     import torch
 
@@ -49,7 +57,7 @@ def find_mode(
 
 
 def _likeliest(model: Model, z: Tensor, y: Tensor) -> Tensor:
-    """Of the points z (K, S, D) the one with the highest density, for y (K, M): (K, D)."""
+    """The point among z (K, S, D) with the highest density, for y (K, M): (K, D)."""
     import torch
 
     with torch.no_grad():

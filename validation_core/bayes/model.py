@@ -1,4 +1,4 @@
-"""A Bayesian model: what simulates (z, y), and its log density where inference works.
+"""A Bayesian model: a simulator of (z, y), and the log joint density that inference uses.
 
 z are unconstrained coordinates, so that every density of z carries the Jacobian of the way back to
 the parameters' own scale. Everything is float64, and any leading axes broadcast: K data sets and
@@ -26,11 +26,11 @@ PAPER = Paper(
     "simulations",
     "Section 7",
 )
-"""Where the models come from."""
+"""Source of the models."""
 
 
 class Model(Specification):
-    """A prior and a likelihood: a frozen value, part of the key of what is inferred with it."""
+    """A prior and a likelihood: a frozen value, part of the key of results inferred with it."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -38,7 +38,7 @@ class Model(Specification):
 
     @property
     def summary(self) -> str:
-        """What is known, what is inferred, and what is held fixed, in one sentence."""
+        """Data, unknowns and fixed quantities, in one sentence."""
         raise NotImplementedError
 
     @property
@@ -74,7 +74,16 @@ class Model(Specification):
 
 
 def log_joint(model: Model, z: Array, y: Array) -> Array:
-    """log p(z, y) of z (..., D) and y (..., M), normalised over both: (...)."""
+    """Log joint density log p(z, y), normalised over both.
+
+    Args:
+        model: prior and likelihood.
+        z: unconstrained parameters (..., D).
+        y: data (..., M), with broadcasting leading axes.
+
+    Returns:
+        Log densities (...), in nats.
+    """
     import torch
 
     at, data = _as_tensor(z), _as_tensor(y)
@@ -91,7 +100,7 @@ def log_joint_gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
 
 
 def value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """What of log p(z, y) depends on z (..., D), and its gradient there: (...) and (..., D)."""
+    """Part of log p(z, y) that depends on z (..., D), and its gradient: (...) and (..., D)."""
     import torch
 
     at = z.detach().requires_grad_(True)

@@ -1,4 +1,4 @@
-"""Approximate posteriors of K data sets at once: what inference gives, and what it can be asked.
+"""Approximate posteriors of K data sets at once: their draws and log densities.
 
 No torch: pages read them from the store.
 """
@@ -21,11 +21,11 @@ class Posterior(Protocol):
 
     @property
     def ok(self) -> NDArray[np.bool_]:
-        """Where there is a q (K,): inference may have failed on some data sets."""
+        """Whether inference gave a q, for each data set (K,)."""
         ...
 
     def sample(self, s: int, rngs: Sequence[np.random.Generator]) -> Array:
-        """s draws for each data set, by its own generator: (K, s, D), NaN where there is no q."""
+        """Draw s times from each q, with its own generator: (K, s, D), NaN where there is no q."""
         ...
 
     def log_density(self, z: Array) -> Array:
@@ -35,7 +35,7 @@ class Posterior(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FullGaussian:
-    """Normal with any covariance: mean (K, D), scale (K, D, D) with covariance scale scale^T.
+    """Normal posterior: mean (K, D) and scale (K, D, D), with covariance scale scale^T.
 
     Scales are lower triangular with a diagonal that is not 0 (of either sign); NaN where
     inference failed.
@@ -46,7 +46,7 @@ class FullGaussian:
 
     @cached_property
     def ok(self) -> NDArray[np.bool_]:
-        """Where all numbers are finite and the scale has an inverse (K,)."""
+        """Whether mean and scale are finite and the scale is invertible (K,)."""
         diagonal = np.diagonal(self.scale, axis1=-2, axis2=-1)
         finite = np.isfinite(self.mean).all(-1) & np.isfinite(self.scale).all((-2, -1))
         return np.asarray(finite & (diagonal != 0).all(-1))
@@ -58,7 +58,7 @@ class FullGaussian:
         return np.asarray(self.mean[:, None] + noise @ np.swapaxes(self.scale, 1, 2))
 
     def log_density(self, z: Array) -> Array:
-        """Of z (K, S, D): (K, S)."""
+        """log q of z (K, S, D): (K, S)."""
         log_density = np.full(z.shape[:2], np.nan)
         ok = self.ok
         scale, off = self.scale[ok], z[ok] - self.mean[ok, None]

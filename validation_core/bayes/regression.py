@@ -1,4 +1,4 @@
-"""The base of regressions on covariates, each of which has a weight."""
+"""The base of regressions on covariates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from validation_core.types import Array, Paper
 
 @dataclass(frozen=True, kw_only=True)
 class CovariateRegression(Model):
-    """An intercept and a weight for each covariate that varies."""
+    """Regression with an intercept and a weight for each non-constant covariate."""
 
     paper: ClassVar[Paper] = PAPER
 
@@ -23,7 +23,7 @@ class CovariateRegression(Model):
 
     @property
     def digest(self) -> str:
-        """Of the covariates, in its key."""
+        """Digest of the covariates, part of the key."""
         return digest(self.name, self.design)
 
     @property
@@ -40,5 +40,5 @@ class CovariateRegression(Model):
 
     @property
     def covariates(self) -> Array:
-        """X (n, D)."""
+        """Design matrix X (n, D)."""
         return design_matrix(self.name, self.design)

@@ -1,5 +1,5 @@
-"""Regressions on real covariates: Ionosphere (logistic) and Concrete (linear; Domke 2021, "
-"Section 7).
+"""Regressions on real covariates: Ionosphere (logistic) and Concrete (linear; Domke 2021, Section
+7).
 
 Domke (2021), Section 7: w ~ N(0, I) and y_i ~ Bernoulli(sigmoid(x_i w)) for the 351 rows of the
 UCI data. Only the covariates are held fixed; labels are simulated. The paper does not say how
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Ionosphere(CovariateRegression, spec="ionosphere"):
-    """An intercept and 33 weights."""
+    """Logistic regression: an intercept and 33 weights."""
 
     name: ClassVar[str] = "ionosphere"
     title: ClassVar[str] = "Ionosphere"
@@ -45,7 +45,10 @@ class Ionosphere(CovariateRegression, spec="ionosphere"):
         return Joint(w, (rng.random(chance.shape) < chance).astype(float))
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
-        """What depends on z (..., 34); the labels enter by their sums with each covariate."""
+        """Part of log p(z, y) that depends on z (..., 34): (...).
+
+        The labels enter by their sums with each covariate.
+        """
         from torch.nn.functional import logsigmoid
 
         x, minus = self._signed
@@ -53,16 +56,16 @@ class Ionosphere(CovariateRegression, spec="ionosphere"):
         return (z * (y @ x)).sum(-1) + failures - 0.5 * z.square().sum(-1)
 
     def log_normaliser(self, y: Tensor) -> Tensor:
-        """What does not."""
+        """Rest of log p(z, y), a function of y (..., 351) alone: (...)."""
         return y.new_full(y.shape[:-1], -0.5 * self.dims[0] * np.log(2 * np.pi))
 
     def exact(self, y: Array) -> None:
-        """None: there is no closed form."""
+        """None: the posterior has no closed form."""
         del y
 
     @cached_property
     def _signed(self) -> tuple[Tensor, Tensor]:
-        """X and -X: to negate every linear predictor instead takes a pass over all of them."""
+        """X and -X: negating every linear predictor instead costs a pass over all of them."""
         import torch
 
         x = torch.tensor(self.covariates)
@@ -75,7 +78,7 @@ NOISE = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Concrete(CovariateRegression, spec="concrete"):
-    """An intercept and 8 weights, whose posterior is normal and known."""
+    """Linear regression: an intercept and 8 weights, with a normal posterior in closed form."""
 
     name: ClassVar[str] = "concrete"
     title: ClassVar[str] = "Concrete"
@@ -94,18 +97,21 @@ class Concrete(CovariateRegression, spec="concrete"):
         return Joint(w, mean + np.sqrt(NOISE) * rng.standard_normal(mean.shape))
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
-        """What depends on z (..., 9); the strengths enter by their sums with each covariate."""
+        """Part of log p(z, y) that depends on z (..., 9): (...).
+
+        The strengths enter by their sums with each covariate.
+        """
         x, precision = self._tensors
         return (z * (y @ x / NOISE - 0.5 * (z @ precision))).sum(-1)
 
     def log_normaliser(self, y: Tensor) -> Tensor:
-        """What does not."""
+        """Rest of log p(z, y), a function of y (..., 1030) alone: (...)."""
         d, n = self.dims
         noise = y.square().sum(-1) / NOISE + n * np.log(2 * np.pi * NOISE)
         return -0.5 * (noise + d * np.log(2 * np.pi))
 
     def exact(self, y: Array) -> FullGaussian:
-        """N(S X'y / s^2, S) at each row of y (K, 1030)."""
+        """Exact posterior N(S X'y / s^2, S) at each row of y (K, 1030)."""
         x = self.covariates
         covariance = np.linalg.inv(x.T @ x / NOISE + np.eye(x.shape[1]))
         scale = np.linalg.cholesky((covariance + covariance.T) / 2)

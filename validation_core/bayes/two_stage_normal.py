@@ -9,7 +9,7 @@ p(z, x) r(h | z, x) for p and q(z, h | x) for q,
 equal where r is q's own law of h given z. (The paper's Corollary 3 prints h ~ p(h | x), which
 forgets z: what it estimates is no divergence.)
 
-The example is one where the integral is known, so that the bound can be seen next to what it
+The integral of this example is known, so that the bound can be compared with the divergence it
 bounds: z ~ N(0, 1), x | z ~ N(z, 1); q draws h ~ N(x / 2 + shift, s1^2) and z | h ~ N(h, s2^2).
 
 References:
@@ -32,7 +32,7 @@ POSTERIOR = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class TwoStageNormal:
-    """q(z, h | x), and r(h | z, x), q's own law of h given z put off by as much as is asked.
+    """A q(z, h | x) that draws h first, and an r(h | z, x), q's own law of h given z, perturbed.
 
     Everywhere `off` is in standard deviations of q's own law, `stretch` a factor on its variance;
     0 and 1 leave it as it is.
@@ -56,12 +56,12 @@ class TwoStageNormal:
 
     @property
     def variance(self) -> float:
-        """Of z under q, whose mean is x / 2 + shift."""
+        """Variance of z under q; its mean is x / 2 + shift."""
         return self.first + self.second
 
     @property
     def own(self) -> float:
-        """Variance of q's own law of h given z."""
+        """Variance of h given z under q."""
         return self.first * self.second / self.variance
 
     def skl(self) -> float:
@@ -69,7 +69,7 @@ class TwoStageNormal:
         return float(_skl(self.shift, POSTERIOR, self.variance))
 
     def bound(self, off: ArrayLike = 0.0, stretch: ArrayLike = 1.0) -> Array:
-        """SKL(z, h) in nats (...), exactly."""
+        """Augmented divergence SKL(z, h) in nats, in closed form: (...)."""
         away, c = np.asarray(off, dtype=np.float64), np.asarray(stretch, dtype=np.float64)
         _checked(c)
         return np.asarray(self.skl() + _skl(away, c, 1.0))
@@ -77,7 +77,7 @@ class TwoStageNormal:
     def simulate(
         self, n: int, rng: np.random.Generator, off: float = 0.0, stretch: float = 1.0
     ) -> Array:
-        """n terms d (n,) of Algorithm 3, whose mean is `bound(off, stretch)`."""
+        """Simulate n terms d (n,) of Algorithm 3, whose mean is `bound(off, stretch)`."""
         _checked(np.asarray(stretch))
         z, x = _pairs(n, rng)
         h = self._r_draws(z, x, off, stretch, rng)
@@ -87,7 +87,7 @@ class TwoStageNormal:
         return np.asarray(weights[0] - weights[1])
 
     def marginal(self, n: int, rng: np.random.Generator) -> Array:
-        """n terms d (n,) of Algorithm 1, with the density of z that other mixtures lack."""
+        """Simulate n terms d (n,) of Algorithm 1, by z's density, unknown for other mixtures."""
         z, x = _pairs(n, rng)
         mean = x / 2 + self.shift
         z_q = mean + np.sqrt(self.variance) * rng.standard_normal(n)
@@ -97,7 +97,7 @@ class TwoStageNormal:
     def log_weight(
         self, z: Array, h: Array, x: Array, off: float = 0.0, stretch: float = 1.0
     ) -> Array:
-        """log p(z, x) + log r(h | z, x) - log q(z, h | x)."""
+        """Log weight log p(z, x) + log r(h | z, x) - log q(z, h | x)."""
         r = _log_normal(h, self._own_mean(z, x) + off * np.sqrt(self.own), stretch * self.own)
         q = _log_normal(h, x / 2 + self.shift, self.first) + _log_normal(z, h, self.second)
         return np.asarray(_log_joint(z, x) + r - q)
@@ -126,7 +126,7 @@ def _pairs(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _skl(gap: ArrayLike, one: ArrayLike, two: ArrayLike) -> Array:
-    """Between normals by the gap between their means and their variances (...)."""
+    """Symmetric divergence of two normals in nats, from the gap of their means and variances."""
     u, v = np.asarray(one, dtype=np.float64), np.asarray(two, dtype=np.float64)
     return np.asarray(0.5 * ((u - v) ** 2 + np.square(gap) * (u + v)) / (u * v))
 

@@ -23,8 +23,9 @@ NOISE_NUMBERS_AT_A_TIME = 1 << 20  # of noise drawn at a time
 
 @dataclass(frozen=True, kw_only=True)
 class Variational(Inference, spec="variational"):
-    """Full-rank normal. A step looks at `samples` draws: as many groups of m as they make, or at
-    one group of m where m is more.
+    """Variational inference with a full-rank normal.
+
+    A step averages over `samples` draws, in groups of m, or over one group of m where m is larger.
     """
 
     m: int = field(
@@ -89,8 +90,17 @@ class Variational(Inference, spec="variational"):
     def slopes(
         self, model: Model, mean: Tensor, scale: Tensor, eps: Tensor, y: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Gradients of the bound in mean (K, D) and scale (K, D, D), y (K, 1, M), at noise eps
-        (K, groups m, D) that the draws z = mean + scale eps come from.
+        """Gradients of the bound in mean and scale, estimated from reparametrised draws.
+
+        Args:
+            model: prior and likelihood.
+            mean: (K, D).
+            scale: (K, D, D).
+            eps: standard normal noise (K, groups m, D) of the draws z = mean + scale eps.
+            y: data (K, 1, M).
+
+        Returns:
+            Gradients (K, D) and (K, D, D).
         """
         import torch
 
@@ -109,7 +119,7 @@ class Variational(Inference, spec="variational"):
         return push.sum(1), on_scale
 
     def _shares(self, value: Tensor, eps: Tensor) -> Tensor:
-        """Of each draw in the weight of its group (K, groups m, 1); log |det L| cancels."""
+        """Normalised weight of each draw in its group (K, groups m, 1); log |det L| cancels."""
         k, s = value.shape
         weight = value + 0.5 * eps.square().sum(-1)
         return weight.reshape(k, s // self.m, self.m).softmax(-1).reshape(k, s, 1)
@@ -129,7 +139,7 @@ class _Noise:
         self._several = max(1, NOISE_NUMBERS_AT_A_TIME // (len(rngs) * shape[0] * shape[1]))
 
     def at(self, step: int) -> Tensor:
-        """Of a step; steps are asked for in order."""
+        """Noise of one step; steps are requested in order."""
         import torch
 
         place = step % self._several

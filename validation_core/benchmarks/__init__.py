@@ -1,4 +1,4 @@
-"""The benchmarks, by name: a new one is its file and one line here."""
+"""The benchmarks, by name. To add one, write its file and add a line here."""
 
 from validation_core import keys
 from validation_core.benchmarks.bayes_model import BayesModel

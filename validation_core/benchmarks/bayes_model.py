@@ -1,6 +1,6 @@
-"""Bayesian models and the q that an inference finds: a benchmark whose axis is the iterations.
+"""Bayesian models with an inferred q: a benchmark whose axis is the number of iterations.
 
-Domke (2021) judges inference by the symmetric divergence; here the same q meets every other test.
+Domke (2021) judges inference by the symmetric divergence; here every test is run on the same q.
 gamma counts the iterations of the inference. gamma = 0 is the posterior itself, where it has a
 closed form. The model gives theta, the unconstrained coordinates of its parameters, together with
 x, its data: for most models nobody can draw theta at a given x.
@@ -41,7 +41,7 @@ _NUMBERS = 1 << 20  # of theta and x whose densities are computed at a time
 
 @dataclass(frozen=True, kw_only=True)
 class BayesModel(Pairs):
-    """A Bayesian model, and q by an inference that is run anew at each x.
+    """A Bayesian model, and a q inferred anew at each x.
 
     Examples:
         >>> benchmark = npt.BayesModel(inference="laplace")
@@ -96,7 +96,7 @@ class BayesModel(Pairs):
 
     @classmethod
     def about(cls, model: Model, inference: Inference) -> BayesModel:
-        """The benchmark of this model and this inference.
+        """The benchmark of a model and an inference.
 
         Raises:
             ValueError: for an inference with options that no benchmark has.
@@ -138,18 +138,18 @@ class BayesModel(Pairs):
 
     @property
     def digest(self) -> str:
-        """Of the model's covariates, in the key."""
+        """Digest of the model's covariates, part of the key."""
         return covariates.digest(self.model, self.design)
 
     @property
     def of(self) -> Model:
-        """The model itself."""
+        """The model."""
         model: Model = MODELS[self.model](**{name: getattr(self, name) for name in self._changed})
         return model
 
     @property
     def _changed(self) -> set[str]:
-        """Options of the model that are not at their defaults."""
+        """Options of the model that differ from their defaults."""
         return {
             option.name
             for option in fields(self)
@@ -158,12 +158,12 @@ class BayesModel(Pairs):
 
     @property
     def by(self) -> Inference:
-        """The inference itself."""
+        """The inference."""
         return Variational(m=self.m) if self.inference == "iwvi" else ALGORITHMS[self.inference]
 
     @property
     def summary(self) -> str:
-        """What gamma does."""
+        """Effect of gamma on q, in one sentence."""
         if self.inference == "exact":
             return "q is the posterior itself; gamma plays no part and is 0"
         return f"q is what {self.by.label} finds in gamma iterations at each x"
@@ -179,12 +179,12 @@ class BayesModel(Pairs):
         return (0.0,) if self.inference == "exact" else GAMMAS
 
     def place(self, gamma: float) -> str:
-        """So many iterations, after "at"."""
+        """Number of iterations in words, to follow "at"."""
         return f"{gamma:,g} iterations" if gamma else "gamma = 0, the exact posterior"
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Coordinates of theta, numbers in x."""
+        """Number of coordinates of theta, and of numbers in x."""
         return self.of.dims
 
     def pairs(self, n: int, gamma: float, rng: np.random.Generator) -> Joint:
@@ -193,11 +193,11 @@ class BayesModel(Pairs):
         return self.of.simulate(n, rng)
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
-        """Data alone: (n, M)."""
+        """Draw data from the model: (n, M)."""
         return self.of.simulate(n, rng).x
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """One draw of the posterior at each x: (n, D).
+        """Draw theta once from the exact posterior at each x: (n, D).
 
         Raises:
             ValueError: where it has no closed form.
@@ -206,7 +206,7 @@ class BayesModel(Pairs):
         return self._draw(x, 0.0, rng)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """One draw of q at each x, which is fitted once to each distinct row: (n, D).
+        """Draw theta once from q at each x, fitted once for each distinct row: (n, D).
 
         Raises:
             ValueError: where inference fails, or gamma is no number of iterations.
@@ -214,7 +214,7 @@ class BayesModel(Pairs):
         return self._draw(x, gamma, rng)
 
     def draws(self, x: Array, k: int, gamma: float, rng: np.random.Generator) -> Array:
-        """k draws of q at each x: (n, k, D)."""
+        """Draw theta k times from q at each x: (n, k, D)."""
         return self.posterior(x, gamma).sample(k, [rng] * len(x))
 
     def _draw(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -244,7 +244,7 @@ class BayesModel(Pairs):
         return _fitted(self.of, self.by, int(gamma), x)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
-        """log p - log q, where p has a closed form: (n,). Exactly 0 at gamma = 0."""
+        """log p - log q (n,), exactly 0 at gamma = 0; None where p has no closed form."""
         if not closed(self.model):
             return None
         if gamma == 0:
@@ -252,7 +252,7 @@ class BayesModel(Pairs):
         return self._log_density(theta, x, 0.0) - self._log_density(theta, x, gamma)
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
-        """log p(theta|x), normalised, where it has a closed form: (n,)."""
+        """log p(theta|x), normalised: (n,); None where p has no closed form."""
         del gamma
         return self._log_density(theta, x, 0.0) if closed(self.model) else None
 
@@ -261,9 +261,9 @@ class BayesModel(Pairs):
         return self._log_density(theta, x, gamma)
 
     def log_weight(self, theta: Array, x: Array, gamma: float) -> Array:
-        """log p(theta, x) - log q(theta|x), known of every model: (n,).
+        """log p(theta, x) - log q(theta|x), available for every model: (n,).
 
-        It holds log p(x): rows of different x are not compared by it.
+        It contains log p(x), so it does not compare rows of different x.
         """
         joint, step = np.empty(len(theta)), max(1, _NUMBERS // sum(self.dims))
         for first in range(0, len(theta), step):
@@ -278,7 +278,7 @@ class BayesModel(Pairs):
         return out
 
     def _at(self, x: Array, gamma: float) -> Iterator[tuple[NDArray[np.intp], Posterior]]:
-        """Places (k, c) of rows of x, c of each of k distinct ones, and q at these k."""
+        """Indices (k, c) of c repeats of each of k distinct rows of x, and q at these k rows."""
         starts, counts = find_equal_runs(x)
         posterior: Any = self.posterior(x[starts], gamma)
         for count in np.unique(counts):
@@ -300,7 +300,7 @@ _SAMPLES = 10  # points that a step of a randomised inference looks at
 
 
 def _fitted(model: Model, inference: Inference, iterations: int, x: Array) -> FullGaussian:
-    """q at each row of x (n, M), which may repeat.
+    """Fit q at each row of x (n, M); rows may repeat.
 
     Raises:
         ValueError: where inference fails on some rows, or has no q for this model.
@@ -342,7 +342,7 @@ def _batches(names: Sequence[str], model: Model) -> Iterator[Sequence[str]]:
 
 @dataclass(eq=False)
 class FitCache:
-    """The latest fits of this process, by name, up to so many numbers."""
+    """Cache of this process's latest fits, by name, bounded by their total size."""
 
     most: int
     _fits: OrderedDict[str, Array] = field(default_factory=OrderedDict)
@@ -359,7 +359,7 @@ class FitCache:
         return self._fits[name]
 
     def keep(self, found: dict[str, Array]) -> None:
-        """Remember these, and forget the oldest where there are too many."""
+        """Add fits, and drop the oldest beyond the bound."""
         with self._lock:
             for name, fit in found.items():
                 self._numbers += fit.size if name not in self._fits else 0
@@ -372,9 +372,9 @@ FIT_CACHE = FitCache(16 << 20)  # 128 MB: the q of a million hearts, or of 13,00
 
 
 def find_equal_runs(x: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where rows of x (n, M) that are equal to the ones before them begin, and how many there are.
+    """Find runs of equal consecutive rows of x (n, M): the start and length of each.
 
-    Rows come K times over: what belongs to an x is looked up once for all of them.
+    Rows come K times over: work that depends on x alone is done once for each run.
     """
     new = np.ones(len(x), bool)
     step = max(1, COMPARED_NUMBERS_AT_A_TIME // x.shape[1])

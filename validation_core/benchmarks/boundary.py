@@ -1,4 +1,4 @@
-"""The toy of the conformal paper, with every probability that has a closed form.
+"""The toy example of the conformal paper, with closed forms where they exist.
 
 Bansal, Chen, Scott, Fig. 1. p = N(0, I), q = N((gamma, 0), I) on (theta, x). The
 score is -((theta - 1/4 - c) cos b + x sin b): a shift c of the boundary biases the threshold and
@@ -22,12 +22,12 @@ GAMMA = 0.5
 """The paper's shift of q."""
 
 MIDPOINT = 0.25
-"""Where the boundary stands at c = 0: half way between the two means of the paper's gamma."""
+"""Position of the boundary at c = 0: half way between the two means of the paper's gamma."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Boundary(Benchmark):
-    """Two normals a shift apart: the posterior ignores x, q moves its mean by gamma.
+    """Two normals a shift apart: the posterior ignores x, and q's mean is off by gamma.
 
     Examples:
         >>> benchmark = npt.Boundary()
@@ -42,7 +42,7 @@ class Boundary(Benchmark):
 
     @property
     def summary(self) -> str:
-        """What gamma does."""
+        """Effect of gamma on q, in one sentence."""
         return "q moves the mean of theta by gamma posterior standard deviations."
 
     @property
@@ -52,7 +52,7 @@ class Boundary(Benchmark):
 
     @property
     def dims(self) -> tuple[int, int]:
-        """One theta, one x."""
+        """Dimensions of theta and of x: 1 and 1."""
         return 1, 1
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
@@ -60,7 +60,7 @@ class Boundary(Benchmark):
         return rng.standard_normal((n, 1))
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """Standard normal whatever x is: (n, 1)."""
+        """Standard normal at every x: (n, 1)."""
         return rng.standard_normal((len(x), 1))
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -72,7 +72,7 @@ class Boundary(Benchmark):
         return np.asarray(gamma**2 / 2 - gamma * theta[:, 0])
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array:
-        """-theta^2/2 - log(2 pi)/2, whatever x is: (n,)."""
+        """-theta^2/2 - log(2 pi)/2, at every x: (n,)."""
         return np.asarray(-(theta[:, 0] ** 2) / 2 - np.log(2 * np.pi) / 2)
 
 
@@ -84,7 +84,13 @@ class _ScoreMeans(NamedTuple):
 
 
 def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMMA) -> _ScoreMeans:
-    """Means of the score for offsets and angles (radians) that broadcast."""
+    """Means of the score under p and under q.
+
+    Args:
+        offset: shifts c of the boundary, in posterior standard deviations.
+        angle: turns of the boundary in radians; broadcasts with `offset`.
+        gamma: bias of q.
+    """
     along = np.cos(angle)
     middle = MIDPOINT + np.asarray(offset)
     return _ScoreMeans(np.asarray(middle * along), np.asarray((middle - gamma) * along))
@@ -93,13 +99,24 @@ def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMM
 def class_accuracies(
     offset: Array | float, angle: Array | float, gamma: float = GAMMA
 ) -> tuple[Array, Array]:
-    """Shares called right: of draws of p (score above 0) and of draws of q (below 0)."""
+    """Accuracies by class: shares of p's draws with a score above 0, and of q's draws below 0.
+
+    Args:
+        offset: shifts c of the boundary, in posterior standard deviations.
+        angle: turns of the boundary in radians; broadcasts with `offset`.
+        gamma: bias of q.
+    """
     means = score_means(offset, angle, gamma)
     return ndtr(means.p), ndtr(-means.q)
 
 
 def exact_auc(angle: Array | float, gamma: float = GAMMA) -> Array:
-    """P(a draw of p outscores a draw of q): Phi(gamma cos b / sqrt 2), whatever the offset."""
+    """AUC P(a draw of p outscores a draw of q) = Phi(gamma cos b / sqrt 2), at every offset.
+
+    Args:
+        angle: turns b of the boundary, in radians.
+        gamma: bias of q.
+    """
     return np.asarray(ndtr(gamma * np.cos(angle) / np.sqrt(2)))
 
 
@@ -112,11 +129,16 @@ def c2st_power(
     alpha: float = 0.05,
     per_class: bool = False,
 ) -> Array:
-    """Exact power of C2ST with n draws of each class: the binomials summed over what rejects.
+    """Exact power of C2ST with n draws of each class, summed over the binomial counts that reject.
 
     Args:
-        per_class: whether the null's variance is estimated class by class instead
-            of taken as that of a fair coin.
+        offset: shifts c of the boundary, in posterior standard deviations.
+        angle: turns of the boundary in radians; broadcasts with `offset`.
+        n: test draws of each class.
+        gamma: bias of q.
+        alpha: level of the test.
+        per_class: whether the null's variance is estimated class by class, instead of that of a
+            fair coin.
     """
     right_p, right_q = class_accuracies(offset, angle, gamma)
     of_p, of_q = _binomial(n, right_p), _binomial(n, right_q)  # (..., n + 1)
@@ -125,7 +147,7 @@ def c2st_power(
 
 
 def _binomial(n: int, rate: Array) -> Array:
-    """The chance of each number of hits in n, at rates (...): (..., n + 1)."""
+    """Binomial probabilities of 0 to n hits at rates (...): (..., n + 1)."""
     hits, each = np.arange(n + 1), np.asarray(rate)[..., None]
     ways = gammaln(n + 1) - gammaln(hits + 1) - gammaln(n - hits + 1)
     return np.asarray(np.exp(ways + xlogy(hits, each) + xlog1py(n - hits, -each)))
@@ -133,7 +155,7 @@ def _binomial(n: int, rate: Array) -> Array:
 
 @lru_cache(maxsize=32)
 def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
-    """Which pairs of hits (of p's draws, of q's) reject: (n + 1, n + 1) of 0 and 1."""
+    """Pairs of hits (of p's draws, of q's draws) that C2ST rejects: (n + 1, n + 1) of 0 and 1."""
     if n < two_sample_laws.SMALL:
         p_hits, q_hits = np.meshgrid(*[np.arange(n + 1.0)] * 2, indexing="ij")
         law = two_sample_laws.conditional if per_class else two_sample_laws.accuracy
@@ -150,10 +172,16 @@ def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
 def multiple_power(
     angle: Array | float, n: int, *, gamma: float = GAMMA, alpha: float = 0.05
 ) -> Array:
-    """Normal power of Multiple with n draws of each class; no offset changes it.
+    """Power of Multiple with n draws of each class, by its normal limit; offsets do not change it.
 
     The mean Mann-Whitney difference over its true standard deviation, rejected where it passes
     the quantile times the limit of the test's own sigma.
+
+    Args:
+        angle: turns of the boundary, in radians.
+        n: test draws of each class.
+        gamma: bias of q.
+        alpha: level of the test.
     """
     area = exact_auc(angle, gamma)
     spread = placement_variance(angle, gamma)

@@ -1,6 +1,5 @@
-"""Corruptions of images by a strength: blur, swirl and noise.
-
-Blur, swirl, noise. At 0 nothing is, to the bit.
+"""Corruptions of images by a strength: blur, swirl and noise. At strength 0 nothing changes, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ _ROWS = 2048  # images at a time: 25 MB of float32 at 32 x 32 x 3
 def corrupt(
     kind: Corruption, images: _Batch, gamma: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Images (n, H, W, C) in +-1, corrupted at strength gamma; at 0 the same array.
+    """Corrupt images (n, H, W, C) in [-1, 1] at strength gamma; at 0 returns the same array.
 
     Args:
         kind: blur, swirl or noise.
-        images: as they are.
+        images: the clean images.
         gamma: sd of the blur in pixels, strength of the swirl in radians at its centre, or sd of
             the noise.
         rng: draws the noise; the others leave it alone.
@@ -63,7 +62,7 @@ def _corrupted(
 
 @lru_cache(maxsize=64)
 def _swirl_matrix(height: int, width: int, strength: float) -> csr_array:
-    """A swirl about the image's middle, as a matrix of pixels (H W, H W).
+    """The linear map of a swirl about the image's centre, as a matrix over pixels (H W, H W).
 
     A pixel at distance r takes the colour of the place at the same distance, turned by
     strength exp(-5 r / (RADIUS ln 2)) radians, as scikit-image's `transform.swirl` does.

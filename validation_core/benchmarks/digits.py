@@ -1,6 +1,6 @@
 """Digits: theta is a handwritten digit, x its label, and q a trained generator of them.
 
-Bansal, Chen, Scott, Section 5.2, ask whether a generator of images draws what it should. Here p
+Bansal, Chen, Scott, Section 5.2, test a generator of images. Here p
 draws, with replacement, from 5,000 digits of MNIST reduced to 14 x 14, which ship with the
 program (`validation_core/data/digits`, CC BY-SA 3.0); q is a diffusion (`benchmarks.diffusion`)
 trained on them with their labels, whose sampler leaves out its last gamma steps of 20. Its own
@@ -38,8 +38,7 @@ LOADED_GENERATORS: dict[str, TrainedDiffusion] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class _DigitDiffusion(Diffusion, spec="digit_diffusion"):
-    """A diffusion of pixels, which share a scale: a corner that is nearly always black is no
-    more to learn than a stroke."""
+    """Diffusion over pixels of one common scale, so that nearly constant ones stay small."""
 
     one_scale: ClassVar[bool] = True
 
@@ -49,7 +48,7 @@ _PAPER = Paper("Bansal, Chen, Scott", 2025, "Conformal C2ST", "Section 5.2")
 
 @dataclass(frozen=True, kw_only=True)
 class _Handwritten(Benchmark, spec="handwritten_digits"):
-    """Digits with their labels, from p and from p again: what a generator learns from."""
+    """Handwritten digits with their labels: the generator's training data."""
 
     paper: ClassVar[Paper] = _PAPER
 
@@ -70,7 +69,7 @@ class _Handwritten(Benchmark, spec="handwritten_digits"):
         return np.eye(LABELS)[rng.integers(LABELS, size=n)]
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
+        """Draw a digit of each label: (n, 196), black -1, white 1, in 255 steps."""
         del gamma
         digits = load_mnist_digits()  # (10, each, 196)
         which = rng.integers(digits.shape[1], size=len(x))
@@ -107,26 +106,26 @@ class Digits(Benchmark):
 
     @property
     def label(self) -> str:
-        """Title with what p is."""
+        """Title, with the law of p."""
         return f"{self.title}, {self.truth_is} against generated"
 
     @property
     def sampler(self) -> Recipe:
-        """How the generator is trained: some 16,000 steps of Adam, minutes."""
+        """Training recipe of the generator: some 16,000 steps of Adam, minutes."""
         return _DigitDiffusion(pairs=20_000, epochs=200, lr=2e-3, batch=256, hidden=384, layers=4)
 
     @property
     def truth(self) -> Benchmark:
-        """The benchmark whose pairs train it."""
+        """The benchmark whose pairs train the generator."""
         return _Handwritten()
 
     def lend(self, network: TrainedDiffusion) -> None:
-        """Draw from this generator, in this process, from now on."""
+        """Use this generator in this process from now on."""
         LOADED_GENERATORS[self.name] = network
 
     @property
     def classifier(self) -> FeatureClassifier:
-        """A head on the filter bank's features of 14 x 14 pixels."""
+        """Classifier recipe: a head on filter-bank features of 14 x 14 pixels."""
         return FeatureClassifier(shape=self.shape, epochs=100, lr=2e-4)
 
     @property
@@ -139,12 +138,12 @@ class Digits(Benchmark):
 
     @property
     def dims(self) -> tuple[int, int]:
-        """196 pixels, ten labels."""
+        """Dimensions of theta and of x: 196 pixels, ten labels."""
         return SIDE * SIDE, LABELS
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and colours behind theta, which holds them row by row."""
+        """Height, width and channels of an image; theta holds it row by row."""
         return SIDE, SIDE, 1
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
@@ -152,13 +151,13 @@ class Digits(Benchmark):
         return _Handwritten().x(n, rng)
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
+        """Draw a digit of each label: (n, 196), black -1, white 1, in 255 steps."""
         if self.truth_is == "generated":
             return self._generated(x, STEPS, rng)
         return _Handwritten().theta(x, gamma, rng)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """The generator's digit of the label: (n, 196), rounded to the same 255 steps.
+        """Draw a digit of each label from the generator: (n, 196), rounded to the same 255 steps.
 
         Raises:
             ValueError: unless gamma is an integer from 0 to 5.
@@ -166,7 +165,7 @@ class Digits(Benchmark):
         return self._generated(x, STEPS - self._left_out(gamma), rng)
 
     def states(self, x: Array, rng: np.random.Generator) -> list[Array]:
-        """What q draws at every gamma, from the same latents: (n, 196) each."""
+        """Draws of q at every gamma, from the same latents: (n, 196) each."""
         latents = rng.standard_normal((len(x), SIDE * SIDE))
         steps = [STEPS - int(gamma) for gamma in self.gammas]
         return [_rounded(state) for state in self._generator.sample(x, steps, latents)]
@@ -196,17 +195,17 @@ class Digits(Benchmark):
 
 @cache
 def load_mnist_digits() -> NDArray[np.uint8]:
-    """MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded."""
+    """Load MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded."""
     with np.load(_FILE) as file:
         digits: NDArray[np.uint8] = file["digits"]
     return digits
 
 
 def scale_pixels(pixels: NDArray[np.uint8]) -> Array:
-    """0 to 255 as -1 to 1."""
+    """Scale pixels from 0 to 255 to -1 to 1."""
     return np.asarray(pixels / 127.5 - 1)
 
 
 def _rounded(state: Array) -> Array:
-    """What an image can hold of a generator's state: 256 levels between -1 and 1."""
+    """Round a generator's state to the 256 levels of an image between -1 and 1."""
     return scale_pixels(np.rint(np.clip((state + 1) * 127.5, 0, 255)).astype(np.uint8))

@@ -22,7 +22,7 @@ FEWEST_GALAXIES = 32  # images, below which a covariance of 256 pixels says litt
 
 
 def hubble_galaxies() -> Array:
-    """Cut-outs (n, 16, 16) around the sources of the Hubble Deep Field, sky removed.
+    """Cut out the sources of the Hubble Deep Field, sky removed: (n, 16, 16).
 
     The picture (NASA, public domain) ships with the program. Grey is the mean of its channels.
     """
@@ -44,7 +44,7 @@ def hubble_galaxies() -> Array:
 
 
 def stretched(images: Array) -> Array:
-    """Images (n, 16, 16) with the brightness and the taper of `galaxies`; dark ones left out."""
+    """Images (n, 16, 16) with the brightness and taper of `load_galaxies`, without dark ones."""
     peak = images.max((1, 2))
     images, peak = images[peak > 0], peak[peak > 0]
     across = np.arange(SIDE) - (SIDE - 1) / 2
@@ -55,7 +55,7 @@ def stretched(images: Array) -> Array:
 
 
 def without_sky(images: Array) -> Array:
-    """Images (n, H, W) less the median of each one's outermost pixels."""
+    """Images (n, H, W), less the median of each image's outermost pixels."""
     rim = np.ones(images.shape[1:], dtype=bool)
     rim[1:-1, 1:-1] = False
     return np.asarray(images - np.median(images[:, rim], axis=1)[:, None, None])

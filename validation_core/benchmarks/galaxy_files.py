@@ -1,4 +1,4 @@
-"""A user's own galaxies, read from a file."""
+"""A user's own galaxy images, read from a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from validation_core.types import Array
 
 
 def probes_file() -> Path:
-    """The file that the environment names.
+    """The file named by the environment variable.
 
     Raises:
         ValueError: where it names none.
@@ -38,8 +38,7 @@ def probes_file() -> Path:
 
 
 def galaxies_identity(name: Galaxies) -> str:
-    """What a stored key says of the galaxies: of a user's file, which may become another, its
-    place, size and time too."""
+    """Identity of the galaxies for a key: for a user's file, its place, size and time too."""
     if name == "hubble":
         return name
     path = Path(PROBES.text())
@@ -51,7 +50,7 @@ def galaxies_identity(name: Galaxies) -> str:
 
 
 def read_probes() -> Array:
-    """The images (n, 16, 16) of that file.
+    """Read the images (n, 16, 16) of the user's file.
 
     Raises:
         ValueError: unless it holds one array (n, H, W) or (n, H, W, C) of finite numbers.

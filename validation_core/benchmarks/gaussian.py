@@ -31,7 +31,7 @@ HIDDEN = 128
 
 
 class _CurvedMap(NamedTuple):
-    """The frozen weights of f for one dimension D."""
+    """Frozen weights of the map f in dimension D."""
 
     inward: Array  # (128, D)
     phase: Array  # (128,)
@@ -41,7 +41,7 @@ class _CurvedMap(NamedTuple):
     def __call__(self, theta: Array, gain: float = 1.0) -> Array:
         """f(theta~) = outward sin(gain (inward theta~ + phase)) + offset: (n, D) of (n, D).
 
-        The gain, which the paper does not have, multiplies what goes into the sines, their phase
+        The gain, which the paper does not have, multiplies the argument of the sines, their phase
         included: 1 is the paper's map, near 0 it is nearly affine, and the larger the gain, the
         more curved, until the map folds.
         """
@@ -50,7 +50,7 @@ class _CurvedMap(NamedTuple):
 
 @lru_cache(maxsize=16)
 def curved_map(dim: int) -> _CurvedMap:
-    """The map of R^dim to itself; the seed is the dimension."""
+    """The map of R^dim to itself, from a seed that is the dimension."""
     rng = stream(0, "curved", dim)
     first, second = 1 / np.sqrt(dim), 1 / np.sqrt(HIDDEN)
     mapping = _CurvedMap(
@@ -70,7 +70,7 @@ _FLOOR = 1e-12  # |w2'x| can come near 0; densities need it away from there
 
 
 class _GaussianParameters(NamedTuple):
-    """The fixed numbers behind one pair of dimensions."""
+    """Fixed parameters of the family for one pair of dimensions."""
 
     w1: Array  # (D, M)
     w2: Array  # (M,)
@@ -81,7 +81,7 @@ class _GaussianParameters(NamedTuple):
 
 @lru_cache(maxsize=16)
 def gaussian_parameters(dim_x: int, dim_theta: int) -> _GaussianParameters:
-    """W1, w2, the factor of Sigma and its narrowest direction; the seed is the dimensions."""
+    """W1, w2, the factor of Sigma and its narrowest direction, seeded by the dimensions."""
     rng = stream(0, "gaussian", dim_x, dim_theta)
     index = np.arange(dim_theta)
     sigma = 0.9 ** np.abs(index[:, None] - index)
@@ -97,7 +97,7 @@ def gaussian_parameters(dim_x: int, dim_theta: int) -> _GaussianParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Benchmark):
-    """Gaussian posterior with a perturbed estimator, straight or bent by a fixed map.
+    """Gaussian posterior with a perturbed estimator, optionally bent by a fixed map.
 
     Examples:
         >>> benchmark = npt.Gaussian(perturbation="mean_shift", dim_theta=2)
@@ -154,13 +154,13 @@ class Gaussian(Benchmark):
 
     @property
     def summary(self) -> str:
-        """What gamma does."""
+        """Effect of gamma on q, in one sentence."""
         straight = PERTURBATIONS[self.perturbation].summary
         return straight + ", before a fixed map bends both p and q" * self.curved
 
     @property
     def label(self) -> str:
-        """Family, perturbation, dimensions of x and theta, and how it is curved."""
+        """Family, perturbation, dimensions of x and theta, and curvature."""
         title = PERTURBATIONS[self.perturbation].title
         bent = f", curved, gain {self.gain:g}" * self.curved
         return f"Gaussian, {title}, ({self.dim_x}, {self.dim_theta}){bent}"
@@ -172,26 +172,26 @@ class Gaussian(Benchmark):
 
     @property
     def dims(self) -> tuple[int, int]:
-        """(D, M): the papers write them the other way round."""
+        """Dimensions (D, M) of theta and x; the papers write them the other way round."""
         return self.dim_theta, self.dim_x
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
-        """Normal about 1: (n, M)."""
+        """Draw x from N(1, I): (n, M)."""
         return 1 + rng.standard_normal((n, self.dim_x))
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """One draw of p(.|x), bent where the family is curved: (n, D)."""
+        """Draw theta once from p(.|x) at each x, bent where the family is curved: (n, D)."""
         straight: Array = self.mean(x) + self.noise(x, rng)
         if self.perturbation == "mode_collapse":
             straight = with_mirror(straight, self.mean(x), gamma, rng)
         return self._bent(straight)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """One draw of q_gamma(.|x), perturbed first and then bent: (n, D)."""
+        """Draw theta once from q_gamma(.|x) at each x, perturbed and then bent: (n, D)."""
         return self._bent(PERTURBATIONS[self.perturbation].q(self, x, gamma, rng))
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
-        """log p - log q: (n,). Exactly 0 at gamma = 0, blind prior apart.
+        """log p - log q (n,), exactly 0 at gamma = 0 except for the blind prior.
 
         None for the curved family: its map is not one to one, so densities do not carry over.
         """
@@ -217,24 +217,24 @@ class Gaussian(Benchmark):
 
     @property
     def fixed(self) -> _GaussianParameters:
-        """W1, w2 and the factor of Sigma."""
+        """Parameters W1, w2 and the factor of Sigma."""
         return gaussian_parameters(self.dim_x, self.dim_theta)
 
     def mean(self, x: Array) -> Array:
-        """mu: (n, D)."""
+        """Posterior mean mu (n, D) at x."""
         return x @ self.fixed.w1.T
 
     def scale(self, x: Array) -> Array:
-        """|w2'x|: (n,). It multiplies the covariance, not the standard deviation."""
+        """Factor |w2'x| (n,) of the covariance, not of the standard deviation."""
         return np.maximum(np.abs(x @ self.fixed.w2), _FLOOR)
 
     def noise(self, x: Array, rng: np.random.Generator) -> Array:
-        """One draw of N(0, S) at each x: (n, D)."""
+        """Draw once from N(0, S) at each x: (n, D)."""
         white = rng.standard_normal((len(x), self.dim_theta))
         return np.sqrt(self.scale(x))[:, None] * (white @ self.fixed.chol.T)
 
     def whiten(self, vectors: Array, x: Array) -> Array:
-        """S^(-1/2) v at each x: squared lengths are Mahalanobis distances."""
+        """Whitened vectors S^(-1/2) v at each x; squared lengths are Mahalanobis distances."""
         solved = solve_triangular(self.fixed.chol, vectors.T, lower=True).T
         return solved / np.sqrt(self.scale(x))[:, None]
 

@@ -25,15 +25,15 @@ _SHIPPED = Path(__file__).parents[1] / "data" / "photographs"
 
 
 class _Photograph(NamedTuple):
-    """A colour photograph: its file, what it is reduced by, and the part of it that is used."""
+    """A colour photograph: its file, its reduction, and the part that is used."""
 
     name: str
     file: str
-    """Among those that ship with the program; after "sklearn/", in scikit-learn's folder."""
+    """File name, in the program's data or, after "sklearn/", in scikit-learn's folder."""
     reduced: int = 1
     """Pixels up and across that become one, so that a crop holds more than one surface."""
     box: tuple[int, int, int, int] | None = None
-    """Left, top, right, bottom after that: without a blank sky, or what lies around a picture."""
+    """Left, top, right, bottom after that: without a blank sky or a picture's surroundings."""
 
 
 PHOTOGRAPHS = (
@@ -61,7 +61,7 @@ CLASSES = (
     "ship",
     "truck",
 )
-"""CIFAR-10's, in the order of its labels."""
+"""Names of CIFAR-10's classes, in the order of its labels."""
 CIFAR10_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
 _RECORD = 1 + 3 * SIDE**2  # a label, then the red, green and blue pixels
 _IMAGES = 10_000  # of each file
@@ -69,12 +69,12 @@ _BYTES = _IMAGES * _RECORD
 
 
 def source_names(source: Source) -> tuple[str, ...]:
-    """What the ten labels stand for."""
+    """Names of the ten labels."""
     return CLASSES if source == "cifar10" else tuple(photo.name for photo in PHOTOGRAPHS)
 
 
 def missing(source: Source) -> str:
-    """What is not here or cannot be read, and what to do; "" where all is."""
+    """Why a source cannot be read, and what to do; "" where it can."""
     if source == "photographs":
         return ""
     try:
@@ -85,12 +85,12 @@ def missing(source: Source) -> str:
 
 
 class _Pixels(NamedTuple):
-    """All photographs in one line of bytes."""
+    """All photographs in one array of bytes."""
 
     windows: NDArray[np.uint8]
     """The 96 bytes from every byte on: a row of a crop that begins there."""
     first: NDArray[np.int64]
-    """Of each photograph, (10,)."""
+    """First byte of each photograph, (10,)."""
     widths: NDArray[np.int64]
     places: NDArray[np.int64]
     """Down and across, at which a crop fits: (10, 2)."""
@@ -98,7 +98,7 @@ class _Pixels(NamedTuple):
 
 @cache
 def load_photograph(label: int) -> NDArray[np.uint8]:
-    """The photograph of a label (H, W, 3), reduced and cut: what crops are taken from."""
+    """Load the photograph of a label (H, W, 3), reduced and cropped."""
     from PIL import Image
 
     _, file, reduced, box = PHOTOGRAPHS[label]
@@ -132,7 +132,7 @@ def _pixels() -> _Pixels:
 
 
 def crop_photographs(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """A crop (n, 32, 32, 3) of the photograph of each label (n,).
+    """Crop 32 x 32 pixels from the photograph of each label: (n, 32, 32, 3).
 
     Args:
         labels: 0 to 9.
@@ -148,7 +148,12 @@ def crop_photographs(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDAr
 
 
 def source_images(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """An image (n, 32, 32, 3) of CIFAR-10 of each label (n,), with replacement, by u (n,)."""
+    """Draw a CIFAR-10 image of each label, with replacement: (n, 32, 32, 3).
+
+    Args:
+        labels: (n,), 0 to 9.
+        u: (n,) uniform on [0, 1), which image.
+    """
     images, members = load_cifar10(_cifar10_folder())
     counts = np.array([len(each) for each in members])
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -157,7 +162,7 @@ def source_images(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray
 
 
 def _cifar10_folder() -> Path:
-    """The folder that the environment names.
+    """The folder named by the environment variable.
 
     Raises:
         ValueError: where it names none, or no folder.
@@ -174,6 +179,7 @@ def _cifar10_folder() -> Path:
 
 @cache
 def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], ...]]:
+    """Load CIFAR-10 from a folder: images (n, 32, 32, 3), and the indices of each label's."""
     images, labels = zip(
         *(read_cifar10_file(folder / name) for name in CIFAR10_FILES), strict=True
     )
@@ -190,14 +196,14 @@ def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int6
 def read_cifar10_file(
     path: Path, size: int = _BYTES
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Images (n, 32, 32, 3) and labels (n,) of one file of CIFAR-10's binary version.
+    """Read one file of CIFAR-10's binary version: images (n, 32, 32, 3) and labels (n,).
 
     Args:
         path: the file: rows of a label and 1024 red, 1024 green, 1024 blue pixels.
-        size: bytes that it holds.
+        size: expected size of the file in bytes.
 
     Raises:
-        ValueError: where it is missing, cut short or of another size, or a label is none.
+        ValueError: where the file is missing or of another size, or a label is not 0 to 9.
     """
     try:
         raw = np.fromfile(path, np.uint8)

@@ -39,7 +39,7 @@ _CROPS: Mapping[Corruption, tuple[float, ...]] = {
     "swirl": (0.0, 0.02, 0.04, 0.06, 0.1, 0.2),
     "noise": (0.0, 0.001, 0.002, 0.003, 0.004, 0.006),
 }
-"""Where power climbs from the level to 1 on the photographs."""
+"""Strengths over which power rises from the level to 1 on the photographs."""
 _DOES: Mapping[Corruption, str] = {
     "blur": "q's images are blurred by a Gaussian of sd gamma pixels",
     "swirl": "q's images are swirled by gamma radians at their centre",
@@ -49,7 +49,7 @@ _DOES: Mapping[Corruption, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Images(Benchmark):
-    """An image of a label's, and an estimator whose images are corrupted."""
+    """A labelled image, and an estimator whose images are corrupted."""
 
     name: ClassVar[str] = "images"
     title: ClassVar[str] = "Images"
@@ -79,23 +79,23 @@ class Images(Benchmark):
 
     @property
     def summary(self) -> str:
-        """What gamma does."""
+        """Effect of gamma on q, in one sentence."""
         return _DOES[self.corruption]
 
     @property
     def label(self) -> str:
-        """Title with the images and what is done to them."""
+        """Title, with the images and their corruption."""
         what = "CIFAR-10" if self.source == "cifar10" else "crops of photographs"
         return f"{self.title}, {what}, {self.corruption}"
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """The paper's strengths on CIFAR-10; on crops those where power climbs."""
+        """Strengths: the paper's for CIFAR-10, for crops those over which power rises."""
         return (_TABLE_3 if self.source == "cifar10" else _CROPS)[self.corruption]
 
     @property
     def axis(self) -> str:
-        """Gamma on an axis."""
+        """Name of gamma on an axis."""
         return {
             "blur": "sd of the blur, gamma (pixels)",
             "swirl": "strength of the swirl, gamma (radians)",
@@ -104,22 +104,22 @@ class Images(Benchmark):
 
     @property
     def dims(self) -> tuple[int, int]:
-        """3072 pixels, ten labels."""
+        """Dimensions of theta and of x: 3072 pixels, ten labels."""
         return SIDE * SIDE * 3, LABELS
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and colours behind theta, which holds them row by row."""
+        """Height, width and channels of an image; theta holds it row by row."""
         return _SHAPE
 
     @property
     def classifier(self) -> FeatureClassifier:
-        """What reads the images: a head on frozen features; raw pixels would teach it little."""
+        """Classifier recipe: a head on frozen features, as raw pixels teach a network little."""
         return FeatureClassifier(shape=self.shape)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the ten labels stand for."""
+        """Names of the ten labels."""
         return source_names(self.source)
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
@@ -128,24 +128,24 @@ class Images(Benchmark):
         return np.eye(LABELS)[labels]
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> NDArray[np.float32]:
-        """An image of the label: (n, 3072), float32 in +-1.
+        """Draw an image of each label: (n, 3072), float32 in [-1, 1].
 
         Raises:
-            ValueError: where CIFAR-10 is asked for and not there.
+            ValueError: where CIFAR-10 is chosen but missing.
         """
         del gamma
         return self._images(x, rng).reshape(len(x), -1)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Another image of the label, corrupted: (n, 3072). Which it is does not hang on gamma."""
+        """Draw and corrupt an image of each label (n, 3072), the same one at every gamma."""
         images = self._images(x, rng)
         return corrupt(self.corruption, images, gamma, rng).reshape(len(x), -1)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> None:
-        """None: images have no density that anyone knows."""
+        """None: images have no known density."""
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> None:
-        """None: images have no density that anyone knows."""
+        """None: images have no known density."""
 
     def _images(self, x: Array, rng: np.random.Generator) -> NDArray[np.float32]:
         labels = np.asarray(x).argmax(axis=1)
@@ -157,4 +157,4 @@ class Images(Benchmark):
 
 
 _LEVELS = (np.arange(256) / 127.5 - 1).astype(np.float32)
-"""What the 256 values of a pixel are in +-1."""
+"""The 256 values of a pixel, scaled to [-1, 1]."""

@@ -20,7 +20,7 @@ covariance of full rank, and a galaxy's dark corners some light."""
 EINSTEIN = 0.45
 """Einstein radius; the image reaches from -1 to 1."""
 AXIS_RATIO = 0.75
-"""Of the lens's isodensity ellipses."""
+"""Axis ratio of the lens's isodensity ellipses."""
 ANGLE = 0.6
 """Radians by which the lens is turned."""
 TURNED: Mapping[Lens, float] = {"isothermal": 0.6, "affine": 0.15}
@@ -33,11 +33,11 @@ NOISE = 0.1
 """Standard deviation of the noise, in units of the mean peak: some 18 of the 256 directions of
 theta are settled by x, the others left to the prior."""
 WARP = ((0.85, -0.30), (0.40, 0.75))
-"""What the affine lens does to a place of the image: a turn, a shear and a magnification."""
+"""Matrix of the affine lens: a rotation, a shear and a magnification of image positions."""
 
 
 def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
-    """A (M, D) of a lens turned by so many radians.
+    """The linear map A (M, D) of a lens rotated by `turned` radians, its blur included.
 
     Every pixel of the image reads the source where its ray ends, then comes the blur. Lensing
     keeps surface brightness: before the blur, a row sums to 1 where its ray meets the window.
@@ -47,14 +47,14 @@ def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
 
 
 def pixel_coordinates() -> tuple[Array, Array]:
-    """x and y (M,) of the image's pixels, from -1 to 1, row by row."""
+    """Coordinates x and y (M,) of the image's pixels, in [-1, 1], row by row."""
     across = (np.arange(SIDE) + 0.5) / SIDE * 2 - 1
     x, y = np.meshgrid(across, across)
     return x.ravel(), y.ravel()
 
 
 def _isothermal_rays(turned: float) -> tuple[Array, Array]:
-    """Where the rays through the image's pixels meet the source, -1 to 1 over its window.
+    """Source positions of the rays through the image's pixels, in [-1, 1] over its window.
 
     Deflection of a singular isothermal ellipsoid (Kormann, Schneider, Bartelmann 1994).
     """
@@ -70,7 +70,7 @@ def _isothermal_rays(turned: float) -> tuple[Array, Array]:
 
 
 def affine_rays(turned: float) -> tuple[Array, Array]:
-    """The affine map: the image at a place, turned first, is the source at WARP times it."""
+    """Source positions under the affine map: the position in the image, turned, times WARP."""
     x, y = pixel_coordinates()
     cos, sin = np.cos(turned), np.sin(turned)
     x, y = cos * x + sin * y, cos * y - sin * x
@@ -79,7 +79,7 @@ def affine_rays(turned: float) -> tuple[Array, Array]:
 
 
 def bilinear_weights(x: Array, y: Array) -> Array:
-    """Bilinear weights (M, D) of the source's pixels at places (M,); nothing lies outside."""
+    """Bilinear weights (M, D) of the source's pixels at positions (M,); 0 outside the source."""
     column, row = (x + 1) * SIDE / 2 - 0.5, (y + 1) * SIDE / 2 - 0.5
     weights = np.zeros((len(x), SIDE, SIDE))
     rays = np.arange(len(x))
@@ -93,7 +93,7 @@ def bilinear_weights(x: Array, y: Array) -> Array:
 
 
 def _blur() -> Array:
-    """A Gaussian blur (M, M) whose light may leave the image."""
+    """Gaussian blur as a matrix (M, M); light may leave the image."""
     apart = np.arange(SIDE)[:, None] - np.arange(SIDE)
     whole = np.exp(-0.5 * (np.arange(-4 * SIDE, 4 * SIDE + 1) / BLUR) ** 2).sum()
     line = np.exp(-0.5 * (apart / BLUR) ** 2) / whole

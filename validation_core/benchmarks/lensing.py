@@ -118,12 +118,12 @@ class Lensing(Benchmark):
 
     @property
     def summary(self) -> str:
-        """What gamma does."""
+        """Effect of gamma on q, in one sentence."""
         return "the score of q's diffusion is (1 − gamma) times the true one plus gamma a biased"
 
     @property
     def label(self) -> str:
-        """Title with the options that are not usual."""
+        """Title, with the options that differ from their defaults."""
         options = [
             *(["affine warp"] if self.lens == "affine" else []),
             *(["PROBES galaxies"] if self.galaxies == "probes" else []),
@@ -134,17 +134,18 @@ class Lensing(Benchmark):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """From the true score to the biased one."""
+        """Weights of the biased score, 0 to 1."""
         return STRENGTHS
 
     @property
     def dims(self) -> tuple[int, int]:
-        """16 x 16 pixels of the source, and of the image."""
+        """Dimensions of theta and of x: 16 x 16 pixels each."""
         return PIXELS, PIXELS
 
     @property
     def classifier(self) -> Classifier:
-        """What C2ST, Multiple and Uniform learn: raw pixels, the paper's 2000 + 2000 rows.
+        """Recipe of the classifier of C2ST, Multiple and Uniform: raw pixels, the paper's 4000
+        rows.
 
         One wide layer: q is wrong in products of pixels, and on 4000 rows of 512 pixels three
         layers of 256 find as much of it (convolved likelihood, gamma = 1: AUC .592 against .593)
@@ -153,20 +154,20 @@ class Lensing(Benchmark):
         return Classifier(train=2000, epochs=60, lr=2e-3, batch=128, layers=1, hidden=512)
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
-        """Images of n galaxies from the prior: (n, M)."""
+        """Draw images of n galaxies from the prior: (n, M)."""
         system = self.system
         sources = rng.standard_normal((n, PIXELS)) @ system.prior_root.T
         noise = NOISE * rng.standard_normal((n, PIXELS))
         return np.asarray(system.seen + sources @ system.lens.T + noise)
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """A source from the exact posterior at each image: (n, D)."""
+        """Draw a source from the exact posterior at each image: (n, D)."""
         del gamma
         system = self.system
         return np.asarray(system.mean + system.posterior.draws(x - system.seen, rng))
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """A source from the diffusion at each image: (n, D).
+        """Draw a source from the diffusion at each image: (n, D).
 
         Raises:
             ValueError: for a gamma outside 0 to 1.
@@ -180,7 +181,7 @@ class Lensing(Benchmark):
         return np.asarray(system.mean + off)
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array:
-        """The posterior's log density: (n,)."""
+        """log p(theta|x), normalised: (n,)."""
         del gamma
         system = self.system
         return system.posterior.log_density(theta - system.mean, x - system.seen)
@@ -195,11 +196,11 @@ class Lensing(Benchmark):
 
     @property
     def forward(self) -> Array:
-        """A (M, D): the lens, then the blur."""
+        """Forward map A (M, D): the lens, then the blur."""
         return self.system.lens
 
     def sources(self) -> Array:
-        """The galaxies (n, D) that the prior is fitted to."""
+        """Galaxies (n, D) that the prior is fitted to."""
         return load_galaxies(self.galaxies).reshape(-1, PIXELS)
 
     def moments(self, x: Array, gamma: float) -> PosteriorMoments:
@@ -210,7 +211,7 @@ class Lensing(Benchmark):
 
     @property
     def galaxies_read(self) -> str:
-        """The galaxies as a stored key names them, with the identity of a user's file."""
+        """Identity of the galaxies in a key, with that of a user's file."""
         return galaxies_identity(self.galaxies)
 
     @property
@@ -223,7 +224,7 @@ class Lensing(Benchmark):
         return lensing_system(self.lens, self.galaxies, self._path)
 
     def estimator(self, gamma: float) -> GaussianLaw:
-        """q_gamma's law about the posterior mean, of an image less what the mean source shows.
+        """Law of theta - m under q_gamma, given x - A m, with m the mean source.
 
         Raises:
             ValueError: for a gamma outside 0 to 1.

@@ -14,10 +14,10 @@ from validation_core.benchmarks.lens import NOISE, PIXELS, RIDGE, TURNED, Lens, 
 from validation_core.types import Array
 
 STEPS = 100
-"""Of the reverse diffusion."""
+"""Steps of the reverse diffusion."""
 LARGEST, SMALLEST = 30.0, 0.003
-"""Its noise levels, geometric in between: some ten times the prior's widest direction, and less
-than the posterior's narrowest."""
+"""Ends of the geometric grid of noise levels: some ten times the prior's widest direction, and
+less than the posterior's narrowest."""
 
 
 class GaussianLaw(NamedTuple):
@@ -29,29 +29,29 @@ class GaussianLaw(NamedTuple):
 
     @classmethod
     def of(cls, gain: Array, covariance: Array) -> GaussianLaw:
-        """From its covariance (D, D)."""
+        """The law with this covariance (D, D)."""
         root = np.linalg.cholesky((covariance + covariance.T) / 2)
         whitening = solve_triangular(root, np.eye(len(root)), lower=True)
         return cls(gain, root, whitening)
 
     @property
     def covariance(self) -> Array:
-        """(D, D)."""
+        """Covariance (D, D) of theta given x."""
         return np.asarray(self.root @ self.root.T)
 
     def draws(self, off: Array, rng: np.random.Generator) -> Array:
-        """theta - m (n, D), one for each x - A m (n, M)."""
+        """Draw theta - m (n, D), once for each x - A m (n, M)."""
         return np.asarray(off @ self.gain.T + rng.standard_normal(off.shape) @ self.root.T)
 
     def log_density(self, theta: Array, off: Array) -> Array:
-        """Of theta - m (n, D) at x - A m (n, M): (n,)."""
+        """Log density (n,) of theta - m (n, D) at x - A m (n, M)."""
         z = (theta - off @ self.gain.T) @ self.whitening.T
         constant = np.log(np.diag(self.whitening)).sum() - 0.5 * PIXELS * np.log(2 * np.pi)
         return np.asarray(constant - 0.5 * np.einsum("ij,ij->i", z, z))
 
 
 class PosteriorMoments(NamedTuple):
-    """Of a Gaussian of theta at each of n images."""
+    """Mean and standard deviations of a Gaussian posterior at each of n images."""
 
     mean: Array
     """(n, D)."""
@@ -60,7 +60,7 @@ class PosteriorMoments(NamedTuple):
 
 
 class LensingSystem(NamedTuple):
-    """A prior and a lens: all that gamma leaves alone."""
+    """A prior and a lens: everything that does not depend on gamma."""
 
     mean: Array  # (D,) m
     prior: Array  # (D, D) P
@@ -73,7 +73,7 @@ class LensingSystem(NamedTuple):
 
 @cache
 def lensing_system(lens: Lens, galaxies: Galaxies, path: str) -> LensingSystem:
-    """By options; `path` is the file that the galaxies are from."""
+    """Build the system of a lens and of galaxies; `path` names the file of the galaxies."""
     del path  # part of the key: another file, another prior
     mean, prior = _prior(galaxies)
     forward = lens_matrix(lens)
@@ -82,13 +82,13 @@ def lensing_system(lens: Lens, galaxies: Galaxies, path: str) -> LensingSystem:
 
 
 def _posterior(prior: Array, forward: Array) -> GaussianLaw:
-    """Of theta - m given x - A m, by conjugacy."""
+    """Conjugate posterior of theta - m given x - A m."""
     covariance = np.linalg.inv(np.linalg.inv(prior) + forward.T @ forward / NOISE**2)
     return GaussianLaw.of(covariance @ forward.T / NOISE**2, covariance)
 
 
 def _prior(name: Galaxies) -> tuple[Array, Array]:
-    """Mean (D,) and covariance (D, D) of galaxies, in all eight symmetries of the square."""
+    """Mean (D,) and covariance (D, D) of the galaxies, over all eight symmetries of the square."""
     images = load_galaxies(name)
     turned = [
         np.rot90(side, turns, (1, 2))

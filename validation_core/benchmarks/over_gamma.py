@@ -1,4 +1,4 @@
-"""A benchmark at all of its strengths at once: gamma becomes one more number of x.
+"""A benchmark at all of its strengths at once: gamma becomes a further coordinate of x.
 
 A network that learns from its draws is one network for every gamma. Held at one gamma it is a
 score like any other, fixed before the test draws are seen, so that tests by it stay exact.
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OverGamma(Benchmark, spec="over_gamma"):
-    """(x, place of gamma), the place uniform on the grid: -1 for its first value, 1 for its last.
+    """Pairs whose x is extended by gamma's position on the grid: uniform, scaled to [-1, 1].
 
-    Its own gamma plays no part.
+    Its own argument gamma is ignored.
     """
 
     paper: ClassVar[Paper] = Paper(
@@ -43,7 +43,7 @@ class OverGamma(Benchmark, spec="over_gamma"):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """One: the strengths lie in x."""
+        """A single 0: the strengths are part of x."""
         return (0.0,)
 
     @property
@@ -53,11 +53,11 @@ class OverGamma(Benchmark, spec="over_gamma"):
 
     @property
     def _places(self) -> NDArray[np.float64]:
-        """Of each gamma, (G,)."""
+        """Scaled position of each gamma (G,)."""
         return np.linspace(-1, 1, len(self.grid)) if len(self.grid) > 1 else np.zeros(1)
 
     def at(self, x: Array, index: int) -> Array:
-        """x (n, M) with the place of the gamma of that index beside it: (n, M + 1)."""
+        """x (n, M) with the scaled position of the index-th gamma appended: (n, M + 1)."""
         return np.concatenate([x, np.full((len(x), 1), self._places[index])], axis=1)
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
@@ -74,16 +74,16 @@ class OverGamma(Benchmark, spec="over_gamma"):
 
     @property
     def sampler(self) -> Recipe | None:
-        """How the network is trained that the benchmark itself draws from, if there is one."""
+        """Training recipe of the network that the benchmark draws from, if there is one."""
         return getattr(self.of, "sampler", None)
 
     @property
     def truth(self) -> Benchmark:
-        """What that network is trained on."""
+        """The benchmark that this network is trained on."""
         return cast("Benchmark", getattr(self.of, "truth", self.of))
 
     def lend(self, network: object) -> None:
-        """Draw from this network from now on."""
+        """Use this network in this process from now on."""
         cast("Any", self.of).lend(network)
 
     def _each(
@@ -98,7 +98,7 @@ class OverGamma(Benchmark, spec="over_gamma"):
         return out
 
     def _rows(self, x: Array) -> Iterator[tuple[float, NDArray[np.bool_]]]:
-        """Each gamma that is there, with its rows (n,)."""
+        """Each gamma present in x, with a mask of its rows (n,)."""
         index = np.abs(x[:, -1:] - self._places).argmin(axis=1)
         for each in np.unique(index):
             yield self.grid[each], index == each
@@ -106,25 +106,30 @@ class OverGamma(Benchmark, spec="over_gamma"):
 
 @dataclass(frozen=True, eq=False)
 class AtGamma:
-    """A score of `OverGamma` at one gamma: reads (theta, x) of the benchmark itself."""
+    """A score of `OverGamma` held at one gamma: a score of the benchmark's own (theta, x)."""
 
     score: Score
     over: OverGamma
     index: int
-    """Of gamma on the grid."""
+    """Index of gamma on the grid."""
 
     def __call__(self, theta: Array, x: Array) -> Array:
         return self.score(theta, self.over.at(x, self.index))
 
     def table(self, draws: PosteriorTable) -> TableScores:
-        """Scores of the truth and of q's draws; what depends on x alone is worked out once."""
+        """Scores of the truth and of q's draws; work that depends on x alone is done once."""
         x = self.over.at(draws.x, self.index)
         return scores.apply(self.score, PosteriorTable(draws.theta, x, draws.q))
 
 
 def refine_grid(gammas: tuple[float, ...], count: int, power: float = 1.0) -> tuple[float, ...]:
-    """A grid that holds the given values and at least `count`: the widest gap is halved, again
-    and again, as seen in a power of gamma; a single value stays alone."""
+    """Refine a grid to at least `count` values, by halving the widest gap again and again.
+
+    Args:
+        gammas: values that the grid keeps; a single value stays alone.
+        count: values of the refined grid, at least.
+        power: gaps are measured in gamma to this power.
+    """
     values = sorted(gammas)
     while 1 < len(values) < count:
         seen = np.array(values) ** power

@@ -29,7 +29,14 @@ Perturbation = Literal[
 
 
 def with_mirror(draws: Array, mean: Array, gamma: float, rng: np.random.Generator) -> Array:
-    """With probability gamma the same noise around -mean."""
+    """Replace each draw, with probability gamma, by the same noise around -mean.
+
+    Args:
+        draws: draws (n, D) about `mean`.
+        mean: posterior means (n, D).
+        gamma: weight of the mirrored mode, 0 to 1.
+        rng: selects the draws.
+    """
     flip = rng.random(len(draws)) < gamma
     return draws - 2 * mean * flip[:, None]
 
@@ -101,14 +108,17 @@ def _mode_collapse_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> A
 
 
 def log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    """log((1 - gamma) + gamma N(theta; -mu, S) / N(theta; mu, S))."""
+    """Log ratio of a mixture with a mirrored mode to the posterior N(mu, S).
+
+    log((1 - gamma) + gamma N(theta; -mu, S) / N(theta; mu, S)): (n,).
+    """
     mirror = -2 * (b.whiten(theta, x) * b.whiten(b.mean(x), x)).sum(-1)
     with np.errstate(divide="ignore"):
         return np.logaddexp(np.log1p(-gamma), np.log(gamma) + mirror)
 
 
 def _blind_prior_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    """q is the marginal of theta: a log-mean-exp over 4000 fixed draws of x (an estimate)."""
+    """Log ratio for q the marginal of theta, estimated by a log-mean-exp over 4000 fixed x."""
     del gamma
     chunks = [b.log_marginal(part) for part in np.array_split(theta, -(-len(theta) // 256))]
     return b.log_normal(theta, x) - np.concatenate(chunks)
@@ -119,7 +129,7 @@ def _squared(b: Gaussian, theta: Array, x: Array) -> Array:
 
 
 class _Perturbed(NamedTuple):
-    """One way of being wrong: in words, the papers' grid of gamma, q's sampler, log p - log q."""
+    """A perturbation: description, the papers' grid of gamma, q's sampler, log p - log q."""
 
     title: str
     summary: str

@@ -23,7 +23,7 @@ from validation_core.types import Array
 
 
 class _ReverseStep(NamedTuple):
-    """From one noise level to the next: theta <- keep theta + pull (x - A m) + jitter z."""
+    """A step from one noise level to the next: theta <- keep theta + pull (x - A m) + jitter z."""
 
     keep: Array  # (D, D)
     pull: Array  # (D, M)
@@ -31,12 +31,12 @@ class _ReverseStep(NamedTuple):
 
 
 def _levels() -> Array:
-    """(STEPS + 1,) noise levels, falling, the last of them 0."""
+    """Noise levels (STEPS + 1,), decreasing to 0."""
     return np.append(np.geomspace(LARGEST, SMALLEST, STEPS), 0.0)
 
 
 def _reverse_steps(system: LensingSystem, bias: Bias, gamma: float) -> Iterator[_ReverseStep]:
-    """The sampler, step by step, for theta - m.
+    """Coefficients of the sampler's steps, in order, for theta - m.
 
     Ancestral steps of a variance-exploding diffusion: the mean moves by the drop in variance
     times the score (Tweedie), the noise is that of the exact reverse step. At gamma = 0 both are
@@ -64,7 +64,7 @@ _Slopes = Callable[[float], tuple[Array, Array]]
 
 
 def _turned(system: LensingSystem) -> _Slopes:
-    """The score of the posterior under the turned lens."""
+    """Score of the posterior under the turned lens."""
     values, axes = np.linalg.eigh(system.turned.covariance)
 
     def at(level: float) -> tuple[Array, Array]:
@@ -75,7 +75,7 @@ def _turned(system: LensingSystem) -> _Slopes:
 
 
 def _convolved(system: LensingSystem) -> _Slopes:
-    """The prior's score and the convolved likelihood's (Adam et al. 2022)."""
+    """Sum of the prior's score and of the convolved likelihood's (Adam et al. 2022)."""
     values, axes = np.linalg.eigh(system.prior)
     left, singular, right = np.linalg.svd(system.lens)
 
@@ -88,7 +88,7 @@ def _convolved(system: LensingSystem) -> _Slopes:
 
 
 def _start(system: LensingSystem) -> Array:
-    """Covariance (D, D) of theta at the largest noise level, given x: where the sampler starts."""
+    """Covariance (D, D) of theta given x at the largest noise level, where the sampler starts."""
     return np.asarray(system.posterior.covariance + LARGEST**2 * np.eye(PIXELS))
 
 
@@ -96,7 +96,7 @@ def _start(system: LensingSystem) -> Array:
 def diffusion_estimator(
     lens: Lens, galaxies: Galaxies, path: str, bias: Bias, gamma: float
 ) -> GaussianLaw:
-    """q_gamma: where the sampler's steps lead. At gamma = 0 the posterior itself."""
+    """The law q_gamma of the sampler's last state; at gamma = 0 the exact posterior."""
     system = lensing_system(lens, galaxies, path)
     if gamma == 0:
         return system.posterior
@@ -110,7 +110,15 @@ def diffusion_estimator(
 def sample_reverse_diffusion(
     system: LensingSystem, bias: Bias, gamma: float, off: Array, rng: np.random.Generator
 ) -> Array:
-    """theta - m (n, D) by the steps themselves, in single precision."""
+    """Draw theta - m (n, D) by running the sampler's steps, in single precision.
+
+    Args:
+        system: prior and lens.
+        bias: kind of the biased score.
+        gamma: weight of the biased score.
+        off: x - A m (n, M).
+        rng: draws the noise.
+    """
     start = np.linalg.cholesky(_start(system))
     theta: Array = (off @ system.posterior.gain.T).astype(np.float32)
     single = off.astype(np.float32)

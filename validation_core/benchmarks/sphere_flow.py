@@ -47,19 +47,19 @@ _ROWS = 4096  # of a pass through the flow
 
 @cache
 def sphere_axes() -> Array:
-    """W (3, 100): where the axes of the sphere point."""
+    """Axes W (3, 100) of the sphere in theta's space."""
     return stream(0, "sphere flow", "directions").standard_normal((3, D))
 
 
 def sphere_points(x: Array) -> Array:
-    """The point s (n, 3) of angles x (n, 2)."""
+    """Points s (n, 3) of the unit sphere at angles x (n, 2)."""
     phi, tau = np.pi * x[:, 0], 2 * np.pi * x[:, 1]
     return np.stack([np.sin(phi) * np.cos(tau), np.sin(phi) * np.sin(tau), np.cos(phi)], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SphereFlow(Benchmark):
-    """A sphere in 100 dimensions, and a flow whose base q moves by gamma."""
+    """A sphere in 100 dimensions, and a flow whose base q shifts by gamma."""
 
     name: ClassVar[str] = "sphere_flow"
     title: ClassVar[str] = "Sphere flow"
@@ -99,16 +99,16 @@ class SphereFlow(Benchmark):
 
     @property
     def sampler(self) -> Recipe | None:
-        """How the flow is trained that draws p and q; None in closed form."""
+        """Training recipe of the flow that draws p and q; None in closed form."""
         return ConditionalFlow() if self.flow == "trained" else None
 
     @property
     def truth(self) -> SphereFlow:
-        """The benchmark whose pairs train it."""
+        """The benchmark whose pairs train the flow."""
         return SphereFlow(points=self.points)
 
     def lend(self, network: _TrainedFlow) -> None:
-        """Draw from this flow, in this process, from now on."""
+        """Use this flow in this process from now on."""
         LOADED_FLOWS[self.points] = network
 
     @property
@@ -120,7 +120,7 @@ class SphereFlow(Benchmark):
         return D, 2
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
-        """Angles over pi and 2 pi: (n, 2), each within [0, 1]."""
+        """Draw angles, scaled to [0, 1]: (n, 2)."""
         u = rng.random((n, 2))
         phi = u[:, 0] if self.points == "paper" else np.arccos(1 - 2 * u[:, 0]) / np.pi
         return np.stack([phi, u[:, 1]], axis=1)
@@ -134,11 +134,11 @@ class SphereFlow(Benchmark):
 
     @property
     def shift(self) -> Array:
-        """g (100,): where q's base moves, of length 1; all coordinates alike."""
+        """Unit direction g (100,) of the shift of q's base; all coordinates equal."""
         return np.full(D, 1 / math.sqrt(D))
 
     def base(self, theta: Array, x: Array) -> Array:
-        """z = f(theta; x): (n, 100), standard normal under p, N(gamma g, I) under q."""
+        """Base z = f(theta; x): (n, 100), standard normal under p, N(gamma g, I) under q."""
         if self.flow == "trained":
             return self._network.forward(theta, x)[0]
         return (theta - sphere_points(x) @ sphere_axes()) / NOISE
@@ -149,7 +149,7 @@ class SphereFlow(Benchmark):
         return sphere_points(x) @ sphere_axes() + NOISE * z
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
-        """gamma^2 / 2 - gamma g'z: (n,)."""
+        """log p - log q = gamma^2 / 2 - gamma g'z: (n,)."""
         return np.asarray(gamma**2 / 2 - gamma * (self.base(theta, x) @ self.shift))
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array:
@@ -172,10 +172,10 @@ class SphereFlow(Benchmark):
 
 @dataclass(frozen=True, kw_only=True)
 class ConditionalFlow(Recipe, spec="sphere_flow_network"):
-    """A conditional RealNVP of theta given x; with a seed, a network.
+    """Recipe of a conditional RealNVP of theta given x; with a seed it fixes a network.
 
     Bansal, Chen, Scott, Appendix C: 8 couplings, one hidden layer of 512, 500 epochs. Pairs,
-    epochs, batch and rate are our choice: more pairs and fewer rounds, which learns none by heart.
+    epochs, batch and rate are our choice: more pairs and fewer rounds, which avoids overfitting.
     """
 
     pairs: int = 200_000
@@ -189,28 +189,28 @@ class ConditionalFlow(Recipe, spec="sphere_flow_network"):
         return "conditional RealNVP"
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Joint:
-        """Pairs (theta, x) of the truth."""
+        """Draw pairs (theta, x) of the truth."""
         return sampling.pairs(benchmark, gamma, self.pairs, rng)
 
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
     ) -> list[_TrainedFlow]:
-        """One flow for each set of pairs and seed, in turn."""
+        """Train one flow for each set of pairs and seed, in turn."""
         return [_learn(pairs, self, seed, report) for pairs, seed in zip(data, seeds, strict=True)]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedFlow:
-        """What `TrainedFlow.arrays` gave."""
+        """Rebuild a flow from `TrainedFlow.arrays`."""
         return _TrainedFlow.read(arrays, seconds=seconds, device=device)
 
 
 @dataclass(frozen=True, eq=False)
 class _TrainedFlow(StoredNetwork):
-    """A RealNVP between theta, in one scale for all coordinates, and its base."""
+    """A trained RealNVP between theta, with one scale for all coordinates, and its base."""
 
     network: Mapping[str, NDArray[Any]]
     """zuko's parameters and masks, by their names."""
     scale: float
-    """What one unit of the flow's theta is worth."""
+    """One unit of the flow's theta, in theta's own units."""
     history: Mapping[str, NDArray[np.floating]]
     """epoch and loss, nats a pair."""
     seconds: float = 0.0
@@ -218,7 +218,7 @@ class _TrainedFlow(StoredNetwork):
 
     @property
     def summary(self) -> Mapping[str, float]:
-        """Its last loss, for lists of networks."""
+        """Last training loss, for lists of networks."""
         return {"loss": float(self.history["loss"][-1])}
 
     def forward(self, theta: Array, x: Array) -> tuple[Array, Array]:
@@ -256,7 +256,7 @@ def _single(rows: Array) -> Tensor:
 
 
 def build_flow(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
-    """The flow with these parameters, or as zuko begins it."""
+    """Build the flow with these parameters, or with zuko's initial ones."""
     import torch
     from zuko.flows import RealNVP
 
@@ -269,7 +269,7 @@ def build_flow(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
 def _learn(
     data: Joint, recipe: ConditionalFlow, seed: int, report: Report | None = None
 ) -> _TrainedFlow:
-    """Train on all of `data`; the seed fixes the start and the order of rows."""
+    """Train on all of `data`; the seed fixes the initial parameters and the order of rows."""
     from validation_core.learn import perceptron, training
     from validation_core.learn.adam import Adam
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LOADED_GENERATORS: dict[str, TrainedDiffusion] = {}
 
 LOW, HIGH = 1.5 * np.pi, 4.5 * np.pi
-"""Where x lies."""
+"""Range of x."""
 
 SIGMA_DATA = 0.5
 """Standard deviation of each coordinate of theta: the scale for which EDM is tuned."""
@@ -48,7 +48,7 @@ def spiral_curve(x: Array) -> Array:
 
 
 def _ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
-    """One draw of an ideal denoiser's state after that many of the 20 steps: (n, 2)."""
+    """Draw an ideal denoiser's state once after `step` of the 20 steps: (n, 2)."""
     return spiral_curve(x) + noise_levels()[step] * rng.standard_normal((len(x), 2))
 
 
@@ -84,49 +84,49 @@ class Spiral(Benchmark):
 
     @property
     def summary(self) -> str:
-        """What gamma does."""
+        """Effect of gamma on q, in one sentence."""
         return "q leaves out the last gamma of a diffusion's 20 reverse steps"
 
     @property
     def label(self) -> str:
-        """Title with the denoiser."""
+        """Title, with the denoiser."""
         return f"{self.title}, {'ideal' if self.model == 'ideal' else 'trained'} denoiser"
 
     @property
     def sampler(self) -> Diffusion | None:
-        """How the network is trained that draws p and q; None in closed form."""
+        """Training recipe of the network that draws p and q; None in closed form."""
         return Diffusion() if self.model == "diffusion" else None
 
     @property
     def truth(self) -> Spiral:
-        """The benchmark whose pairs train it."""
+        """The benchmark whose pairs train the network."""
         return Spiral()
 
     def lend(self, network: TrainedDiffusion) -> None:
-        """Draw from this network, in this process, from now on."""
+        """Use this network in this process from now on."""
         _LOADED_GENERATORS[self.model] = network
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """Steps left out. At 0 both p and q are the same point: every draw ties with the truth."""
+        """Numbers of steps left out. At 0 p and q are one point: all draws tie with the truth."""
         return 0, 1, 2, 3, 4, 5
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Two of theta, one of x."""
+        """Dimensions of theta and of x: 2 and 1."""
         return 2, 1
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
-        """Uniform on [1.5 pi, 4.5 pi]: (n, 1)."""
+        """Draw x uniformly on [1.5 pi, 4.5 pi]: (n, 1)."""
         return rng.uniform(LOW, HIGH, (n, 1))
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """The state after the last step: the point itself, or the network's: (n, 2)."""
+        """State after the last step: the point on the curve, or the network's sample: (n, 2)."""
         del gamma
         return self._state(x, STEPS, rng)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """The state gamma steps before the last: (n, 2), in closed form theta(x) + t N(0, I).
+        """State gamma steps before the last (n, 2); in closed form theta(x) + t N(0, I).
 
         Raises:
             ValueError: unless gamma is an integer from 0 to 5.

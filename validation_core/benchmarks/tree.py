@@ -34,7 +34,7 @@ _ROWS = 512  # rows of a density computed at a time: 4 MB, near the processor
 
 
 class _Mixture(NamedTuple):
-    """Normal components in the order of creation; the weights do not sum to one."""
+    """Normal components in the order of creation; weights are not normalised."""
 
     weight: Array  # (k,)
     mean: Array  # (k, 2)
@@ -42,7 +42,7 @@ class _Mixture(NamedTuple):
 
 
 class _Blurred(NamedTuple):
-    """A mixture at one amount of blur, ready to be drawn from and evaluated."""
+    """A mixture at one amount of blur, prepared for drawing and evaluation."""
 
     edges: Array  # (k,), cumulative weights, the last of them 1
     mean: Array  # (k, 2)
@@ -69,7 +69,7 @@ def _joined(parts: Iterable[_Mixture]) -> _Mixture:
 def _branch(
     start: Array, angle: float, depth: int, rng: np.random.RandomState
 ) -> Iterator[_Mixture]:
-    """The 8 components of a branch, then those of its children and theirs."""
+    """The 8 components of a branch, then recursively those of its children."""
     along = np.array([np.cos(angle), np.sin(angle)])
     length = 0.292 * 0.8**depth * (1 + 0.2 * rng.randn())
     thick = 0.2 * 0.8**depth / length
@@ -90,7 +90,7 @@ def _branch(
 
 @lru_cache(maxsize=128)
 def _blurred(classes: Classes, sd: float) -> _Blurred:
-    """One tree, or both by their weights, with sd^2 I added to every covariance."""
+    """One tree, or the weighted mixture of both, with sd^2 I added to every covariance."""
     weight, mean, covariance = _joined(grow_trees()[name] for name in classes)
     weight = weight / weight.sum()
     chol = np.linalg.cholesky(covariance + sd**2 * np.eye(2))
@@ -115,7 +115,14 @@ def _blurred(classes: Classes, sd: float) -> _Blurred:
 
 
 def draw_mixture(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:
-    """n draws from the blurred mixture: (n, 2)."""
+    """Draw from the blurred mixture: (n, 2).
+
+    Args:
+        classes: one tree, or both.
+        sd: standard deviation of the blur.
+        n: number of draws.
+        rng: random generator.
+    """
     mixture = _blurred(classes, sd)
     which = np.searchsorted(mixture.edges, rng.random(n), side="right")
     first, second = rng.standard_normal((2, n))
@@ -124,7 +131,7 @@ def draw_mixture(classes: Classes, sd: float, n: int, rng: np.random.Generator) 
 
 
 def mixture_log_density(theta: Array, classes: Classes, sd: float) -> Array:
-    """log of the blurred mixture's density at theta (n, 2): (n,), by log-sum-exp."""
+    """Log density (n,) of the blurred mixture at theta (n, 2), by log-sum-exp."""
     t, u = theta.T
     forms = np.stack([t * t, t * u, u * u, t, u, np.ones(len(theta))], axis=1)  # (n, 6)
     quadratic, out = _blurred(classes, sd).quadratic, np.empty(len(theta))
@@ -138,7 +145,7 @@ def mixture_log_density(theta: Array, classes: Classes, sd: float) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Tree(Benchmark):
-    """Two branching mixtures, told apart by the sign of x; q is blurred more than p.
+    """Two branching mixtures, selected by the sign of x; q is blurred more than p.
 
     Examples:
         >>> benchmark = npt.Tree(noise="added")
@@ -170,14 +177,14 @@ class Tree(Benchmark):
 
     @property
     def summary(self) -> str:
-        """What gamma does."""
+        """Effect of gamma on q, in one sentence."""
         if self.noise == "scaled":
             return "q blurs the tree by noise of sd 0.01 (1 + gamma), p by sd 0.01"
         return "q adds noise of sd 0.01 gamma to draws of p"
 
     @property
     def label(self) -> str:
-        """Title, with the way q's noise grows."""
+        """Title, with the growth of q's noise."""
         return f"{self.title}, {self.noise} noise"
 
     @property
@@ -187,7 +194,7 @@ class Tree(Benchmark):
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Two of theta, one of x."""
+        """Dimensions of theta and of x: 2 and 1."""
         return 2, 1
 
     def sd(self, gamma: float) -> float:
@@ -195,20 +202,20 @@ class Tree(Benchmark):
         return SD * float(1 + gamma if self.noise == "scaled" else np.sqrt(1 + gamma**2))
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
-        """Standard normal: (n, 1)."""
+        """Draw x from N(0, 1): (n, 1)."""
         return rng.standard_normal((n, 1))
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """Draws of the tree that each x picks, blurred by sd 0.01: (n, 2)."""
+        """Draw from the tree that each x selects, blurred by sd 0.01: (n, 2)."""
         del gamma
         return self._draw(x, SD, rng)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """Draws of the tree that each x picks, blurred by sd(gamma): (n, 2)."""
+        """Draw from the tree that each x selects, blurred by sd(gamma): (n, 2)."""
         return self._draw(x, self.sd(gamma), rng)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
-        """log p - log q: (n,). Exactly 0 at gamma = 0."""
+        """log p - log q (n,), exactly 0 at gamma = 0."""
         if gamma == 0:
             return np.zeros(len(theta))
         return self.log_p(theta, x, gamma) - self.log_q(theta, x, gamma)
@@ -238,6 +245,6 @@ class Tree(Benchmark):
 
 
 def _picked(x: Array) -> tuple[tuple[Classes, NDArray[np.bool_]], ...]:
-    """Each tree with the rows that it has: booleans (n,)."""
+    """Each tree, with a mask of the rows that select it (n,)."""
     in_a = x[:, 0] >= 0
     return ("A", in_a), ("B", ~in_a)

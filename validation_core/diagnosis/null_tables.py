@@ -171,8 +171,7 @@ class _ScoredTables:
     """Scores (S, n, T) of the picked draws."""
 
     def mid_ranks(self) -> NDArray[np.float32]:
-        """Mid-ranks u (S, T, n) of the true values, each among the other K - 1 draws and "
-        "itself."""
+        """Mid-ranks u (S, T, n) of the true values, each among the other K - 1 draws and itself."""
         below, equal = self._others()
         u = (below + 0.5 * (1 + equal)) / self.pooled.draws.shape[-1]
         return np.ascontiguousarray(np.moveaxis(u, -1, 1), np.float32)

@@ -1,1 +1,1 @@
-"""Pictures: one vocabulary of marks, their looks, and the renderers of them."""
+"""Pictures: one vocabulary of marks, their styles, and their renderers."""

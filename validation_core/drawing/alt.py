@@ -1,6 +1,6 @@
-"""A picture in words, for those who do not see it: its axes, and the numbers of its marks.
+"""Text alternatives of pictures: axes, and the numbers of their marks.
 
-The browser says the same of what follows a slider (`described` in browser/live_alt.js).
+The browser describes what follows a slider in the same way (`described` in browser/live_alt.js).
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from validation_core.types import Array
 _MOST = 600  # letters
 _TITLE = 200  # of them
 _NAMES = 6  # ticks that are all named
-_NOUGHT = 1e-6  # what is nearer to 0 is written as 0
+_NOUGHT = 1e-6  # values nearer to 0 are written as 0
 
 
 def describe_picture(
     picture: Picture, title: str = "", at: Mapping[str, int] | None = None
 ) -> str:
-    """Title and axes and, of every series, its ends and its extremes.
+    """Describe a picture in words: title, axes and, for every series, its ends and extremes.
 
     Args:
         picture: the panels of a sheet are described in turn.
-        title: what stands above the picture, in place of a lone panel's own.
-        at: the place (0, 1, ...) of each slider among its values; the first where none is given.
+        title: title of the picture, instead of a single panel's own.
+        at: the index of each slider among its values; 0 by default.
 
     Returns:
         At most 600 letters; sentences that do not fit are counted.
@@ -71,7 +71,7 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def _panel(panel: Panel) -> list[str]:
-    """Its title, axes and marks; a series that two marks draw is described once."""
+    """Title, axes and marks of a panel; a series that two marks draw is described once."""
     parts = [style.short(_plain(str(panel.title)), _TITLE)]
     parts += [
         _axis(side, axis)
@@ -109,7 +109,7 @@ _KINDS: Mapping[type[Mark], str] = {
 
 
 def _name(mark: Mark, panel: Panel) -> str:
-    """What its label or the legend calls it."""
+    """A mark's name, from its label or the legend."""
     label = mark.shades.label if isinstance(mark, Heat) else getattr(mark, "label", "")
     if label or isinstance(mark, Band | HBand | Heat | VLine | HLine):
         return str(label)
@@ -154,7 +154,7 @@ def _mark(mark: Mark, panel: Panel, name: str) -> str:
 
 
 def _cloud(across: Array, up: Array, x: Axis, y: Axis, name: str) -> str:
-    """Points in no order."""
+    """Description of unordered points."""
     if len(up) < 2:
         return f"{name}: {_written(up[0], y)} at {_written(across[0], x)}" if len(up) else ""
     if y.names is not None:
@@ -165,7 +165,7 @@ def _cloud(across: Array, up: Array, x: Axis, y: Axis, name: str) -> str:
 
 
 def _area(across: Array, up: Array, x: Axis, y: Axis, name: str) -> str:
-    """How far something goes on both axes."""
+    """Extent of an area on both axes."""
     if not len(up):
         return ""
     ends = [
@@ -184,7 +184,7 @@ def _curve(across: Array, up: Array, x: Axis, y: Axis, name: str) -> str:
 
 
 def _extremes(at: Array, values: Array, x: Axis, y: Axis, name: str) -> str:
-    """The highest and the lowest of values, and where on the axis `x` they are."""
+    """Highest and lowest of values, and their positions on the axis `x`."""
     there = np.isfinite(values)
     at, values = at[there], values[there]
     if not values.size:
@@ -212,7 +212,7 @@ def _heat(mark: Heat, panel: Panel, name: str) -> str:
 
 
 def _bounded(value: float, shades: Shades) -> str:
-    """A number as far as colours tell it: those at the ends of the scale may be any beyond."""
+    """A number as precisely as colours show it: at either end of the scale it may lie beyond."""
     off = value - shades.middle
     if abs(off) < shades.limit:
         return _number(value, 2)
@@ -221,14 +221,14 @@ def _bounded(value: float, shades: Shades) -> str:
 
 
 def _written(value: float, axis: Axis) -> str:
-    """As the axis writes it: the name of the nearest tick where it has names, per cent."""
+    """A value as its axis writes it: the nearest tick's name, if ticks have names, or percent."""
     if axis.names is not None and axis.ticks is not None:
         return axis.names[int(np.abs(_array(axis.ticks) - value).argmin())]
     return f"{_number(100 * value)}%" if axis.percent else _number(value)
 
 
 def _number(value: float, digits: int = 3) -> str:
-    """So many significant digits, and no exponent."""
+    """Format with so many significant digits, without an exponent."""
     if abs(value) < _NOUGHT:
         return "0"
     rounded = float(f"{value:.{digits}g}")
@@ -236,7 +236,7 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def _plain(words: str) -> str:
-    """Words as plotly takes them, without their markup."""
+    """Text without plotly's markup."""
     return html.unescape(re.sub("<[^>]*>", " ", words)).strip()
 
 

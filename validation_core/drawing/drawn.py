@@ -1,4 +1,4 @@
-"""A picture with its title and how to read it."""
+"""A picture with its title and a sentence on how to read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTEBOOK_WIDTH = 640  # pixels
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A picture as a page, a report or a notebook shows it.
+    """A picture with its title and reading, as pages, reports and notebooks show it.
 
     Examples:
         >>> drawn = npt.run("sbc", table).figures()[0]
@@ -28,17 +28,17 @@ class Drawn:
     title: str
     picture: Picture
     caption: str
-    """How to read it, and what it would look like if q were correct."""
+    """How to read it, and how it would look if q were correct."""
 
     @cached_property
     def figure(self) -> go.Figure:
-        """It as plotly draws it."""
+        """The picture as a plotly figure."""
         from validation_core.drawing import plotly
 
         return plotly.figure(self.picture)
 
     def _repr_svg_(self) -> str | None:
-        """It as a notebook keeps it, without a script; several panels are for `figure` alone."""
+        """The picture as SVG for a notebook, without a script; None for several panels."""
         from validation_core.drawing.alt import describe_picture
         from validation_core.drawing.svg import svg
 
@@ -49,5 +49,5 @@ class Drawn:
 
     @property
     def wide(self) -> bool:
-        """Whether panels stand side by side, so that it has a row to itself."""
+        """Whether panels stand side by side, which needs a row of its own."""
         return isinstance(self.picture, Grid) and self.picture.columns > 1

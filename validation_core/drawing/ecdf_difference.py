@@ -1,4 +1,4 @@
-"""The ECDF of ranks less the diagonal, over the grey band it keeps to as a whole by chance."""
+"""ECDF of ranks less the diagonal, over its simultaneous band under uniformity."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ from validation_core.types import Array
 def ecdf_difference(
     u: Array, level: float = 0.95, *, points: int = 101, height: int = style.HEIGHT
 ) -> Panel:
-    """F_n(u) - u of ranks u (n,), its largest distance from 0 written beside it.
+    """Plot F_n(u) - u of ranks, with its largest distance from 0 written beside it.
 
     Args:
-        level: chance that the whole line keeps to the band when q = p.
-        points: of the grid.
+        u: ranks (n,) in [0, 1].
+        level: chance that the whole line stays within the band when q = p.
+        points: number of grid points.
+        height: of the panel, in pixels.
     """
     if u.size == 0:
         return empty("No ranks yet", height=height)
@@ -70,7 +72,7 @@ def counted_difference(
     caption: Words = "",
     height: int = style.HEIGHT,
 ) -> Panel:
-    """Differences that are known on a grid, possibly over sliders.
+    """Plot differences F_n(u) - u known on a grid, possibly over sliders.
 
     Args:
         grid: places u (G,) from 0 to 1.
@@ -78,8 +80,8 @@ def counted_difference(
         n: ranks behind each line.
         up: the name of the difference.
         color: of the line.
-        level: chance that the whole line keeps to the band when q = p.
-        hover: what the line says.
+        level: chance that the whole line stays within the band when q = p.
+        hover: hover text of the line.
     """
     low, high = statistics.ecdf_band(n, level, grid)
     line = np.asarray(values_and_sliders(difference)[0], float)

@@ -1,4 +1,4 @@
-"""Live charts as one HTML file: no server, no network, every slider works.
+"""Live charts as one HTML file that needs no server and no network.
 
 For a memory stick, a course system, a lecture room without a network. Numbers travel compressed;
 a policy in the file's head lets its own script run, and nothing be fetched.
@@ -25,7 +25,7 @@ _FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
 
 @dataclass(frozen=True)
 class Scene:
-    """A chart and where its sliders stand first; where they start by themselves, with none."""
+    """A chart and the initial values of its sliders; without any, the sliders' own."""
 
     title: str
     payload: Payload
@@ -33,12 +33,12 @@ class Scene:
 
 
 def html(title: str, scenes: Sequence[Scene], foot: str = "") -> str:
-    """The whole document.
+    """Build the HTML document.
 
     Args:
         title: of the window.
         scenes: shown one at a time; with more than one, buttons and arrow keys step through them.
-        foot: words below: papers, what there is beyond this file.
+        foot: words below: papers and links.
 
     Raises:
         ValueError: without a scene.
@@ -82,7 +82,7 @@ def _packed(scene: Scene) -> dict[str, object]:
 
 
 def _variables() -> str:
-    """Streamlit's, in the colours of .streamlit/config.toml."""
+    """Streamlit's CSS variables, in the colours of .streamlit/config.toml."""
     light, dark = _declared(_LIGHT), _declared(_DARK)
     return (
         f":root {{ color-scheme: light; --top: 0; --st-font: {_FONT}; {light} }}\n"

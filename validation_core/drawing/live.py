@@ -1,4 +1,4 @@
-"""A picture as it travels to the browser, where `browser/` draws it and follows sliders.
+"""Serialisation of pictures for the browser, where `browser/` draws them and follows sliders.
 
 Every grid value is shipped once: a description in JSON and one block of numbers. Numbers are
 float32; those of heat maps and pixels bytes, a quarter of that; coarse ones 16 bits, half of it.
@@ -57,26 +57,26 @@ _STYLES = ("live.css", "lesson.css")
 
 
 def script() -> str:
-    """One JavaScript module that draws payloads; its default export takes a component."""
+    """JavaScript module that draws payloads; its default export takes a component."""
     return "\n".join(map(browser_file, _SCRIPTS))
 
 
 def style() -> str:
-    """What goes with it, in colours of the variables that Streamlit sets (--st-...)."""
+    """CSS of the drawings, in the variables that Streamlit sets (--st-...)."""
     return "\n".join(map(browser_file, _STYLES))
 
 
 def browser_file(name: str) -> str:
-    """What a file of `browser/` holds."""
+    """Text of a file of `browser/`."""
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
 DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
 """Plotly's names of dashes, as lengths in SVG."""
 _STEPS, _NOTHING = 32_767, -32_768
-"""Coarse numbers lie this many steps at most from their middle; and what stands for NaN."""
+"""Largest number of steps of a coarse number from the middle; and the code of NaN."""
 _SHAPES = {"x": "cross", "triangle-up": "triangle"}
-# What the browser calls a mark, and each of its fields in the order they travel.
+# The browser's name of each mark and its fields, in the order in which they are sent.
 _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
     Bars: ("bars", {"x": "edges", "y": "heights", "shift": "shift", "color": "color",
                     "opacity": "opacity", "label": "label", "at": "label_at"}),
@@ -95,7 +95,7 @@ _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
 
 @dataclass(frozen=True)
 class Payload:
-    """What the browser needs: a description and one block of numbers."""
+    """A picture for the browser: a description and one block of numbers."""
 
     head: str
     body: bytes
@@ -104,18 +104,18 @@ class Payload:
 
     @cached_property
     def digest(self) -> str:
-        """Equal payloads, equal text."""
+        """Digest of the contents: equal payloads, equal text."""
         return hashlib.sha256(self.head.encode() + self.body).hexdigest()[:16]
 
     def message(self, at: Sequence[float]) -> bytes:
-        """Length of the JSON, the JSON padded to 4 bytes, the numbers."""
+        """Binary message: length of the JSON, the JSON padded to 4 bytes, the numbers."""
         head = json.dumps({"at": list(at), "digest": self.digest})[:-1] + ", " + self.head[1:]
         raw = head.encode()
         raw += b" " * (-len(raw) % 4)
         return len(raw).to_bytes(4, "little") + raw + self.body
 
     def nearest(self, values: Sequence[float]) -> tuple[float, ...]:
-        """The grid values next to the given ones."""
+        """Grid values nearest to the given ones, one for each slider."""
         pairs = zip(self.sliders, values, strict=True)
         return tuple(min(grid, key=partial(_apart, value)) for grid, value in pairs)
 
@@ -132,13 +132,13 @@ def payload(
     columns: int = 2,
     lesson: Callable[[Callable[[Any], Any]], Mapping[str, Any]] | None = None,
 ) -> Payload:
-    """Everything the browser draws, in one frozen value: build it once, cache it, send it often.
+    """Pack sliders and panels into one frozen value: build it once, cache it, send it often.
 
     Args:
         sliders: any number; those of one value and those that are buttons have no rail.
         panels: any number; they wrap, at most `columns` beside one another.
         headline: one sentence above the sliders, following them.
-        lesson: what stands around the panels, as JSON; it packs its words and numbers, which may
+        lesson: the text around the panels, as JSON; it packs its words and numbers, which may
             follow sliders, by the function that it is given.
 
     Raises:
@@ -162,7 +162,7 @@ def payload(
 
 
 def browser_style(style: MethodStyle) -> MethodStyle:
-    """A style as the browser draws it: no dash for a whole line, a circle for other symbols."""
+    """A method's style for the browser: no dash for a solid line, a circle for other symbols."""
     symbol = _SHAPES.get(style.symbol, style.symbol)
     shape = symbol if symbol in SYMBOLS[:6] else "circle"
     dash = style.dash if DASHES.get(style.dash) else ""
@@ -197,7 +197,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
-    # Numbers lie in the order in which they are packed here.
+    # Numbers are stored in the order in which they are packed here.
     title, caption, at = (packer.pack(part) for part in (panel.title, panel.caption, panel.at))
     marks = [packer.pack(_described(mark, panel.x, packer.names)) for mark in panel.marks]
     legend = [packer.pack(_key(*key)) for key in panel.legend]
@@ -240,7 +240,7 @@ def _described(mark: Mark, x: Axis, sliders: Sequence[str]) -> dict[str, Any]:
 
 
 def _rain(mark: Rain, sliders: Sequence[str]) -> dict[str, Any]:
-    """Values in bytes: their bins."""
+    """Values in bytes, as their bins."""
     values = np.asarray(mark.values, dtype=float)
     bins = np.minimum((mark.bins * values).astype(int), mark.bins - 1)
     first, second = (sliders.index(name) for name in mark.opens)
@@ -312,24 +312,24 @@ def _check_click(name: str | None, at: Number | None, lengths: Mapping[str, int]
 
 @dataclass
 class _Packer:
-    """Turns a description into what JSON can hold, its arrays into places in one block."""
+    """Packs a description into JSON, with its arrays in one block of numbers."""
 
     lengths: Mapping[str, int]
     names: tuple[str, ...]
     blocks: list[bytes] = field(default_factory=list)
     used: int = 0
     packed: dict[int, tuple[Over, dict[str, Any]]] = field(default_factory=dict)
-    """By identity, which holds while the values are held here."""
+    """Packed values by their id, valid while the values are referenced here."""
 
     @property
     def body(self) -> bytes:
-        """All numbers so far."""
+        """All numbers packed so far."""
         return b"".join(self.blocks)
 
     def pack(self, value: Any) -> Any:
-        """The description, each array replaced by where it lies and which sliders it follows.
+        """Replace each array of a description by its position in the block and its sliders.
 
-        Values that stand in several places travel once.
+        Values used in several places are stored once.
         """
         if isinstance(value, Over):
             if id(value) not in self.packed:
@@ -364,7 +364,7 @@ class _Packer:
             )
 
     def _block(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
-        """The numbers as they are: 16-bit and 8-bit ones where they are such, else float32."""
+        """Store numbers as they are if 16-bit or 8-bit, else as float32."""
         bits = {"int8": "i1", "uint8": "u1", "int16": "<i2"}.get(values.dtype.name, "<f4")
         flat = np.ascontiguousarray(values, dtype=bits).ravel()
         packed = {"first": self.used // flat.itemsize, "shape": list(values.shape), "by": by}
@@ -375,7 +375,7 @@ class _Packer:
         return packed if bits == "<f4" else {**packed, "bytes": flat.itemsize}
 
     def _steps(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
-        """Numbers as steps from their middle; NaN is the step that no number takes."""
+        """Store numbers as 16-bit steps from their middle, with one step reserved for NaN."""
         numbers = np.asarray(values, dtype=np.float64)
         there = numbers[~np.isnan(numbers)]
         low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 0.0)
@@ -384,7 +384,7 @@ class _Packer:
         return {**self._block(steps.astype(np.int16), by), "middle": middle, "step": step}
 
     def _strings(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
-        # Captions repeat: each different one travels once, the grid as places among them.
+        # Captions repeat: each distinct one is sent once, the grid as indices.
         kinds, index = np.unique(values.astype(str), return_inverse=True)
         places = index.reshape(values.shape).astype(np.int16 if len(kinds) < 2**15 else np.float32)
         return {"strings": kinds.tolist(), **self._block(places, by)}

@@ -1,4 +1,4 @@
-"""How a score was learnt: its loss and its held-out AUC, epoch by epoch."""
+"""Training curves of a score: loss and held-out AUC by epoch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EPOCH = "epoch %{x}: "
 def loss_curve(
     history: Mapping[str, Array] | Mapping[str, Sequence[float]], *, height: int = style.HEIGHT
 ) -> Picture:
-    """Loss (0.693 is guessing) and held-out AUC (one half is guessing) against epochs.
+    """Plot loss (0.693 is guessing) and held-out AUC (one half is guessing) against epochs.
 
     Args:
         history: arrays "epoch", "loss", "auc" of one length; "held_loss" where it was kept.

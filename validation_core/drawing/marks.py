@@ -1,13 +1,13 @@
 """The one vocabulary of pictures: marks on a panel with fixed axes, as frozen values.
 
-What a picture shows is described here once; `drawing.live` sends it to the browser, where it
-follows sliders, and `drawing.plotly` draws it as it stands. Every number or string that changes
-with a slider is wrapped: `over(values, "beta")` says that the first axis of `values` runs over
-that slider's values, `over(values, "c", "angle")` that the first two do; what is not wrapped
-stays. Colours are CSS, "" the text's own; a dash is a name of plotly's or lengths as in SVG
-("6 3"), "" a whole line. `hover` is what plotly says at the pointer; the browser has no such, and
-refuses the rest that only plotly draws: bars that lie, intervals along x, numbers as colours of
-points and bars, logarithmic axes.
+A picture is described here once; `drawing.live` sends it to the browser, where it follows sliders,
+and `drawing.plotly` draws it with its sliders fixed. Every number or string that changes with a
+slider is wrapped: `over(values, "beta")` says that the first axis of `values` runs over that
+slider's values, `over(values, "c", "angle")` that the first two do; unwrapped values are constant.
+Colours are CSS, "" the text's own; a dash is a name of plotly's or lengths as in SVG ("6 3"), "" a
+solid line. `hover` is plotly's hover text; the browser has none. The browser refuses whatever only
+plotly draws: horizontal bars, intervals along x, numbers as colours of points and bars,
+logarithmic axes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from validation_core.drawing import style
 
 SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
-"""What a legend can show; the first six are also what `Points` draws, plotly all of its own."""
+"""Symbols of a legend; `Points` draws the first six, plotly all of its own."""
 
 Anchor = Literal["start", "middle", "end"]
 T = TypeVar("T")
@@ -51,21 +51,24 @@ Words = str | Over | Text
 
 
 def over(values: ArrayLike, *sliders: str, coarse: bool = False) -> Over:
-    """Values over the named sliders: the first axes, in that order.
+    """Let the first axes of values run over the named sliders, in that order.
 
-    Coarse ones reach the browser in 65,534 steps of their range, half the bytes.
+    Args:
+        values: (V1, V2, ..., ...), an axis for each slider first.
+        sliders: names of the sliders.
+        coarse: send them to the browser in 65,534 steps of their range, half the bytes.
     """
     return Over(np.asarray(values), sliders, coarse)
 
 
 def written(values: ArrayLike, write: Callable[[float], str]) -> NDArray[np.str_]:
-    """Every number as text, in their shape; each different one is written once."""
+    """Format every number as text, in the same shape; each distinct one is formatted once."""
     kinds, index = np.unique(values, return_inverse=True)
     return np.array([write(float(kind)) for kind in kinds])[index].reshape(np.shape(values))
 
 
 def sentence(template: str, **parts: str | Over) -> Text:
-    """A sentence with {named} parts."""
+    """A sentence with {named} parts, given as strings or over sliders."""
     return Text(template, parts)
 
 
@@ -75,10 +78,10 @@ class Shades:
 
     Args:
         values: of points or bars (G,), of a heat map (H, W); possibly over sliders there.
-        limit: from the middle to where a number has the full colour.
-        low: colour below the middle, which is the paper's own but for a breath of grey.
+        limit: distance from the middle at which a number has the full colour.
+        low: colour below the middle, which is the paper's own with a trace of grey.
         high: colour above it.
-        label: what the colours mean.
+        label: meaning of the colours.
 
     Raises:
         ValueError: when the limit is not positive.
@@ -104,7 +107,7 @@ class Shades:
 class Bars:
     """A histogram: edges (B + 1,), heights (B,); `shift` moves it along x.
 
-    Bars that are not upright lie: their edges are on y, from below.
+    Bars that are not upright are horizontal: their edges are on y, from below.
     """
 
     edges: Number
@@ -160,7 +163,7 @@ class Points:
 
     Points that are NaN are left out. `symbol` is circle, square, diamond, cross (two strokes),
     ring (a hollow circle) or triangle; for plotly also any of its own, or one for each point.
-    `texts` (G,) are what `hover` calls %{text}.
+    `texts` (G,) fill %{text} in `hover`.
     """
 
     x: Number
@@ -206,7 +209,7 @@ class HLine:
 
 @dataclass(frozen=True, eq=False)
 class HBand:
-    """A horizontal strip behind the whole panel."""
+    """Horizontal strip across the whole panel, behind the other marks."""
 
     low: float
     high: float
@@ -217,7 +220,7 @@ class HBand:
 
 @dataclass(frozen=True, eq=False)
 class Note:
-    """Words at a place; plotly moves them by `shift` pixels to the right and `rise` up."""
+    """Text at a point; plotly moves it by `shift` pixels to the right and `rise` up."""
 
     x: Number
     y: Number
@@ -231,7 +234,7 @@ class Note:
 
 @dataclass(frozen=True, eq=False)
 class Heat:
-    """A grid of numbers as colours under all other marks.
+    """Heat map: a grid of numbers as colours under all other marks.
 
     Args:
         x_edges: edges of the columns (W + 1,), evenly spaced.
@@ -261,7 +264,7 @@ class Heat:
 
 
 def values_and_sliders(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """An array, and the sliders that its leading axes run over."""
+    """The array of a number, and the sliders that its leading axes run over."""
     if isinstance(values, Over):
         return values.values, values.sliders
     return np.asarray(values), ()
@@ -278,7 +281,7 @@ def _check_even(name: str, edges: NDArray[np.float64]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """Coloured pixels under all other marks, each of them a sharp square.
+    """Image of coloured pixels under all other marks, each a sharp square.
 
     Args:
         x: left and right end.
@@ -307,12 +310,12 @@ class Image:
 class Rain:
     """Bricks that fall into bins, one for each trial; for the browser alone.
 
-    A brick keeps the value that its trial had when it fell: what the other slider is moved to
-    later holds for later ones.
+    A brick keeps the value that its trial had when it fell: moving the other slider
+    changes later bricks only.
 
     Args:
         values: in [0, 1], (V, T) over the values of `follows` and the T trials.
-        follows: the slider that values depend on.
+        follows: the slider on which values depend.
         clock: the slider over 0 to T that counts how many have fallen.
         opens: two sliders, hidden: a press on a brick moves the first to its trial and the
             second to where `follows` stood when it fell; the panel's `click` names the first.
@@ -352,7 +355,7 @@ class Axis:
 
     @classmethod
     def of_rows(cls, names: Sequence[str]) -> Axis:
-        """Up a panel with a row for each name, 0 on top."""
+        """Vertical axis of a panel with a row for each name, the first on top."""
         return cls((len(names) - 0.4, -0.6), ticks=range(len(names)), names=names)
 
 
@@ -413,17 +416,17 @@ Picture = Panel | Grid
 
 
 def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
-    """What stands where there is nothing to draw yet: words, no axes."""
+    """Placeholder panel with words and no axes, for a picture without data yet."""
     unit = Axis((0, 1), hidden=True)
     note = Note(0.5, 0.5, words, anchor="middle")
     return Panel([note], x=unit, y=unit, height=height)
 
 
 def freeze_sliders(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
-    """A panel whose sliders stand still: what runs over them is what it is at one place of each.
+    """Fix the sliders of a panel: each value over sliders becomes its value at one place of each.
 
     Args:
-        at: the place (0, 1, ...) of each slider among its values; the first where none is given.
+        at: the index of each slider among its values; 0 by default.
     """
     return cast("Panel", _still(panel, at or {}))
 
@@ -447,17 +450,17 @@ def _may_move(value: Any) -> bool:
 
 
 def along(name: str, parts: Sequence[T]) -> T:
-    """What follows a slider, from what there is to see at each of its values.
+    """Join panels, marks or words, one for each value of a slider, into one over the slider.
 
-    Panels, marks or words of one make: what all share stays, what differs moves; axes and scales
-    of colour hold all of them, shorter arrays end in nan.
+    All parts have one structure. Equal values stay, different ones follow the slider; axes and
+    colour scales cover all parts, and shorter arrays are padded with NaN.
 
     Args:
         name: the slider.
-        parts: one for each of its values, in their order.
+        parts: one for each value of the slider, in order.
 
     Raises:
-        ValueError: where they are not of one make.
+        ValueError: where their structures differ.
     """
     if len(parts) == 1:
         return parts[0]
@@ -497,7 +500,7 @@ def _alike(kinds: set[Any], what: str) -> None:
 
 
 def _moving(name: str, parts: Sequence[Number | Words]) -> Any:
-    """Values that stay where all are the same; else over the slider, in coarse steps."""
+    """Values over the slider, in coarse steps; constant where all are equal."""
     arrays, sliders = zip(
         *(values_and_sliders(cast("Number", part)) for part in parts), strict=True
     )
@@ -525,14 +528,14 @@ class Slider:
 
     Args:
         names: the values as the reader sees them; two significant decimals otherwise.
-        start: where it stands first; the first value otherwise.
+        start: its initial value; by default the first.
         ends: words under its two ends.
         play: a button before it steps through its values up to the last, from the first where
             it stands at the last: `rate` a second, 2 where the reader asks for less motion. Python
             hears of it once, when it stops.
-        button: words of a button that is drawn in its place and steps to the next value, after
+        button: label of a button drawn instead of a rail that steps to the next value, after
             the last to the first. A slider of one value is not drawn at all.
-        hidden: it has no rail: a press in a panel, or what a lesson draws for it, moves it.
+        hidden: it has no rail: a press in a panel, or a lesson's own control, moves it.
     """
 
     name: str
@@ -549,10 +552,10 @@ class Slider:
 
     @property
     def grid(self) -> tuple[float, ...]:
-        """Its values as plain numbers."""
+        """Values of the slider as plain numbers."""
         return tuple(float(value) for value in np.asarray(self.values).ravel())
 
     @property
     def first(self) -> float:
-        """Where it stands first."""
+        """Initial value of the slider."""
         return float(self.grid[0] if self.start is None else self.start)

@@ -1,4 +1,4 @@
-"""A statistic on its null: what chance gives in grey, the value that was seen in red."""
+"""A statistic on its null: the null in grey, the observed value in red."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ _REACH = 4.2  # sds of a normal null to either side
 def permutation_histogram(
     values: Array, observed: float, label: str, *, hover: str, height: int = style.HEIGHT
 ) -> Panel:
-    """Statistics (B,) of relabelled tables, and the one of the table itself.
+    """Plot the permutation null of a statistic, and the observed value.
 
     Args:
+        values: statistics (B,) of relabelled tables.
+        observed: the statistic of the table itself.
         label: the statistic's name, for the axis.
-        hover: what a bar says.
+        hover: hover text of a bar.
+        height: of the panel, in pixels.
     """
     if values.size == 0 or not np.isfinite(observed):
         return empty("No permutations yet", height=height)
@@ -54,15 +57,15 @@ def null_histogram(
     caption: Words = "",
     height: int = style.HEIGHT,
 ) -> Panel:
-    """Counts of what chance gives, possibly over sliders.
+    """Plot the counts of a null, possibly over sliders, and the observed value.
 
     Args:
         edges: of the bins (B + 1,).
         counts: in the bins (..., B).
         observed: the value that was seen; written beside its line where no slider moves it.
         x: the statistic's axis.
-        up: what is counted.
-        hover: what a bar says.
+        up: name of the counts.
+        hover: hover text of a bar.
         critical: a value to mark, dashed.
     """
     top = 1.25 * max(1.0, float(values_and_sliders(counts)[0].max()))
@@ -85,7 +88,7 @@ def statistic_on_null(
     caption: Words = "",
     height: int = 190,
 ) -> Panel:
-    """A statistic, possibly over sliders, on the normal law that it has if q = p.
+    """Plot a statistic, possibly over sliders, on its normal null.
 
     Args:
         observed: the value that was seen.
@@ -120,7 +123,7 @@ def statistic_on_null(
 
 
 def _seen(observed: Number, y: float, x: Axis) -> list[Mark]:
-    """A red line at the value that was seen, its number beside it where no slider moves it."""
+    """A red line at the observed value, with its number where no slider moves it."""
     value, sliders = values_and_sliders(observed)
     if sliders:
         return [VLine(observed, color=style.OBSERVED, width=2.5, label="seen")]
@@ -129,7 +132,7 @@ def _seen(observed: Number, y: float, x: Axis) -> list[Mark]:
 
 
 def beside(words: str, x: float, y: float, color: str, axis: Axis) -> Note:
-    """Words beside a vertical line at x, on the roomier side."""
+    """Text beside a vertical line at x, on the side with more room."""
     right = x > sum(axis.limits) / 2
     side: Anchor = "end" if right else "start"
     return Note(x, y, words, color=color, anchor=side, shift=-6 if right else 6)

@@ -1,6 +1,6 @@
-"""A picture as plotly draws it: the renderer of `drawing.marks` for reports, notebooks and files.
+"""The plotly renderer of `drawing.marks`, for reports, notebooks and files.
 
-Sliders stand still here: what runs over them is drawn at one place of each.
+Sliders are fixed here: values over them are drawn at one place of each.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _LINE = 16  # between the labels of two lines that end together
 _ROW = 22  # a line of a title, of a legend, a scale of colours
 _GRADIENT = 64  # how wide a scale of colours is
 _UNTICKED = 12  # below a panel whose ticks stand farther below
-_ABOVE = _NAMED + _BOTTOM  # of a panel's height, what is not its axes
+_ABOVE = _NAMED + _BOTTOM  # part of a panel's height outside its axes
 _BETWEEN = 0.06  # of the sheet's width, between panels
 _STOPS = 9  # of a scale, on either side
 _MANY = 1000  # points beyond which a canvas draws them
@@ -66,13 +66,13 @@ _DOT, _EDGE = "#3A414B", "rgba(255,255,255,0.9)"  # of a map's dots: a colour, a
 
 
 def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
-    """A picture as it stands; the title and caption of a panel alone are its reader's to place.
+    """Draw a picture; the title and caption of a single panel are left to the caller.
 
-    The sheet is quiet: axes fixed, transparent. Words without a colour have the theme's.
+    Axes are fixed and the sheet is transparent. Text without a colour has the theme's.
 
     Args:
         picture: marks on fixed axes.
-        at: the place (0, 1, ...) of each slider among its values; the first where none is given.
+        at: the index of each slider among its values; 0 by default.
     """
     if isinstance(picture, Panel):
         return figure(Grid([replace(picture, title="")], columns=1), at)
@@ -113,7 +113,7 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
 
 @dataclass
 class _Sheet:
-    """What plotly calls the marks of a panel: traces, shapes, annotations on its pair of axes."""
+    """Plotly's form of a panel's marks: traces, shapes and annotations on its pair of axes."""
 
     panel: Panel
     place: int
@@ -121,10 +121,10 @@ class _Sheet:
     shapes: list[_Json] = field(default_factory=list)
     notes: list[_Json] = field(default_factory=list)
     ends: list[tuple[float, float, str, str]] = field(default_factory=list)
-    """Where lines end on the axes, and their labels: x, y, words, colour."""
+    """Ends of lines and their labels: x, y, words, colour."""
 
     def draw(self, named: bool) -> None:
-        """All marks, then the labels of their lines, of the axis up (if `named`), of colours."""
+        """Draw all marks, then the labels of lines, of the y axis (if `named`) and of colours."""
         mapped = any(isinstance(mark, Heat | Image) for mark in self.panel.marks)
         for mark in self.panel.marks:
             if isinstance(mark, VLine | HLine):
@@ -145,7 +145,7 @@ class _Sheet:
             self._ends_of(shades)
 
     def explain(self, axes: _Json, inside: int) -> None:
-        """Put the scale of its colours above the axes: so many pixels are all axes high."""
+        """Place the colour bar above the axes; `inside` is the height of all axes in pixels."""
         own = _axes(self.place)
         (left, _), (_, top) = (
             axes[own[side].replace(side[0], side)]["domain"] for side in ("xaxis", "yaxis")
@@ -160,21 +160,21 @@ class _Sheet:
             color["showscale"] = i == 0
 
     def title(self) -> _Json:
-        """The panel's own, above it."""
+        """Title of the panel, above it."""
         above = _top(self.panel) + _ROW * len(_scales(self.panel)[:1])
         note = self._words(str(self.panel.title), 0, 1, "", font=_LARGE)
         place = {"xshift": -_left(self.panel), "yanchor": "bottom", "yshift": above}
         return {**note, **self._refs("x domain", "y domain"), **place}
 
     def _named(self) -> None:
-        """What the axis up shows, over its ticks: beside them it would lie on its side."""
+        """Name of the y axis, above its ticks: beside them it would be rotated."""
         if not self.panel.y.hidden and self.panel.y.label:
             note = self._words(self.panel.y.label, 0, 1, "", bold=False)
             place = {"xshift": -_left(self.panel), "yshift": _NAMED - _SMALL / 2}
             self.notes.append({**note, **self._refs("x domain", "y domain"), **place})
 
     def _ends_of(self, shades: Shades) -> None:
-        """The numbers at both ends of a scale of colours, and what they mean."""
+        """Numbers at both ends of a colour scale, and its label."""
         up = {**self._refs("x domain", "y domain"), "yshift": _top(self.panel) + _ROW / 2}
         low, high = (signed_text(shades.middle + side * shades.limit, ".2g") for side in (-1, 1))
         first = self._words(low, 0, 1, "", "end", bold=False)
@@ -183,7 +183,7 @@ class _Sheet:
         self.notes.append({**last, **up, "xshift": _GRADIENT + 4})
 
     def _spaced(self) -> None:
-        """Labels beside the ends of their lines, moved up where two end together."""
+        """Labels at the ends of lines, moved up where two would overlap."""
         low, high = _ends(self.panel.y)
         apart = _LINE * (high - low) / (self.panel.height - _ABOVE)
         above = -np.inf
@@ -276,20 +276,20 @@ class _Sheet:
 
 
 def _inked(text: str, color: str) -> str:
-    """Words in a mark's colour, moved towards the theme's own until they read well on both."""
+    """Text in a mark's colour, moved towards the theme's own until it is legible on both."""
     if color in ("", "currentColor"):
         return text
     return f'<span style="color:color-mix(in srgb, {color} 65%, currentColor)">{text}</span>'
 
 
 def _axes(place: int) -> dict[str, str]:
-    """What plotly calls the axes of a panel, from its place on the sheet."""
+    """Plotly's names of a panel's axes, from its index on the sheet."""
     number = str(place + 1) if place else ""
     return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
 
 def _trace(mark: Bars | Line | Band | Points | Heat | Image, mapped: bool) -> _Json:
-    """What plotly calls a mark; on a map dots have an edge."""
+    """Plotly trace of a mark; on a map dots have an edge."""
     if isinstance(mark, Band):
         return _band(mark)
     if isinstance(mark, Image):
@@ -318,7 +318,7 @@ def _bars(mark: Bars) -> _Json:
 
 
 def _band(mark: Band) -> _Json:
-    """One closed outline; between edges its values are steps."""
+    """A band as one closed outline; between edges its values are steps."""
     x, low, high = (narrow(_array(part)) for part in (mark.x, mark.low, mark.high))
     if len(low) == len(x) - 1:
         x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2)
@@ -336,7 +336,7 @@ def _band(mark: Band) -> _Json:
 
 
 def _edge(color: str | Shades) -> _Json:
-    """Around a mark whose colour may be the paper's; none around the others."""
+    """Edge of a mark whose colour may be the paper's; none for the others."""
     return {"width": 0.8, "color": _FADED} if isinstance(color, Shades) else {"width": 0}
 
 
@@ -390,7 +390,7 @@ def _heat(mark: Heat) -> _Json:
 
 
 def _image(mark: Image) -> _Json:
-    """Pixels from above: their steps along y are negative."""
+    """Pixels from the top: their steps along y are negative."""
     pixels = np.asarray(mark.pixels)
     (left, right), (low, high) = mark.x, mark.y
     across, up = (right - left) / pixels.shape[1], (high - low) / pixels.shape[0]
@@ -405,7 +405,7 @@ def _colored(color: str | Shades) -> _Json:
 
 
 def _scale(shades: Shades) -> _Json:
-    """Colours of numbers; their bar is put above the panel."""
+    """Colour scale of numbers; its bar is placed above the panel."""
     half = np.linspace(0, 1, _STOPS)
     low = [[(1 - t) / 2, style.diverging_color(shades.low, t)] for t in half[::-1]]
     high = [[(1 + t) / 2, style.diverging_color(shades.high, t)] for t in half]
@@ -423,7 +423,7 @@ def _scale(shades: Shades) -> _Json:
 
 
 def _known(trace: _Json, keys: Mapping[str, Any]) -> _Json:
-    """A trace that goes with the key of its name, where there is one."""
+    """A trace linked to the legend key of its name, where there is one."""
     if trace["type"] == "image":  # knows no legend
         return trace
     group = {"legendgroup": trace["name"]} if trace.get("name") in keys else {}
@@ -431,7 +431,7 @@ def _known(trace: _Json, keys: Mapping[str, Any]) -> _Json:
 
 
 def _key(words: str, color: str, symbol: str) -> _Json:
-    """What a legend shows: a trace without points."""
+    """Legend key: a trace without points."""
     nowhere = np.full(1, np.nan, np.float32)
     own = {"x": nowhere, "y": nowhere, "name": words, "legendgroup": words, "showlegend": True}
     if symbol in _STROKES:
@@ -444,7 +444,7 @@ def _key(words: str, color: str, symbol: str) -> _Json:
 
 
 def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int], _Json]:
-    """Height, margins and axes of a sheet: each row as high as its panels, and no gap wasted.
+    """Height, margins and axes of a sheet: each row as high as its panels need.
 
     Ticks of equal axes stand at the left and at the bottom, and so do equal labels.
     """
@@ -482,7 +482,7 @@ def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int],
 
 
 def _scales(panel: Panel) -> list[Shades]:
-    """Those of its marks, each that a scale explains."""
+    """Colour scales of a panel's marks."""
     colors = [
         mark.shades if isinstance(mark, Heat) else getattr(mark, "color", "")
         for mark in panel.marks
@@ -491,7 +491,7 @@ def _scales(panel: Panel) -> list[Shades]:
 
 
 def _top(panel: Panel) -> int:
-    """Pixels between its axes and what stands above: labels of lines, of the axis up."""
+    """Pixels between a panel's axes and the top of the labels above them."""
     return _NAMED if panel.y.label and not panel.y.hidden else _TOP
 
 
@@ -500,13 +500,13 @@ def _left(panel: Panel) -> int:
 
 
 def _head(panel: Panel) -> int:
-    """Pixels above its axes: all that, the scale of its colours, the lines of its title."""
+    """Pixels above a panel's axes: labels, colour bar and title."""
     lines = len(str(panel.title).split("<br>")) if panel.title else 0
     return _top(panel) + _ROW * (len(_scales(panel)[:1]) + lines)
 
 
 def _legend_rows(keys: Mapping[str, Any], columns: int) -> int:
-    """Lines of a legend on a sheet that is at least as wide as a phone or, in columns, a page."""
+    """Lines of a legend on a sheet at least as wide as a phone or, in columns, a page."""
     room, rows, used = (800 if columns > 1 else 340), 0, 0
     for words in keys:
         wide = 52 + 6 * len(words)
@@ -517,7 +517,7 @@ def _legend_rows(keys: Mapping[str, Any], columns: int) -> int:
 
 
 def _foot(row: Sequence[Panel], below: Sequence[Panel]) -> int:
-    """Pixels below the axes of a row; few where those below have its ticks."""
+    """Pixels below the axes of a row; few where the row below carries its ticks."""
     shared = [_equal(panel.x, under.x) for panel, under in zip(row, below, strict=False)]
     return _UNTICKED if shared and all(shared) else _BOTTOM
 
@@ -535,7 +535,7 @@ def _equal(a: Axis, b: Axis) -> bool:
 
 
 def _axis(axis: Axis, other: Axis | None = None) -> _Json:
-    """Plotly's words for it; what an `other` axis says as well is left to that one."""
+    """Plotly's settings of an axis, without those that an `other` axis has too."""
     label = "" if other and other.label == axis.label else axis.label
     layout: _Json = {
         "title": {"text": label, "standoff": 4, "font": {"size": _SMALL}},
@@ -570,7 +570,7 @@ def _ends(axis: Axis) -> tuple[float, float]:
 
 
 def _on(axis: Axis, values: Any) -> Any:
-    """Values in the units of an axis' length, as ranges and annotations count them."""
+    """Values in the units of an axis, as ranges and annotations use them."""
     return np.log10(values) if axis.log else values
 
 
@@ -593,12 +593,12 @@ def _color(color: str | Shades) -> str:
 
 
 def _rgba(color: str, opacity: float) -> str:
-    """A hexadecimal colour, seen through."""
+    """A hexadecimal colour with an opacity, as CSS."""
     return style.rgba(_color(color), opacity)
 
 
 def _dash(dash: str) -> str:
-    """A whole line for "", lengths in pixels for those of SVG; plotly's own names as they are."""
+    """Plotly's dash: solid for "", pixels for SVG lengths, names unchanged."""
     if dash and dash[0].isdigit():
         return ",".join(f"{length}px" for length in dash.split())
     return dash or "solid"

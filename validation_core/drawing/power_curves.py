@@ -1,7 +1,7 @@
-"""How often tests reject q: rates with their Wilson intervals over the level, on one axis.
+"""Rejection rates of tests with Wilson intervals, over the level, on one axis.
 
-Where nothing is wrong with q a rate is the test's type I error, elsewhere its power. The marks are
-put together by whoever draws them, between a level line and a place of their own:
+Where q is correct a rate is the test's type I error, elsewhere its power. The caller puts marks
+together, after a level line:
 
     Panel(
         [level_line(0.05), *rate_curve(gammas, Rates.of(rejections, trials), method_look("c2st"))],
@@ -29,7 +29,7 @@ REJECTED = "trials that reject q"
 
 
 class Rates(NamedTuple):
-    """Shares of trials that reject, with their 95% Wilson intervals: three arrays (...)."""
+    """Rejection rates with their 95% Wilson intervals: three arrays (...)."""
 
     rate: Array
     low: Array
@@ -46,7 +46,7 @@ class Rates(NamedTuple):
 
 
 def rejection_axis(top: float = 1) -> Axis:
-    """The axis of rates from 0 to `top`, in percent, with room for points at both ends."""
+    """Axis of rates from 0 to `top` in percent, with room for points at both ends."""
     return Axis((-0.03 * top, 1.04 * top), REJECTED, percent=True)
 
 
@@ -57,7 +57,7 @@ def places_axis(
     at: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> Axis:
-    """An axis with a tick at each place (G,) where trials were run.
+    """Axis with a tick at each place (G,) of the trials.
 
     Args:
         places: their values, which name the ticks.
@@ -72,12 +72,12 @@ def places_axis(
 
 
 def level_line(alpha: float) -> HLine:
-    """The level: where every curve would lie if q were correct."""
+    """Line at the level, the rate of an exact test when q is correct."""
     return HLine(alpha, color=style.NULL, dash="6 4", label="level")
 
 
 def method_look(method: str) -> MethodStyle:
-    """A method's colour, dash and symbol, as the browser draws them."""
+    """A method's colour, dash and symbol in the browser's terms."""
     return live.browser_style(style.method_style(method))
 
 
@@ -90,10 +90,10 @@ def rate_line(
     label: str = "",
     width: float = 2,
 ) -> Line:
-    """Rates (..., G) joined along x (G,).
+    """Line of rates (..., G) along x (G,).
 
     Args:
-        sliders: what the leading axes of the rates run over.
+        sliders: sliders that the leading axes of the rates run over.
         coarse: send them to the browser in half the bytes.
         label: the name where the line ends.
     """
@@ -109,7 +109,16 @@ def rate_band(
     coarse: bool = False,
     opacity: float = 0.13,
 ) -> Band:
-    """The intervals of rates (..., G) along x (G,)."""
+    """Band of the intervals of rates.
+
+    Args:
+        x: positions (G,).
+        rates: rates with intervals (..., G).
+        look: colour.
+        sliders: sliders that the leading axes of the rates run over.
+        coarse: send them to the browser in half the bytes.
+        opacity: of the band.
+    """
     low, high = (_over(end, sliders, coarse) for end in rates[1:])
     return Band(x, low, high, color=look.color, opacity=opacity)
 
@@ -117,7 +126,15 @@ def rate_band(
 def rate_points(
     x: Number, rates: Rates, look: MethodStyle, *sliders: str, size: float = 7
 ) -> Points:
-    """Rates (..., G) at x (G,), each with its interval as a bar."""
+    """Points of rates, each with its interval as a bar.
+
+    Args:
+        x: positions (G,).
+        rates: rates with intervals (..., G).
+        look: colour and symbol.
+        sliders: sliders that the leading axes of the rates run over.
+        size: of a symbol, in pixels.
+    """
     rate, low, high = (_over(part, sliders) for part in rates)
     return Points(x, rate, low=low, high=high, color=look.color, symbol=look.symbol, size=size)
 
@@ -125,7 +142,7 @@ def rate_points(
 def rate_curve(
     x: ArrayLike, rates: Rates, look: MethodStyle, *, label: str = "", opacity: float = 0.13
 ) -> list[Mark]:
-    """Rates (G,) along x (G,): their band, the line through them, and a point for each."""
+    """Marks of rates (G,) along x (G,): band, line and points."""
     return [
         rate_band(x, rates, look, opacity=opacity),
         rate_line(x, rates.rate, look, label=label),
@@ -139,20 +156,20 @@ def rate_bars(
     """Rates (..., G) along x (G,), each with its interval as a bar, over a line.
 
     Args:
-        sliders: what the leading axes of the rates run over.
-        line: what the line shows (..., G), a law say; the rates themselves otherwise.
+        sliders: sliders that the leading axes of the rates run over.
+        line: values of the line (..., G), for example a law; by default the rates themselves.
     """
     along = rates.rate if line is None else line
     return [rate_line(x, along, look, *sliders, width=1.6), rate_points(x, rates, look, *sliders)]
 
 
 def point_key(words: str, look: MethodStyle) -> Key:
-    """A curve with points in a legend."""
+    """Legend key of a curve with points."""
     return words, look.color, look.symbol
 
 
 def line_key(words: str, look: MethodStyle) -> Key:
-    """A curve without points in a legend."""
+    """Legend key of a curve without points."""
     return words, look.color, "dash" if look.dash else "line"
 
 

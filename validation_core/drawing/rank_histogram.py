@@ -1,4 +1,4 @@
-"""Histograms of ranks in [0, 1], over the grey band that all bins keep to by chance."""
+"""Histograms of ranks in [0, 1], over the simultaneous band of all bins under uniformity."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ def rank_histogram(
     words: tuple[str, str, str] = ("rank", "count", "if q = p"),
     height: int = style.HEIGHT,
 ) -> Panel:
-    """Counts of ranks u (n,) in [0, 1].
+    """Plot the histogram of ranks, with its band under uniformity.
 
     Args:
-        k: where given, the axis shows the ranks 0 to k among k draws: all of them, seen or not.
-        level: chance that all bins together keep to the band.
-        words: what lies along x and up y, and at the height that is expected.
+        u: ranks (n,) in [0, 1].
+        bins: number of bins.
+        k: if given, the axis shows ranks 0 to k among k draws.
+        level: chance that all bins together stay within the band when q = p.
+        words: labels of x and y, and of the expected height.
+        height: of the panel, in pixels.
     """
     if u.size == 0:
         return empty("No ranks yet", height=height)
@@ -69,18 +72,18 @@ def rank_counts(
     caption: Words = "",
     height: int = style.HEIGHT,
 ) -> Panel:
-    """A histogram of n ranks that are counted already, possibly over sliders.
+    """Plot a histogram of n ranks given as counts, possibly over sliders.
 
     Args:
         counts: in equal bins from end to end of the axis x (..., B).
         n: ranks in each histogram.
         x: the axis of the ranks.
-        up: what is counted.
+        up: name of the counts.
         color: of the bars.
         level: chance that all bins together keep to the band.
-        expected: words at the height that is expected.
-        shown: share of the histograms that are shown whole; taller bars of others are cut.
-        hover: what a bar says.
+        expected: label of the expected height.
+        shown: share of the histograms that fit the axis; taller bars of the others are cut.
+        hover: hover text of a bar.
     """
     values = values_and_sliders(counts)[0]
     bins = values.shape[-1]
@@ -103,7 +106,14 @@ def rank_counts(
 def growing_band(
     most: int, bins: int, slider: str, ends: tuple[float, float] = (0, 1)
 ) -> tuple[Band, HLine]:
-    """The band and the expected height of 0 to `most` ranks, while a slider counts them."""
+    """Band and expected height of a histogram while a slider counts its ranks.
+
+    Args:
+        most: largest number of ranks.
+        bins: bins of the histogram.
+        slider: the slider of the number of ranks, over 0 to `most`.
+        ends: ends of the band on x.
+    """
     bands = np.array([(0, 0), *(statistics.histogram_band(n, bins) for n in range(1, most + 1))])
     low, high = (over(np.repeat(side[:, None], 2, axis=1), slider) for side in bands.T)
     even = HLine(over(np.arange(most + 1) / bins, slider), label="if q = p")

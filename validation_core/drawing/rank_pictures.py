@@ -13,7 +13,7 @@ from validation_core.types import Array
 
 
 def rank_figures(arrays: Mapping[str, Array]) -> list[Drawn]:
-    """What conformal ranks show."""
+    """Histogram and ECDF difference of conformal ranks."""
     u = np.asarray(arrays.get("u", np.zeros(0)))
     return [
         Drawn(
@@ -32,7 +32,7 @@ def rank_figures(arrays: Mapping[str, Array]) -> list[Drawn]:
 
 
 def rank_figures_of(u: Array, meaning: str) -> tuple[Drawn, ...]:
-    """Ranks with what a heap of them means."""
+    """Histogram and ECDF difference of ranks u (n,); `meaning` explains an excess of them."""
     return (
         Drawn(
             "Ranks",

@@ -1,8 +1,8 @@
-"""Colours, and the looks of methods and of algorithms of inference.
+"""Colours, and the styles of methods and of inference algorithms.
 
 Colours keep 3 : 1 contrast on the light and on the dark background, so that one figure serves
-both; methods start from Paul Tol's muted set, moved in lightness where it missed that, and have
-a dash and a symbol as second cue, as have algorithms of inference.
+both; methods start from Paul Tol's muted set, adjusted in lightness where it missed that. Methods
+and inference algorithms have a dash and a symbol as second cue.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ NULL = "#8A8F98"
 OBSERVED = "#C0392B"
 
 HEIGHT = 260
-"""Pixels; figures that stand beside one another share it."""
+"""Height in pixels, shared by figures side by side."""
 
 _WASH, _FULL = 0.06, 0.85  # how opaque the middle and the ends of a scale of colours are
 
 
 def rgba(color: str, opacity: float) -> str:
-    """A hexadecimal colour, seen through."""
+    """A hexadecimal colour with an opacity, as CSS."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:.3g})"
 
 
 def diverging_color(color: str, part: float) -> str:
-    """A scale's colour so far (0 to 1) from its middle, which is the paper under a thin wash.
+    """Colour of a diverging scale at a distance `part` (0 to 1) from its middle.
 
-    Light on white and dark on black, and nothing in between is grey; browser/live_marks.js
+    The middle is nearly transparent: light on white, dark on black. browser/live_marks.js
     does the same.
     """
     full, wash = _FULL * part, _WASH * (1 - _FULL * part)
@@ -46,7 +46,7 @@ def diverging_color(color: str, part: float) -> str:
 
 
 def method_style(name: str) -> MethodStyle:
-    """The look of a method, as it declares it; grey for one that is not there."""
+    """Style of a method, as it declares it; grey for an unknown one."""
     try:
         return getattr(specification_named(f"method:{name}"), "style", MethodStyle())
     except ValueError:
@@ -64,19 +64,19 @@ ALGORITHM_STYLES: Mapping[str, MethodStyle] = {
 
 
 def algorithm_style(name: str) -> MethodStyle:
-    """The look of an inference; grey for one that has none yet."""
+    """Style of an inference algorithm; grey for an unknown one."""
     return ALGORITHM_STYLES.get(name, MethodStyle(NULL, "solid", "star"))
 
 
 def padded(values: Array, share: float = 0.06) -> tuple[float, float]:
-    """Limits that hold all values with some room, wide enough to draw where all are equal."""
+    """Axis limits of values with a margin, nonzero in width even where all are equal."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     room = share * (high - low) or share * max(abs(high), 1.0)
     return low - room, high + room
 
 
 def short(name: str, most: int, *, ends: bool = False) -> str:
-    """A name cut to so many letters: its beginning, or both ends where names differ at theirs."""
+    """A name cut to `most` letters: its beginning, or both its ends."""
     if len(name) <= most:
         return name
     return f"{name[: most // 2 - 1]}…{name[-(most // 2) :]}" if ends else name[: most - 1] + "…"

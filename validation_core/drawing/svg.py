@@ -1,7 +1,7 @@
-"""A panel as it stands, as SVG text: for the card, its PNG, and pictures as small as a word.
+"""SVG of a panel without sliders: for the card, its PNG, and word-sized pictures.
 
-It draws what `drawing.live` draws in the browser, with the same type and the same places of words,
-and needs no script. What follows a slider is not for here: such a panel is refused.
+It matches the drawing of `drawing.live` in the browser, in type and position of words,
+and needs no script. A panel with values over sliders is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SPACE = ' xmlns="http://www.w3.org/2000/svg"'
 
 
 class _Scale(NamedTuple):
-    """Where data lie on the sheet, in pixels."""
+    """Map from data to pixels of the sheet."""
 
     left: float
     right: float
@@ -71,13 +71,13 @@ def svg(
     ink: str = "currentColor",
     paper: str = "var(--paper, #fff)",
 ) -> str:
-    """An `<svg>` element of so many pixels that shrinks with what it stands in.
+    """An `<svg>` element of this width in pixels that shrinks with its container.
 
     Args:
         panel: without sliders.
         width: in pixels.
         height: in pixels; the panel's own by default.
-        title: what a reader hears who cannot see it.
+        title: text alternative, for screen readers.
         bare: without axes and words, as a picture within a line.
         alone: as a file of its own, not within HTML.
         ink: colour of words and axes.
@@ -121,7 +121,7 @@ def _framed(panel: Panel, width: int, height: int) -> _Scale:
 
 
 def _end(axis: Axis, width: int) -> int:
-    """Letters of the tick that stands at the right end, half of which reach beyond it."""
+    """Letters of the last tick on x, half of which reach beyond the axis."""
     at, text = max(axis_ticks(axis, width / 80), default=(-math.inf, ""))
     return len(text) if at > axis.limits[1] - 0.02 * (axis.limits[1] - axis.limits[0]) else 0
 
@@ -135,7 +135,7 @@ def _bare(panel: Panel, width: int, height: int) -> _Scale:
 
 
 def axis_ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
-    """Places and words of ticks, at most about so many."""
+    """Positions and labels of at most about `count` ticks."""
     if axis.hidden:
         return []
     if axis.ticks is not None:
@@ -185,7 +185,7 @@ def _rule(x1: float, y1: float, x2: float, y2: float, ink: str, opacity: float) 
 
 
 def _text(x: float, y: float, words: str, anchor: str, ink: str, halo: str = "") -> str:
-    """Words, escaped once whether or not whoever drew the panel has done so for plotly."""
+    """Text, escaped exactly once, whether or not the panel already escaped it for plotly."""
     if not words:
         return ""
     around = (
@@ -226,7 +226,7 @@ def _drawn(mark: Mark, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
 
 
 def _numbers(values: object) -> Array:
-    """Plain numbers.
+    """Values as a plain array.
 
     Raises:
         TypeError: where they follow a slider.
@@ -346,7 +346,7 @@ def _hband(mark: HBand, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
 
 
 def _heat(mark: Heat, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    """Cells, one path for each of nine depths of either colour."""
+    """Cells of a heat map, one path for each of nine depths of either colour."""
     del ink, bare
     shades = mark.shades
     values = (_grid(shades.values) - shades.middle) / shades.limit
@@ -367,7 +367,7 @@ def _grid(values: object) -> Array:
 
 
 def _nothing(mark: Note, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    """Words are put over all marks."""
+    """Nothing here: notes are drawn above all marks."""
     del mark, scale, ink, bare
     yield ""
 
@@ -386,7 +386,7 @@ _MARKS: dict[type, Callable[..., Iterator[str]]] = {
 
 
 def _words(mark: Mark, scale: _Scale, ink: str, paper: str) -> Iterator[str]:
-    """The mark's own words, over all marks."""
+    """A mark's own text, drawn above all marks."""
     if isinstance(mark, Note):
         x, y = scale.x(float(_numbers(mark.x)[0])), scale.y(float(_numbers(mark.y)[0]))
         color = mark.color or ink

@@ -1,1 +1,1 @@
-"""What single pages show: studies whose results ship, and the pictures that are made of them."""
+"""Explorers of single pages: studies whose results ship, and the pictures drawn from them."""

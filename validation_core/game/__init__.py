@@ -1,1 +1,1 @@
-"""Name that defect: rounds with a hidden defect of q, plots that tell of it, and the score."""
+"""Name that defect: rounds with a hidden defect of q, diagnostic plots, and the score."""

@@ -1,4 +1,4 @@
-"""How often the test behind each plot sees a defect of the round's size."""
+"""Power of the test behind each plot against a defect of the round's size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST = 1_000_000  # seeds that no game has
 
 @dataclass(frozen=True, eq=False)
 class PlotPower:
-    """Of each plot, over other rounds with this defect at this size."""
+    """Power of each plot's test over other rounds with this defect at this size."""
 
     found: Mapping[Plot, int]
     """Rounds of REPEATS whose p-value is at most 5%."""
@@ -28,13 +28,13 @@ class PlotPower:
     """The plot's numbers, mean over those rounds."""
 
     def interval(self, plot: Plot) -> tuple[float, float]:
-        """Exact 95% interval of the share of rounds in which the plot's test sees it."""
+        """Exact 95% interval of a plot's power."""
         low, high = statistics.clopper_pearson(self.found[plot], REPEATS)
         return float(low), float(high)
 
 
 def estimate_plot_power(hidden: Round) -> PlotPower:
-    """Simulate other rounds with the defect of this one."""
+    """Estimate the power of each plot's test, by simulating other rounds with the same defect."""
     rounds = [simulate_plots(replace(hidden, seed=_FIRST + i, number=1)) for i in range(REPEATS)]
     return PlotPower(
         found={plot: sum(one.pvalues[plot] <= LEVEL for one in rounds) for plot in PLOTS},

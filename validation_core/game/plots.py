@@ -1,8 +1,6 @@
-"""Eight plots of a round.
+"""Eight plots of a round: the numbers that each draws, its test's p-value, and its picture.
 
-The numbers that each draws, its test's p-value, and its picture.
-
-Every test is exact or has the +1 rule: if q were correct, p is at most a in a share a of rounds.
+Every test is exact or has the +1 rule: if q is correct, P(p <= a) is at most a.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ Plot = Literal["draws", "ranks", "ecdf", "coverage", "units", "over-x", "region"
 
 
 class _PlotText(NamedTuple):
-    """A plot's title, what its test asks, and how to read it."""
+    """A plot's title, its test's question, and how to read it."""
 
     title: str
     test: str
@@ -107,7 +105,7 @@ _HEIGHT = 280
 
 @dataclass(frozen=True, eq=False)
 class RoundPlots:
-    """What all plots of a round draw.
+    """Numbers and p-values of all plots of a round.
 
     `numbers` and `pvalues` are by plot: bin counts of draws (24,) and of ranks (20,), curves at
     21 levels less the level (21,), shares (2, 24) of true values and of q's draws in q's units,
@@ -119,7 +117,7 @@ class RoundPlots:
     ranks: Mapping[Plot, Array]
     """The ranks in [0, 1] behind a plot, (n,)."""
     edges: Array
-    """Of the bins of the draws (25,)."""
+    """Edges of the bins of the draws (25,)."""
     x: Array
     """The first x (4,)."""
     true: float
@@ -131,7 +129,7 @@ class RoundPlots:
 
 
 def simulate_plots(round_: Round) -> RoundPlots:
-    """Draw a round's simulations and work out its plots."""
+    """Draw a round's simulations and compute its plots."""
     table = round_.table()
     rng = stream(round_.seed, "game", "plots", round_.defect, round_.level, round_.number)
     theta, q = table.theta[:, 0], table.q[:, :, 0]
@@ -189,17 +187,17 @@ def simulate_plots(round_: Round) -> RoundPlots:
 
 
 def _window(draws: Array, true: float) -> tuple[float, float]:
-    """A window that holds the true value and all but far draws."""
+    """A window that holds the true value and all but outlying draws."""
     low, middle, high = np.quantile(draws, [0.02, 0.5, 0.98])
     reach = 1.2 * max(middle - low, high - middle, abs(true - middle))
     return float(middle - reach), float(middle + reach)
 
 
 def _in_units(theta: Array, q: Array) -> tuple[Array, Array]:
-    """True values (n,) and draws (n, k) less a centre, over a width.
+    """True values (n,) and draws (n, k), centred and scaled.
 
     Both are of the true value and the draws together, so that if q is correct all k + 1 are
-    exchangeable and ranks of what is made of them are exact.
+    exchangeable and ranks of any function of them are exact.
     """
     together = np.column_stack([theta, q])
     low, middle, high = np.quantile(together, [0.16, 0.5, 0.84], axis=1)
@@ -210,7 +208,7 @@ def _in_units(theta: Array, q: Array) -> tuple[Array, Array]:
 def _region(
     theta: Array, q: Array, mu: Array, rng: np.random.Generator
 ) -> tuple[tuple[float, float], Array]:
-    """A centre chosen by half of the rows, and ranks of distances from it in the other half.
+    """A centre chosen on half of the rows, and ranks of distances from it in the other half.
 
     In place of CoLT's network (Chen, Bansal, Scott, Section 3) 35 lines are tried.
     """
@@ -231,14 +229,14 @@ def _region(
 
 @cache
 def _slice_nulls(n: int) -> tuple[Array, Array]:
-    """Of slices of n uniform ranks: statistics (B,) and largest deviations of a mean (B,)."""
+    """Null of slices of n uniform ranks: statistics (B,) and largest deviations of a mean (B,)."""
     u = stream(0, "game", "slices").random((_NULLS, n))
     means = np.stack([part.mean(1) for part in np.array_split(u, SLICES, axis=1)], axis=1)
     return np.square(means - 0.5).sum(1), np.abs(means - 0.5).max(1)
 
 
 def _slices_pvalue(means: Array, n: int) -> float:
-    """Share of uniform ranks whose slices lie as far from one half, with the +1 rule."""
+    """P-value, by the +1 rule, of slices of ranks against uniform ranks."""
     nulls, _ = _slice_nulls(n)
     return float((1 + (nulls >= np.square(means - 0.5).sum()).sum()) / (1 + len(nulls)))
 
@@ -246,12 +244,12 @@ def _slices_pvalue(means: Array, n: int) -> float:
 def panel(
     plot: Plot, drawn: RoundPlots, hidden: Round | None = None, mean: Array | None = None
 ) -> Panel:
-    """The picture of a plot.
+    """Picture of a plot.
 
     Args:
         plot: which.
         drawn: the round's numbers.
-        hidden: the round itself, where it is shown what it hid: p and q at the first x.
+        hidden: the round itself, to show its hidden p and q at the first x.
         mean: the plot's numbers, mean over other rounds with this defect, to be laid over it.
     """
     numbers, over = drawn.numbers[plot], style.OBSERVED
@@ -294,7 +292,7 @@ def panel(
 
 
 def _with_marks(made: Panel, marks: list[Mark]) -> Panel:
-    """A panel with more marks on top."""
+    """A panel with further marks on top."""
     return replace(made, marks=[*made.marks, *marks])
 
 

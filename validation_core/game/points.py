@@ -1,8 +1,8 @@
-"""Points of a round and of a game, and the link that holds the answers.
+"""Points of a round and of a game, and the link that holds the guesses.
 
 played=b3--n1   round 1: biased, said after three plots; round 2: none; round 3: too narrow
 
-A link tells what was said, never points: whoever opens it counts them again from the rounds
+A link holds the guesses, never points: opening it computes them again from the rounds
 themselves. Nothing keeps a player from writing a better link.
 """
 
@@ -23,7 +23,7 @@ _CODE = re.compile(f"(?:--|[{''.join(_LETTERS)}][1-{len(PLOTS)}]){{0,{ROUNDS}}}"
 
 
 class Guess(NamedTuple):
-    """What a player said of a round, after so many plots."""
+    """A player's guess of a round, after so many plots."""
 
     defect: Defect
     plots: int
@@ -34,24 +34,24 @@ Game = tuple[Guess | None, ...]
 
 
 def correct(answer: Guess, seed: int, level: Level, number: int) -> bool:
-    """Whether it names the defect of that round."""
+    """Whether the guess names the defect of that round."""
     return deal(seed, level, number).defect == answer.defect
 
 
 def points(answer: Guess | None, seed: int, level: Level, number: int) -> int:
-    """FULL less COST for each plot after the first; 0 for a wrong answer or none."""
+    """Points of a guess: FULL less COST for each plot after the first; 0 if wrong or none."""
     if answer is None or not correct(answer, seed, level, number):
         return 0
     return FULL - COST * (answer.plots - 1)
 
 
 def total(game: Game, seed: int, level: Level) -> int:
-    """Points of all rounds."""
+    """Total points over all rounds."""
     return sum(points(answer, seed, level, i + 1) for i, answer in enumerate(game))
 
 
 def written(game: Game) -> str:
-    """How a link says it: two letters a round, up to the last that is answered."""
+    """Encode a game for a link: two letters a round, up to the last one answered."""
     parts = [f"{DEFECTS[one.defect].letter}{one.plots}" if one else "--" for one in game]
     while parts and parts[-1] == "--":
         parts.pop()
@@ -59,7 +59,7 @@ def written(game: Game) -> str:
 
 
 def read(text: str) -> Game | None:
-    """The game of ten that a link says; None for a text that says none."""
+    """Decode a game from a link's text; None where the text is none."""
     if not _CODE.fullmatch(text):
         return None
     pairs = [text[i : i + 2] for i in range(0, len(text), 2)]

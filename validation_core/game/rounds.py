@@ -1,4 +1,4 @@
-"""What a round hides: a defect of q in the Gaussian family, of the size of its level."""
+"""A round's hidden defect of q in the Gaussian family, of the size of its level."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ N = 500
 K = 100
 """Draws of q at each x."""
 ROUNDS = 10
-"""Of a game."""
+"""Rounds of a game."""
 Defect = Literal["none", "biased", "narrow", "wide", "blind", "missed", "extra", "tails"]
 Level = Literal["easy", "middle", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class _Kind(NamedTuple):
-    """A defect in words, and the perturbation that it is, with gamma at each level."""
+    """A kind of defect in words, and its perturbation, with gamma at each level."""
 
     title: str
     letter: str
-    """In a link."""
+    """Its letter in a link."""
     perturbation: Perturbation
     gammas: tuple[float, float, float]
 
@@ -50,29 +50,29 @@ DEFECTS: Mapping[Defect, _Kind] = {
 
 @dataclass(frozen=True)
 class Round:
-    """One hidden q: what it is, and the seed of its simulations."""
+    """One hidden q: its defect, and the seed of its simulations."""
 
     defect: Defect
     level: Level
     seed: int
     number: int
     up: bool = True
-    """Of a bias: whether q's mean is too far from 0, or too near."""
+    """Sign of a bias: whether q's mean is too far from 0, or too near."""
 
     @property
     def gamma(self) -> float:
-        """The size of the defect, in its perturbation's own unit."""
+        """Size of the defect, in its perturbation's own unit."""
         size = DEFECTS[self.defect].gammas[LEVELS.index(self.level)]
         return -size if self.defect == "biased" and not self.up else size
 
     @property
     def benchmark(self) -> Gaussian:
-        """Theta is one number, x four: modes at mu and -mu then lie apart."""
+        """The benchmark: one theta and four x, so that modes at mu and -mu lie apart."""
         perturbation = DEFECTS[self.defect].perturbation
         return Gaussian(perturbation=perturbation, dim_x=4, dim_theta=1)
 
     def table(self) -> PosteriorTable:
-        """The round's simulations: theta (N, 1), x (N, 4) and q's draws (N, K, 1)."""
+        """Table of the round's simulations: theta (N, 1), x (N, 4) and q's draws (N, K, 1)."""
         names = ("game", self.defect, self.level, self.number)
         drawn = sampling.table(self.benchmark, self.gamma, N, K, stream(self.seed, *names))
         if self.defect != "blind":
@@ -85,7 +85,7 @@ class Round:
         )
 
     def densities(self, theta: Array, x: Array) -> tuple[Array, Array]:
-        """p and q at theta (G,), both given one x (4,): (G,), (G,)."""
+        """Densities of p and q at theta (G,), given one x (4,): (G,) each."""
         rows, at = theta[:, None], np.broadcast_to(x, (len(theta), len(x)))
         log_p = self.benchmark.log_p(rows, at, self.gamma)
         log_ratio = self.benchmark.log_ratio(rows, at, self.gamma)
@@ -96,7 +96,7 @@ class Round:
 
 
 def deal(seed: int, level: Level, number: int) -> Round:
-    """The round of this number (1 to 10) in the game of a seed: every defect is as likely.
+    """Deal the round of a number (1 to 10) in the game of a seed: all defects are equally likely.
 
     Raises:
         ValueError: for a number outside the game, or a level that it has not.

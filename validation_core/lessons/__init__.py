@@ -1,4 +1,4 @@
-"""Lessons: each a study whose result is shipped, and what is drawn of it.
+"""Lessons: each a study whose result is shipped, and the pictures drawn from it.
 
 kind = LESSONS["same-or-different"]
 kind.lesson(kind.study.load(store)).payload
@@ -30,7 +30,7 @@ from validation_core.study import Study
 
 @dataclass(frozen=True)
 class Kind:
-    """A lesson before its numbers are there."""
+    """A lesson's study, and the function that builds the lesson from its result."""
 
     name: str
     title: str

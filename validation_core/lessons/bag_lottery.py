@@ -1,4 +1,4 @@
-"""Lesson 3: why ranks are flat, and what makes them flat again: weights."""
+"""Lesson 3: why ranks are uniform, and how importance weights restore uniformity."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ DRAWS = 9
 """Draws of q in a bag, beside the true value."""
 BALLS = DRAWS + 1
 BIASES = (-1.0, -0.5, 0.0, 0.5, 1.0)
-"""Of q's mean, in posterior standard deviations."""
+"""Biases of q's mean, in posterior standard deviations."""
 WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
-"""Of q, times the posterior's."""
+"""Standard deviations of q, in units of the posterior's."""
 TRIALS = 200
 PICTURES = ((0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (1.0, 1.0))
 """Bias and width of q behind the four pictures that the student picks from."""
@@ -60,7 +60,7 @@ class _BagLotteryResult(NamedTuple):
     truth: Array
     """(T,) true values, standard normal: the posterior's mean is 0 and its sd 1 at every x."""
     noise: Array
-    """(T, DRAWS) standard normal: what all settings of q share."""
+    """(T, DRAWS) standard normal numbers shared by all settings of q."""
     ranks: NDArray[np.int8]
     """(T, B, W) the truth's: draws of q below it, 0 to DRAWS."""
     weighted: Array
@@ -70,12 +70,12 @@ class _BagLotteryResult(NamedTuple):
 
     @property
     def draws(self) -> Array:
-        """(T, B, W, DRAWS) draws of q."""
+        """Draws of q (T, B, W, DRAWS)."""
         return np.asarray(_BIAS + _WIDTH * self.noise[:, None, None, :])
 
     @property
     def chances(self) -> Array:
-        """(T, B, W, BALLS) of being the true one, given the bag; the true value first."""
+        """Probability that each ball is the truth, given its bag: (T, B, W, BALLS)."""
         return _chances(self.truth, self.draws)
 
 
@@ -90,7 +90,7 @@ class BagLottery(Study[_BagLotteryResult], spec="lesson_bag_lottery"):
         return "Lesson: a bag lottery"
 
     def compute(self, store: Store, report: Report) -> _BagLotteryResult:
-        """Given the balls, each is the true one with a chance of p / q there."""
+        """Draw the bags; each ball is the truth with probability proportional to p / q there."""
         rng = stream(self.seed, "bags")
         truth, noise = rng.standard_normal(TRIALS), rng.standard_normal((TRIALS, DRAWS))
         xi = rng.random(TRIALS)[:, None, None]
@@ -110,14 +110,14 @@ def _chances(truth: Array, draws: Array) -> Array:
 
 
 def importance_weights(balls: Array, bias: Array, width: Array) -> Array:
-    """p / q at each ball, normalised over the last axis: its chance of being the true one."""
+    """Importance weights p / q of the balls, normalised over the last axis."""
     log = norm.logpdf(balls) - norm.logpdf(balls, bias, width)
     ratio = np.exp(log - log.max(-1, keepdims=True))
     return np.asarray(ratio / ratio.sum(-1, keepdims=True))
 
 
 def rank_probabilities(bias: float, width: float) -> Array:
-    """Chances (BALLS,) of the truth's rank, where q is normal and p standard normal."""
+    """Probabilities (BALLS,) of the truth's rank, where q is normal and p standard normal."""
     k = np.arange(BALLS)
 
     def at(theta: float) -> Array:
@@ -128,14 +128,14 @@ def rank_probabilities(bias: float, width: float) -> Array:
 
 
 def build_lesson(seen: _BagLotteryResult) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     laws = [rank_probabilities(*picture) for picture in PICTURES]
     right = 1 + int(np.argmin([np.ptp(chances) for chances in laws]))
     counted = over([str(t) for t in range(TRIALS + 1)], "trials")
     bias = over([f"{b:g}" for b in BIASES], "bias")
     width = over([f"{w:g}" for w in WIDTHS], "width")
     plain, weighted = (over(written(p, equals), "bias", "width") for p in seen.pvalues)
-    last = np.r_[0, np.arange(TRIALS)]  # the bag that is open after so many
+    last = np.r_[0, np.arange(TRIALS)]  # the bag that is open after each number of bags
     draws = over(seen.draws[last], "trials", "bias", "width", coarse=True)
     chance = written(seen.chances[last, :, :, 0], "{:.3f}".format)
     return Lesson(
@@ -339,7 +339,7 @@ def _bag(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) -> Pan
 
 
 def cumulative_counts(cells: NDArray[np.integer[Any]], count: int) -> NDArray[np.int16]:
-    """Counts (T + 1, B, W, count) of cells (T, B, W) after so many bags."""
+    """Counts (T + 1, B, W, count) of cells (T, B, W) after each number of bags."""
     ones = cells[..., None] == np.arange(count)
     return np.concatenate([np.zeros((1, *ones.shape[1:])), np.cumsum(ones, axis=0)]).astype(
         np.int16

@@ -1,4 +1,4 @@
-"""Lesson 7: q ignores x, and which tests object.
+"""Lesson 7: a q that ignores x, and the tests that detect it.
 
 Chen, Bansal, Scott, CoLT, Appendix C.2 (blind prior), in one parameter and one number x.
 """
@@ -52,7 +52,7 @@ from validation_core.types import Array, Joint, MethodStyle, PosteriorTable
 ALPHAS = tuple(round(0.1 * step, 1) for step in range(11))
 """How blind q is: 0 is the posterior, 1 the prior."""
 MIXES = ("at a share of all x", "in a share of the draws")
-"""What alpha is a share of."""
+"""Units of which alpha is a share: all x, or all draws."""
 FOLLOWS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """How far CoLT's centre goes from the mean of the prior to E[theta | x]."""
 SIZES = (20, 50, 100, 200, 500)
@@ -73,7 +73,10 @@ _TOP = 0.42  # of the histograms
 
 
 class _RankTestResult(NamedTuple):
-    """A ranking test on all batches, M mixes, A alphas, N sizes; with leading axes, many tests."""
+    """Outcomes of a ranking test on all batches: M mixes, A alphas, N sizes.
+
+    Leading axes are further tests.
+    """
 
     hits: Array
     """(M, A, N) batches rejected."""
@@ -86,7 +89,7 @@ class _RankTestResult(NamedTuple):
 
 
 class _BlindPriorResult(NamedTuple):
-    """What the tests say of a q that is more or less blind."""
+    """Outcomes of the tests on a q that ignores x to a varying degree."""
 
     p: Array
     """(_SHOWN, 2) x and theta of true values."""
@@ -113,7 +116,7 @@ class BlindPrior(Study[_BlindPriorResult], spec="lesson_blind_prior"):
         return "Lesson: what SBC and TARP cannot see"
 
     def compute(self, store: Store, report: Report) -> _BlindPriorResult:
-        """A smaller batch is the first rows of a larger one; batches share no x."""
+        """Run the tests. A smaller batch is the first rows of a larger one; batches share no x."""
         draws = BlindDraws.of(self.seed)
         pairs = sampling.pairs(
             blind_prior_benchmark(), 1.0, _LEARNT, stream(self.seed, "references")
@@ -150,13 +153,13 @@ class BlindPrior(Study[_BlindPriorResult], spec="lesson_blind_prior"):
 
 
 def blind_prior_benchmark() -> Gaussian:
-    """The blind prior, theta against x."""
+    """The benchmark: blind prior, theta against x."""
     return Gaussian(perturbation="blind_prior", dim_x=1, dim_theta=1)
 
 
 @dataclass(frozen=True, eq=False)
 class BlindDraws:
-    """True pairs, and at each x draws of the posterior and of the prior, between which u says."""
+    """True pairs and, at each x, draws of posterior and prior; u selects between them."""
 
     p: Joint
     seeing: Array
@@ -168,7 +171,7 @@ class BlindDraws:
 
     @classmethod
     def of(cls, seed: int) -> BlindDraws:
-        """Of all batches, one after another."""
+        """Draw all batches, one after another."""
         own, n = blind_prior_benchmark(), TRIALS * SIZES[-1]
         p = sampling.pairs(own, 1.0, n, common(seed, "p"))
         x = np.repeat(p.x, K, axis=0)
@@ -177,14 +180,14 @@ class BlindDraws:
         return cls(p, seeing, blind, stream(seed, "u").random((n, K)))
 
     def table(self, alpha: float, mix: int) -> PosteriorTable:
-        """q is blind at a share alpha of all x (mix 0), or in a share alpha of its draws (1)."""
+        """Table of a q blind at a share alpha of all x (mix 0), or of its draws (mix 1)."""
         u = self.u[:, :1] if mix == 0 else self.u
         q = np.where((u < alpha)[..., None], self.blind, self.seeing)
         return PosteriorTable(self.p.theta, self.p.x, q)
 
 
 def interpolated_mean(x: Array, follow: float) -> Array:
-    """From E[theta] to E[theta | x]: (n, 1) of x (n, 1)."""
+    """Interpolation from E[theta] to E[theta | x] by `follow`: (n, 1) of x (n, 1)."""
     own = blind_prior_benchmark()
     prior = own.mean(np.ones((1, 1)))  # x has mean 1, and E[theta | x] is linear in x
     return np.asarray(prior + follow * (own.mean(x) - prior))
@@ -230,7 +233,7 @@ def _c2st(seed: int) -> tuple[Array, Array]:
 
 
 def rejection_rates(seen: _BlindPriorResult) -> NDArray[np.float64]:
-    """Shares of batches rejected, (tests, FOLLOWS, M, A, N): TESTS in their order."""
+    """Rejection rates (tests, FOLLOWS, M, A, N), with TESTS in their order."""
     follows, mixes = len(FOLLOWS), len(MIXES)
     shape = (follows, mixes, len(ALPHAS), len(SIZES))
     parts = [
@@ -242,7 +245,7 @@ def rejection_rates(seen: _BlindPriorResult) -> NDArray[np.float64]:
 
 
 def build_lesson(seen: _BlindPriorResult) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     share = rejection_rates(seen)
     truth = 100 * share[:, -1, 0, -1, SIZES.index(_N)]
     asked = {"sbc": 0, "tarp": 1, "colt": 3, "c2st": 4}
@@ -441,7 +444,7 @@ _LOOKS = tuple(
 
 
 def _histograms(seen: _BlindPriorResult) -> Panel:
-    """Ranks of one batch by the four ranking tests, side by side, with their p-values."""
+    """Panel of the ranks of one batch by the four ranking tests, with their p-values."""
     sizes = np.array(SIZES)
     width = len(_BINS) - 1
     ways = ("mix", "alpha", "n", "sample")
@@ -502,7 +505,7 @@ def _cloud(seen: _BlindPriorResult) -> Panel:
 
 
 def _power(share: NDArray[np.float64]) -> Panel:
-    """Rates over alpha; only CoLT's follows its centre."""
+    """Panel of rejection rates over alpha; only CoLT's depends on its centre."""
     moved = np.moveaxis(share, -1, 3)  # tests, follow, mix, n, alpha
     lines = [
         rate_line(ALPHAS, rates, look, "follow", "mix", "n")

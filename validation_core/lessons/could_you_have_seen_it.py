@@ -1,4 +1,4 @@
-"""Lesson 9: power, built from rows of dots, and a budget of simulations to spend."""
+"""Lesson 9: power, built up from rows of dots, and a budget of simulations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BUDGETS = (
     50, 70, 100, 140, 200, 250, 300, 350, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700, 2000,
     2500, 3000, 4000, 6000,
 )  # fmt: skip
-"""Simulations that are spent: what each test makes of them differs."""
+"""Budgets of simulations, which each test spends differently."""
 TRIALS = 400
 ALPHA = 0.05
 POWER = 0.8
@@ -70,7 +70,7 @@ class _RejectionCounts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
-    """Each trial draws the largest budget once; a smaller one is the first part of it."""
+    """Rejections of tests at growing budgets; a smaller one is the first part of the largest."""
 
     seed: int = 0
 
@@ -79,7 +79,7 @@ class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_se
         return "Lesson: could you have seen it?"
 
     def compute(self, store: Store, report: Report) -> _RejectionCounts:
-        """Trials at different gammas share their random numbers, so that dots seldom flicker."""
+        """Run all trials; those at different gammas share their random numbers."""
         rejected = np.empty((len(TESTS), len(GAMMAS), len(BUDGETS), TRIALS), dtype=bool)
         for g, gamma in enumerate(GAMMAS):
             for t in range(TRIALS):
@@ -98,7 +98,7 @@ class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_se
 
 
 def rows_tested(budget: int) -> tuple[int, ...]:
-    """Rows that each test has for its statistic from so many simulations.
+    """Sample size of each test's statistic, from a budget of simulations.
 
     SBC ranks every true value; C2ST compares one half with q's draws at the x of the other;
     Uniform needs m simulations to calibrate each test point, and one whose x q is drawn at.
@@ -115,28 +115,28 @@ def sbc_ranks(gamma: float, k: int, seed: int, trial: int) -> Array:
 
 
 def _sides(gamma: float, n: int, seed: int, trial: int) -> tuple[Array, Array]:
-    """Scores (n,) of independent draws of p and of q by the boundary that is best at 1/2."""
+    """Scores (n,) of independent draws of p and of q, by the optimal boundary at gamma = 1/2."""
     score = LinearBoundary()
     drawn = sampling.blocks(Boundary(), gamma, n, n, common(seed, "blocks", trial))
     return score(drawn.p.theta, drawn.p.x), score(drawn.q.theta, drawn.q.x)
 
 
 def _conformal(p: Array, q: Array, m: int, seed: int, trial: int) -> Array:
-    """Ranks (n,) of scores of q, each among m of p's that no other uses."""
+    """Ranks (n,) of scores of q, each among m scores of p of its own."""
     n = len(p) // (m + 1)
     own = p[: n * m].reshape(n, m)
     return statistics.conformal_ranks(q[:n], own, stream(seed, "conformal", m, trial))
 
 
 def _ks(u: Array) -> float:
-    """P-value of too few ranks for any test: 1."""
+    """P-value of the KS test; 1 for too few ranks."""
     return float(statistics.ks(u).pvalue) if len(u) > 1 else 1.0
 
 
 def simulations_needed(rate: Array) -> Array:
-    """Simulations (...) from which the power (..., N) stays at POWER; NaN where none does.
+    """Simulations (...) from which on the power (..., N) is at least POWER; NaN if it never is.
 
-    Between two budgets the power is taken as straight over their logarithm.
+    Between two budgets the power is interpolated linearly in their logarithm.
     """
     enough = np.flip(np.logical_and.accumulate(np.flip(rate >= POWER, -1), -1), -1)
     first = np.argmax(enough, -1)
@@ -149,7 +149,7 @@ def simulations_needed(rate: Array) -> Array:
 
 
 def build_lesson(seen: _RejectionCounts) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     rejected = seen.rejected.astype(bool)
     hits = rejected.sum(-1)  # (tests, G, N)
     rate = hits / TRIALS
@@ -359,7 +359,7 @@ def _about(n: float) -> str:
 
 
 def _so_far(rejected: NDArray[np.bool_]) -> dict[str, NDArray[np.str_]]:
-    """Words (G, N, trials) on rejections (G, N, TRIALS): hits, their share and its interval."""
+    """Text (G, N, trials) of rejections (G, N, TRIALS) so far: count, rate and its interval."""
     hits = rejected.cumsum(-1)[..., _STEP - 1 :: _STEP]
     trials = np.broadcast_to(np.array(_trials()[1:]), hits.shape)
     low, high = statistics.wilson(hits, trials)
@@ -372,12 +372,12 @@ def _so_far(rejected: NDArray[np.bool_]) -> dict[str, NDArray[np.str_]]:
 
 
 def _after(none: str, text: NDArray[np.str_]) -> NDArray[np.str_]:
-    """Words (..., T) after those of no trial at all."""
+    """Text (..., T) after that of no trial at all."""
     return np.concatenate([np.full((*text.shape[:-1], 1), none), text], -1)
 
 
 def _graded(rate: Array, enough: Array) -> tuple[NDArray[np.str_], Array]:
-    """What is said of a budget, and simulations (missing, well spent, wasted): (3, ..., N)."""
+    """Assessment of a budget, and simulations (missing, well spent, wasted): (3, ..., N)."""
     spent, need = np.broadcast_arrays(np.array(BUDGETS, float), enough[..., None])
     known = np.isfinite(need)
     want = np.where(known, need, BUDGETS[-1])
@@ -472,7 +472,7 @@ def _curves(rate: Array, hits: Array) -> Panel:
 
 
 def _spent(score: Array) -> Panel:
-    """Simulations well spent, then wasted or missing, as one lying bar built from bands."""
+    """Panel of simulations well spent, then wasted or missing, as one horizontal bar."""
     missing, well, waste = score
     ends = np.log10(np.stack([well, well + waste, well + waste + missing]))  # (3, ..., N)
     left = np.log10(BUDGETS[0]) - 0.1

@@ -1,4 +1,4 @@
-"""Lesson 5: four tests that reject a correct q too often or too seldom, and each done right."""
+"""Lesson 5: four tests that reject a correct q too often or too rarely, and their corrections."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from validation_core.types import Array, MethodStyle
 TRIALS = 1000
 ALPHA = 0.05
 TRIALS_SHOWN = (*range(20), *range(20, TRIALS + 1, 20))
-"""Trials after which the counts are looked at."""
+"""Numbers of trials after which the counts are shown."""
 KS = (20, 50, 100, 200, 500)
 """q's draws at each of _SIMULATIONS simulations."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -74,17 +74,17 @@ _SIGMAS = np.round(np.arange(0.2, 2.01, 0.05), 2)
 
 
 class _FourWaysResult(NamedTuple):
-    """A correct q, tested the wrong way and the right one on the same draws."""
+    """P-values of a correct q by the wrong and the right test, on the same draws."""
 
     pvalues: Array
     """(4 ways, 2, 5 settings, TRIALS) of the wrong test, then of the right one."""
     spread: Array
-    """(2, 5) sd of the statistic of the second and the third way, in those that are assumed."""
+    """(2, 5) sd of the statistic of the second and the third way, over the assumed sd."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FourWaysStudy(Study[_FourWaysResult], spec="lesson_four_ways"):
-    """Two-dimensional normals, nothing trained but the neighbours of the third way."""
+    """Two-dimensional normals; only the nearest neighbours of the third way are trained."""
 
     seed: int = 0
 
@@ -93,7 +93,7 @@ class FourWaysStudy(Study[_FourWaysResult], spec="lesson_four_ways"):
         return "Lesson: four ways to fool yourself"
 
     def compute(self, store: Store, report: Report) -> _FourWaysResult:
-        """Every way draws from a stream of its own."""
+        """Run every way on its own stream."""
         ranks = _ranks(stream(self.seed, "ranks"))
         report(0.1, {})
         same_x, of_x = _same_x(stream(self.seed, "same x"))
@@ -106,7 +106,7 @@ class FourWaysStudy(Study[_FourWaysResult], spec="lesson_four_ways"):
 
 
 def _ranks(rng: np.random.Generator) -> Array:
-    """(2, 5, T): KS on R / K, and on the randomised rank, of theta among K draws of its law."""
+    """P-values (2, 5, T) of KS on R / K, and on the randomised rank, among K draws."""
     out = np.empty((2, len(KS), TRIALS))
     for i, k in enumerate(KS):
         theta = rng.standard_normal((TRIALS, _SIMULATIONS))
@@ -117,7 +117,7 @@ def _ranks(rng: np.random.Generator) -> Array:
 
 
 def _same_x(rng: np.random.Generator) -> tuple[Array, Array]:
-    """(2, 5, T): Multiple where q's points have p's x, and x of their own; sd of its T (5,)."""
+    """P-values (2, 5, T) of Multiple with q at p's x, and at x of its own; sd of its T (5,)."""
     out, spread = np.empty((2, len(SHARES), TRIALS)), np.empty(len(SHARES))
     drawn = sampling.blocks(Boundary(), 0.0, TRIALS * _N, TRIALS * _N, rng)
     for i, share in enumerate(SHARES):
@@ -137,7 +137,7 @@ def _same_x(rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _folds(rng: np.random.Generator) -> tuple[Array, Array]:
-    """(2, 5, T): C2ST on the accuracy over all folds, and on one half held out; sd of its z."""
+    """P-values (2, 5, T) of C2ST over all folds, and on one held-out half; sd of z (5,)."""
     points = rng.standard_normal((TRIALS, 2 * _N, 2))  # the first _N are p's
     place = np.arange(2 * _N)
     votes, held = np.empty((len(FOLDS), TRIALS, 2 * _N)), place % _N >= _N // 2
@@ -155,14 +155,14 @@ def _folds(rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _votes(rows: Array, held: NDArray[np.bool_]) -> Array:
-    """Share of p among the nearest neighbours of each held-out row, less one half."""
+    """Share of p among the nearest neighbours of each held-out row, minus one half."""
     is_p = (np.arange(2 * _N) < _N)[~held]
     _, nearest = cKDTree(rows[~held]).query(rows[held], k=_NEIGHBOURS)
     return np.asarray(is_p[nearest].mean(-1) - 0.5)
 
 
 def _calibration(rng: np.random.Generator) -> Array:
-    """(2, 5, T): KS on ranks among one calibration set, and Multiple on the same points."""
+    """P-values (2, 5, T) of KS with one calibration set, and of Multiple on the same points."""
     test = rng.standard_normal((TRIALS, _TEST))
     all_calibration = rng.standard_normal((TRIALS, max(SIZES)))
     out = np.empty((2, len(SIZES), TRIALS))
@@ -176,17 +176,17 @@ def _calibration(rng: np.random.Generator) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class _Way:
-    """One way to fool yourself.
+    """A common error of testing.
 
     Args:
         slider: its setting.
         label: the setting in words.
-        start: the setting that is shown first.
+        start: initial value of the setting.
         title: its name.
-        short: a word of it.
-        wrong: what is done wrong, in a few words.
-        right: and right.
-        words: why.
+        short: its name in one word.
+        wrong: the error, in a few words.
+        right: the correction, in a few words.
+        words: the explanation.
     """
 
     slider: str
@@ -201,7 +201,7 @@ class _Way:
 
     @property
     def at(self) -> int:
-        """The place of the first setting."""
+        """Index of the initial setting."""
         return self.settings.index(self.start)
 
 
@@ -271,7 +271,7 @@ def cumulative_rejections(seen: _FourWaysResult) -> Array:
 
 
 def build_lesson(seen: _FourWaysResult) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     counts = cumulative_rejections(seen)
     sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
     story = [Beat(at={"trials": 0}, seconds=0.5), Beat(at={"trials": TRIALS}, seconds=3.5)]
@@ -420,7 +420,7 @@ def build_lesson(seen: _FourWaysResult) -> Lesson:
 
 
 def actual_size(sigma: Array) -> Array:
-    """Chance that a normal of this sd passes the one-sided 5% cut-off of a standard one."""
+    """Size of a one-sided 5% test whose standard normal statistic has this sd instead."""
     return np.asarray(ndtr(-ndtri(1 - ALPHA) / sigma))
 
 
@@ -430,7 +430,7 @@ def _setting(way: _Way, value: float) -> str:
 
 
 def _both(counts: Array) -> list[str]:
-    """Shares (2, V) rejected by the wrong test and by the right one."""
+    """Shares (2, V) rejected by the wrong test and by the right one, as text."""
     return [
         f"{wrong / t:.1%} and {right / t:.1%}" if t else "no trial yet"
         for wrong, right, t in zip(*counts, TRIALS_SHOWN, strict=True)
@@ -438,7 +438,7 @@ def _both(counts: Array) -> list[str]:
 
 
 def _sizes(counts: Array) -> list[list[str]]:
-    """Sizes with their 95% intervals: (5, V)."""
+    """Sizes with their 95% intervals, as text: (5, V)."""
     return [
         [_written(int(c), t) for c, t in zip(row, TRIALS_SHOWN, strict=True)] for row in counts
     ]
@@ -483,7 +483,7 @@ def _overview(counts: Array) -> Panel:
 
 
 def _pvalues(pvalues: Array, way: _Way) -> Panel:
-    """Histogram of the p-values so far: (2, 5, T)."""
+    """Panel of the p-values so far: (2, 5, T)."""
     places = np.minimum((pvalues * (len(_BINS) - 1)).astype(int), len(_BINS) - 2)
     ones = places[..., None] == np.arange(len(_BINS) - 1)
     so_far = np.cumsum(ones, axis=2, dtype=np.int16)
@@ -519,7 +519,7 @@ def _pvalues(pvalues: Array, way: _Way) -> Panel:
 
 
 def _rates(counts: Array, way: _Way) -> Panel:
-    """Sizes of all settings: (2, 5, V)."""
+    """Panel of the sizes of all settings: (2, 5, V)."""
     place = np.arange(len(way.settings))
     return Panel(
         [

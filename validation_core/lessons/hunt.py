@@ -1,4 +1,4 @@
-"""Lesson 6: a ball that holds a fifth of q, moved by hand and then uphill."""
+"""Lesson 6: a ball that holds a fifth of q, moved by hand and then by gradient ascent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NOTHING = PRESETS.index("nothing wrong")
 N, K, INSIDE = 100, 1999, 400
 """True values at one x, q's draws, and which of these, by distance, is on the ball's edge."""
 MASS = INSIDE / (K + 1)
-"""Of q in a ball, on average over q's draws: exactly a fifth."""
+"""Mass of q in a ball, on average over q's draws: exactly a fifth."""
 FRESH, STEPS, TRIALS, ALPHA = 10, 30, 200, 0.05
 SIDE = 15
 CENTRES = np.stack(np.meshgrid(*2 * [np.linspace(-2.1, 2.1, SIDE)]), axis=-1).reshape(-1, 2)
@@ -66,9 +66,9 @@ class _HuntResult(NamedTuple):
     draws: Array
     """(P, 400, 2) of q's K draws, those that are drawn."""
     truth: Array
-    """(P, N, 2) true values that the hunt looks at."""
+    """(P, N, 2) true values used by the search."""
     fresh: Array
-    """(P, FRESH, N, 2) true values that it does not."""
+    """(P, FRESH, N, 2) true values not used by the search."""
     radius: Array
     """(P, V)."""
     inside: NDArray[np.int64]
@@ -84,14 +84,14 @@ class _HuntResult(NamedTuple):
     path_fresh: NDArray[np.int64]
     """(P, FRESH, S)."""
     distance: Array
-    """(P, S) what it climbs: W2 squared of ranks from uniform."""
+    """(P, S) the objective: W2 squared of ranks from uniform."""
     rejected: NDArray[np.int64]
     """(P, 2) of TRIALS, by the best ball on the data that chose it, and on fresh data."""
 
 
 @dataclass(frozen=True)
 class BenchmarkAtX:
-    """One x of a benchmark, theta in q's standard deviations there."""
+    """A benchmark at one x, with theta in q's standard deviations there."""
 
     benchmark: Benchmark
     gamma: float
@@ -101,7 +101,7 @@ class BenchmarkAtX:
 
     @classmethod
     def of(cls, preset: str, seed: int) -> BenchmarkAtX:
-        """Mean and sd are from draws of their own, so that a centre depends on no other."""
+        """The benchmark of a preset; its mean and sd are estimated from separate draws."""
         bench: Benchmark = Gaussian(perturbation="additional_mode", dim_x=2, dim_theta=2)
         gamma = 0.3 if preset == "additional mode" else 0.0
         x = np.ones((1, 2))
@@ -111,19 +111,19 @@ class BenchmarkAtX:
         return cls(bench, gamma, x, pilot.mean(0), pilot.std(0))
 
     def truth(self, n: int, rng: np.random.Generator) -> Array:
-        """True values (n, 2)."""
+        """Draw true values (n, 2)."""
         theta = self.benchmark.theta(np.repeat(self.x, n, axis=0), self.gamma, rng)
         return np.asarray((theta - self.mean) / self.sd)
 
     def draws(self, n: int, rng: np.random.Generator) -> Array:
-        """Draws of q (n, 2)."""
+        """Draw from q (n, 2)."""
         theta = self.benchmark.q(np.repeat(self.x, n, axis=0), self.gamma, rng)
         return np.asarray((theta - self.mean) / self.sd)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hunt(Study[_HuntResult], spec="lesson_hunt"):
-    """Balls at one x, by hand and uphill; and whether the best of them was luck."""
+    """Balls at one x, by hand and by ascent; and whether the best of them was luck."""
 
     seed: int = 0
 
@@ -132,7 +132,7 @@ class Hunt(Study[_HuntResult], spec="lesson_hunt"):
         return "Lesson: hunt"
 
     def compute(self, store: Store, report: Report) -> _HuntResult:
-        """True values and q's draws of every trial are its own."""
+        """Draw true values and draws of q anew for each trial."""
         rows = []
         for i, preset in enumerate(PRESETS):
             rows.append(self._hunted(preset))
@@ -176,12 +176,12 @@ class Hunt(Study[_HuntResult], spec="lesson_hunt"):
 
 
 def ball_radii(centres: Array, draws: Array) -> Array:
-    """How far from each centre (V, 2) the INSIDE-th nearest of q's draws (K, 2) is: (V,)."""
+    """Distance (V,) from each centre (V, 2) to the INSIDE-th nearest of q's draws (K, 2)."""
     return np.asarray(np.partition(_distances(centres, draws), INSIDE - 1)[:, INSIDE - 1])
 
 
 def count_inside(centres: Array, radius: Array, points: Array) -> NDArray[np.int64]:
-    """How many points (n, 2) are in each ball: (V,)."""
+    """Number of points (n, 2) in each ball: (V,)."""
     return np.count_nonzero(_distances(centres, points) < radius[:, None], axis=1)
 
 
@@ -191,7 +191,7 @@ def _distances(centres: Array, points: Array) -> Array:
 
 
 def pvalues_by_count() -> Array:
-    """Two-sided p-value of 0, ..., N true values in a ball that was chosen beforehand: (N + 1,).
+    """Two-sided p-value of 0, ..., N true values in a ball chosen beforehand: (N + 1,).
 
     If q = p, true values and draws are alike. The share inside the INSIDE-th of K draws has a
     beta law, so counts are beta-binomial, whatever p and the centre: the p-value is exact.
@@ -202,10 +202,10 @@ def pvalues_by_count() -> Array:
 
 
 def climb_objective(truth: Array, draws: Array) -> tuple[Array, Array]:
-    """Centres (STEPS + 1, 2) that go uphill from q's mean, and how high each is (STEPS + 1,).
+    """Gradient ascent from q's mean: centres (STEPS + 1, 2) and the objective (STEPS + 1,).
 
     CoLT's objective at one x: W2 squared between uniform and the true values' ranks by distance.
-    Its slope is from differences; steps shrink to nothing.
+    Its gradient is from finite differences; steps shrink to 0.
     """
     path = [np.zeros(2)]
     for step in np.linspace(_FIRST, 0, STEPS, endpoint=False):
@@ -226,12 +226,12 @@ def _heights(centres: Array, truth: Array, draws: Array) -> Array:
 
 
 def best_balls(seen: _HuntResult) -> NDArray[np.int64]:
-    """Which place has the smallest p-value, for each preset: (P,)."""
+    """Index of the ball with the smallest p-value, for each preset: (P,)."""
     return np.asarray(pvalues_by_count()[seen.inside].argmin(-1))
 
 
 def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
-    """What is said after 0, ..., FRESH batches of counts (P, FRESH, V): (P, FRESH + 1, V)."""
+    """Text after 0, ..., FRESH batches of counts (P, FRESH, V): (P, FRESH + 1, V)."""
     total = np.cumsum(counts, axis=1)
     words = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")
     for f in range(FRESH):
@@ -240,12 +240,13 @@ def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
 
 
 def share_with_interval(count: float, n: int) -> str:
+    """A share with its interval, as text."""
     low, high = map(float, statistics.wilson(count, n))
     return f"{count:.0f} of {n} ({low:.0%} to {high:.0%})"
 
 
 def build_lesson(seen: _HuntResult) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     same, again = 100 * seen.rejected[NOTHING] / TRIALS
     chosen = best_balls(seen)
     law = pvalues_by_count()
@@ -492,7 +493,7 @@ def _climbed(seen: _HuntResult) -> Panel:
 
 
 def _shares(seen: _HuntResult) -> Panel:
-    """Seen, then each fresh batch that is drawn."""
+    """Panel of the share in the ball, in the searched batch and in each fresh one."""
     fresh = np.moveaxis(seen.fresh_inside, 1, 2) / N  # (P, V, FRESH)
     drawn = np.arange(FRESH) < np.arange(FRESH + 1)[:, None]  # (FRESH + 1, FRESH)
     shown = np.where(drawn[None, :, None], fresh[:, None], np.nan)
@@ -521,7 +522,7 @@ def _shares(seen: _HuntResult) -> Panel:
 
 
 def _rates(seen: _HuntResult) -> Panel:
-    """Both shares of each preset, side by side."""
+    """Panel of both shares of each preset, side by side."""
     share = over(seen.rejected / TRIALS, "preset")
     return Panel(
         [

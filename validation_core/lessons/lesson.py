@@ -1,7 +1,7 @@
-"""A lesson: a question, what the student thinks, what is computed, and how to break it.
+"""A lesson: a question, the student's prediction, the computation, and its limits.
 
-All of a lesson is one payload for the browser (`drawing.live`): its panels, its sliders, and what
-stands around them. The stage that is open and the student's prediction are sliders too, without a
+All of a lesson is one payload for the browser (`drawing.live`): its panels, its sliders, and the
+text around them. The open stage and the student's prediction are sliders too, without a
 rail, so that words follow them and the address carries them as it does any other.
 """
 
@@ -33,7 +33,7 @@ PERCENTAGE_NAMES = tuple(f"{percent}%" for percent in PERCENTAGES)
 
 
 def percentage_guess_slider(name: str, start: float = 50) -> Slider:
-    """The share that a student predicts: a slider without a rail, from 0% to 100%."""
+    """Slider of a predicted share from 0% to 100%, without a rail."""
     return Slider(
         name, PERCENTAGES, label="Prediction", names=PERCENTAGE_NAMES, start=start, hidden=True
     )
@@ -41,11 +41,11 @@ def percentage_guess_slider(name: str, start: float = 50) -> Slider:
 
 @dataclass(frozen=True, kw_only=True)
 class Beat:
-    """A moment of the story that a lesson tells by itself.
+    """One step of the animation of a stage.
 
     Args:
-        at: where sliders glide to, by their names.
-        words: what is said meanwhile; the stage's own words otherwise.
+        at: target values of sliders, by their names.
+        words: text shown meanwhile; by default the stage's own.
         seconds: how long it takes, gliding and a rest after it.
     """
 
@@ -56,7 +56,7 @@ class Beat:
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """The formula behind a lesson, with the sliders' values lit in it.
+    """The formula behind a lesson, with the sliders' values highlighted in it.
 
     Args:
         latex: with \\text{@name} where the value of that name stands.
@@ -70,7 +70,7 @@ class Formula:
 
     @property
     def mathml(self) -> str:
-        """What a browser draws, with an empty <mn data-value="name"> for each value.
+        """MathML of the formula, with an empty <mn data-value="name"> for each value.
 
         Raises:
             ValueError: when a value has no place in the formula, or a place no value.
@@ -100,11 +100,11 @@ class Stage:
 
     Args:
         title: on its button, a word or two.
-        words: what is said; Markdown it is not.
-        panels: which of the lesson's panels are seen; of these, the first alone where it is shown
+        words: plain text, without Markdown.
+        panels: the lesson's panels that are visible; of these, the first alone where it is shown
             to a room.
         sliders: which sliders have a rail.
-        at: where sliders stand when the stage is entered; the others stay.
+        at: values of sliders when the stage is entered; the others stay.
         beats: the story of this stage.
         formula: below the words.
     """
@@ -120,11 +120,11 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberGuess:
-    """A number that the student guesses by dragging a bar; then the computed one beside it.
+    """A number guessed by dragging a bar, then shown beside the computed one.
 
     Args:
         slider: its slider, hidden; the bar is as long as its values.
-        label: what is guessed.
+        label: name of the guessed number.
         truth: the computed number, in the slider's units; it may follow sliders.
     """
 
@@ -135,11 +135,11 @@ class NumberGuess:
 
 @dataclass(frozen=True, kw_only=True)
 class PictureGuess:
-    """A picture that the student picks.
+    """A guess by choosing one of several pictures.
 
     Args:
         slider: its slider, hidden, over 0 (none yet), 1, ..., one for each picture.
-        panels: which panels of the lesson are the pictures, drawn small, in the order 1, 2, ...
+        panels: the lesson's panels that are the pictures, drawn small, in the order 1, 2, ...
         right: the number of the right one, as computed; it may follow sliders.
     """
 
@@ -150,12 +150,12 @@ class PictureGuess:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What the student is asked before anything is revealed.
+    """The student's prediction, before anything is revealed.
 
     Args:
         asked: bars, or pictures.
-        answer: what was said beside what is so, in words that follow the prediction's sliders;
-            said first in the reveal, once something was predicted.
+        answer: the prediction beside the computed answer, in words over the prediction's sliders;
+            shown first in the reveal, once something was predicted.
     """
 
     asked: Sequence[NumberGuess] | PictureGuess
@@ -163,7 +163,7 @@ class Prediction:
 
     @property
     def sliders(self) -> tuple[str, ...]:
-        """The sliders that hold it."""
+        """Names of the sliders that hold the prediction."""
         if isinstance(self.asked, PictureGuess):
             return (self.asked.slider,)
         return tuple(bar.slider for bar in self.asked)
@@ -171,10 +171,10 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class FollowUp:
-    """Where the same question is asked of the reader's own table, or of a benchmark.
+    """A page on which the same question is put to the reader's own table or to a benchmark.
 
     Args:
-        page: as pages/main.py names its file.
+        page: its name in pages/main.py.
         query: settings of its address.
     """
 
@@ -185,12 +185,12 @@ class FollowUp:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """What is drawn of a lesson; `payload` is all of it.
+    """Panels, sliders, stages and prediction of a lesson; `payload` packs them.
 
     Args:
         sliders: of the panels and of the prediction; the stage's is added.
         stages: the first asks for the prediction, the second reveals.
-        papers: what it is from.
+        papers: its sources.
         url: names of sliders that the address carries.
     """
 
@@ -207,21 +207,21 @@ class Lesson:
 
     @property
     def all_sliders(self) -> tuple[Slider, ...]:
-        """The stage's, then the others."""
+        """The stage's slider, then the others."""
         titles = [stage.title for stage in self.stages]
         stage = Slider(STAGE, range(len(titles)), names=titles, label="Stage", hidden=True)
         return (stage, *(replace(slider, rate=max(slider.rate, _RATE)) for slider in self.sliders))
 
     @property
     def url(self) -> tuple[str, ...]:
-        """What the address calls the sliders."""
+        """Names of the sliders in the address."""
         return tuple(slider.name for slider in self.all_sliders)
 
     def entered(self, values: Sequence[float]) -> tuple[float, ...]:
-        """Where sliders stand by themselves once the stage in `values`, the first, is gone to.
+        """Values of sliders once the stage in `values` (its first) is entered.
 
-        Those that no stage up to it moves stand at their start; so does the stage, which goes
-        nowhere by itself.
+        Those that no stage up to it moves keep their initial value; so does the stage, which does
+        not move by itself.
         """
         places = {slider.name: slider.first for slider in self.all_sliders}
         last = int(min(max(values[0], 0), len(self.stages) - 1))
@@ -231,10 +231,10 @@ class Lesson:
 
     @property
     def payload(self) -> live.Payload:
-        """All of it, for the browser.
+        """Pack the lesson for the browser.
 
         Raises:
-            ValueError: when a stage names a panel or a slider that there is not.
+            ValueError: when a stage names an unknown panel or slider.
         """
         self._check()
         return live.payload(

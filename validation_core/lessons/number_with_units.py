@@ -62,7 +62,7 @@ _GRID = np.linspace(-4, 4, 161)
 
 
 class _Divergences(NamedTuple):
-    """Terms d of Algorithm 1 and 4, for 2 kinds of error, G gammas, V numbers of pairs."""
+    """Terms d of Algorithms 1 and 4, for 2 kinds of error, G gammas, V numbers of pairs."""
 
     means: Array
     """(3, 2, G, V) mean of the first pairs' d, in nats, and its interval's ends."""
@@ -83,19 +83,19 @@ class _Divergences(NamedTuple):
 
 
 def benchmark_of_kind(kind: int) -> Benchmark:
-    """The family of an error of q."""
+    """The benchmark with this kind of error of q."""
     wide = Gaussian(perturbation="covariance_scaling", dim_x=1, dim_theta=1)
     return (Boundary(), wide)[kind]
 
 
 def exact_divergence(kind: int, gamma: float) -> float:
-    """The symmetric divergence of two normals in nats, whatever x."""
+    """Symmetric divergence of the two normals in nats, the same at every x."""
     return (gamma**2, gamma**2 / (2 * (1 + gamma)))[kind]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
-    """Pairs of draws at simulated x, of q as it is, improved by weights, and with heavy tails."""
+    """Pairs of draws at simulated x: of q, of q with importance weights, of a heavy-tailed q."""
 
     seed: int = 0
 
@@ -104,7 +104,7 @@ class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
         return "Lesson: a number with units"
 
     def compute(self, store: Store, report: Report) -> _Divergences:
-        """Draws at neighbouring gammas share their random numbers, so that means glide."""
+        """Draw the pairs; neighbouring gammas share their random numbers."""
         n, at = PAIRS[-1], np.array(PAIRS) - 1
         d = np.empty((len(KINDS), len(GAMMAS), n))
         last = np.empty((len(KINDS), len(GAMMAS), len(PAIRS), 2))
@@ -135,7 +135,7 @@ class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
 
 
 def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
-    """d (n,) of one draw theta' of q for each theta of p, at the same x."""
+    """Terms d (n,) from one draw theta' of q for each theta of p, at the same x."""
     return divergence_rows.weighted(ratio(truth, x), ratio(draw, x)[:, None], 1)
 
 
@@ -146,7 +146,7 @@ def _standard(family: Benchmark, theta: Array, x: Array) -> Array:
 
 
 def _placed(family: Benchmark, z: Array, x: Array) -> Array:
-    """theta (n, 1) that lie z sd of p from its mean."""
+    """theta (n, 1) at z standard deviations of p from its mean."""
     if isinstance(family, Gaussian):
         sd = np.sqrt(family.scale(x)) * family.fixed.chol[0, 0]
         return np.asarray(family.mean(x) + (z * sd)[:, None])
@@ -154,14 +154,14 @@ def _placed(family: Benchmark, z: Array, x: Array) -> Array:
 
 
 def _log_weight(away: Array) -> Array:
-    """log p - log q of draws less the posterior's mean: p and q of Domke's normal example."""
+    """log p - log q of draws minus the posterior's mean, for Domke's normal example."""
     q = two_stage_normal.TwoStageNormal()
     p_sd, q_sd = np.sqrt(two_stage_normal.POSTERIOR), np.sqrt(q.variance)
     return np.asarray(norm.logpdf(away, 0, p_sd) - norm.logpdf(away, q.shift, q_sd))
 
 
 def _weighed(seed: int) -> tuple[Array, Array]:
-    """Bounds (M, 3) and histograms (M, bins) of q with M draws weighed: Algorithm 4."""
+    """Bounds (M, 3), and histograms (M, bins) of q with M draws weighed, by Algorithm 4."""
     rng, q, most = stream(seed, "weighed"), two_stage_normal.TwoStageNormal(), MS[-1]
     drawn = q.shift + np.sqrt(q.variance) * rng.standard_normal((2, WEIGHED, most))
     drawn[0, :, 0] = np.sqrt(two_stage_normal.POSTERIOR) * rng.standard_normal(WEIGHED)
@@ -177,12 +177,12 @@ def _weighed(seed: int) -> tuple[Array, Array]:
 
 
 def heavy_tailed_benchmark() -> Gaussian:
-    """Whose q is Student's t with 1 / gamma degrees of freedom."""
+    """The benchmark whose q is Student's t with 1 / gamma degrees of freedom."""
     return Gaussian(perturbation="heavy_tail", dim_x=1, dim_theta=1)
 
 
 def heavy_tailed_intervals(seed: int) -> Array:
-    """Divergence and interval by EACH pairs: (F, REPEATS, 3)."""
+    """Divergence and interval from EACH pairs: (F, REPEATS, 3)."""
     intervals = np.empty((len(FREEDOMS), REPEATS, 3))
     for i, freedom in enumerate(FREEDOMS):
         rng = common(seed, "heavy")
@@ -194,7 +194,7 @@ def heavy_tailed_intervals(seed: int) -> Array:
 
 
 def heavy_tailed_exact_divergence(freedom: float) -> float:
-    """The symmetric divergence of N(0, 1) and Student's t, by the trapezoidal rule, in nats."""
+    """Symmetric divergence of N(0, 1) and Student's t in nats, by the trapezoidal rule."""
     # theta = sinh v: the integrand falls exponentially in v, where the rule is all but exact.
     v = np.linspace(-40.0, 40.0, 40_001)
     theta = np.sinh(v)
@@ -207,7 +207,7 @@ def _tails() -> Array:
 
 
 def build_lesson(seen: _Divergences) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     means = seen.means
     truth = exact_divergence(0, GAMMA)
     said = np.round(np.linspace(0, 1, 101), 2)
@@ -434,7 +434,7 @@ def _written(of: np.ufunc) -> list[list[str]]:
 
 
 def _pair(seen: _Divergences) -> Panel:
-    """p, q, their log ratio and the last pair on it: d is how far one point is above the other."""
+    """Panel of p, q, their log ratio and the last pair on it, whose difference is d."""
     heights = np.interp(seen.last, _GRID, np.arange(len(_GRID)))
     place = heights.round().astype(int)
     ratio = np.take_along_axis(seen.ratios[:, :, None, :], place, -1)
@@ -514,7 +514,7 @@ def _mean(means: Array) -> Panel:
 
 
 def _equal() -> Panel:
-    """Two normals as far apart, in nats, as p and q are."""
+    """Panel of two normals with the same divergence in nats as p and q."""
     shift = np.sqrt([[exact_divergence(k, g) for g in GAMMAS] for k in range(len(KINDS))])
     grid = _GRID[::2]
     return Panel(

@@ -1,4 +1,4 @@
-"""Lesson 4: p-values as rain, trial by trial, and a line-up of nulls with one that is none."""
+"""Lesson 4: p-values as rain, trial by trial, and a line-up of nulls with one alternative."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from validation_core.text import equals
 from validation_core.types import Array
 
 GAMMAS = tuple(round(0.05 * step, 2) for step in range(13))
-"""Of q's bias, in standard deviations."""
+"""Bias of q, in standard deviations."""
 N, M, TRIALS = 60, 20, 400
 """Test points of a trial, calibration points of each, trials."""
 LINEUPS, SUSPECTS, RAINED, GUILTY = 6, 20, 100, 0.15
@@ -57,16 +57,16 @@ class _RainResult(NamedTuple):
     pvalues: Array
     """(G, T) of the exact KS test on N conformal ranks."""
     ranks: NDArray[np.int8]
-    """(G, T, 10) counts of the ranks that each is the p-value of."""
+    """(G, T, 10) counts of the ranks behind each p-value."""
     suspects: Array
     """(LINEUPS, SUSPECTS, RAINED) p-values; all at gamma 0 but for one rain."""
     guilty: NDArray[np.int64]
-    """(LINEUPS,) which one, from 1."""
+    """(LINEUPS,) number of that rain, from 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RainOfPvalues(Study[_RainResult], spec="lesson_rain"):
-    """Trials of Uniform on two normals; trials at neighbouring gammas share their noise."""
+    """Trials of Uniform on two normals; neighbouring gammas share their noise."""
 
     seed: int = 0
 
@@ -75,7 +75,7 @@ class RainOfPvalues(Study[_RainResult], spec="lesson_rain"):
         return "Lesson: a rain of p-values"
 
     def compute(self, store: Store, report: Report) -> _RainResult:
-        """Every trial has draws of its own; of trials at other gammas the noise is the same."""
+        """Draw each trial anew, with the same noise at every gamma."""
         u = np.stack(
             [
                 draw_conformal_ranks(
@@ -102,7 +102,7 @@ class RainOfPvalues(Study[_RainResult], spec="lesson_rain"):
 def draw_conformal_ranks(
     gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator
 ) -> Array:
-    """Conformal ranks (trials, N) of draws of q among M draws of p each, by the best boundary."""
+    """Conformal ranks (trials, N) of draws of q among M of p each, by the optimal boundary."""
     drawn = sampling.blocks(Boundary(), gamma, trials * N * M, trials * N, rng)
     score = LinearBoundary()
     p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
@@ -111,7 +111,7 @@ def draw_conformal_ranks(
 
 
 def build_lesson(seen: _RainResult) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     power = (seen.pvalues <= _ALPHA).mean(-1)
     below = np.cumsum(seen.pvalues <= _ALPHA, axis=-1)  # (G, T)
     hits = np.concatenate([np.zeros((len(GAMMAS), 1), int), below], axis=-1)

@@ -68,7 +68,7 @@ class _Accuracies(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
-    """Samples of p and q, and of p and p, before the boundary that is best at gamma = 1/2."""
+    """Samples of p and q, and of p and p, classified by the optimal boundary at gamma = 1/2."""
 
     seed: int = 0
 
@@ -77,7 +77,7 @@ class SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
         return "Lesson: same or different?"
 
     def compute(self, store: Store, report: Report) -> _Accuracies:
-        """Draws at neighbouring gammas share their random numbers, so that points glide."""
+        """Draw the samples; neighbouring gammas share their random numbers."""
         benchmark, score = Boundary(), LinearBoundary()
         observed = np.empty((len(SIZES), len(GAMMAS)))
         shown, expected = [], np.empty(len(GAMMAS))
@@ -111,7 +111,7 @@ def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
 
 
 def build_lesson(seen: _Accuracies) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     counts, edges = cumulative_histograms(seen.null)
     pvalues = monte_carlo_pvalues(seen)
     truth = seen.expected[GAMMAS.index(GAMMA)]
@@ -272,7 +272,7 @@ def _z(seen: _Accuracies) -> Array:
 
 
 def monte_carlo_pvalues(seen: _Accuracies) -> Array:
-    """(T + 1, N, G) of the null so far, by the + 1 rule."""
+    """P-values (T + 1, N, G) from the null so far, by the +1 rule."""
     above = seen.null.T[:, :, None] >= seen.observed - 1e-12  # (T, N, G)
     so_far = np.concatenate([np.zeros((1, *above.shape[1:])), np.cumsum(above, axis=0)])
     return (1 + so_far) / (1 + np.arange(len(so_far)))[:, None, None]

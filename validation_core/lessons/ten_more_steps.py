@@ -56,17 +56,17 @@ from validation_core.text import pvalue_text
 from validation_core.types import Array, Joint
 
 STEPS = tuple(range(0, 301, 10))
-"""Steps of training after which the network is looked at."""
+"""Steps of training after which the network is evaluated."""
 SHIFTS = (1.0, 2.0)
-"""What is added to the trained score, in its standard deviations under p."""
+"""Constants added to the trained score, in its standard deviations under p."""
 SCORES = ("trained", "shifted by 1 sd", "shifted by 2 sd", "constant", "random network")
 SOURCES = ("q", "p")
-"""Where the test points are from."""
+"""Laws that the test points are drawn from."""
 N, M, TRIALS = 100, 50, 1000
 """Test points of a trial, calibration points of each, trials."""
 ALPHA = 0.05
 BEADS, ROUNDED = 12, 0.1
-"""Calibration points on the score line, and what their scores are rounded to, so that some tie."""
+"""Calibration points on the score line, and the rounding of their scores, so that some tie."""
 _ROWS, _RATE, _WIDTHS = 500, 5e-4, (2, 16, 16, 1)  # of training: each side, Adam's, layers
 _CHUNK = 1 << 17
 _BINS = np.linspace(0, 1, 11)
@@ -74,7 +74,7 @@ _SIDE = np.linspace(-3.2, 3.2, 31)  # edges of the picture of the score
 
 
 class _ScoreResult(NamedTuple):
-    """A score on T trials; 2 sources of test points: q, then p. With leading axes, many looks."""
+    """Results of a score on T trials, for test points from q, then p; leading axes are scores."""
 
     heat: Array
     """(H, W) the score over the plane, rows along x, in its standard deviations under p."""
@@ -111,7 +111,7 @@ class _TrainedSteps(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
-    """A small network learns to tell p from q, which is off by half a standard deviation."""
+    """A small network that learns to separate p from q, half a standard deviation away."""
 
     seed: int = 12  # its start ranks points no better than chance, so that all is to be learnt
 
@@ -120,7 +120,7 @@ class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
         return "Lesson: ten more steps"
 
     def compute(self, store: Store, report: Report) -> _TrainedSteps:
-        """All scores look at the same draws, so that what differs is the score alone."""
+        """Evaluate all scores on the same draws, so that only the score differs."""
         draws = _StepDraws.of(self.seed)
         rows = []
         for s, network in enumerate(training_snapshots(self.seed)):
@@ -185,7 +185,7 @@ class _StepDraws(NamedTuple):
 
     @classmethod
     def of(cls, seed: int) -> _StepDraws:
-        """Test points from p are those from q before their shift."""
+        """Draw the rows; test points from p are those from q before their shift."""
         size = TRIALS * N
         from_q, from_p = (
             sampling.blocks(Boundary(), gamma, size * M, size, common(seed, "test"))
@@ -204,7 +204,7 @@ class _StepDraws(NamedTuple):
 
 
 def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
-    """The network before its first step and after every ten: logits of p against q."""
+    """Parameters of the network before its first step and after every ten."""
     from torch.nn.functional import softplus
 
     from validation_core.learn import adam, perceptron
@@ -224,7 +224,7 @@ def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
 
 
 def _start(seed: int, name: str) -> Mapping[str, Array]:
-    """A network that has learnt nothing."""
+    """Parameters of an untrained network."""
     from validation_core.learn import perceptron
 
     return perceptron.perceptron(stream(seed, name), _WIDTHS)
@@ -235,7 +235,7 @@ def _rows(joint: Joint) -> Array:
 
 
 def _scores(network: Mapping[str, Array], rows: Array) -> Array:
-    """(..., 2) to (...,), in pieces that stay in the cache."""
+    """Scores (...,) of rows (..., 2), in pieces that stay in the cache."""
     import torch
 
     from validation_core.learn import perceptron
@@ -247,7 +247,7 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
 
 
 def build_lesson(seen: _TrainedSteps) -> Lesson:
-    """What is drawn of it."""
+    """Build the lesson from its result."""
     looks = seen.looks
     untrained, trained = looks.uniform[0, 0, 1], looks.uniform[0, -1, 0]
     false, true = (100 * float(hits) / TRIALS for hits in (untrained, trained))
@@ -426,7 +426,7 @@ def build_lesson(seen: _TrainedSteps) -> Lesson:
 
 
 def relative_null_sd(null: Array) -> Array:
-    """Sd of an accuracy whose hits are counted (..., 2 N + 1), in that of 2 N fair coins."""
+    """Sd of an accuracy with counts of hits (..., 2 N + 1), over that of 2 N fair coins."""
     hits, trials = np.arange(2 * N + 1), null.sum(-1)
     mean = (null @ hits) / trials
     return np.sqrt(((null @ hits**2) / trials - mean**2) / (2 * N / 4))
@@ -461,7 +461,7 @@ def _formula(seen: _TrainedSteps) -> Formula:
 
 
 def _ordered(looks: _ScoreResult) -> Panel:
-    """The hundred test points, lowest p-value first; below, how many are in each tenth."""
+    """Panel of the hundred test points by p-value, and of the number in each tenth."""
     counts = np.apply_along_axis(lambda u: np.histogram(u, _BINS)[0], -1, looks.ranks)
     top = 1.1 * counts.max()
     middle = (_BINS[1:] + _BINS[:-1]) / 2

@@ -1,5 +1,4 @@
-"""The ball at places x, for the kept parameters and for every frame of the film of its "
-"training."""
+"""The ball at places x, for the kept parameters and at every frame of its training."""
 
 from __future__ import annotations
 

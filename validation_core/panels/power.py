@@ -1,4 +1,4 @@
-"""Power of methods along gamma, beta or m, and against what it costs in draws or seconds."""
+"""Power of methods along gamma, beta or m, and against their cost in draws or seconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Along = Literal["gamma", "beta", "m"]
 
 
 class PowerCurve(NamedTuple):
-    """One method's counts along x, seeds pooled."""
+    """Rejection counts of one method along x, seeds pooled."""
 
     method: str
     label: str
@@ -42,7 +42,7 @@ class PowerCurve(NamedTuple):
 
     @property
     def rates(self) -> Rates:
-        """Shares of trials that reject, with their 95% Wilson intervals."""
+        """Rejection rates with their 95% Wilson intervals."""
         return Rates.of(self.rejections, self.trials)
 
 
@@ -77,12 +77,12 @@ AXES: dict[Along, str] = {
 
 
 def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
-    """Power curves with their bands, the names where they end; m has a logarithmic axis.
+    """Power curves with their bands and labels; the axis of m is logarithmic.
 
     Args:
-        lines: of methods.
-        along: the setting that changes.
-        fixed: what is the same everywhere, for the title.
+        lines: the methods' curves.
+        along: the setting on the axis.
+        fixed: the constant settings, for the title.
         alpha: the level.
     """
     places = sorted({float(x) for line in lines for x in line.x}) or [1.0]
@@ -118,22 +118,22 @@ FAINT = 0.07
 
 
 def along(sweep: Sweep) -> Along:
-    """What the curves run along."""
+    """The setting along which a sweep's curves run."""
     return "beta" if len(sweep.betas) > 1 else "gamma"
 
 
 def axis_label(sweep: Sweep) -> str:
-    """What that is."""
+    """Label of that axis."""
     return "degradation beta" if along(sweep) == "beta" else sweep.benchmark.axis
 
 
 def place_text(sweep: Sweep, value: float) -> str:
-    """A place on it, after "at"."""
+    """A place on that axis in words, to follow "at"."""
     return f"beta = {value:g}" if along(sweep) == "beta" else sweep.benchmark.place(value)
 
 
 def compare(sweep: Sweep, progress: Progress) -> live.Payload:
-    """Share of trials rejected along gamma or beta, a curve for each method."""
+    """Rejection rates along gamma or beta, a curve for each method."""
     axis = along(sweep)
     places = sweep.betas if axis == "beta" else sweep.gammas
     across = _scale(sweep, places)
@@ -168,14 +168,14 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
 
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
-    """Where places are drawn: iterations by their logarithm, all else as it is."""
+    """Positions of places on the axis: logarithmic for iterations, else linear."""
     if along(sweep) == "gamma" and sweep.benchmark.counts_iterations and min(places) > 0:
         return lambda values: np.log10(np.asarray(values, float))
     return lambda values: np.asarray(values, float)
 
 
 def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
-    """Power of each method against the draws or the seconds of one test; a slider moves along."""
+    """Power of each method against the draws or the seconds of one test, over a slider."""
     axis = along(sweep)
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
@@ -220,7 +220,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
 
 
 def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
-    if view == "draws":  # of one test, whatever trials share
+    if view == "draws":  # of one test, as if trials shared no work
         design = sweep.design
         method = next(method for method in sweep.methods if method.label == cell.label)
         return float(sum(method.budget(design.n, design.k)))
@@ -228,7 +228,7 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
 
 
 def curve_looks(cells: Sequence[PowerCell]) -> dict[str, MethodStyle]:
-    """Looks by label: one colour a method, variants told apart by dash and symbol."""
+    """Styles by label: one colour a method, variants distinguished by dash and symbol."""
     looks: dict[str, MethodStyle] = {}
     variants: Counter[str] = Counter()
     methods = list(dict.fromkeys(cell.method for cell in cells))
@@ -263,10 +263,10 @@ _NAMED = 4  # tests that tie, by name
 
 
 def answer(sweep: Sweep, progress: Progress) -> str:
-    """Who sees it, in one sentence with its numbers, where the tests differ most.
+    """Which tests detect the error, in one sentence, at the place where they differ most.
 
-    Tests that reject in equally many trials stand side by side; of places where they differ
-    equally it is the one nearest to the middle of the grid.
+    Tests with equal rejections are named together; of places where tests differ equally, the one
+    nearest to the middle of the grid is taken.
     """
     axis = along(sweep)
     by_place: dict[float, list[PowerCell]] = {}

@@ -1,4 +1,4 @@
-"""The pictures of one method's record: which figures, under which name, read how."""
+"""Pictures of one method's record, each with a title and how to read it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def pictures(
     record: Record, *, alpha: float = 0.05, names: Sequence[str] = (), only: int | None = None
 ) -> tuple[Drawn, ...]:
-    """What a record looks like; nothing for a method that did not run or draws nothing.
+    """Pictures of a record; none for a method that did not run or draws nothing.
 
     Args:
         record: of one method.
         alpha: level whose critical value is marked.
         names: of the parameters.
-        only: index of the quantity to draw, where a method ranks several; else the worst ones.
+        only: index of the ranked quantity to draw; by default the worst ones.
     """
     if record.status != "ran":
         return ()
@@ -38,7 +38,7 @@ def pictures(
 
 
 def trial_figures(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, ...]:
-    """What one test of a sweep looks like, and what its network learnt."""
+    """Pictures of one test of a sweep, and of its network's training."""
     outcome = Outcome(
         np.asarray(look.statistic),
         np.asarray(look.pvalue),
@@ -51,7 +51,7 @@ def trial_figures(method: Method, look: TrialDetail, *, alpha: float) -> tuple[D
 
 
 def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
-    """What the training of a method's network said of it, where that can be drawn."""
+    """Pictures of the training of a method's network, from its summary."""
     return kind_of(name).training_figures(summary)
 
 
@@ -62,7 +62,12 @@ _ROW = 30  # pixels
 
 
 def history(measures: Sequence[Measure], labels: Sequence[str]) -> tuple[Drawn, ...]:
-    """Each measure over the tables, in the order they were given: a history of checkpoints."""
+    """Plot each measure over the tables in their given order, a history of checkpoints.
+
+    Args:
+        measures: measures with a value for each table.
+        labels: names of the tables.
+    """
     return tuple(_history(measure, labels) for measure in measures)
 
 
@@ -113,7 +118,7 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
 
 
 def energy_score_gaps(ranking: Ranking, labels: Sequence[str]) -> Drawn:
-    """How much higher each table's energy score is than the nearest one's, a row each."""
+    """Plot how far each table's energy score exceeds the nearest one's, a row each."""
     estimate, low, high = np.array([ranking.behind[i] for i in ranking.order]).T
     names = [_short(labels[i]) for i in ranking.order]
     return Drawn(
@@ -128,7 +133,13 @@ def energy_score_gaps(ranking: Ranking, labels: Sequence[str]) -> Drawn:
 def differences(
     measures: Sequence[Measure], labels: Sequence[str], reference: int
 ) -> tuple[Drawn, ...]:
-    """Paired differences from the reference in units of their own error, one row a measure."""
+    """Plot paired differences from the reference in units of their standard error.
+
+    Args:
+        measures: measures with paired differences, a row each.
+        labels: names of the tables.
+        reference: index of the reference table.
+    """
     others = [i for i in range(len(labels)) if i != reference]
     if not measures or not others:
         return ()
@@ -173,7 +184,14 @@ def differences(
 def parameter_differences(
     crps: Array, names: Sequence[str], label: str, reference: str
 ) -> tuple[Drawn, ...]:
-    """Differences in CRPS of one table from the reference (D, 3), the largest first."""
+    """Plot differences in CRPS of one table from the reference, the largest first.
+
+    Args:
+        crps: estimates and ends of their intervals (D, 3), in prior standard deviations.
+        names: of the D parameters.
+        label: name of the table.
+        reference: name of the reference table.
+    """
     if not len(crps):
         return ()
     order = np.argsort(-np.abs(crps[:, 0]), kind="stable")[:SHOWN]

@@ -1,5 +1,4 @@
-"""Does a witness lie higher under p than under q? The difference of means and its permutation "
-"null."""
+"""Is a witness higher under p than under q? The difference of means, with a permutation null."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A sweep: many methods over a grid of gamma and beta, as an ordered set of trials with keys.
+"""A sweep: methods over a grid of gamma and beta, as an ordered set of trials with keys.
 
-Each part is one method, one place of the grid and some trials, and lands in the store under its
-own key. So a sweep is resumed by submitting what is missing, a longer one adds to a shorter one,
-a further method adds its own trials only, and a method that fails stops no other.
+Each part is one method at one place of the grid, with some trials, stored under its own key. A
+sweep is resumed by submitting its missing parts, a longer one extends a shorter one, a further
+method adds only its own trials, and a failing method stops no other.
 """

@@ -1,7 +1,7 @@
-"""Which test to run, given what is cheap and what is to be found.
+"""Recommend a test, from the cheap draws and the kind of error to detect.
 
 After Bansal, Chen, Scott (2025), Appendix D: Uniform where draws from p are cheap, Multiple
-where they are not; and after what the other tests can and cannot see.
+where they are not; and after the kinds of error that the other tests can and cannot detect.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _LEAST_ROWS = 40  # half of them train, a quarter of those are held out
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What there is to work with."""
+    """Available simulations and draws, and the kind of error to detect."""
 
     pairs: int
     """True pairs (theta, x) kept for testing."""
     more: int = 0
-    """Further true pairs that a simulator could give at little cost, for calibration."""
+    """Further true pairs that are cheap to simulate, for calibration."""
     draws: int = 100
-    """Draws of q that can be had at each x."""
+    """Draws of q available at each x."""
     seconds: float = 60.0
     want: Want = "verdict"
 
@@ -50,23 +50,23 @@ class Situation:
 
 
 class _Advice(NamedTuple):
-    """A method, why, what it cannot see, and the next best."""
+    """A recommended method, the reason, its blind spots, and the next best method."""
 
     method: Method
     why: tuple[str, ...]
     limits: str
     instead: Method | None
-    """What to run beside it, or where it is in doubt."""
+    """Method to run beside it, or instead where it is in doubt."""
     instead_why: str
 
 
 def advise(at: Situation) -> _Advice:
-    """The method for a situation."""
+    """Recommend a method for a situation."""
     return _WANTED[at.want](at)
 
 
 def calibration(at: Situation) -> int:
-    """The m that Uniform can afford: further true pairs for each test point, 50 at most."""
+    """Affordable m of Uniform: further true pairs for each test point, at most 50."""
     return min(_MOST_M, at.more // at.pairs)
 
 

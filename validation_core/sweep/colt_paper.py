@@ -1,4 +1,4 @@
-"""CoLT beside its rivals: the sweeps of its paper, and the numbers that it prints.
+"""CoLT and its competitors: the sweeps of its paper, and the published numbers.
 
 Chen, Bansal, Scott, CoLT: Table 3 (blind prior), Table 4 (type I error), Section 4.2 (tree),
 Fig. 4d (spiral), Fig. 5 (tree). Each kind of network has a sweep of its own, so that results
@@ -28,20 +28,20 @@ from validation_core.types import Benchmark, Preset
 Model = Literal["ideal", "diffusion"]
 EMBEDDINGS = cast("tuple[Embedding, ...]", get_args(Embedding))
 CLASSIFIER = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
-"""Of C2ST: few true pairs, so a fast rate and the best held-out step."""
+"""C2ST's classifier: few true pairs, so a fast rate and the best held-out step."""
 TRIALS = 200
 """Batches of the paper."""
 SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
 """N and K of the paper's Table 2, by benchmark."""
 TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
-"""Of our Fig. 5."""
+"""Strengths of Fig. 5 here."""
 FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 """Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
 _COORDINATES = ("sbc", "tarp")
 
 
 class PublishedRate(NamedTuple):
-    """A number of the paper: of which of our methods, what the paper calls it, the rate."""
+    """A published rate: our method, its name in the paper, and the rate."""
 
     label: str
     name: str
@@ -50,7 +50,7 @@ class PublishedRate(NamedTuple):
 
 
 class PublishedPlace(NamedTuple):
-    """Some of the methods at one place of a table, and what the paper prints of them there."""
+    """Methods at one place of a published table, with their published rates."""
 
     place: str
     sweep: Sweep
@@ -58,7 +58,15 @@ class PublishedPlace(NamedTuple):
 
 
 def localizer(source: Simulated, colt: CoLT, n: int, k: int, seed: int = 0) -> Training:
-    """The network that CoLT reads at this source, for tables of n simulations with k draws."""
+    """Training of the localizer that CoLT reads at this source.
+
+    Args:
+        source: benchmark and gamma.
+        colt: CoLT's settings.
+        n: simulations of a table.
+        k: draws of q at each x.
+        seed: of the network.
+    """
     return Training(source=source, recipe=colt.recipe(n, k, source.benchmark), seed=seed)
 
 
@@ -70,11 +78,19 @@ def contest(
     seed: int = 0,
     embeddings: Sequence[Embedding] = EMBEDDINGS,
 ) -> list[Sweep]:
-    """CoLT with each embedding, and its rivals, on tables of one size: a sweep for each network.
+    """Sweeps of CoLT with each embedding and of its competitors: one for each network.
 
-    The first trains nothing of its own: the untrained identity localizer (beta = 1) says what
-    learning must add to, beside it the tests of coordinates. The last is C2ST, its classifier
-    trained on a table of the same size, its test on n draws of p and n of q.
+    The first trains no network: the untrained identity localizer (beta = 1) is the baseline of
+    learning, beside the tests of coordinates. The last is C2ST, whose classifier is trained on a
+    table of the same size and tested on n draws of p and n of q.
+
+    Args:
+        benchmark: source of the draws.
+        gammas: strengths of the perturbation.
+        colt: CoLT's settings.
+        design: number, size and protocol of the trials.
+        seed: of the networks.
+        embeddings: CoLT's embeddings, a sweep each.
     """
     table = TableClassifier(n=design.n, k=design.k, recipe=CLASSIFIER)
 
@@ -97,12 +113,12 @@ def contest(
 
 
 def _coordinates() -> tuple[Method, ...]:
-    """The tests of the registry that need no network."""
+    """Tests of the registry that need no network."""
     return tuple(METHODS[name]() for name in _COORDINATES if name in METHODS)
 
 
 def gamma_maps(benchmark: Benchmark, colt: CoLT, n: int, k: int, seed: int = 0) -> GammaMapsStudy:
-    """CoLT's ball at every gamma of a benchmark, by one localizer."""
+    """Maps of CoLT's ball at every gamma of a benchmark, by one localizer."""
     points = FINE.get(benchmark.name, {}).get("points", 61)
     places = 25 if benchmark.dims[1] <= 2 else 15  # a line is walked, a plane pressed
     return GammaMapsStudy(
@@ -115,7 +131,7 @@ def gamma_maps(benchmark: Benchmark, colt: CoLT, n: int, k: int, seed: int = 0) 
 
 
 def shipped_maps() -> tuple[GammaMapsStudy, ...]:
-    """The maps that come with the package: what the CoLT page shows before a setting is touched.
+    """Maps shipped with the package, for the CoLT page's opening settings.
 
     Planes, curved ones too, lines and three dimensions of every perturbation; tree and spiral.
     """
@@ -179,7 +195,7 @@ def tree_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
 
 
 def spiral_maps(model: Model = "ideal", embedding: Embedding = "fourier") -> list[MapTask]:
-    """Fig. 4d: the distance of the ranks from uniform, by the reverse steps left out."""
+    """Fig. 4d: distance of the ranks from uniform, against reverse steps left out."""
     spiral = Spiral(model=model)
     return [_map(spiral, gamma, embedding) for gamma in spiral.gammas]
 
@@ -196,7 +212,7 @@ def _map(benchmark: Benchmark, gamma: float, embedding: Embedding) -> MapTask:
 
 
 def map_of(training: Training) -> MapTask:
-    """The map of a localizer, on a grid that is fine enough for its benchmark."""
+    """The map of a localizer, on a grid fine enough for its benchmark."""
     known = training.source.benchmark.name if isinstance(training.source, Simulated) else ""
     return MapTask(training=training, **FINE.get(known, {}))
 
@@ -224,7 +240,7 @@ def _compared(
 
 
 def _of(sweep: Sweep, published: tuple[PublishedRate, ...]) -> tuple[PublishedRate, ...]:
-    """Those of the sweep's methods; the untrained localizer stands in no table."""
+    """The rates of the sweep's methods; the untrained localizer has none."""
     trained = sweep.betas == (0.0,)
     labels = {method.label for method in sweep.methods if trained or not method.localizes}
     return tuple(entry for entry in published if entry.label in labels)

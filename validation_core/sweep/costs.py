@@ -1,8 +1,8 @@
-"""What a sweep or a diagnosis costs here, said before it is run, and which test is worth it.
+"""Estimated cost of a sweep or a diagnosis on this machine, before it is run.
 
 Seconds are those of one 2.x GHz core, scaled by how fast this machine does a small fixed piece of
-arithmetic. They are guesses to plan by, within a factor of about two; once trials have run, what
-they took is used instead.
+arithmetic. They are rough estimates, within a factor of about two; once trials have run, their
+measured times are used instead.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _INFERRED = {
     "ionosphere": (5e-6, 60e-6),
     "concrete": (0.7e-6, 9e-6),
 }
-_STEPPED = 2e-4  # for one step, whatever the number of data sets
+_STEPPED = 2e-4  # for one step, at any number of data sets
 
 
 class MethodCost(NamedTuple):
-    """What one method costs."""
+    """Cost of one method: seconds and memory."""
 
     training: float
     """Seconds for all networks that it reads, once."""
@@ -59,7 +59,7 @@ class MethodCost(NamedTuple):
 
 
 class _RemainingCost(NamedTuple):
-    """What is still to be spent."""
+    """Cost of the remaining tasks: seconds and memory."""
 
     seconds: float
     memory: float
@@ -68,12 +68,12 @@ class _RemainingCost(NamedTuple):
 
 @cache
 def machine_slowdown() -> float:
-    """How much slower this machine is than the one that the numbers are from."""
+    """Ratio of this machine's time for a fixed computation to the reference machine's."""
     return max(0.2, min(10.0, min(_arithmetic() for _ in range(3)) / _REFERENCE))
 
 
 def _arithmetic() -> float:
-    """Seconds of a fixed piece of arithmetic like that of the tests."""
+    """Seconds for a fixed computation like that of the tests."""
     rng = stream(0, "costs")
     start = time.perf_counter()
     numbers = rng.standard_normal((256, 512)).astype(np.float32)
@@ -84,7 +84,7 @@ def _arithmetic() -> float:
 
 
 def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> MethodCost:
-    """What a method costs in this sweep, by its own trials where some have run."""
+    """Cost of a method in this sweep, from its own trials where some have run."""
     training, trial = _training(sweep, method), _trial(sweep, method)
     cells = [cell for cell in progress.cells if cell.label == method.label] if progress else []
     if cells and progress:
@@ -99,7 +99,17 @@ def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> Method
 def estimate(
     sweep: Sweep, left: Sequence[TrainTask | Batch], workers: int, progress: Progress | None = None
 ) -> _RemainingCost:
-    """Seconds until these tasks are done, and the memory that they need meanwhile."""
+    """Estimate the cost of the remaining tasks of a sweep.
+
+    Args:
+        sweep: the sweep.
+        left: the remaining tasks.
+        workers: processes that share them.
+        progress: finished trials, whose measured seconds are used.
+
+    Returns:
+        Seconds until all are done, and bytes over all workers.
+    """
     costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
     places = len(sweep.gammas)
     seconds, counted = 0.0, set()
@@ -114,12 +124,12 @@ def estimate(
 
 
 def remaining(sweeps: Iterable[Sweep], store: Store) -> float:
-    """Seconds of one worker for what is missing of several sweeps."""
+    """Seconds of one worker for the missing parts of several sweeps."""
     return sum(estimate(sweep, missing(sweep, store), 1).seconds for sweep in sweeps)
 
 
 def maps(studies: Iterable[MapTask]) -> float:
-    """Seconds of training and mapping."""
+    """Seconds to train and compute these maps."""
     return machine_slowdown() * sum(_MAP + _mapping(study) for study in studies)
 
 
@@ -144,7 +154,7 @@ def _rows(sweep: Sweep, method: Method) -> int:
 
 
 def _fits(benchmark: Benchmark, gamma: float, count: int) -> float:
-    """Seconds to infer q at so many x, where a benchmark does that."""
+    """Seconds to infer q at `count` different x, where a benchmark infers it."""
     if not isinstance(benchmark, BayesModel) or benchmark.inference == "exact" or not count:
         return 0.0
     each = _INFERRED[benchmark.model]["laplace" not in benchmark.inference]
@@ -152,7 +162,7 @@ def _fits(benchmark: Benchmark, gamma: float, count: int) -> float:
 
 
 def _trial(sweep: Sweep, method: Method) -> float:
-    """Seconds of one test, its draws included."""
+    """Seconds of one test, with its draws."""
     at, (n, k) = sum(sweep.gammas) / len(sweep.gammas), (sweep.design.n, sweep.design.k)
     rows = _rows(sweep, method) / 1e6
     drawn = rows * _drawing(sweep.benchmark)
@@ -169,12 +179,12 @@ def _training(sweep: Sweep, method: Method) -> float:
 
 
 def _learnt_from(recipe: Recipe | None) -> int:
-    """Distinct x at which a recipe asks for draws of q."""
+    """Distinct x at which a recipe needs draws of q."""
     return 0 if recipe is None else recipe.places
 
 
 def learning_seconds(recipe: Recipe | None) -> float:
-    """Seconds that a recipe trains for; 0 without one."""
+    """Training seconds of a recipe; 0 without one."""
     return 0.0 if recipe is None else recipe.cost()
 
 

@@ -1,6 +1,6 @@
-"""A sweep: what is compared, the parts in which it runs, and what the store holds of it so far.
+"""A sweep: the methods it compares and the parts in which it runs.
 
-A part is what is stored, under a key of its own. A batch is what is run: parts of several methods
+A part is stored under a key of its own. A batch is run at once: parts of several methods
 that read the same network, which share their draws and scores.
 """
 
@@ -51,24 +51,24 @@ class MethodTrials(Study[Tally], spec="trials_of"):
 
     @property
     def gpu(self) -> bool:  # type: ignore[override]  # of each part its own
-        """Whether it runs a network: the others need not queue for a GPU."""
+        """Whether it runs a network, and so waits for a GPU."""
         from_network = trained_scores.network_behind(self.source.benchmark) is not None
         return from_network or self.method.runs_network
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """What the method reads and what the benchmark draws from."""
+        """Trainings of the networks that the method reads and the benchmark draws from."""
         behind = trained_scores.network_behind(self.source.benchmark)
         return tuple(training for training in (self.network, behind) if training is not None)
 
     def compute(self, store: Store, report: Report) -> Tally:
-        """Test, training the network where the store lacks it."""
+        """Run the trials; train the network unless the store has it."""
         return _compute(store, [self], report)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(Specification, spec="batch_of_trials"):
-    """Parts that differ in their methods alone: they are drawn and scored together."""
+    """Parts that differ only in their methods: they share draws and scores."""
 
     makes: ClassVar[frozenset[str]] = frozenset()
 
@@ -87,23 +87,23 @@ class Batch(Specification, spec="batch_of_trials"):
 
     @cached_property
     def trainings(self) -> tuple[Training, ...]:
-        """What they read and what their benchmark draws from."""
+        """Trainings of the networks that they read and their benchmark draws from."""
         return self.parts[0].trainings
 
     @property
     def needs(self) -> frozenset[str]:
-        """The networks' keys."""
+        """Keys of the networks."""
         return self.parts[0].needs
 
     def done(self, store: Store) -> bool:
         return not self.missing(store)
 
     def missing(self, store: Store) -> list[MethodTrials]:
-        """Those that have not run."""
+        """Parts that have not run."""
         return [part for part in self.parts if not part.done(store)]
 
     def run(self, store: Store, report: Report) -> None:
-        """Test and store what is missing; where a method fails, the others before it is told."""
+        """Run and store the missing parts; a method's failure is raised after the others ran."""
         left, failures = self.missing(store), []
         while left:
             try:
@@ -128,10 +128,10 @@ class _CalibrationScores(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
-    """The law that Uniform ranks against where calibration draws are pooled.
+    """Law of p's scores that Uniform ranks against where calibration draws are pooled.
 
-    One for all trials, parts and m that read a network: a p-value does not depend on how a sweep
-    was cut, and the law is drawn once.
+    All trials, parts and m that read the same network share it: a p-value does not depend on how a
+    sweep was cut, and the law is drawn once.
     """
 
     source: Simulated
@@ -144,7 +144,7 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
         return f"Calibration scores, {self.source.label}"
 
     def law(self, store: Store, score: Score) -> PooledLaw:
-        """The stored scores, or new ones, drawn and stored: a second who asks waits for them."""
+        """The law, stored or newly drawn and stored; concurrent callers wait for the first."""
         scored = self.load(store)
         if scored is None:
             with trained_scores.locked(store, self.key):
@@ -159,7 +159,7 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
 
 
 def _compute(store: Store, parts: Sequence[MethodTrials], report: Report) -> list[Tally]:
-    """Test the methods of parts that differ in nothing else."""
+    """Run the methods of parts that differ in nothing else."""
     part = parts[0]
     trained_scores.ready(store, part.source.benchmark)
     network = trained_scores.trained(store, part.network) if part.network else None
@@ -178,7 +178,7 @@ def _compute(store: Store, parts: Sequence[MethodTrials], report: Report) -> lis
 
 
 def _law(store: Store, part: MethodTrials) -> Callable[[Score], PooledLaw] | None:
-    """The calibration law of what a part reads; None where that is no network's."""
+    """Calibration law of the score that a part reads; None where no network gives it."""
     if part.network is None:
         return None
     law = _CalibrationLaw(
@@ -197,7 +197,7 @@ class _Tallies(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _SweepCurve(Study[_Tallies], spec="curve"):
-    """One method over a whole sweep, in one record: what is shipped, or kept when it is done."""
+    """One method over a whole sweep, in one record: shipped, or stored once it is complete."""
 
     benchmark: Benchmark
     method: Method
@@ -212,12 +212,12 @@ class _SweepCurve(Study[_Tallies], spec="curve"):
         return f"{self.method.label} on {self.benchmark.label}"
 
     def save(self, store: Store, tallies: Sequence[Tally]) -> None:
-        """Keep one tally for each place."""
+        """Store one tally for each place."""
         pvalues, values = (np.stack([tally[i] for tally in tallies]) for i in (0, 1))
         self.keep(store, _Tallies(pvalues, values, np.array([tally[2:] for tally in tallies])))
 
     def tallies(self, store: Store) -> list[Tally] | None:
-        """A tally for each place, or None."""
+        """The stored tallies, one for each place, or None."""
         stored = self.load(store)
         if stored is None:
             return None
@@ -239,7 +239,7 @@ class SweepPlace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep(Specification, spec="sweep"):
-    """What is compared: methods, on one benchmark, over gamma and beta."""
+    """Methods compared on one benchmark, over gamma and beta."""
 
     benchmark: Benchmark
     methods: tuple[Method, ...]
@@ -248,7 +248,7 @@ class Sweep(Specification, spec="sweep"):
     design: TrialDesign = field(default_factory=lambda: TrialDesign(k=200))
     recipe: Recipe = field(default_factory=Classifier)
     seed: int = 0
-    """Of the networks."""
+    """Seed of the networks."""
 
     @property
     def label(self) -> str:
@@ -263,7 +263,7 @@ class Sweep(Specification, spec="sweep"):
         return tuple(SweepPlace(gamma, beta) for gamma in self.gammas for beta in self.betas)
 
     def network(self, method: Method, gamma: float) -> Training | None:
-        """What the method reads at this gamma; None where nothing is learnt once for all."""
+        """Training of the network that the method reads at this gamma; None if it shares none."""
         if not method.needs_training:
             return None
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
@@ -272,7 +272,7 @@ class Sweep(Specification, spec="sweep"):
 
     @cached_property
     def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[MethodTrials, ...]]:
-        """The trials of each method, by its label, at each place, in order."""
+        """Parts of each method, by its label, at each place, in order."""
         return {
             (method.label, place): self._parts(method, place)
             for method in self.methods
@@ -280,7 +280,7 @@ class Sweep(Specification, spec="sweep"):
         }
 
     def curve(self, method: Method) -> _SweepCurve:
-        """The record of one method over the whole sweep; the level plays no part in it."""
+        """Record of one method over the whole sweep; it does not depend on the level."""
         return _SweepCurve(
             benchmark=self.benchmark,
             method=method,
@@ -295,7 +295,7 @@ class Sweep(Specification, spec="sweep"):
 
     @cached_property
     def tasks(self) -> tuple[TrainTask | Batch, ...]:
-        """All work: a first picture of everything, cheap methods first, then more trials.
+        """All tasks in order: a few trials of every part, cheap methods first, then more trials.
 
         Each network is trained just before it is first read.
         """
@@ -327,7 +327,7 @@ class Sweep(Specification, spec="sweep"):
                     yield batch
 
     def _groups(self) -> list[list[Method]]:
-        """Methods that draw and score together, those that learn nothing first."""
+        """Methods grouped by shared draws and scores; those without learning first."""
         at = self.gammas[0]
         groups: dict[tuple[object, ...], list[Method]] = {}
         for method in sorted(self.methods, key=self._dearness):
@@ -345,9 +345,9 @@ class Sweep(Specification, spec="sweep"):
 
 
 def _network_of(method: Method, training: Training, design: TrialDesign) -> Training:
-    """The network that a method reads: the training's own classifier, or one by its own recipe.
+    """Training of the network that a method reads: the shared classifier, or its own recipe's.
 
-    Such a one learns from as many draws as it is tested on, as in the papers.
+    The latter learns from as many draws as it is tested on, as in the papers.
     """
     if method.score_kind != "recipe":
         return training
@@ -358,6 +358,6 @@ def _network_of(method: Method, training: Training, design: TrialDesign) -> Trai
 
 
 def _cuts(count: int) -> list[tuple[int, int]]:
-    """Trials from, and to: 0 10 20 50 100 150 ... so that every sweep cuts alike."""
+    """Bounds of the parts: 0 10 20 50 100 150 ..., the same for every sweep."""
     marks = [0, *_FIRST, *range(_FIRST[-1] + _STEP, count, _STEP)]
     return list(pairwise([*[mark for mark in marks if mark < count], count]))

@@ -1,7 +1,7 @@
-"""Comparisons worth running: the papers' figures, and three that explain why tests disagree.
+"""Comparisons: the papers' figures, and three demonstrations of why tests disagree.
 
-Each is a sweep, ready to run, with words on what to look for. Sizes are the papers'; what differs
-is said in `differs`.
+Each is a sweep with words on what to look for. Sizes are the papers'; `differs` says where
+something differs.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ PERTURBATIONS: tuple[Perturbation, ...] = (
 """The four of the conformal paper's Gaussian experiment."""
 _COLT: tuple[Perturbation, ...] = ("mean_shift", "covariance_scaling", "heavy_tail")
 SMALL_MMD = MMDFuse(points=250, permutations=200)
-"""What a browser can wait for: the paper's 2000 + 2000 points with 2000 permutations take some
-seven seconds a trial on one core."""
+"""A test short enough for a browser: the paper's 2000 + 2000 points and 2000 permutations take
+some seven seconds a trial on one core."""
 CONFORMAL: tuple[Method, ...] = (
     C2ST(),
     Multiple(),
@@ -62,15 +62,15 @@ _MMD = "MMD-FUSE reads 250 + 250 points with 200 permutations, the paper's 2000 
 
 
 class Comparison(NamedTuple):
-    """A sweep with its story."""
+    """A sweep with its explanation."""
 
     name: str
     title: str
     about: str
-    """What it shows, and what to look for."""
+    """Subject of the comparison, and what to look for."""
     sweep: Sweep
     differs: str = ""
-    """Where it is not as printed."""
+    """Differences from the published figure."""
 
 
 def figures(trials: int = 200) -> list[Comparison]:
@@ -85,18 +85,18 @@ def figures(trials: int = 200) -> list[Comparison]:
 
 
 def demonstrations(trials: int = 100) -> list[Comparison]:
-    """Why tests disagree, each on a case in which they do."""
+    """Demonstrations of why tests disagree."""
     return [_blind(trials), _collapse(trials), _references(trials)]
 
 
 def shipped() -> list[Comparison]:
-    """Those whose curves come with the package."""
+    """Comparisons whose curves ship with the package."""
     papers = [_conformal(name, 200) for name in PERTURBATIONS]
     return [*papers, _type_one(), _degraded(200), *demonstrations()]
 
 
 def by_name(name: str) -> Comparison:
-    """The figure or demonstration of that name.
+    """The figure or demonstration of a name.
 
     Raises:
         ValueError: when there is none.
@@ -250,13 +250,13 @@ def _references(trials: int) -> Comparison:
 
 
 class Remark(NamedTuple):
-    """Two tests that disagree, and why."""
+    """Two tests that disagree, and the reason."""
 
     loud: str
     silent: str
     why: str
     shown_by: str
-    """The demonstration that shows it; empty where there is none."""
+    """Name of the demonstration that shows it; empty where there is none."""
 
 
 _LOUD, _SILENT = 0.6, 0.25
@@ -269,10 +269,16 @@ def explain_misses(
     silent: Sequence[PowerCell],
     cells: Sequence[PowerCell] = (),
 ) -> list[Remark]:
-    """Why the silent tests of one place missed what the loud ones found, one remark for each.
+    """Explain why tests at one place missed an error that others found, one remark for each.
 
-    A test that rejects elsewhere on the same curve sees the error, but only a larger one; what it
-    cannot see at all is told of the others.
+    A test that rejects elsewhere on the same curve sees the error, but only a larger one; for the
+    others the remark says what they cannot see at all.
+
+    Args:
+        sweep: the sweep.
+        loud: cells of the tests that found the error.
+        silent: cells of the tests that missed it.
+        cells: all cells of the sweep.
     """
     if not loud:
         return []
@@ -300,14 +306,14 @@ def explain_misses(
 
 
 class _Disagreement(NamedTuple):
-    """The place of a sweep where most tests miss what another finds, and why each does."""
+    """The place of a sweep where most tests miss an error that another finds, with reasons."""
 
     place: SweepPlace
     remarks: list[Remark]
 
 
 def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> _Disagreement | None:
-    """Where the tests disagree most; None where all agree."""
+    """The place where the tests disagree most; None where all agree."""
     best: _Disagreement | None = None
     for at in sweep.places:
         here = [cell for cell in cells if (cell.gamma, cell.beta) == at]
@@ -326,9 +332,10 @@ def bounds(cell: PowerCell) -> tuple[float, float]:
 
 
 def broken(cells: Sequence[PowerCell]) -> list[PowerCell]:
-    """Where nothing is wrong with q and a test rejects more often than its level allows.
+    """Cells of correct q (type I errors) that reject more often than the level allows.
 
-    Beyond the 99.9% binomial bound: among fifty honest tests one in twenty such pages shows one.
+    The bound is the 99.9% binomial quantile: with fifty valid tests, about one page in twenty
+    shows a cell.
     """
     return [
         cell

@@ -1,4 +1,4 @@
-"""What the store holds of a sweep, what is missing, and the numbers to take away."""
+"""Progress of a sweep: stored and missing trials, and the rows of its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """What the store holds of a sweep."""
+    """Stored results of a sweep."""
 
     cells: Sequence[PowerCell]
     """Counts so far, in the order of methods and places; places without a trial are left out."""
@@ -28,7 +28,7 @@ class Progress:
     wanted: int
     """Trials of each method, over all places."""
     training: Mapping[str, float]
-    """Seconds that the networks which a method read took, by its label."""
+    """Training seconds of the networks that a method read, by its label."""
     pvalues: Mapping[tuple[str, SweepPlace], Array]
 
     @property
@@ -38,13 +38,20 @@ class Progress:
 
 
 Memory = MutableMapping[str, "list[Tally]"]
-"""What was read before, by key: a page asks twice a second."""
+"""Cache of tallies read before, by key: a page reads twice a second."""
 
 
 def collect(
     sweep: Sweep, store: Store, memory: Memory | None = None, beside: Sequence[Sweep] = ()
 ) -> Progress:
-    """Gather what has run so far, also as part of curves that were kept of sweeps `beside`."""
+    """Collect the finished trials of a sweep.
+
+    Args:
+        sweep: the sweep.
+        store: holds its parts and curves.
+        memory: cache of tallies read before; new ones are added.
+        beside: further sweeps whose stored curves may hold the same trials.
+    """
     known: Memory = {} if memory is None else memory
     cells, done, seconds = [], {}, {}
     pvalues: dict[tuple[str, SweepPlace], Array] = {}
@@ -64,7 +71,13 @@ def collect(
 def missing(
     sweep: Sweep, store: Store, beside: Sequence[Sweep] = ()
 ) -> tuple[TrainTask | Batch, ...]:
-    """What must still run, in order; a curve that is kept needs nothing at its places."""
+    """Tasks that must still run, in order.
+
+    Args:
+        sweep: the sweep.
+        store: holds finished parts and curves.
+        beside: further sweeps whose stored curves may hold the same trials.
+    """
     kept = {
         (method.label, place)
         for other in (sweep, *beside)
@@ -95,7 +108,7 @@ def missing(
 
 
 def keep_curves(sweep: Sweep, store: Store) -> None:
-    """Put each finished curve into a record of its own."""
+    """Store each complete curve as one record."""
     for method in sweep.methods:
         tallies = _tallies(sweep, method, store, {})
         complete = len(tallies) == len(sweep.places) and all(
@@ -108,7 +121,7 @@ def keep_curves(sweep: Sweep, store: Store) -> None:
 def _tallies(
     sweep: Sweep, method: Method, store: Store, known: Memory, beside: Sequence[Sweep] = ()
 ) -> dict[SweepPlace, Tally]:
-    """What a method has said at each place where it has run; parts are added up."""
+    """Tallies of a method at each place where it has run, parts merged."""
     whole: dict[SweepPlace, Tally] = {}
     for other in (*beside, sweep):
         curve = other.curve(method)
@@ -126,7 +139,7 @@ def _tallies(
 
 
 def _added(parts: Sequence[MethodTrials], store: Store, known: Memory) -> Tally | None:
-    """The parts of one place that have run, as one."""
+    """Finished parts of one place, merged."""
     tallies: list[Tally] = []
     for part in parts:
         if part.key not in known and part.done(store):
@@ -138,7 +151,7 @@ def _added(parts: Sequence[MethodTrials], store: Store, known: Memory) -> Tally 
 
 
 def progress_rows(progress: Progress) -> list[dict[str, object]]:
-    """Cells as plain values, one row each: what tables, CSV, parquet and JSON hold."""
+    """Cells as plain values, one row each, for tables, CSV, parquet and JSON."""
     records = []
     for cell in progress.cells:
         low, high = statistics.wilson(cell.rejections, cell.trials)

@@ -1,4 +1,4 @@
-"""One trial of a sweep opened up: its draws, ranks and scores."""
+"""One trial of a sweep in full: its draws, ranks and scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEPT = 200_000  # numbers of a table's draws that are kept to be drawn
 
 
 class TrialDetail(NamedTuple):
-    """What one test said, and what it looked at."""
+    """Outcome of one trial, with its draws and scores."""
 
     statistic: float
     pvalue: float
@@ -34,14 +34,14 @@ class TrialDetail(NamedTuple):
     effect: Mapping[str, float]
     arrays: Mapping[str, Array]
     learned: Mapping[str, float]
-    """What the training of the network that it read said of it."""
+    """Training summary of the network that the test read."""
     theta: Array
     """Draws of q at each x (n, K, D) of a small table; empty where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialStudy(Study[TrialDetail], spec="look"):
-    """The first trial of some trials of a sweep, kept whole."""
+    """The first trial of a part of a sweep, stored in full."""
 
     trials: MethodTrials
 
@@ -51,16 +51,16 @@ class TrialStudy(Study[TrialDetail], spec="look"):
 
     @property
     def gpu(self) -> bool:  # type: ignore[override]
-        """As its trials."""
+        """Whether its trials run a network."""
         return self.trials.gpu
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """As its trials."""
+        """Trainings that its trials need."""
         return self.trials.trainings
 
     def compute(self, store: Store, report: Report) -> TrialDetail:
-        """Test once, training the network where the store lacks it."""
+        """Run the trial; train the network unless the store has it."""
         part = self.trials
         trained_scores.ready(store, part.source.benchmark)
         network = trained_scores.trained(store, part.network, report) if part.network else None

@@ -1,9 +1,9 @@
-"""Trials: what tests say at one gamma and one beta, many times over, and how that is computed.
+"""Trials: outcomes of tests at one gamma and one beta, repeated, and how they are computed.
 
-Trial t draws from random streams of its own, whatever gamma, beta, the other methods and the
-process that runs it: curves share their random numbers, a long sweep begins with the trials of a
-short one. Trials are scored and tested together in blocks that are always the same, whatever part
-of a sweep asks for them: a p-value does not depend, even in its last digit, on how a sweep was
+Trial t draws from random streams of its own, independent of gamma, beta, the other methods and the
+process: curves share their random numbers, a long sweep begins with the trials of a
+short one. Trials are scored and tested together in fixed blocks, whichever part
+of a sweep needs them: a p-value does not depend, even in its last digit, on how a sweep was
 cut. Methods that read the same draws share them.
 
 Two protocols. *Fresh* is the papers' own: every test point of Uniform(m) gets m calibration draws
@@ -57,7 +57,7 @@ Protocol = Literal["pooled", "fresh"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrialDesign(Specification, spec="trials"):
-    """How a power is estimated."""
+    """Number, size and protocol of the trials behind an estimate of power."""
 
     trials: int = field(default=200, metadata={"label": "Trials", "min": 1, "max": 10_000})
     n: int = field(default=1000, metadata={"label": "Test points", "min": 10, "max": 10_000})
@@ -77,21 +77,21 @@ class TrialDesign(Specification, spec="trials"):
 
 
 class Tally(NamedTuple):
-    """What one method says in some trials: p-values and statistics (trials,), and their cost."""
+    """Outcomes of one method in some trials: p-values and statistics (trials,), and their cost."""
 
     pvalues: Array
     statistics: Array
     draws_p: int
     draws_q: int
     seconds: float
-    """Its own, and its share of what it drew and scored together with other methods."""
+    """Its own seconds, and its share of drawing and scoring with other methods."""
     training: float = 0.0
-    """Seconds that the network it read took, once for all trials."""
+    """Training seconds of the network that it read, once for all trials."""
 
     def cell(
         self, benchmark: Benchmark, method: Method, gamma: float, beta: float, design: TrialDesign
     ) -> PowerCell:
-        """Rejections at the level of a design."""
+        """Count rejections at the level of a design."""
         low, high = np.quantile(self.statistics, [0.05, 0.95])
         pooled = _protocol_of(method, design) == "pooled" and _calibrated(method)
         return PowerCell(
@@ -115,7 +115,7 @@ class Tally(NamedTuple):
 
 
 class MethodFailed(Exception):
-    """One of several methods failed: which, and why; the others can run without it."""
+    """One of several methods failed: its name and the cause; the others can run without it."""
 
     def __init__(self, method: Method, error: Exception) -> None:
         super().__init__(f"{method.label}: {error}")
@@ -123,7 +123,7 @@ class MethodFailed(Exception):
 
 
 def merge_tallies(parts: Sequence[Tally]) -> Tally:
-    """Several parts of one place as one; the network was trained once."""
+    """Merge the parts of one place; training is counted once."""
     pvalues, values, draws_p, draws_q, seconds, training = zip(*parts, strict=True)
     return Tally(
         np.concatenate(pvalues),
@@ -136,19 +136,19 @@ def merge_tallies(parts: Sequence[Tally]) -> Tally:
 
 
 def _options(method: Method) -> dict[str, float | int | str | bool]:
-    """A method's field values."""
+    """Field values of a method."""
     return asdict(method) if is_dataclass(method) else {}
 
 
 def _protocol_of(method: Method, design: TrialDesign) -> Protocol:
-    """Tables cannot be pooled: their calibration draws belong to one x."""
+    """Protocol of a method; tables are not pooled: their calibration draws belong to one x."""
     return design.protocol if method.layout == "blocks" else "fresh"
 
 
 def effective_design(design: TrialDesign, method: Method) -> TrialDesign:
-    """A design with what plays no part for this method set to one value: fewer things to run.
+    """Set the fields of a design that a method does not use to one value, to share keys.
 
-    Tables are drawn with as many draws at each x as the method looks at.
+    Tables are drawn with as many draws at each x as the method uses.
     """
     k = design.k
     if not method.learns_anew:
@@ -167,18 +167,18 @@ def run_trials(
     pool: Callable[[Score], PooledLaw] | None = None,
     progress: Progress | None = None,
 ) -> list[Tally]:
-    """Test methods on the trials of a range: a tally for each.
+    """Run methods on the trials of a range: a tally for each.
 
     Args:
         benchmark: where draws come from.
         gamma: perturbation strength.
-        score: what the methods read, or what each reads, by its label; None where nothing that
-            they read is learnt, or they learn in each trial.
+        score: the methods' score, or the score of each, by its label; None where no method reads
+            a learned one, or they learn in each trial.
         methods: the tests.
         design: size of a trial, protocol, seed.
-        trials: which; all of the design without.
-        pool: gives a score's calibration law, where it is kept; drawn anew without.
-        progress: told the fraction done.
+        trials: numbers of the trials; by default all of the design.
+        pool: gives a score's stored calibration law; without it the law is drawn anew.
+        progress: called with the fraction done.
 
     Raises:
         ValueError: when a method needs a learned score and there is none.
@@ -213,7 +213,19 @@ def run_trial(
     design: TrialDesign,
     trial: int,
 ) -> tuple[Outcome, PosteriorTable | None]:
-    """One trial by itself, every calibration draw its own, and the table that a table test saw."""
+    """Run one trial without pooling.
+
+    Args:
+        benchmark: source of the draws.
+        gamma: strength of the perturbation.
+        score: the score that the method reads, if any.
+        method: the test.
+        design: size of the trial, and seed.
+        trial: its number.
+
+    Returns:
+        The outcome, and the table of a table test (None for other tests).
+    """
     read = _read(method, benchmark, gamma, score)
     rng = stream(design.seed, method.label, trial)
     place = _TrialPlace(benchmark, gamma, design, lambda score: PooledLaw(()))
@@ -227,14 +239,14 @@ def run_trial(
 
 
 def _pooled_at_once(benchmark: Benchmark) -> int:
-    """Trials whose rows are there together: fewer of images, whose rows are wide."""
+    """Trials held in memory at once: fewer for images, whose rows are wide."""
     return max(1, TRIALS_PER_CHUNK * _WIDE // max(_WIDE, sum(benchmark.dims)))
 
 
 def calibration_scores(
     benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign
 ) -> Array:
-    """Scores (POOL n,) of rows of p, of trials that are never tested: the law that is pooled."""
+    """Pooled scores (POOL n,) of rows of p, from trials that are never tested."""
     chunks = _chunks(range(-POOL, 0), _pooled_at_once(benchmark))
     return np.concatenate(
         [
@@ -247,7 +259,7 @@ def calibration_scores(
 def score_read_by(
     method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
 ) -> Score:
-    """The score that a method reads: one made without learning, or the learned one.
+    """The score that a method reads: its own unlearned one, or the learned one.
 
     Raises:
         ValueError: when the method reads a learned score and there is none, or a log ratio that
@@ -266,7 +278,7 @@ def score_read_by(
 
 
 class _TrialPlace(NamedTuple):
-    """Where trials are drawn, and how."""
+    """Benchmark, gamma and design from which trials are drawn."""
 
     benchmark: Benchmark
     gamma: float
@@ -275,7 +287,7 @@ class _TrialPlace(NamedTuple):
 
 
 class _Running:
-    """A method with what it has said so far."""
+    """A method with its outcomes so far."""
 
     def __init__(self, method: Method, score: Score | None) -> None:
         self.method, self.score = method, score
@@ -287,12 +299,12 @@ class _Running:
         self.pool: PooledLaw | None = None
 
     def add(self, outcome: Outcome) -> None:
-        """Take down what one trial says."""
+        """Record the outcome of one trial."""
         self.pvalues.append(np.atleast_1d(outcome.pvalue))
         self.statistics.append(np.atleast_1d(outcome.statistic))
 
     def tally(self, design: TrialDesign, trials: int) -> Tally:
-        """All of it."""
+        """Tally of all outcomes."""
         budget, n = self.method.budget(design.n, design.k), design.n
         draws = trials * budget.p, trials * budget.q
         if _protocol_of(self.method, design) == "pooled" and self.method.pooled:
@@ -302,7 +314,7 @@ class _Running:
 
 
 class _Draw(NamedTuple):
-    """What is drawn for one trial: methods that ask for the same share it."""
+    """Specification of the draws of one trial: methods with equal ones share them."""
 
     kind: Literal["pooled", "fresh", "table", "anew"]
     size: tuple[int, int] = (0, 0)
@@ -318,7 +330,7 @@ class _Draw(NamedTuple):
         return sampling.blocks(benchmark, gamma, *size, stream(design.seed, name, trial))
 
     def most(self, place: _TrialPlace) -> int:
-        """Trials that are drawn at once."""
+        """Trials drawn at once."""
         if self.kind == "pooled":
             return _pooled_at_once(place.benchmark)
         per_row = self.size[1] if self.kind == "table" else sum(self.size) // place.design.n
@@ -339,12 +351,12 @@ def _draw_of(method: Method, design: TrialDesign) -> _Draw:
 def _read(
     method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
 ) -> Score | None:
-    """What all trials read, found once: to ask some benchmarks for a density is dear."""
+    """The score that all trials read, found once: some benchmarks' densities are expensive."""
     return None if method.learns_anew else score_read_by(method, benchmark, gamma, score)
 
 
 def _calibrated(method: Method) -> bool:
-    """Whether a test point has calibration draws of its own, which a pool can stand for."""
+    """Whether each test point has its own calibration draws, which a pool can replace."""
     return method.layout == "blocks" and method.pooled and method.budget(1, 1).p > 1
 
 
@@ -357,10 +369,10 @@ def _pool_of(
 def _test_block(
     place: _TrialPlace, draw: _Draw, members: Sequence[_Running], wanted: range, size: int
 ) -> None:
-    """Draw and score some trials once for each score, and test every method on them.
+    """Draw and score some trials, once for each score, and run every method on them.
 
-    The block that they are in is drawn whole: the last digits of a law or of a network depend on
-    what is computed beside it.
+    Their block is drawn whole: the last digits of a law or of a network's output depend on
+    the other rows of the same call.
     """
     first = wanted.start - wanted.start % size
     block = range(first, first + size)
@@ -387,7 +399,7 @@ def _test_block(
 
 @contextmanager
 def _blamed(method: Method) -> Iterator[None]:
-    """An exception in here is this method's."""
+    """Attribute an exception raised inside to this method."""
     try:
         yield
     except Exception as error:
@@ -415,7 +427,7 @@ def _learnt_anew(
 def _scored(
     draw: _Draw, same: Sequence[_Running], drawn: Sequence[TwoSamples | PosteriorTable]
 ) -> list[Scores]:
-    """The scores of each trial, by the one score that these methods read."""
+    """Scores of each trial, by the one score that these methods read."""
     if draw.kind == "anew":
         return []
     score = same[0].score
@@ -438,7 +450,7 @@ def _tested(
     block: range,
     wanted: range,
 ) -> None:
-    """Test a block at once; its trials one after another where the method draws otherwise."""
+    """Test a block at once, or trial by trial where the method uses the generator differently."""
     seed, label = place.design.seed, each.method.label
     scored = _calibrated_scores(place, draw, each, scored)
     which = slice(wanted.start - block.start, wanted.stop - block.start)
@@ -459,7 +471,7 @@ def _tested(
 def _calibrated_scores(
     place: _TrialPlace, draw: _Draw, each: _Running, scored: Sequence[Scores]
 ) -> Sequence[Scores]:
-    """The scores with the pool that calibrates them, where the method reads one."""
+    """The scores with their calibration pool, where the method reads one."""
     if draw.kind != "pooled" or not _calibrated(each.method):
         return scored
     assert each.score is not None
@@ -469,7 +481,7 @@ def _calibrated_scores(
 
 
 class _OpenedTrial(NamedTuple):
-    """One trial of many: what it drew, the scores of that, and what the test said."""
+    """One trial in full: its draws, their scores, and the outcome."""
 
     drawn: TwoSamples | PosteriorTable
     scores: Scores
@@ -484,8 +496,7 @@ def replay_trial(
     design: TrialDesign,
     trial: int,
 ) -> _OpenedTrial:
-    """A trial of `run_trials`, its p-value to the bit; for methods that do not learn in a "
-    "trial."""
+    """Repeat a trial of `run_trials` to the bit, for methods that do not learn in a trial."""
     each = _Running(method, _read(method, benchmark, gamma, score))
     place = _TrialPlace(benchmark, gamma, design, _pool_of(benchmark, gamma, design))
     draw = _draw_of(method, design)
@@ -509,7 +520,7 @@ def replay_trial(
 
 
 def _stacked(scored: Sequence[Scores]) -> Scores:
-    """Trials as a leading axis."""
+    """Stack trials along a leading axis."""
     if isinstance(scored[0], BlockScores):
         blocks = cast("Sequence[BlockScores]", scored)
         p, q = np.stack([s.p for s in blocks]), np.stack([s.q for s in blocks])
@@ -521,18 +532,18 @@ def _stacked(scored: Sequence[Scores]) -> Scores:
 
 
 def _truths(benchmark: Benchmark, gamma: float, design: TrialDesign, trial: int) -> Joint:
-    """The rows of p alone, of trials with negative numbers, which feed the pool."""
+    """Rows of p alone, from trials with negative numbers, which feed the pool."""
     rng = stream(design.seed, "trial", trial)
     return sampling.truths(benchmark, gamma, design.n, design.n, rng)
 
 
 def _joined(parts: Sequence[Joint]) -> tuple[Array, Array]:
-    """theta and x of some samples, one below the other."""
+    """theta and x of several samples, concatenated."""
     return np.concatenate([j.theta for j in parts]), np.concatenate([j.x for j in parts])
 
 
 def _chunks(trials: range, size: int) -> Iterator[range]:
-    """The trials a few at a time, cut at multiples of the size."""
+    """Split the trials into ranges cut at multiples of `size`."""
     first = trials.start
     while first < trials.stop:
         last = min(first - first % size + size, trials.stop)

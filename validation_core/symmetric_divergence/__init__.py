@@ -1,6 +1,6 @@
-"""Symmetric divergence over simulations: runs that the store keeps, and what figures make of them.
+"""Symmetric divergence over simulations: stored runs, and the figures drawn from them.
 
-One run is a model, an inference, a number of iterations and K simulated data sets; every figure of
+A run is a model, an inference, a number of iterations and K simulated data sets; every figure of
 Domke (2021) is drawn from such runs.
 """
 

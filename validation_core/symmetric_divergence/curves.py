@@ -1,4 +1,4 @@
-"""Figures 1 to 3: estimates with intervals along iterations or M, and how they are drawn."""
+"""Figures 1 to 3: estimates with intervals, along iterations or M."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ PlanTerms = Mapping[tuple[int, int], Terms]
 
 @dataclass(frozen=True, eq=False)
 class DivergenceCurve:
-    """One line of a panel, with P places along x."""
+    """One line of a panel, with P positions along x."""
 
     name: str
-    """The algorithm, as the registry calls it: its look."""
+    """The algorithm's name in the registry, which fixes its colour."""
     label: str
     x: Array
     """Iterations or M (P,)."""
     found: TermSummary
     """(P,) each, in nats; NaN where there is no estimate."""
     done: NDArray[np.bool_]
-    """Where there is a run (P,)."""
+    """Positions with a finished run (P,)."""
     failures: NDArray[np.int64]
     """Data sets without q (P,)."""
     k: int
 
     @property
     def gap(self) -> NDArray[np.bool_]:
-        """Where there is a run, but no estimate (P,)."""
+        """Positions with a run but no estimate (P,)."""
         return np.asarray(self.done & ~np.isfinite(self.found.mean))
 
 
 def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:
-    """Figure 1: each inference of a model, tested with the M that it was made for."""
+    """Curves of Figure 1: each inference of a model, tested with its own M."""
     curves = []
     for j, inference in enumerate(plan.inferences):
         terms = found[model, j]
@@ -69,7 +69,7 @@ def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[Di
 def along_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
 ) -> list[DivergenceCurve]:
-    """Figure 2: each inference of a model after so many iterations, its draws weighted with M."""
+    """Curves of Figure 2: each inference of a model, tested with every M of `ms`."""
     at = plan.iterations.index(iterations)
     return [
         _weighted(inference.name, inference.label, found[model, j], at, plan.datasets, ms)
@@ -80,9 +80,7 @@ def along_m(
 def curves_trained_with_m(
     plan: Plan, found: PlanTerms, model: int, iterations: int
 ) -> list[DivergenceCurve]:
-    """Figure 3: VI trained with each M and tested with the same, beside VI that is trained with
-    M = 1 and weighted with M.
-    """
+    """Curves of Figure 3: VI trained with M or with 1, and tested with M."""
     at = plan.iterations.index(iterations)
     ms = [importance_sample_size(inference) for inference in plan.inferences]
     order = np.argsort(ms)
@@ -125,13 +123,12 @@ Row = dict[str, Any]
 
 
 def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[Row]:
-    """A row for each run that there is, in the order of the plan.
+    """Table of a plan's finished runs, in the order of the plan.
 
     Args:
-        plan: what was asked for.
-        found: what has run of it.
-        ms: M of the importance sampling, a row each; by default the M that each inference was
-            made for.
+        plan: the requested runs.
+        found: terms of the finished ones.
+        ms: M of the importance sampling, a row each; by default each inference's own M.
 
     Returns:
         Estimates in nats, None where a data set has no q; `k` data sets, `failures` of them
@@ -177,7 +174,7 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
 def figure_rows(
     number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
 ) -> list[Row]:
-    """What one of the paper's figures shows of its plan, M on the axis being `ms`."""
+    """The rows behind one of the paper's figures, with `ms` as M on the axis."""
     if number == 1:
         return rows(plan, found)
     if number == 2:

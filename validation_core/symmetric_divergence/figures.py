@@ -1,4 +1,4 @@
-"""Figures 1 to 3 of Domke (2021), each with the sentence that says how to read it."""
+"""Figures 1 to 3 of Domke (2021), each with a sentence on how to read it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HEIGHT = 232  # pixels of a panel
 
 
 def _hover(curve: DivergenceCurve, along: str) -> list[str]:
-    """What the pointer reads at each place."""
+    """Hover text at each position."""
     texts = []
     for i, mean in enumerate(curve.found.mean):
         place = f"{curve.label}, {int(curve.x[i]):,} {along}<br>"
@@ -55,14 +55,14 @@ def _hover(curve: DivergenceCurve, along: str) -> list[str]:
 
 
 class Subplot(NamedTuple):
-    """A model and its lines."""
+    """A model and its curves."""
 
     title: str
     curves: Sequence[DivergenceCurve]
 
 
 def _sheet(panels: Sequence[Subplot], along: str) -> Picture:
-    """All panels, what lies along them being iterations or M."""
+    """All panels on one sheet, along iterations or M."""
     if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
         return empty("No run has ended yet", height=_HEIGHT)
     return Grid([_panel(panel, along) for panel in panels], min(_COLUMNS, len(panels)))
@@ -104,7 +104,7 @@ def _nats(curves: Sequence[DivergenceCurve]) -> NatsAxis:
 def drawn(
     number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
 ) -> tuple[Drawn, ...]:
-    """One of the paper's figures, of what has run of its plan."""
+    """One of the paper's figures, drawn from a plan's finished runs."""
     if number == 1:
         return (
             against_iterations_figure(
@@ -132,7 +132,7 @@ def _panels(plan: Plan, lines: Callable[[int], Sequence[DivergenceCurve]]) -> li
 
 
 def against_iterations_figure(panels: Sequence[Subplot]) -> Drawn:
-    """Figure 1."""
+    """Figure 1: divergence against iterations."""
     caption = (
         "How far q is from the posterior, KL(p‖q) + KL(q‖p) in nats, after so many iterations; if "
         "q were correct, points and rings would lie about 0 from the first."
@@ -145,7 +145,7 @@ def against_iterations_figure(panels: Sequence[Subplot]) -> Drawn:
 
 
 def _against_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
-    """Figure 2, of what inference gave after so many iterations."""
+    """Figure 2: divergence against M, after so many iterations."""
     caption = (
         "Lines fall as more draws of q are weighted, as far as importance sampling mends q; if q "
         "were correct, they would lie about 0 from M = 1 on."
@@ -158,7 +158,7 @@ def _against_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
 
 
 def _trained_with_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
-    """Figure 3, after so many iterations."""
+    """Figure 3: divergence against the M of training, after so many iterations."""
     caption = (
         "Where the line of VI trained with M is lower, training for M gained more than weighting "
         "a q that was trained with M = 1; if q were correct, both would lie about 0."
@@ -171,7 +171,7 @@ def _trained_with_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
 
 
 def _marks(panels: Sequence[Subplot]) -> str:
-    """How to read the marks, and what those mean that are not always there."""
+    """How to read the marks, with those that not every figure has."""
     crosses = any(c.gap.any() for p in panels for c in p.curves)
     return (
         f" {MARKS}"

@@ -1,8 +1,8 @@
-"""The divergence as a classifier sees it, where q gives draws and no density; nats in pictures.
+"""The divergence estimated by a classifier, for a q that gives draws but no density.
 
-A classifier learns to tell the truth from q's draws on simulated tables; its logit, on rows that
-it has not seen, estimates log p - log q up to what it overlooks. Beside it stands the divergence
-from the densities themselves, of the same rows.
+A classifier learns to separate the truth from q's draws on simulated tables; on held-out rows its
+logit estimates log p - log q, as far as it has learnt it. The divergence from the densities
+themselves is computed on the same rows.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 DRAWS = 20
-"""Of q at each simulation, to learn from and to test on."""
+"""Draws of q at each simulation, for training and for testing."""
 TESTED = 1000
 """Fresh simulations on which both divergences are measured."""
 
 
 @dataclass(frozen=True, eq=False)
 class DivergenceComparison:
-    """Both divergences of the same n simulations, in nats."""
+    """Both estimates of the divergence from the same n simulations, in nats."""
 
     estimate: divergence_mean.Divergence
-    """By the classifier: at most the divergence of p and q, but for noise."""
+    """Estimate by the classifier: a lower bound of the divergence, but for noise."""
     exact: divergence_mean.Divergence
-    """By the log densities."""
+    """Estimate by the log densities."""
     d_estimate: Array
-    """What each simulation adds to the estimate (n,)."""
+    """Term of each simulation in the classifier's estimate (n,)."""
     d_exact: Array
-    """And to the divergence itself (n,)."""
+    """Term of each simulation in the estimate by log densities (n,)."""
     auc: divergence_mean.MeanInterval
     """Chance that the classifier ranks the truth above a draw of q at its x."""
     auc_exact: divergence_mean.MeanInterval
-    """The same of the log ratio itself, which nothing learnt surpasses."""
+    """The same for the log ratio itself, the optimal score."""
     slope: float
-    """What logits were multiplied with: below 1, the classifier was too sure of itself."""
+    """Factor that recalibrates the logits: below 1, the classifier was overconfident."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
     """A run's divergence, estimated as if its q had no density."""
 
     of: InferenceRun
-    """The run, whose model, inference, iterations and seed these are; its data sets play no part.
+    """The run, whose model, inference, iterations and seed are used; its data sets are not.
     """
     rows: int = 1000
     """Simulations that the classifier learns from."""
@@ -69,7 +69,7 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
 
     @cached_property
     def source(self) -> Simulated:
-        """The run's model and inference as a benchmark, at its iterations.
+        """The benchmark of the run's model and inference, at its iterations.
 
         Raises:
             ValueError: for an inference with options that no benchmark has.
@@ -80,7 +80,7 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
 
     @cached_property
     def training(self) -> Training:
-        """The classifier."""
+        """Training of the classifier."""
         recipe = TableClassifier(n=self.rows, k=DRAWS, recipe=classifier.UPLOAD_RECIPE)
         return Training(source=self.source, recipe=recipe, seed=self.of.seed)
 
@@ -89,7 +89,7 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
         return (self.training,)
 
     def compute(self, store: Store, report: Report) -> DivergenceComparison:
-        """Train where the store lacks the classifier, and compare on fresh simulations.
+        """Train the classifier if needed, and compare both estimates on fresh simulations.
 
         Raises:
             ValueError: where inference fails on some data sets, or has no benchmark.

@@ -1,7 +1,4 @@
-"""Lines of the divergence on one panel.
-
-Medians, rings, edges.
-"""
+"""Lines of the divergence on one panel: medians with intervals, means as rings, edge arrows."""
 
 from __future__ import annotations
 
@@ -24,8 +21,8 @@ MARKS = (
     "intervals; rings are means of d, the divergence itself. Values beyond an axis are drawn "
     "at its edge, with an arrow. The axis is linear up to 0.1 nats and logarithmic beyond."
 )
-"""How to read every such panel."""
-_ROOM = 0.09  # of the axis, at either end, for what lies beyond
+"""How to read each panel."""
+_ROOM = 0.09  # share of the axis, at either end, for values beyond it
 _ARROW = 0.04, 0.085  # where an arrow begins there, and its tip
 _HALF = 0.011  # of the axis, to either side of the tip
 _CROSSES = 0.045
@@ -36,7 +33,7 @@ _TICKS = 7
 
 
 class LineStyle(NamedTuple):
-    """Of a line."""
+    """Colour, dash and symbol of a line."""
 
     color: str
     dash: str
@@ -44,38 +41,38 @@ class LineStyle(NamedTuple):
 
 
 class NatsAxis(NamedTuple):
-    """What of the scale a panel shows: from the lowest to the highest median with its interval."""
+    """Range of a panel's axis in nats, from the lowest to the highest median with its interval."""
 
     low: float
     high: float
 
     @classmethod
     def of(cls, values: Sequence[Array]) -> NatsAxis:
-        """One that holds all values, and from 0 to a nat in any case."""
+        """The axis that covers all values, and at least 0 to 1 nat."""
         every = np.concatenate([np.ravel(part) for part in values])
         every = every[np.isfinite(every)]
         low, high = _LEAST
         return cls(float(every.min(initial=low)), float(every.max(initial=high)))
 
     def edges(self, room: float = 0.0) -> Array:
-        """Where both ends are, and so much of the axis beyond them."""
+        """Both ends, widened by a share `room` of the axis."""
         low, high = SCALE.at(np.array(self))
         return np.array([low - room * (high - low), high + room * (high - low)])
 
     def axis(self) -> Axis:
-        """As a panel has it, with room for what lies beyond."""
+        """The panel's axis, with room for marks beyond the range."""
         nats = SCALE.ticks(*self, _TICKS)
         low, high = map(float, self.edges(_ROOM))
         names = [tick_label(float(v)) for v in nats]
         return Axis((low, high), LABEL, ticks=SCALE.at(nats), names=names)
 
     def within(self, nats: Array) -> Array:
-        """Places of values, those beyond an edge at it."""
+        """Positions of values, clipped to the range."""
         return SCALE.at(np.clip(nats, *self))
 
 
 def log_axis(places: ArrayLike, label: str) -> Axis:
-    """An axis of iterations or of M, by their logarithms."""
+    """A logarithmic axis of iterations or of M."""
     at = np.log10(np.asarray(places, float))
     width = float(np.ptp(at)) or 1.0
     shown: list[float] = []
@@ -92,22 +89,29 @@ def _short(n: int) -> str:
 
 
 def staggered_places(x: Axis, places: ArrayLike, j: int, count: int) -> Array:
-    """Where the j-th of so many lines has its points: intervals do not hide one another."""
+    """Positions of the points of one line among several, shifted so that intervals do not overlap.
+
+    Args:
+        x: the axis.
+        places: positions (P,) before the shift.
+        j: index of the line.
+        count: number of lines.
+    """
     step = _APART * (x.limits[1] - x.limits[0])
     return np.asarray(np.log10(np.asarray(places, float)) + step * (j - (count - 1) / 2))
 
 
 class DrawnLine(NamedTuple):
-    """What one line shows."""
+    """One line with its estimates."""
 
     label: str
     look: LineStyle
     numbers: TermSummary
     """(..., X), leading axes over sliders."""
     gap: NDArray[np.bool_]
-    """Where there is a run, but no estimate (..., X)."""
+    """Positions with a run but no estimate (..., X)."""
     texts: Sequence[str] = ()
-    """What the pointer reads at each place (X,)."""
+    """Hover text at each position (X,)."""
 
 
 class _PointOptions(TypedDict, total=False):
@@ -118,13 +122,13 @@ class _PointOptions(TypedDict, total=False):
 
 
 def marks(x: Array, line: DrawnLine, nats: NatsAxis, by: Sequence[str] = ()) -> Iterator[Mark]:
-    """A line's marks, its points at x (X,), over the sliders of these names."""
+    """Marks of a line with points at x (X,), over the sliders of these names."""
 
     def at(values: Array) -> Number:
         return over(values, *by) if by else values
 
     numbers, color = line.numbers, line.look.color
-    # The browser writes every label that a mark has; plotly's legend hides marks by theirs.
+    # The browser writes every label; plotly's legend hides marks by theirs.
     own = "" if by else line.label
     points: _PointOptions = {"color": color, "label": own}
     if line.texts:
@@ -146,7 +150,7 @@ def marks(x: Array, line: DrawnLine, nats: NatsAxis, by: Sequence[str] = ()) -> 
 
 
 def _arrows(x: Array, there: NDArray[np.bool_], foot: float, tip: float) -> tuple[Array, Array]:
-    """A tip at each place where something lies beyond an edge: x (4X,), y (..., 4X)."""
+    """Arrow tips where values lie beyond an edge: x (4X,), y (..., 4X)."""
     half = _HALF * max(float(np.ptp(x)), 1.0)
     across = np.stack([x - half, x, x + half, x], -1)
     y = np.where(there[..., None], [foot, tip, foot, np.nan], np.nan)

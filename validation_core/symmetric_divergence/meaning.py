@@ -1,5 +1,6 @@
-"""What nats mean: pairs of normals with a chosen divergence; the augmented and the learned "
-"divergence."""
+"""Meaning of nats: pairs of normals with a chosen divergence; the augmented and the learned
+divergence.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _X = np.linspace(-4, 6, 126)
 
 
 def meaning_payload() -> live.Payload:
-    """Both pairs of normals over nats."""
+    """Picture of two pairs of normals, over their divergence in nats."""
     shifted, narrow, wide = (
         terms.shifted_normal_pair(NATS),
         terms.scaled_normal_pair(NATS),
@@ -121,7 +122,7 @@ _H = np.linspace(-5, 5, 161)
 
 
 def augmented_payload() -> live.Payload:
-    """The bound with its estimates, and the laws of h, over r."""
+    """Picture of the augmented bound with its estimates, and of the laws of h, over r."""
     mixture = TwoStageNormal()
     exact, bound = mixture.skl(), mixture.bound(OFF)
     terms = [
@@ -223,7 +224,7 @@ _LEARNED = method_style("c2st").color
 
 
 def in_words(divergence: Divergence) -> str:
-    """A divergence with its interval."""
+    """A divergence with its interval, in words."""
     count, low, high = (
         divergence.infinite,
         format_number(divergence.low),
@@ -234,7 +235,7 @@ def in_words(divergence: Divergence) -> str:
 
 
 def learned_payload(comparison: DivergenceComparison) -> live.Payload:
-    """Both divergences with their intervals, and their terms."""
+    """Picture of both estimates of the divergence, with their intervals and terms."""
     both = np.stack([comparison.d_estimate, comparison.d_exact])
     both = both[:, np.isfinite(both).all(0)].astype(float)
     return live.payload(panels=[_divergences(comparison), _scatter(both)])

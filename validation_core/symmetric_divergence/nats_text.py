@@ -10,7 +10,7 @@ _HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def format_number(nats: float) -> str:
-    """Two digits: 0.166 as 0.17; three from 100 on: 1234 as 1,230; 1.2e10 as 1.2 × 10¹⁰."""
+    """Format nats: 0.166 as 0.17, 1234 as 1,230 (three digits from 100), 1.2e10 as 1.2 × 10¹⁰."""
     if not isfinite(nats):
         return "infinitely many" if nats == float("inf") else "unknown"
     if 99.5 <= abs(nats) < 1e6:
@@ -21,7 +21,7 @@ def format_number(nats: float) -> str:
 
 
 def tick_label(nats: float) -> str:
-    """A power of ten on an axis: 0.01, 100, 10⁶."""
+    """Tick label of a power of ten: 0.01, 100, 10⁶."""
     if 1e-3 <= abs(nats) < 1e4 or nats == 0:
         return signed_text(nats, "g")
     return "−" * (nats < 0) + "10" + _raised(round(log10(abs(nats))))

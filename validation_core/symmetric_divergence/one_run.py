@@ -1,4 +1,6 @@
-"""The terms d_k behind one divergence, and what signs alone would make of their mean."""
+"""Pictures of the terms d_k behind one divergence, and of the null of their mean under random
+signs.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ _LEVEL = 0.05
 
 
 def terms_payload(terms: TermSpread) -> live.Payload:
-    """Histogram of d, and its null, over M."""
+    """Picture of the histogram of d, and of its null, over M."""
     sentences = ["; ".join((_mean(terms, i), _evidence(terms, i))) for i in range(len(MS))]
     return live.payload(
         sliders=[
@@ -119,7 +121,7 @@ def _histogram(terms: TermSpread) -> Panel:
 
 
 def _halved(edges: Array, heights: NDArray[Any]) -> tuple[Array, Array]:
-    """Pairs of bins in one, 0 still an edge: a hundred terms leave narrower ones nearly empty."""
+    """Merge bins in pairs, keeping an edge at 0: few terms leave narrow bins nearly empty."""
     zero = int(np.abs(edges).argmin())
     room = (zero % 2, (heights.shape[-1] + zero % 2) % 2)
     width = edges[1] - edges[0]
@@ -137,7 +139,7 @@ def _terms_axis(axis: SymlogScale, edges: Array, d: Array) -> Axis:
 
 
 def _whole(top: float) -> Array:
-    """At most six numbers of data sets, from 0 on."""
+    """At most six whole numbers of data sets for ticks, from 0 on."""
     step = next(s * 10**e for e in range(9) for s in (1, 2, 5) if top < 6 * s * 10**e)
     return np.arange(0, top, step, dtype=float)
 
@@ -159,7 +161,7 @@ def _spread_out(terms: TermSpread, i: int) -> str:
 
 
 def _ruled(terms: TermSpread, i: int) -> str:
-    """Why a null may fall in two."""
+    """Why a null may split in two."""
     squares = np.square(terms.d[i])
     if terms.none[i] or squares.max() < 0.8 * squares.sum():
         return ""
@@ -199,14 +201,14 @@ def _null(terms: TermSpread) -> Panel:
 
 
 def has_exact_posterior(run: InferenceRun) -> bool:
-    """Whether the model's posterior is exact."""
+    """Whether the model's posterior has a closed form."""
     return run.model.exact(np.zeros((0, run.model.dims[1]))) is not None
 
 
 def gather_draws(
     numbers: DatasetTerms, parts: Sequence[tuple[PosteriorDraws, Array | None]], run: InferenceRun
 ) -> Array:
-    """Draws (V, draws, D) at each place, NaN where no part has them."""
+    """Draws (V, draws, D) for each shown data set, NaN where no part has them."""
     draws = np.full((run.datasets, terms.DRAWS, run.model.dims[0]), np.nan)
     for task, z in parts:
         draws[list(task.which)] = z
@@ -220,11 +222,14 @@ def datasets_payload(
     posterior: Array,
     pair: tuple[int, int],
 ) -> live.Payload:
-    """A data set's posterior and its arithmetic, over the data sets in order of d.
+    """Picture of one data set's posterior and of its term, over the data sets in order of d.
 
     Args:
-        posterior: draws (V, S, D) at each place, NaN where there are none yet.
-        pair: the two coordinates of the picture.
+        run: the run.
+        result: its result.
+        numbers: logarithms and terms of its data sets.
+        posterior: draws (V, S, D) for each shown data set, NaN where there are none yet.
+        pair: the two coordinates that are drawn.
     """
     labels = [f"no. {k + 1}, d = {format_number(float(numbers.d[k]))}" for k in numbers.places]
     return live.payload(
@@ -248,6 +253,7 @@ def datasets_payload(
 
 
 def how_to_read(run: InferenceRun, result: RunResult, places: int) -> str:
+    """How to read the picture of one data set."""
     blue = (
         "Blue points are drawn from the exact posterior."
         if has_exact_posterior(run)
@@ -287,7 +293,7 @@ def _picture(
     posterior: Array,
     pair: tuple[int, int],
 ) -> Panel:
-    """One panel that follows the slider k, framed anew at each of its places.
+    """Panel of one data set over the slider k, framed anew for each.
 
     Args:
         posterior: draws (V, S, D), NaN where there are none yet.
@@ -331,7 +337,7 @@ def _picture(
 
 
 def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> list[Array]:
-    """q's ellipses (V, L, 2), where it is a normal."""
+    """Ellipses of a normal q (V, L, 2)."""
     if result.q is None:
         return []
     mean, scale = result.q.mean[places][:, two], result.q.scale[places][:, two]
@@ -341,7 +347,7 @@ def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> l
 def _cloud(
     run: InferenceRun, result: RunResult, places: NDArray[np.int64], two: list[int]
 ) -> Array:
-    """Draws of q (V, S, 2), where it is no normal; (V, 0, 2) elsewhere."""
+    """Draws of q (V, S, 2) where it is not normal; (V, 0, 2) elsewhere."""
     q = None if result.q is not None else terms.closed_form_q(run, result)
     if q is None:
         return np.zeros((len(places), 0, 2))
@@ -350,7 +356,7 @@ def _cloud(
 
 
 def _core(draws: Array) -> Array:
-    """What a frame holds of a cloud (V, S, 2): (V, 2, 2)."""
+    """The corners (V, 2, 2) of the part of a cloud (V, S, 2) that a frame must hold."""
     out = np.full((len(draws), 2, 2), np.nan)
     there = np.isfinite(draws).all((1, 2)) & (draws.shape[1] > 0)
     if there.any():
@@ -362,7 +368,7 @@ _ANCHORS: tuple[Anchor, Anchor] = ("middle", "end")
 
 
 def _ticks(centre: Array, half: Array) -> list[Mark]:
-    """Numbers along both axes, which are others at every place."""
+    """Tick labels along both axes, which change with the data set."""
     marks: list[Mark] = []
     for i, anchor in enumerate(_ANCHORS):
         at, labels = _labels(centre[:, i], half[:, i])
@@ -374,7 +380,7 @@ def _ticks(centre: Array, half: Array) -> list[Mark]:
 
 
 def _labels(centre: Array, half: Array) -> tuple[Array, list[list[str]]]:
-    """Where round numbers lie within frames (V,), and they in words: (V, 4), NaN for fewer."""
+    """Positions of round numbers within frames (V,), and their text: (V, 4), NaN for fewer."""
     at = np.full((len(centre), _TICKS), np.nan)
     labels: list[list[str]] = []
     for row, middle, reach in zip(at, centre, half, strict=True):
@@ -395,7 +401,7 @@ def _words(values: Array) -> list[str]:
 
 
 def _remarks(draws: Array, q: Array, half: Array) -> list[str]:
-    """What cannot be seen at each place: draws of the posterior (V, S, 2), or q's points."""
+    """Remarks on anything too small to see: draws of the posterior (V, S, 2), or q's points."""
     waiting = np.asarray(~np.isfinite(draws).all((1, 2)))
     cases = (
         (waiting, "The posterior of this data set is being drawn."),
@@ -406,7 +412,7 @@ def _remarks(draws: Array, q: Array, half: Array) -> list[str]:
 
 
 def _tiny(points: Array, half: Array) -> NDArray[np.bool_]:
-    """Where points (V, S, 2) are no wider than a mark (V,)."""
+    """Which point sets (V, S, 2) are no wider than a mark (V,)."""
     if not points.shape[1]:
         return np.zeros(len(half), bool)
     return np.asarray((np.ptp(points, axis=1) < _HIDDEN * half).all(1))
@@ -416,7 +422,7 @@ _NUMBERS_AT = 0.66, 1.0
 
 
 def _written(numbers: DatasetTerms) -> Panel:
-    """Algorithm 1 as a small table that follows the slider k."""
+    """Algorithm 1 as a small table over the slider k."""
     rows = [(0.62, "log p − log q", "", numbers.weights)]
     if np.isfinite(numbers.log_q[numbers.places]).any():
         rows = [
@@ -477,7 +483,7 @@ def _says(d: float) -> str:
 
 
 def _order(numbers: DatasetTerms) -> Panel:
-    """All d from the smallest to the largest; a press chooses one."""
+    """All d in increasing order; a press selects a data set."""
     d = numbers.d[numbers.places]
     axis = term_scale(d)
     places = np.arange(len(d))

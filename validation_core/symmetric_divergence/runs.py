@@ -34,7 +34,7 @@ MS = (1, 2, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """What a run leaves."""
+    """Result of a run: truths, data, q, and log weights."""
 
     theta: Array
     """True z (K, D), which inference has not seen."""
@@ -43,13 +43,13 @@ class RunResult:
     truth: Array
     draws: Array
     drawn: Array
-    """These three are its `LogWeights`."""
+    """Log weights, with the two above: see `LogWeights`."""
     ok: NDArray[np.bool_]
-    """Where inference gave a q (K,)."""
+    """Whether inference gave a q (K,)."""
     seconds: float
     mean: Array | None = None
     scale: Array | None = None
-    """Of q, where it is a normal."""
+    """Scale of q where it is normal."""
 
     @property
     def weights(self) -> LogWeights:
@@ -58,7 +58,7 @@ class RunResult:
 
     @property
     def q(self) -> FullGaussian | None:
-        """q, where it is a normal."""
+        """The posterior q where it is normal, else None."""
         if self.mean is None or self.scale is None:
             return None
         return FullGaussian(self.mean, self.scale)
@@ -68,8 +68,8 @@ class RunResult:
 class InferenceRun(Study[RunResult], spec="run"):
     """A model, an inference, its iterations, and K simulated data sets.
 
-    Data sets have random streams of their own that no other field enters: all runs of a model and
-    seed see the same ones, and those of a smaller K are the first of a larger one's.
+    The random streams of data sets depend on the model and the seed alone: all runs of a model and
+    seed share their data sets, and a smaller K gives the first ones of a larger K.
     """
 
     gpu: ClassVar[bool] = False
@@ -86,18 +86,18 @@ class InferenceRun(Study[RunResult], spec="run"):
 
     @property
     def makes(self) -> frozenset[str]:
-        """Its own key: what the same climb also gives waits for it."""
+        """Keys of the results that it makes: its own."""
         return frozenset({self.key})
 
     @property
     def needs(self) -> frozenset[str]:
-        """Of adjusted Laplace, the run of Laplace, which leaves both: none climbs twice."""
+        """Keys that it waits for: adjusted Laplace waits for Laplace, whose climb gives both."""
         if not (isinstance(self.inference, Laplace) and self.inference.adjusted):
             return frozenset()
         return replace(self, inference=replace(self.inference, adjusted=False)).makes
 
     def pairs(self) -> Joint:
-        """The simulated truths and data, K rows."""
+        """Simulated truths and data, K rows."""
         return simulate_datasets(self.model, self.seed, range(self.datasets))
 
     def streams(self, use: str) -> list[np.random.Generator]:
@@ -108,7 +108,7 @@ class InferenceRun(Study[RunResult], spec="run"):
         return store.has("results", self.key) and RunTermsStudy(of=self).done(store)
 
     def run(self, store: Store, report: Report) -> None:
-        """Simulate, infer, weigh, and keep it, with what else the same work gives.
+        """Simulate, infer, weigh and store the result, with further results of the same climb.
 
         Raises:
             ValueError: where the model has no such posterior.
@@ -128,7 +128,7 @@ class InferenceRun(Study[RunResult], spec="run"):
     def _fits(
         self, y: Array, report: Callable[[float], None]
     ) -> Sequence[tuple[Inference, Posterior]]:
-        """What is inferred from data (K, M'); both Laplace approximations come of one climb."""
+        """Posteriors inferred from data (K, M'); one climb gives both Laplace approximations."""
         if isinstance(self.inference, Laplace):
             return list(self.inference.both(self.model, y, self.iterations, report).items())
         rngs = self.streams("inference")
@@ -136,7 +136,7 @@ class InferenceRun(Study[RunResult], spec="run"):
         return [(self.inference, q)]
 
     def keep_fit(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
-        """Weigh q's draws on these data sets and keep them, with the seconds spent before."""
+        """Weigh q's draws and store the result; `before` is the seconds of the fit."""
         start = time.perf_counter()
         weights = sampled_log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()
@@ -147,13 +147,13 @@ class InferenceRun(Study[RunResult], spec="run"):
 
 
 def simulate_datasets(model: Model, seed: int, which: Sequence[int]) -> Joint:
-    """Data sets of these numbers, each from its own stream: z theta (V, D), y x (V, M')."""
+    """Simulate these data sets, each from its own stream: theta (V, D), x (V, M')."""
     rows = [model.simulate(1, stream(seed, "data set", k)) for k in which]
     return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
 
 
 class _RunTerms(NamedTuple):
-    """What figures need of one finished run."""
+    """Terms of one finished run, the part of its result that figures need."""
 
     d: Array
     """Terms of the divergence in nats (len(MS), K)."""
@@ -163,14 +163,14 @@ class _RunTerms(NamedTuple):
 
     @classmethod
     def of(cls, result: RunResult) -> _RunTerms:
-        """Of what a run left."""
+        """The terms of a result."""
         d = np.asarray(importance_weighted(result.truth, result.draws, MS))
         return cls(d, int((~result.ok).sum()), result.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunTermsStudy(Study[_RunTerms], spec="summed"):
-    """The terms of a run, kept beside it: a hundredth of its size, small enough to ship."""
+    """The terms of a run, stored beside it: a hundredth of its size, small enough to ship."""
 
     of: InferenceRun
 
@@ -192,7 +192,7 @@ FOUR = "laplace", "adjusted_laplace", "vi", "iwvi"
 """Algorithms of Figure 1."""
 
 _LONG = 300  # iterations beyond which a run is sent off early, not in the order of reading
-_AT_ONCE = 40.0  # steps' worth of what a step takes however small the model is
+_AT_ONCE = 40.0  # fixed cost of a step, in hundreds of numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,12 +243,12 @@ class Plan(Specification, spec="plan"):
 
     @property
     def picked(self) -> tuple[int, ...]:
-        """Iterations that Figure 2 shows: the middle and the last."""
+        """Iterations shown by Figure 2: the middle and the last."""
         several = self.iterations
         return tuple(dict.fromkeys((several[(len(several) - 1) // 2], several[-1])))
 
     def row(self, model: int, inference: int) -> tuple[InferenceRun, ...]:
-        """The runs of one curve, by places of model and inference, along the iterations."""
+        """Runs of one curve along the iterations, by the indices of its model and inference."""
         return self._rows[model, inference]
 
     @cached_property
@@ -260,11 +260,11 @@ class Plan(Specification, spec="plan"):
         }
 
     def runs(self) -> tuple[InferenceRun, ...]:
-        """Every run in a good order for several workers.
+        """All runs, ordered for several workers.
 
-        Heart transplants come first, whole, so that there is a panel to read; then what every
-        other model needs few iterations for, the quickest model first; last the long runs, the
-        dearest of them first, so that no worker is left alone with one.
+        Heart transplants come first, to fill a panel soon; then the runs of few iterations of the
+        other models, the cheapest model first; last the long runs, the costliest first, so that no
+        worker is left alone with one.
         """
         return tuple(dict.fromkeys(self._ordered()))
 
@@ -284,19 +284,19 @@ class Plan(Specification, spec="plan"):
 
 
 def relative_cost(model: Model, inference: Inference | None, iterations: int) -> float:
-    """About how dear a run is, in units of no meaning: only its order counts."""
+    """Approximate cost of a run in arbitrary units, for ordering."""
     step = np.prod(model.dims, dtype=float) / 100 + _AT_ONCE
     draws = 1.0 if inference is None else float(_draws(inference))
     return float(step * draws * iterations)
 
 
 def _draws(inference: Inference) -> int:
-    """Points at which a step evaluates the model."""
+    """Points at which one step evaluates the model."""
     return int(getattr(inference, "m", 1)) * int(getattr(inference, "groups", 1))
 
 
 def importance_sample_size(inference: Inference) -> int:
-    """M of the importance sampling that an inference is tested with: the one it was made for."""
+    """M of the importance sampling that an inference is tested with: the M of its own bound."""
     return int(getattr(inference, "m", 1))
 
 
@@ -309,7 +309,7 @@ def figure(
     datasets: int = 100,
     seed: int = 0,
 ) -> Plan:
-    """What one figure of the paper needs.
+    """The plan of one of the paper's figures.
 
     Args:
         number: 1, the divergence against iterations; 2, importance sampling of the fits of
@@ -334,14 +334,14 @@ def figure(
 
 
 def shipped() -> tuple[RunTermsStudy, ...]:
-    """The terms of Figures 1 to 3 with five models, as far as a page's grid may go."""
+    """Terms of Figures 1 to 3 for five models, up to the longest grid of the page."""
     grid = sorted({*GRID, *MOST})
     plans = figure(1, iterations=grid), figure(3, iterations=grid)
     return tuple(dict.fromkeys(RunTermsStudy(of=run) for plan in plans for run in plan.runs()))
 
 
 def trained(ms: Sequence[int] = TRAINED) -> tuple[Inference, ...]:
-    """VI, which is M = 1, and importance weighted VI for every larger M.
+    """VI (M = 1), and importance weighted VI for every larger M.
 
     Raises:
         ValueError: for an M that runs are not tested with.
@@ -360,32 +360,41 @@ def _known(m: int) -> None:
 
 
 Memory = MutableMapping[str, _RunTerms]
-"""What was read before, by the key of the run: a page asks twice a second."""
+"""Cache of terms read before, by the run's key: a page reads twice a second."""
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """One curve: a model, an inference, and I numbers of iterations."""
+    """Terms of one curve: a model, an inference, and I numbers of iterations."""
 
     d: Array
     """Terms of the divergence in nats (I, len(MS), K), NaN where there is no run yet or no q."""
     done: NDArray[np.bool_]
-    """Where there is a run (I,)."""
+    """Whether there is a run (I,)."""
     failures: NDArray[np.int64]
     """Data sets without q (I,)."""
     seconds: Array
-    """That a run took (I,), NaN where there is none."""
+    """Seconds that a run took (I,), NaN where there is none."""
 
 
 def missing(plan: Plan, store: Store) -> tuple[InferenceRun, ...]:
-    """Runs whose terms a store lacks, in the order in which they should run."""
+    """Runs whose terms the store lacks, in running order."""
     return tuple(run for run in plan.runs() if not RunTermsStudy(of=run).done(store))
 
 
 def collect(
     plan: Plan, store: Store, memory: Memory | None = None
 ) -> dict[tuple[int, int], Terms]:
-    """Every curve of a plan as far as it has run, by (place of model, place of inference)."""
+    """Collect the terms of every curve of a plan, as far as it has run.
+
+    Args:
+        plan: the requested runs.
+        store: holds the terms of finished runs.
+        memory: cache of terms read before; new ones are added.
+
+    Returns:
+        Terms of each curve, by (index of model, index of inference).
+    """
     known: Memory = {} if memory is None else memory
     return {
         (i, j): _terms(plan.row(i, j), plan.datasets, store, known)
@@ -408,20 +417,20 @@ def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -
 
 
 class TermSummary(NamedTuple):
-    """The divergence that d (..., K) estimate, in nats; NaN where any of them is missing."""
+    """Summary of terms d (..., K) over data sets, in nats; NaN where any of them is missing."""
 
     mean: Array
-    """The divergence itself, which a few data sets may carry."""
+    """Estimate of the divergence, which a few data sets may dominate."""
     low: Array
     """Normal 95% interval of the mean: it may be below 0, which a divergence is not."""
     high: Array
     median: Array
-    """Of d, with its 95% interval; that is NaN with fewer than six data sets."""
+    """Median of d, with its 95% interval; that is NaN with fewer than six data sets."""
     median_low: Array
     median_high: Array
     largest: Array
     sd: Array
-    """Of d over data sets."""
+    """Standard deviation of d over data sets."""
 
     @property
     def medians(self) -> tuple[Array, Array, Array]:
@@ -430,8 +439,9 @@ class TermSummary(NamedTuple):
 
 
 def summarise_terms(d: Array) -> TermSummary:
-    """Of d (..., K): (...). A data set without q leaves its whole place without a number, as the
-    mean over the others would flatter the inference: they are the easier ones.
+    """Summarise terms d (..., K) over data sets: (...), NaN where any data set lacks q.
+
+    The mean over the others would flatter the inference, as they are the easier ones.
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]

@@ -1,4 +1,6 @@
-"""The terms d_k of one run, for every M: their spread, and the null that signs give their mean."""
+"""The terms d_k of one run, for every M: their spread, and the null of their mean by
+random signs.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,11 @@ if TYPE_CHECKING:
 FLIPS = 1999
 BINS = 48
 _CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
-_ROUNDING = 1e-9  # nats: below that terms are what rounding leaves of 0
+_ROUNDING = 1e-9  # nats: smaller terms are 0 but for rounding
 
 
 class TermSpread(NamedTuple):
-    """Terms of the data sets that have a finite one, over MS; the rest are only counted."""
+    """Terms over MS of the data sets where all are finite; the others are only counted."""
 
     places: NDArray[np.int64]
     """Which data sets (n,)."""
@@ -52,14 +54,14 @@ class TermSpread(NamedTuple):
     low: Array
     high: Array
     tail: Array
-    """Shape of the tail of |d| (len(MS),), NaN where they are too few to say."""
+    """Tail index of |d| (len(MS),), NaN where there are too few terms."""
     signs: Array
-    """Sum of d over the root of the sum of squares (len(MS),): signs alone change it."""
+    """Statistic: sum of d over the root of the sum of squares (len(MS),)."""
     null: Array
-    """The same with signs flipped at random (len(MS), FLIPS)."""
+    """The same statistic with signs flipped at random (len(MS), FLIPS)."""
     pvalue: Array
     auc: Array
-    """How often the truth's log weight is above that of q's draw (len(MS),), ties half."""
+    """Chance that the truth's log weight exceeds that of q's draw (len(MS),), ties half."""
     without: int
     """Data sets without q."""
     infinite: int
@@ -67,20 +69,27 @@ class TermSpread(NamedTuple):
 
     @property
     def none(self) -> NDArray[np.bool_]:
-        """Where all d are 0 but for rounding: q is p."""
+        """Whether all d are 0 but for rounding, as for q = p."""
         return np.asarray(np.abs(self.d).max(-1) <= _ROUNDING)
 
     @property
     def heavy(self) -> NDArray[np.bool_]:
-        """Where the variance of d may be infinite, so that intervals say too little."""
+        """Whether d may have infinite variance, which makes the intervals too short."""
         return np.asarray(self.tail > divergence.HEAVY)
 
 
 def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
-    """Of a run; None where fewer than two data sets have a finite d for every M.
+    """Spread of a run's terms, and their null by sign flips.
 
-    What is left out depends on the data alone where it has no q, so that the test keeps its level
-    for the rest; the mean is then that of the data sets on which inference did not fail.
+    Data sets without q are left out, which depends on the data alone: the test keeps its level for
+    the rest, and the mean is over data sets on which inference did not fail.
+
+    Args:
+        found: the run's result.
+        seed: of the sign flips.
+
+    Returns:
+        The spread; None with fewer than two data sets of finite d for every M.
     """
     truth, draws = found.weights.truth, found.weights.draws
     d = divergence_rows.importance_weighted(truth, draws, MS)
@@ -122,7 +131,7 @@ class SymlogScale(NamedTuple):
     """A power of ten, in nats."""
 
     def at(self, nats: Array) -> Array:
-        """Where values lie: about their number of powers of ten above the unit, signed."""
+        """Axis positions of values: signed, about the number of powers of ten above the unit."""
         return np.asarray(np.arcsinh(np.asarray(nats, dtype=np.float64) / self.unit) / np.log(10))
 
     def ticks(self, low: float, high: float, most: int = 9) -> Array:
@@ -141,13 +150,13 @@ class SymlogScale(NamedTuple):
 
 
 def term_scale(d: Array) -> SymlogScale:
-    """An axis for terms (..., n), on which the row with the least spread is still seen."""
+    """An axis for terms (..., n) on which even the row of least spread is visible."""
     typical = float(np.median(np.abs(d), axis=-1).min())
     return SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
 
 
 def histogram_on_scale(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.intp]]:
-    """Bins as wide as one another on the axis, 0 among their edges: edges (B + 1,), (..., B)."""
+    """Histogram with bins of equal width on the axis, 0 an edge: (B + 1,) and (..., B)."""
     places = axis.at(d)
     low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)
     width = (high - low) / BINS
@@ -160,7 +169,7 @@ def histogram_on_scale(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.i
 
 
 def mean(run: InferenceRun, found: RunResult) -> float:
-    """A run's divergence in nats over the data sets with a q, at the M it was made for."""
+    """Divergence of a run in nats over the data sets with a q, at the inference's own M."""
     d = divergence_rows.importance_weighted(
         found.weights.truth, found.weights.draws, (importance_sample_size(run.inference),)
     )
@@ -169,7 +178,7 @@ def mean(run: InferenceRun, found: RunResult) -> float:
 
 DRAWS = 240
 CHAINS = 4
-"""From each truth, whose first states are left out."""
+"""Chains that start at each truth; their first states are left out."""
 BLOCK = 25
 """Data sets that one task draws for, all at once: each block is shown as soon as it is there."""
 MOST = 101
@@ -177,7 +186,7 @@ MOST = 101
 
 
 class DatasetTerms(NamedTuple):
-    """Algorithm 1 of every data set: logarithms at the true z, and at q's draw z~."""
+    """Algorithm 1 for every data set: log densities at the true z and at q's draw z~."""
 
     log_p: Array
     """log p(z, y) (K, 2)."""
@@ -186,14 +195,14 @@ class DatasetTerms(NamedTuple):
     weights: Array
     """log p - log q (K, 2)."""
     d: Array
-    """Their difference (K,), in nats."""
+    """Difference of both log weights (K,), in nats."""
     places: NDArray[np.int64]
     """Data sets with a finite d, in order of d, at most MOST of them: the smallest, the largest
     and the median (the middle one of these) are always there."""
 
 
 def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
-    """Of a run."""
+    """Quantities of Algorithm 1 for a run."""
     z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
     weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
     d = divergence_rows.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
@@ -206,14 +215,14 @@ def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
 
 
 def closed_form_q(run: InferenceRun, found: RunResult) -> Posterior | None:
-    """q, where its density is known after the run: a normal, or the exact posterior."""
+    """The posterior q if its density is known after the run: a normal, or the exact one."""
     if found.q is not None:
         return found.q
     return run.model.exact(found.x) if run.inference.is_exact else None
 
 
 class _PosteriorSample(NamedTuple):
-    """Draws z (V, S, D) of V posteriors, and the share of proposals that each accepted (V,)."""
+    """Draws z (V, S, D) of V posteriors, with the acceptance rate of each (V,)."""
 
     z: Array
     acceptance: Array
@@ -221,7 +230,7 @@ class _PosteriorSample(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
-    """Posterior draws of some data sets of a model and seed, whatever is inferred from them."""
+    """Exact posterior draws for some data sets of a model and seed, shared by all inferences."""
 
     gpu: ClassVar[bool] = False
 
@@ -236,7 +245,7 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
         return f"Posterior of {self.model.label}, {count_text(len(self.which), 'data set')}"
 
     def compute(self, store: Store, report: Report) -> _PosteriorSample:
-        """Chains from the truths; the last `draws` states of each data set."""
+        """Run chains from the truths, and keep the last `draws` states of each data set."""
         from validation_core.bayes import hmc
 
         pairs = simulate_datasets(self.model, self.seed, self.which)
@@ -246,9 +255,10 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
 
 
 def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws, ...]:
-    """Blocks that hold these data sets, in the order in which the figure's middle needs them.
+    """Blocks of draws for these data sets, in the order in which the figure needs them.
 
-    Where all data sets of a run fit into a figure, runs of the same model and seed share them.
+    Where all data sets of a run fit into a figure, runs of the same model and seed share their
+    blocks.
     """
     chosen = np.arange(run.datasets) if run.datasets <= MOST else np.sort(places)
     blocks = [chosen[i : i + BLOCK] for i in range(0, len(chosen), BLOCK)]
@@ -261,7 +271,7 @@ def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws,
 
 
 def exact(task: PosteriorDraws) -> Array | None:
-    """Draws (len(which), draws, D) where the posterior has a closed form."""
+    """Draws (len(which), draws, D) from the closed-form posterior, if there is one."""
     posterior = task.model.exact(simulate_datasets(task.model, task.seed, task.which).x)
     return None if posterior is None else posterior.sample(task.draws, _streams(task))
 
@@ -271,7 +281,7 @@ def _streams(task: PosteriorDraws) -> list[np.random.Generator]:
 
 
 def normal_ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
-    """Where the density of a normal's two coordinates falls off to leave this share inside.
+    """Ellipses that hold this share of a normal's mass, in two of its coordinates.
 
     Args:
         mean: (V, 2).
@@ -295,7 +305,7 @@ def normal_ellipses(mean: Array, scale: Array, share: float, points: int = 61) -
 
 
 def bounding_boxes(parts: Sequence[Array]) -> tuple[Array, Array]:
-    """Centres and half widths (V, 2) of boxes that hold all points (V, L, 2) of all parts."""
+    """Bounding boxes of all points (V, L, 2) of all parts: centres and half widths (V, 2)."""
     points = np.concatenate(parts, axis=1)
     with np.errstate(invalid="ignore"):
         low, high = np.nanmin(points, axis=1), np.nanmax(points, axis=1)
@@ -305,7 +315,7 @@ def bounding_boxes(parts: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def round_ticks(low: float, high: float, most: int = 4) -> Array:
-    """Round numbers within [low, high], at most `most` and at least two."""
+    """Round numbers within [low, high]: at least two, at most `most`."""
     raw = (high - low) / most
     power = 10.0 ** np.floor(np.log10(raw))
     for step in (power * k for k in (1, 2, 2.5, 5, 10)):
@@ -320,28 +330,28 @@ Width = Literal["narrow", "wide"]
 NATS = np.logspace(-3, 1, 81)
 """Nats, twenty to each power of ten."""
 INTERVAL_LEVEL = 0.9
-"""Of the intervals whose misses are counted; a tenth of them misses where q is right."""
+"""Level of the intervals whose misses are counted: a tenth of them misses where q = p."""
 
 
 class NormalPair(NamedTuple):
-    """How N(0, 1) and q differ, for each divergence (...)."""
+    """Differences between N(0, 1) and a normal q, for each divergence (...)."""
 
     mean: Float
-    """Of q."""
+    """Mean of q."""
     sd: Float
-    """Of q."""
+    """Standard deviation of q."""
     auc: Float
-    """Of the best classifier: how often it scores a draw of p above one of q."""
+    """AUC of the optimal classifier: chance that it scores a draw of p above one of q."""
     accuracy: Float
-    """Of the best classifier, on as many draws of p as of q."""
+    """Accuracy of the optimal classifier, on as many draws of p as of q."""
     distance: Float
-    """Total variation."""
+    """Total variation distance."""
     misses: Float
     """Share of draws of p outside q's central 90% interval."""
 
 
 def shifted_normal_pair(nats: ArrayLike) -> NormalPair:
-    """q = N(delta, 1): the divergence is delta^2.
+    """The pair N(0, 1) and q = N(delta, 1), whose divergence is delta^2 nats.
 
     Raises:
         ValueError: for a divergence below 0.
@@ -356,7 +366,7 @@ def shifted_normal_pair(nats: ArrayLike) -> NormalPair:
 
 
 def scaled_normal_pair(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
-    """q = N(0, r^2) or N(0, 1 / r^2): the divergence is (r^2 + 1 / r^2 - 2) / 2 for both.
+    """N(0, 1) and q = N(0, r^2) or N(0, 1 / r^2), (r^2 + 1 / r^2 - 2) / 2 nats apart.
 
     Raises:
         ValueError: for a divergence below 0.
@@ -372,14 +382,14 @@ def scaled_normal_pair(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
 
 
 def nearest(nats: float) -> int:
-    """The place on the grid that is next to a divergence, by its logarithm; 0 for none above 0."""
+    """Index of the grid value nearest to a divergence, by its logarithm; 0 if not above 0."""
     if not nats > 0:
         return 0
     return int(np.abs(np.log(NATS) - np.log(min(nats, 1e300))).argmin())
 
 
 def _crossing(ratio: Float) -> Float:
-    """Where the densities of N(0, 1) and of the narrower N(0, 1 / r^2) meet."""
+    """Where the densities of N(0, 1) and of the narrower N(0, 1 / r^2) cross."""
     size = np.log(ratio)
     with np.errstate(invalid="ignore"):
         crossing = np.sqrt(2 * size / np.expm1(2 * size))

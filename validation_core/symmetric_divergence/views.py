@@ -1,4 +1,4 @@
-"""Numbers behind the curves of the Symmetric divergence page: a mean for every slider position."""
+"""Curves of the Symmetric divergence page, computed for every slider position."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ PREFIXES = (10, 25, 50, 100, 200)
 
 
 class _SummaryCurve(NamedTuple):
-    """One curve at every position of two sliders, A and P values, along X places."""
+    """One curve at every position of two sliders with A and P values, along X positions."""
 
     label: str
     look: LineStyle
     numbers: TermSummary
-    """Of shape (A, P, X), in nats; NaN where there is no run, or a data set without q."""
+    """Summaries (A, P, X) in nats; NaN without a run, or with a data set without q."""
     lost: NDArray[np.int64]
     """Data sets without q (A, P, X)."""
     done: NDArray[np.bool_]
-    """Where there is a run (A, X)."""
+    """Whether there is a run (A, X)."""
     first: tuple[int, ...]
     """Data sets averaged (P,)."""
 
     @property
     def gap(self) -> NDArray[np.bool_]:
-        """Where there is a run, but no estimate (A, P, X)."""
+        """Whether there is a run but no estimate (A, P, X)."""
         return np.asarray(self.done[:, None] & ~np.isfinite(self.numbers.mean))
 
     @property
     def carried(self) -> Array:
-        """Share of the sum over data sets that its largest term makes up (A, P, X)."""
+        """Share of the largest term in the sum over data sets (A, P, X)."""
         count = np.array(self.first)[:, None]
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.numbers.mean > 0, self.numbers.largest / self.numbers.mean, 0) / (
@@ -67,14 +67,14 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
 
 
 def _look(inference: Inference) -> LineStyle:
-    """Colour, dash and symbol; a variant has its algorithm's colour."""
+    """Colour, dash and symbol of an inference; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
     look = LineStyle(*live.browser_style(style.algorithm_style(name)))
     return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
 
 
 def panels_along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
-    """Over M and K: (len(MS), P, I). No inference is tested with less M than it was made for."""
+    """Curves along iterations, over M (at least an inference's own) and K: (len(MS), P, I)."""
 
     def line(inference: Inference, of: Terms) -> _SummaryCurve:
         own = [max(m, importance_sample_size(inference)) for m in MS]
@@ -92,7 +92,7 @@ def panels_along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) 
 
 
 def panels_along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
-    """Over iterations and K: (I, P, len(MS))."""
+    """Curves along M, over iterations and K: (I, P, len(MS))."""
 
     def line(inference: Inference, of: Terms) -> _SummaryCurve:
         numbers, lost = _over_prefixes(of.d, of.done)
@@ -109,7 +109,7 @@ def panels_along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels
 
 
 def panels_along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
-    """IWVI trained with M and tested with the same, and VI that is only weighted: (I, P, X)."""
+    """IWVI trained and tested with the same M, and VI that is only weighted: (I, P, X)."""
     ms = [MS.index(importance_sample_size(inference)) for inference in plan.inferences]
     first = _prefixes(plan.datasets)
     panels = []
@@ -152,7 +152,7 @@ def _each(
 def _by_iterations(
     numbers: TermSummary, lost: NDArray[np.int64]
 ) -> tuple[TermSummary, NDArray[np.int64]]:
-    """From (P, I, X) to (I, P, X)."""
+    """Transpose (P, I, X) to (I, P, X)."""
     return TermSummary(*(value.swapaxes(0, 1) for value in numbers)), lost.swapaxes(0, 1)
 
 
@@ -169,14 +169,14 @@ _ROUNDING = 1e-9
 _CLOSEST = 1e-3
 """Nats below which nobody tells p and q apart."""
 _MOST = 0.5
-"""Share of a sum from which on one term is said to carry it."""
+"""Share of a sum above which one term is said to dominate it."""
 
 Place = tuple[int, int, int]
 """Positions of the two sliders, and along the curve."""
 
 
 def _interval(line: _SummaryCurve, at: Place) -> str:
-    """A median with its interval, and the mean with a warning where one data set makes it."""
+    """A median with its interval, and the mean with a warning where one data set dominates it."""
     mean, (middle, low, high) = line.numbers.mean[at], (v[at] for v in line.numbers.medians)
     largest = max(abs(v) for v in (mean, middle, low, high) if v == v)
     if largest < _CLOSEST:
@@ -187,9 +187,10 @@ def _interval(line: _SummaryCurve, at: Place) -> str:
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
-    """The medians nearest to 0 and farthest, and whose, at one position of the sliders.
+    """The medians nearest to 0 and farthest from it, with their models, at one slider position.
 
-    Medians of different models, often with wide intervals: which q is nearer is left open.
+    Medians of different models, often with wide intervals, do not rank the fits: that is left
+    open.
     """
     medians = [
         (float(line.numbers.median[at]), f"{line.label} on {title}", line)
@@ -212,7 +213,7 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
 def panel_caption(
     lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
 ) -> str:
-    """What a panel shows at one position of its sliders: its best mean, gaps, what is left."""
+    """Caption of a panel at one slider position: its best mean, gaps, and data sets left out."""
     sentences = []
     middle = np.array([line.numbers.median[a, p] for line in lines])
     finite = np.flatnonzero(np.isfinite(middle).any(0))
@@ -243,7 +244,7 @@ def _dominated(line: _SummaryCurve, at: Place) -> bool:
 def _beyond(
     lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
 ) -> list[str]:
-    """The largest of the means that the axis does not hold."""
+    """The largest of the means beyond the axis."""
     nats = nats_axis(lines)
     means = np.array([line.numbers.mean[a, p] for line in lines])
     means[~(means > nats.high)] = -np.inf
@@ -271,7 +272,7 @@ _HEIGHT, _MARGIN = 250, 104
 
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> live.Payload:
-    """A view of what has run: "iterations", "weighted" or "trained"."""
+    """One view of the finished runs: "iterations", "weighted" or "trained"."""
     along = {
         "iterations": panels_along_iterations,
         "weighted": panels_along_m,
@@ -281,12 +282,12 @@ def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> li
 
 
 def completion_mask(terms: Mapping[tuple[int, int], Terms]) -> bytes:
-    """Which runs are there: pictures of one plan differ by that alone."""
+    """Which runs are finished, as bytes: a plan's pictures depend on nothing else."""
     return np.packbits(np.concatenate([terms[place].done for place in sorted(terms)])).tobytes()
 
 
 def draw_view(view: str, plan: Plan, panels: Panels) -> live.Payload:
-    """A view at every position of its two sliders."""
+    """Draw a view at every position of its two sliders."""
     titles = [model.label for model in plan.models]
     first, second = _slider(view, plan), _data_sets(plan)
     at_first, at_second = list(first.names or ()), list(second.names or ())
@@ -352,7 +353,7 @@ def _data_sets(plan: Plan) -> Slider:
 
 
 def _end(panels: Panels, a: int) -> int:
-    """The last place at which any curve has a number."""
+    """Index of the last position at which any curve has an estimate."""
     there = [np.isfinite(line.numbers.mean[a]).any(0) for lines in panels for line in lines]
     finite = np.flatnonzero(np.any(there, axis=0))
     return int(finite[-1]) if finite.size else len(there[0]) - 1
@@ -394,9 +395,7 @@ def _panel(
 
 
 def nats_axis(lines: Sequence[_SummaryCurve]) -> NatsAxis:
-    """What holds all medians at every position of the sliders, and their intervals over all data
-    sets: those over few are wide.
-    """
+    """Axis that holds all medians at every slider position, and intervals over all data sets."""
     medians = [line.numbers.median for line in lines]
     ends = [end[:, -1] for line in lines for end in line.numbers.medians[1:]]
     return NatsAxis.of([*medians, *ends])

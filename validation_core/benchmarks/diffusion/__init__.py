@@ -1,4 +1,4 @@
-"""A conditional diffusion model, small enough to train and to sample on one processor.
+"""A conditional diffusion model, small enough to train and sample on one processor.
 
 How it is trained, and the noise levels, scalings and sampler of EDM: Karras, Aittala, Aila, Laine
 (2022), Table 1 and Algorithm 1. Noise is in the training scale, where each coordinate of theta has
@@ -40,7 +40,8 @@ _HIGH, _LOW, _RHO = 80.0, 0.002, 7.0
 
 @dataclass(frozen=True, kw_only=True)
 class Diffusion(Recipe, spec="diffusion"):
-    """An EDM model of theta given x: Karras, Aittala, Aila, Laine (2022); with a seed, a network.
+    """Recipe of an EDM model of theta given x (Karras et al. 2022); with a seed it fixes a
+    network.
 
     Chen, Bansal, Scott, CoLT, Appendix C.3, train one on the spiral; width, depth and batch are
     our choice.
@@ -99,17 +100,17 @@ class Diffusion(Recipe, spec="diffusion"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Name for a list of trained models."""
         return "diffusion model"
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Joint:
-        """Pairs (theta, x) of the truth."""
+        """Draw pairs (theta, x) of the truth."""
         return sampling.pairs(benchmark, gamma, self.pairs, rng)
 
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedDiffusion]:
-        """One model for each set of pairs and seed, in turn."""
+        """Train one model for each set of pairs and seed, in turn."""
 
         return [
             train_diffusion(joint, self, seed, report)
@@ -117,7 +118,7 @@ class Diffusion(Recipe, spec="diffusion"):
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedDiffusion:
-        """What `TrainedDiffusion.arrays` gave."""
+        """Rebuild a model from `TrainedDiffusion.arrays`."""
 
         return TrainedDiffusion.read(arrays, seconds=seconds, device=device)
 
@@ -158,7 +159,7 @@ class _Scalings(NamedTuple):
 
 
 def edm_scalings(sigma: Array | float) -> _Scalings:
-    """The scalings at noise sd `sigma`, each of its shape."""
+    """EDM's scalings at noise sd `sigma`, each of its shape."""
     total = np.sqrt(np.square(sigma) + SIGMA_DATA**2)
     return _Scalings(
         skip=SIGMA_DATA**2 / total**2,
@@ -171,7 +172,7 @@ def edm_scalings(sigma: Array | float) -> _Scalings:
 def sampling_trajectory(
     denoise: Callable[[_State, float], _State], latents: _State, total: int = STEPS
 ) -> Iterator[_State]:
-    """The states before the first and after each of `total` steps, made as they are asked for.
+    """Generate the states before the first step and after each of `total` steps, lazily.
 
     Args:
         denoise: D(state, sd of its noise).
@@ -192,16 +193,16 @@ def sampling_trajectory(
         yield state
 
 
-_CPU_ROWS, _GPU_ROWS = 1024, 1 << 17  # rows per pass: what stays in a core's cache, in a GPU
+_CPU_ROWS, _GPU_ROWS = 1024, 1 << 17  # rows per pass: as many as fit a core's cache, a GPU
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedDiffusion(StoredNetwork):
-    """A network and the affine maps between the data's units and its own."""
+    """A trained network, with the affine maps between its units and those of the data."""
 
     network: Mapping[str, NDArray[np.float32]]
     theta_shift: NDArray[np.float32]  # (D,)
-    theta_scale: NDArray[np.float32]  # (D,), what one unit of the training scale is worth
+    theta_scale: NDArray[np.float32]  # (D,), one unit of the training scale in theta's units
     x_shift: NDArray[np.float32]  # (M,)
     x_scale: NDArray[np.float32]  # (M,)
     history: Mapping[str, NDArray[np.floating]]
@@ -211,11 +212,11 @@ class TrainedDiffusion(StoredNetwork):
 
     @property
     def summary(self) -> Mapping[str, float]:
-        """Its last loss, for lists of networks."""
+        """Last training loss, for lists of networks."""
         return {"loss": float(self.history["loss"][-1])}
 
     def noise(self, total: int = STEPS) -> Array:
-        """Sd of what a perfect network would leave after each step: (total + 1, D), theta's units.
+        """Noise sd left by a perfect network after each step: (total + 1, D), in theta's units.
 
         Row k belongs to the state after step k; row 0 to the latents.
         """
@@ -224,7 +225,7 @@ class TrainedDiffusion(StoredNetwork):
     def sample(
         self, x: Array, steps: Sequence[int], latents: Array, total: int = STEPS
     ) -> list[NDArray[np.float32]]:
-        """The states after the asked steps of one trajectory at each x: (n, D) each.
+        """Sample one trajectory at each x; the states after the given steps, (n, D) each.
 
         Args:
             x: (n, M), in the data's units.
@@ -298,9 +299,14 @@ def train_diffusion(
     report: Report | None = None,
     device: str | None = None,
 ) -> TrainedDiffusion:
-    """Train a model of theta given x on all of `data`, of which a recipe asks `pairs` rows.
+    """Train a diffusion model of theta given x.
 
-    The seed fixes the start, the order of rows and the noise.
+    Args:
+        data: all training pairs, theta (n, D) and x (n, M).
+        recipe: network and optimiser settings.
+        seed: of the initial parameters, the order of rows and the noise.
+        report: called with the progress.
+        device: torch device; by default the fastest one here.
     """
     from validation_core.benchmarks.diffusion.network import NetworkShape, fit_network
     from validation_core.learn import perceptron, training

@@ -1,4 +1,4 @@
-"""The network F of the denoiser, what it learns from, and its training."""
+"""The denoiser's network F, its training examples, and its training."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NetworkShape:
     layers: int
 
     def initial(self, rng: np.random.Generator) -> Parameters:
-        """PyTorch's default start, U(-1, 1) / sqrt(fan in) for weights and biases alike."""
+        """PyTorch's default initial parameters: U(-1, 1) / sqrt(fan in) for weights and biases."""
         wide = self.hidden
         sizes = {
             "theta": (self.theta, wide),
@@ -59,14 +59,14 @@ class NetworkShape:
 
 
 def embed_x(parameters: Tensors, x: Tensor) -> Tensor:
-    """What x (n, M) adds to the first hidden layer: (n, hidden)."""
+    """Contribution of x (n, M) to the first hidden layer: (n, hidden)."""
     h = functional.silu(_affine(parameters, "x0", x))
     h = h + functional.silu(_affine(parameters, "x1", h))
     return _affine(parameters, "x2", h)
 
 
 def embed_level(parameters: Tensors, code: Tensor) -> Tensor:
-    """What the level, as ln(sigma) / 4 (n, 1), adds to the first hidden layer: (n, hidden)."""
+    """Contribution of the level ln(sigma) / 4 (n, 1) to the first hidden layer: (n, hidden)."""
     powers = torch.linspace(0, math.log(_FASTEST), _FREQUENCIES, device=code.device)
     angles = code * powers.exp()  # (n, frequencies)
     waves = torch.cat([angles.sin(), angles.cos()], dim=1)
@@ -76,7 +76,14 @@ def embed_level(parameters: Tensors, code: Tensor) -> Tensor:
 def forward_pass(
     parameters: Tensors, into: Tensor, about_x: Tensor, about_level: Tensor
 ) -> Tensor:
-    """F (n, D) of scaled noisy theta (n, D) and both embeddings, (n, hidden) or (1, hidden)."""
+    """Evaluate the network F: (n, D).
+
+    Args:
+        parameters: weights and biases, by name.
+        into: scaled noisy theta (n, D).
+        about_x: embedding of x, (n, hidden) or (1, hidden).
+        about_level: embedding of the noise level, (n, hidden) or (1, hidden).
+    """
     h = functional.silu(_affine(parameters, "theta", into) + about_x + about_level)
     layer = 1
     while f"trunk{layer}.weight" in parameters:
@@ -90,7 +97,7 @@ def _affine(parameters: Tensors, name: str, h: Tensor) -> Tensor:
 
 
 class _Examples(NamedTuple):
-    """A regression: F(into, code) is to be `target`. (n, D), (n, 1), (n, D), float32."""
+    """Regression examples, float32: inputs `into` (n, D) and `code` (n, 1), target (n, D)."""
 
     into: NDArray[np.float32]
     code: NDArray[np.float32]
@@ -98,7 +105,7 @@ class _Examples(NamedTuple):
 
 
 def draw_noisy_examples(theta: Array, rng: np.random.Generator) -> _Examples:
-    """Noise every row of theta (n, D) once, at a lognormal level; unit weight is EDM's."""
+    """One example of each row of theta (n, D), its level lognormal: unit weight is EDM's."""
     sigma = np.exp(_P_MEAN + _P_SD * rng.standard_normal((len(theta), 1)))
     noisy = theta + sigma * rng.standard_normal(theta.shape)
     scale = edm_scalings(sigma)
@@ -107,7 +114,7 @@ def draw_noisy_examples(theta: Array, rng: np.random.Generator) -> _Examples:
 
 
 class _DiffusionFit(NamedTuple):
-    """A trained network and its loss on the way: `epoch` and `loss`, averaged since the last."""
+    """A trained network and its history: `epoch` and the mean `loss` since the last check."""
 
     parameters: Parameters
     history: dict[str, NDArray[np.float32]]
@@ -132,9 +139,9 @@ def fit_network(
         start: initial parameters.
         recipe: optimiser's settings.
         rng: orders the rows and draws the noise.
-        report: told the progress at every epoch, with the loss at every check.
+        report: called with the progress at every epoch, with the loss at every check.
         device: where to compute.
-        checks: how often the loss is noted.
+        checks: number of times that the loss is recorded.
     """
     tensors = perceptron.learnable(start, device)
     adam = Adam([(tensors.values(), recipe.lr)], over=recipe.epochs)
@@ -170,7 +177,7 @@ def _batches(
     rng: np.random.Generator,
     device: str,
 ) -> list[tuple[Tensor, ...]]:
-    """One epoch: scaled noisy theta, x, level's code and target, in a new order."""
+    """Batches of an epoch in a new order: scaled noisy theta, x, level and target."""
     order = rng.permutation(len(theta))
     noisy = draw_noisy_examples(theta[order], rng)
     arrays = noisy.into, x[order], noisy.code, noisy.target

@@ -38,7 +38,7 @@ from validation_core.text import equals, pvalue_text
 
 
 def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
-    """Draws of both at one x: on the same random numbers at each gamma, so that they move."""
+    """Draws of p and q at one x, on the same random numbers at each gamma."""
     x = np.ones((SHOWN_DRAWS, benchmark.dim_x))  # the mean of x
     p, q = (
         np.stack([law(x, gamma, common(0, "conformal", name))[:, :2] for gamma in gammas])
@@ -69,6 +69,7 @@ def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
 
 
 def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
+    """Histogram of the conformal ranks."""
     bound = statistics.total_variation_bounds(seen.auc)[0]
     return rank_counts(
         over_sliders(seen, seen.counts),
@@ -89,6 +90,7 @@ def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
 
 
 def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
+    """ECDF difference of the conformal ranks."""
     return counted_difference(
         POINTS,
         over_sliders(seen, np.asarray(seen.difference, np.float64), coarse=True),
@@ -107,6 +109,7 @@ def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
 
 
 def score_densities_panel(seen: Conformal) -> Panel:
+    """Densities of the standardised score under p and q."""
     edges = np.linspace(-REACH, REACH, seen.density_p.shape[-1] + 1)
     top = 1.12 * float(max(seen.density_p.max(), seen.density_q.max()))
     cut = np.clip(seen.threshold, -REACH, REACH)
@@ -129,6 +132,7 @@ def score_densities_panel(seen: Conformal) -> Panel:
 
 
 def scores_panel_against_tests(look: ConformalView, seen: Conformal) -> list[Panel]:
+    """Panel of the score's quantiles against the log ratio; none where that is unknown."""
     if look.oracle or not seen.oracle.size:
         return []
     low, middle, high = (np.asarray(seen.against[:, :, i], np.float64) for i in range(3))
@@ -163,6 +167,7 @@ def scores_panel_against_tests(look: ConformalView, seen: Conformal) -> list[Pan
 
 
 def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
+    """Panels of the statistics of other tests on their nulls."""
     critical, sd = float(ndtri(1 - look.alpha)), float(1 / np.sqrt(8 * look.study.n))
     multiple = sentence(
         "T = {t}, p-value {p}.",

@@ -1,4 +1,4 @@
-"""Conformal C2ST at every gamma and beta: what a study found in, one payload of pictures out."""
+"""Pictures of Conformal C2ST at every gamma and beta, from a study's result to one payload."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from validation_core.text import equals, level_text
 
 
 def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
-    """One view at every gamma and beta, and power beside it, for the browser to switch between."""
+    """One view at every gamma and beta, with power beside it."""
     gammas = look.study.learned.gammas
     views: dict[str, Callable[[], list[Panel]]] = {
         "Ranks": lambda: [rank_histogram_panel(look, seen), rank_difference_panel(look, seen)],
@@ -97,7 +97,7 @@ def _says(low: bool, alpha: float) -> str:
 
 
 def how_to_read(look: ConformalView, pool: int) -> str:
-    """What a view shows, and what it would look like if q were correct."""
+    """How to read a view, and how it would look if q were correct."""
     n, m = look.study.n, look.study.m
     if look.view == "Scores":
         return (

@@ -32,7 +32,7 @@ from validation_core.types import Array, MethodStyle
 
 
 def interpolate_rates(counted: MeasuredPower, gammas: Sequence[float], alpha: float) -> Rates:
-    """Counted at a few gammas and betas; between them, the straight line (methods, BETAS, G)."""
+    """Rates (methods, BETAS, G), interpolated between the measured gammas and betas."""
     known = _place(counted.trials.gammas, gammas)
     return Rates(
         *(
@@ -43,17 +43,17 @@ def interpolate_rates(counted: MeasuredPower, gammas: Sequence[float], alpha: fl
 
 
 def _between(values: Array, axis: int, known: Any, wanted: Any) -> Array:
-    """Values along an axis where they are not known, by straight lines."""
+    """Linear interpolation along an axis."""
     return np.apply_along_axis(lambda row: np.interp(wanted, known, row), axis, values)
 
 
 def _place(values: Any, gammas: Sequence[float]) -> Array:
-    """Where gammas lie among those of the slider, in its steps."""
+    """Positions of gammas among those of the slider, in its steps."""
     return np.interp(values, gammas, np.arange(len(gammas), dtype=float))
 
 
 def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
-    """Power over gamma at the slider's beta, and over beta at its gamma."""
+    """Panels of power over gamma at the slider's beta, and over beta at its gamma."""
     gammas = look.study.learned.gammas
     places = np.arange(len(gammas), dtype=float)
     rates = interpolate_rates(counted, gammas, look.alpha) if counted else None
@@ -96,7 +96,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
 
 
 def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Panel]:
-    """Power over calibration draws at the slider's gamma and beta."""
+    """Panels of power over calibration draws m, at the slider's gamma and beta."""
     x = np.log10(PAPER_M)
     marks: list[Mark] = [level_line(look.alpha)]
     if counted:
@@ -127,7 +127,7 @@ def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Pan
 def _power_frame(
     look: ConformalView, counted: MeasuredPower | None, words: str, legend: list[Key]
 ) -> dict[str, Any]:
-    """What all power panels have in common."""
+    """Settings common to all power panels."""
     caption = "The trials come when the classifier has learnt."
     if counted and counted.old:
         caption = f"Grey: as it was before, {counted.said}. The new trials are on their way."
@@ -139,7 +139,7 @@ def _power_frame(
 def _power_marks(
     look: ConformalView, counted: MeasuredPower | None, rates: Rates | None, x: Array, other: str
 ) -> list[Mark]:
-    """A curve with its band for each test, along one slider and following the other."""
+    """Curve and band of each test along one slider, over the other."""
     marks: list[Mark] = [level_line(look.alpha)]
     if counted is None or rates is None:
         return [*marks, _awaited(float(np.mean(x)))]
@@ -158,7 +158,7 @@ def _awaited(x: float) -> Note:
 
 
 def _look(method: Method, old: bool) -> MethodStyle:
-    """A method's look, grey where its trials are of an earlier setting."""
+    """A method's style, grey where its trials are of an earlier setting."""
     look = method_look(method.name)
     return look._replace(color=style.NULL) if old else look
 
@@ -212,7 +212,7 @@ def rank_noise_panel(look: ConformalView, seen: Conformal) -> Panel:
 
 
 def power_table(counted: MeasuredPower, alpha: float) -> pd.DataFrame:
-    """The counts behind the curves."""
+    """Table of the counts behind the curves."""
     hits, trials = counted.trials.power(alpha)
     rate, low, high = Rates.of(hits, trials)
     return pd.DataFrame(

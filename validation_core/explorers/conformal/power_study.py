@@ -47,7 +47,7 @@ class ConformalTrials(NamedTuple):
     """(methods, B, G, trials): C2ST, Multiple, then Uniform at each m."""
 
     def power(self, level: float) -> tuple[Array, int]:
-        """Rejections (methods, B, G), and trials of each."""
+        """Rejections (methods, B, G) at a level, and the number of trials of each."""
         # In double precision: 0.05 in half precision is a little less than 0.05.
         hits = (self.pvalues.astype(np.float64) <= level).sum(-1)
         return np.asarray(hits), self.pvalues.shape[-1]
@@ -55,10 +55,10 @@ class ConformalTrials(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
-    """How often each test rejects, by trials that share their draws over beta and methods.
+    """Power of each test, from trials that share their draws over beta and methods.
 
     The random streams and the pooled protocol are those of `trials.py`: trial t draws from its
-    own streams, whatever else is asked for.
+    own streams, independent of all other settings.
     """
 
     learned: Learned
@@ -74,16 +74,16 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """The networks that score."""
+        """Trainings of the networks that score."""
         return self.learned.trainings
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """What is run, in the order of its p-values."""
+        """The tests, in the order of their p-values."""
         return (methods.C2ST(), methods.Multiple(), *(methods.Uniform(m=m) for m in self.ms))
 
     def few(self) -> ConformalPower:
-        """The first trials of the same."""
+        """The same study with a few trials."""
         return replace(self, trials=min(FEW, self.trials))
 
     def compute(self, store: Store, report: Report) -> ConformalTrials:
@@ -101,7 +101,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
 
     def laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
-        """The calibration scores at each gamma and beta, of rows that are never tested."""
+        """Calibration laws at each gamma and beta, from rows that are never tested."""
         learned, n_p = self.learned, POOL * self.n
         still = untouched_rows(learned.benchmark, learned.gammas)
         rows, laws = draw_p(learned, learned.gammas[0], n_p), []
@@ -111,7 +111,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         return laws
 
     def laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
-        """Those at one gamma, of rows of p there."""
+        """Calibration laws at one gamma, from rows of p there."""
         scored = score(self.betas, rows, self.learned.gammas.index(gamma))
         return [statistics.PooledLaw(row) for row in scored]
 
@@ -140,7 +140,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
 def conformal_pvalues(
     of: Sequence[Method], scored: BlockScores, law: Reference, seed: int, trials: range
 ) -> Array:
-    """What methods say of some trials' scores (trials, n): (methods, trials).
+    """P-values (methods, trials) of the scores (trials, n) of some trials.
 
     Uniform reads its calibration counts off a law of p's scores, independent of every draw of q.
     Each trial breaks ties from a stream of its own.
@@ -161,7 +161,7 @@ def _joined(parts: Sequence[Joint]) -> Joint:
 
 
 def shipped() -> tuple[ConformalStudy | ConformalPower, ...]:
-    """What the page opens with at every perturbation and size, stored with NPT Lab."""
+    """Studies that ship with NPT Lab: the page's opening view of every perturbation and size."""
     every = [
         Learned(benchmark=Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta))
         for dim_x, dim_theta in DIMENSIONS

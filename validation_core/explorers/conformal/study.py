@@ -1,8 +1,8 @@
-"""What the Conformal C2ST page shows of one benchmark: every view at every gamma and beta.
+"""Study of the Conformal C2ST page: every view of one benchmark, at every gamma and beta.
 
 One classifier learns from draws at every gamma (`OverGamma`) and is held at each; the paper's own
-preset learns one for each. Draws at neighbouring gammas share their random numbers. What is kept
-is what is drawn: counts, curves and p-values, no scores.
+preset learns one for each. Draws at neighbouring gammas share their random numbers. The result
+holds only drawn quantities: counts, curves and p-values, no scores.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PAPER_M = (1, 2, 5, 10, 20, 50, 200)
 BETAS = tuple(round(0.05 * i, 2) for i in range(21))
 """Degradations that the slider goes through; they hold the paper's values."""
 COARSE_BETAS = BETAS[::5]
-"""What is looked at first, so that a trained picture comes soon."""
+"""Degradations computed first, so that a trained picture appears soon."""
 POWER_BETAS = (0.0, 0.4, 0.7, 0.9, 1.0)
 """Degradations at which power is counted."""
 GAMMAS, POWER_GAMMAS = 17, 11
@@ -48,7 +48,7 @@ TRIALS, FEW = 200, 20
 """Trials behind a point of a power curve, the papers' number; and behind the first picture."""
 BINS = 20
 POINTS: Array = np.linspace(0, 1, 51)
-"""Where the ranks' distribution function is drawn."""
+"""Points at which the ranks' distribution function is drawn."""
 REACH = 4.0
 """Standard deviations of the score that a histogram shows."""
 P_ROWS, _P_WIDE = 51_200, 20_480  # rows of p that are scored; of 200 numbers and more
@@ -67,7 +67,7 @@ Score = Callable[[Sequence[float], Joint, int], Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Learned(Specification, spec="conformal_network"):
-    """The networks behind the page: one for all gammas, or one for each."""
+    """Networks behind the page: one for all gammas, or one for each."""
 
     benchmark: Gaussian
     recipe: Classifier = RECIPE
@@ -76,12 +76,12 @@ class Learned(Specification, spec="conformal_network"):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """Every gamma that is shown; where each has a network of its own, the papers' alone."""
+        """Every gamma on the page; the papers' alone where each has its own network."""
         return self._finer(GAMMAS)
 
     @property
     def power_gammas(self) -> tuple[float, ...]:
-        """Those of them at which power is counted."""
+        """The gammas at which power is measured."""
         return self._finer(POWER_GAMMAS)
 
     def _finer(self, count: int) -> tuple[float, ...]:
@@ -91,12 +91,12 @@ class Learned(Specification, spec="conformal_network"):
 
     @property
     def over(self) -> OverGamma:
-        """What a network for all gammas learns from."""
+        """The benchmark from which a network for all gammas learns."""
         return OverGamma(of=self.benchmark, grid=self.gammas)
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """One for all gammas, or one for each."""
+        """All trainings: one for all gammas, or one for each."""
         sources = [Simulated(benchmark=self.over, gamma=0.0)]
         if self.each:
             sources = [Simulated(benchmark=self.benchmark, gamma=gamma) for gamma in self.gammas]
@@ -105,12 +105,12 @@ class Learned(Specification, spec="conformal_network"):
         )
 
     def training(self, gamma: float) -> Training:
-        """That of the network which scores at this gamma, the nearest on the grid."""
+        """Training of the network that scores at this gamma, the nearest on the grid."""
         nearest = min(self.gammas, key=lambda each: abs(each - gamma))
         return self.trainings[self.gammas.index(nearest) if self.each else 0]
 
     def score(self, store: Store) -> Score:
-        """What scores rows at any beta and gamma, trained where the store lacks it."""
+        """Score of rows at any beta and gamma; trains the network unless the store has it."""
         networks: list[TrainedClassifier] = [
             trained_scores.trained(store, training) for training in self.trainings
         ]
@@ -123,12 +123,12 @@ class Learned(Specification, spec="conformal_network"):
 
 
 class Conformal(NamedTuple):
-    """G gammas, B betas; scores of fixed draws, n of q ranked among m of p each."""
+    """Result at G gammas and B betas: scores of fixed draws, n of q ranked among m of p each."""
 
     gammas: Array
     """(G,)."""
     betas: Array
-    """(B,); one, 0, for the oracle, which has none."""
+    """(B,); a single 0 for the oracle, which is not degraded."""
     pool: int
     """Scores of p; where they are fewer than n m, counts are drawn from their law."""
     auc: Array
@@ -144,12 +144,12 @@ class Conformal(NamedTuple):
     anderson_darling: Array
     cramer_von_mises: Array
     unsettled: Array
-    """(G, B) mean of F(1 - F), F the share of p below a draw of q: what more draws settle."""
+    """(G, B) mean of F(1 - F), F the share of p below a draw of q: the noise of few draws."""
     density_p: Array
     """(G, B, score bins) of the standardised score; a network's scale means nothing."""
     density_q: Array
     threshold: Array
-    """(G, B) where C2ST cuts it."""
+    """(G, B) C2ST's threshold on it."""
     multiple: Array
     """(G, B) statistic, p-value below."""
     multiple_p: Array
@@ -181,24 +181,24 @@ class ConformalStudy(Study[Conformal], spec="conformal"):
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """The networks that score."""
+        """Trainings of the networks that score."""
         return self.learned.trainings
 
     def compute(self, store: Store, report: Report) -> Conformal:
-        """Score draws at every gamma and beta, training what the store lacks."""
+        """Score draws at every gamma and beta; train the networks that the store lacks."""
         score = self.learned.score(store)
         wide = sum(self.learned.benchmark.dims) >= _WIDE
         return _seen(self, score, (_P_WIDE if wide else P_ROWS, Q_ROWS), report)
 
     def first(self) -> ConformalStudy:
-        """The same at a few betas."""
+        """The same study at a few betas."""
         return replace(self, betas=COARSE_BETAS)
 
 
 def by_oracle(study: ConformalStudy) -> Conformal | None:
-    """The same views of the score that nobody has: log p - log q, from fewer draws.
+    """The same views of the optimal score log p - log q, from fewer draws.
 
-    It takes a fraction of a second and no network. None where the benchmark does not know it.
+    It takes a fraction of a second and no network. None where the benchmark has no log ratio.
     """
     benchmark, gammas = study.learned.benchmark, study.learned.gammas
     if benchmark.curved:
@@ -215,7 +215,7 @@ def by_oracle(study: ConformalStudy) -> Conformal | None:
 
 
 def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Report) -> Conformal:
-    """What a score says at every gamma, of so many rows of p and of q."""
+    """Result of a score at every gamma; `rows` are numbers of rows of p and of q."""
     n_p, n_q = rows
     learned = study.learned
     still = untouched_rows(learned.benchmark, learned.gammas)
@@ -232,7 +232,18 @@ def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Re
 def evaluate_score(
     study: ConformalStudy, score: Score, index: int, p: Joint, q: Joint
 ) -> dict[str, Array]:
-    """What a score says of these draws at the gamma of an index, by the field that holds it."""
+    """Evaluate a score on draws of p and q, at the gamma of an index.
+
+    Args:
+        study: the study.
+        score: the score function.
+        index: index of gamma.
+        p: rows of p.
+        q: rows of q.
+
+    Returns:
+        Arrays of `Conformal` at this gamma, by field name.
+    """
     benchmark, gamma = study.learned.benchmark, study.learned.gammas[index]
     scored = BlockScores(score(study.betas, p, index), score(study.betas, q, index))
     log_ratios = _log_ratios(benchmark, gamma, p, q) if len(study.betas) > 1 else None
@@ -244,7 +255,7 @@ def evaluate_score(
 
 
 def untouched_rows(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
-    """Whether gamma leaves p alone."""
+    """Whether p does not depend on gamma."""
     first, last = (
         sampling.pairs(benchmark, gamma, 32, common(0, "still")).theta
         for gamma in (gammas[0], gammas[-1])
@@ -253,20 +264,22 @@ def untouched_rows(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
 
 
 def draw_p(learned: Learned, gamma: float, n_p: int) -> Joint:
+    """Draw rows of p."""
     return sampling.pairs(learned.benchmark, gamma, n_p, common(learned.seed, "conformal", "p"))
 
 
 def draw_q(learned: Learned, gamma: float, n_q: int) -> Joint:
+    """Draw rows of q."""
     rng = common(learned.seed, "conformal", "q")
     x = learned.benchmark.x(n_q, rng)
     return Joint(learned.benchmark.q(x, gamma, rng), x)
 
 
 def _ranked(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
-    """Ranks of n draws of q at every beta, on the same draws, calibration sets and tie-breakers.
+    """Ranks of n draws of q at every beta, with the same draws, calibration sets and tie-breakers.
 
-    Calibration sets are disjoint, as the exact test asks, where there are n m scores of p; beyond
-    that counts are drawn from the pooled law (trials.py says how far off that is).
+    Calibration sets are disjoint, as the exact test needs, where there are n m scores of p; beyond
+    that counts are drawn from the pooled law (trials.py bounds its error).
     """
     n, m, seed = study.n, study.m, study.learned.seed
     disjoint = n * m <= scored.p.shape[1]
@@ -299,7 +312,7 @@ def _single(values: object) -> NDArray[np.float32]:
 
 
 def summarise_scores(study: ConformalStudy, scored: BlockScores) -> dict[str, Array]:
-    """The score's histograms, and what the other tests say of n draws from each side."""
+    """Histograms of the score, and outcomes of the other tests on n draws from each side."""
     n, seed = study.n, study.learned.seed
     middle, sd = _scale(scored)
     edges = np.linspace(-REACH, REACH, _SCORE_BINS + 1)
@@ -324,7 +337,7 @@ def summarise_scores(study: ConformalStudy, scored: BlockScores) -> dict[str, Ar
 
 
 def _scale(scored: BlockScores) -> tuple[Array, Array]:
-    """Median and robust sd (B, 1) of equally many scores of p and of q."""
+    """Median and robust sd (B, 1) of the scores of p and q, equally many of each."""
     both = np.concatenate([scored.p[:, :Q_ROWS], scored.q[:, :Q_ROWS]], axis=1)
     low, middle, high = np.quantile(both, [0.25, 0.5, 0.75], axis=1, keepdims=True)
     return middle, np.maximum((high - low) / 1.349, 1e-12)
@@ -338,7 +351,7 @@ def _densities(standard: Array, edges: Array) -> Array:
 def _log_ratios(
     benchmark: Gaussian, gamma: float, p: Joint, q: Joint
 ) -> tuple[Array, Array] | None:
-    """log p - log q of the first rows of both; None where nobody knows it."""
+    """log p - log q of the first rows of both; None where it is unknown."""
     ratios = [benchmark.log_ratio(side.theta[:Q_ROWS], side.x[:Q_ROWS], gamma) for side in (p, q)]
     return None if ratios[0] is None or ratios[1] is None else (ratios[0], ratios[1])
 

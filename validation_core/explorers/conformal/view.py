@@ -1,4 +1,4 @@
-"""The view of the Conformal C2ST page: what is looked at, and its values over the sliders."""
+"""View of the Conformal C2ST page: its settings, and its values over the sliders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRAME = 0.005  # of the draws, left outside at either end
 
 
 class ConformalView(NamedTuple):
-    """What is looked at: the setting, the view and the level."""
+    """Setting, view and level of the page."""
 
     study: ConformalStudy
     view: str
@@ -32,7 +32,7 @@ class ConformalView(NamedTuple):
 
 
 class MeasuredPower(NamedTuple):
-    """Trials that were run, and whether they are of an earlier setting."""
+    """Finished trials, and whether they are of an earlier setting."""
 
     study: ConformalPower
     trials: ConformalTrials
@@ -40,7 +40,7 @@ class MeasuredPower(NamedTuple):
 
     @property
     def said(self) -> str:
-        """How many trials of how many points, of which setting."""
+        """Number and size of the trials, and their setting, in words."""
         uniform = self.study.ms[0]
         m = f", m = {uniform}" if len(self.study.ms) == 1 else ""
         return f"{self.study.trials} trials a point, n = {self.study.n}{m}"
@@ -49,8 +49,10 @@ class MeasuredPower(NamedTuple):
 def _fine(
     seen: Conformal, values: Array | NDArray[np.str_]
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Values (G, B, ...) at every beta of the slider, the nearest where few were looked at; those
-    of the oracle (G, 1, ...) follow gamma alone."""
+    """Values (G, B, ...) at every beta of the slider, by the nearest computed one.
+
+    Those of the oracle (G, 1, ...) follow gamma alone.
+    """
     if len(seen.betas) == 1:
         return np.asarray(values)[:, 0], ("gamma",)
     nearest = np.abs(np.array(BETAS)[:, None] - seen.betas).argmin(1)
@@ -60,10 +62,11 @@ def _fine(
 def over_sliders(
     seen: Conformal, values: Array | NDArray[np.str_], *, coarse: bool = False
 ) -> Any:
+    """Values (G, B, ...) over the sliders gamma and beta."""
     fine, sliders = _fine(seen, values)
     return over(fine, *sliders, coarse=coarse)
 
 
 def slider_texts(seen: Conformal, values: Any, write: Callable[[float], str]) -> Any:
-    """Every number as text, each different one written once."""
+    """Format values (G, B, ...) as text over the sliders, each distinct one once."""
     return over_sliders(seen, written(values, write))

@@ -1,4 +1,4 @@
-"""High dimensions: what the page shows of spheres, images and lenses."""
+"""High dimensions: explorers of spheres, images, digits and lenses."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ LEVEL = 0.05
 BETAS = (0.0, 0.95)
 """Degradations of the paper: as trained, and nearly the random start."""
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=20))
-"""What the paper compares on images, Uniform at the largest of its m."""
+"""Methods that the paper compares on images, Uniform at the largest of its m."""

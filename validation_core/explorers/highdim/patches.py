@@ -1,5 +1,4 @@
-"""Where in an image a score looks: a patch is slid over it, and the change of the score is "
-"mapped."""
+"""Occlusion maps: the change of a score as a patch slides over an image."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ def occlusion_sensitivity(
     patch: int,
     stride: int,
 ) -> NDArray[np.float64]:
-    """Change of the scores of images (n, H, W, C) where a patch of others replaces each place.
+    """Change of the scores of images where a patch of other images replaces each place.
 
     Zeiler, Fergus (2014), Visualizing and understanding convolutional networks, Section 4.2.
 
     Args:
         score: of rows (n, H W C) and x.
-        images: square ones.
-        instead: what the patches are taken from, of their shape.
+        images: square images (n, H, W, C), H = W.
+        instead: images of the same shape that the patches are cut from.
         x: (n, M).
         patch: pixels of a patch's side.
         stride: pixels between patches.

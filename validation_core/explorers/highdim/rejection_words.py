@@ -12,7 +12,7 @@ from validation_core.types import Array
 def rejections(
     methods: Sequence[Method], rates: Array, *sliders: str
 ) -> tuple[str, dict[str, Over]]:
-    """A part of a sentence that names each method's rate, and its {parts} over the sliders.
+    """Template of a sentence with each method's rejection rate, and its {parts} over the sliders.
 
     Args:
         rates: (methods, ...), the sliders' axes in their order.

@@ -1,1 +1,1 @@
-"""The playground: where q is wrong, how ranks say so, and how often tests see it."""
+"""The playground: where q is wrong, its ranks, and the power of tests."""

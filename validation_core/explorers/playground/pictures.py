@@ -1,4 +1,4 @@
-"""The playground: where q is wrong, how its conformal ranks say so, and how often tests see it.
+"""Pictures of the playground: where q is wrong, its conformal ranks, and the power of tests.
 
 Six panels under gamma, beta and x, all of one benchmark, as one payload for the browser.
 """
@@ -31,7 +31,7 @@ from validation_core.text import equals
 
 
 def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
-    """All three pictures of a benchmark under gamma, beta and x."""
+    """All pictures of a benchmark, over gamma, beta and x."""
     places = [", ".join(f"{value:.2f}" for value in x) for x in seen.where.x_at]
     middle = int(np.abs(seen.where.x_at - seen.where.x_at.mean(0)).sum(1).argmin())
     rates = _rates(seen)
@@ -65,6 +65,7 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
 
 
 def gamma_slider(seen: Playground) -> Slider:
+    """The slider of gamma."""
     return Slider(
         "gamma",
         seen.gammas,
@@ -77,18 +78,19 @@ def gamma_slider(seen: Playground) -> Slider:
 
 
 def beta_slider(betas: Sequence[float]) -> Slider:
+    """The slider of beta."""
     ends = ("trained", "random network")
     return Slider("beta", betas, label="Degradation, beta", ends=ends)
 
 
 def _opening(seen: Playground) -> float:
-    """The gamma to begin with: where the tests differ most."""
+    """Initial gamma: where the tests differ most."""
     rates = _rates(seen).rate[:, 0]
     return float(seen.gammas[np.ptp(rates, axis=0).argmax()])
 
 
 def _rates(seen: Playground) -> PlaygroundRates:
-    """Counted at a few betas; between them, the straight line."""
+    """Rejection rates, linearly interpolated between the measured betas."""
     hits, trials = seen.power(LEVEL)
     rate = hits / trials
     fine = np.empty((len(METHODS), len(BETAS), rate.shape[-1]))

@@ -29,7 +29,7 @@ from validation_core.explorers.playground.study import (
 
 
 def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
-    """Along the slider's own places, which lie closer where the curves climb."""
+    """Power over gamma at the slider's own places, which are denser where curves rise."""
     count = len(seen.gammas)
     places = np.arange(count, dtype=float)
     ticks = np.unique(
@@ -58,6 +58,7 @@ def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
 
 
 def power_over_beta(seen: Playground, rates: PlaygroundRates) -> Panel:
+    """Power over beta."""
     marks: list[Mark] = [level_line(LEVEL), VLine(over(BETAS, "beta"))]
     for method, rate in zip(METHODS, rates.rate, strict=True):
         marks.append(rate_line(BETAS, rate.T, method_look(method.name), "gamma"))

@@ -40,7 +40,7 @@ _ABREAST = 5  # bricks side by side in a column
 
 
 def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Payload:
-    """The p-values of one method over all trials, each a brick that a press opens."""
+    """P-values of one method over all trials, each a brick that a press opens."""
     which = [i for i, beta in enumerate(POWER_BETAS) if beta in betas]
     pvalues = np.asarray(seen.trial_pvalues[METHODS.index(method)][which], np.float64)
     x, y = _piled(pvalues)  # (B, G, trials) each
@@ -106,7 +106,7 @@ def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> l
 
 
 def _piled(pvalues: Array) -> tuple[Array, Array]:
-    """Where each trial's brick lies in a wall of `_COLUMNS`, `_ABREAST` bricks wide: (..., R)."""
+    """Position of each trial's brick in a wall of `_COLUMNS`, `_ABREAST` bricks wide: (..., R)."""
     column = np.minimum((pvalues * _COLUMNS).astype(int), _COLUMNS - 1)
     before = np.zeros(column.shape, dtype=int)
     for one in range(_COLUMNS):
@@ -117,7 +117,7 @@ def _piled(pvalues: Array) -> tuple[Array, Array]:
 
 
 def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
-    """One trial: its draws, and what the test read of them."""
+    """Picture of one trial: its draws, and the scores or ranks that the test read."""
     ranks = trial.ranks
     panels = [_drawn(trial)]
     if ranks.size:

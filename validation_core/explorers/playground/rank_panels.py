@@ -14,6 +14,7 @@ from validation_core.text import equals
 
 
 def rank_histogram_panel(ranks: Ranks) -> Panel:
+    """Histogram of the conformal ranks."""
     return rank_counts(
         over(_counted(ranks).astype(np.int8), "sample", "gamma", "beta"),
         POINTS,
@@ -28,11 +29,12 @@ def rank_histogram_panel(ranks: Ranks) -> Panel:
 
 
 def _counted(ranks: Ranks) -> NDArray[np.int64]:
-    """Ranks in the bins that are drawn: (S, G, B, bins), at most POINTS in one, so a byte each."""
+    """Counts of ranks in the drawn bins (S, G, B, bins), at most POINTS in one, so a byte each."""
     return ranks.counts.reshape(*ranks.counts.shape[:-1], SHOWN_BINS, -1).sum(-1, dtype=int)
 
 
 def rank_difference_panel(ranks: Ranks) -> Panel:
+    """ECDF difference of the conformal ranks."""
     grid = np.linspace(0, 1, SHOWN_BINS + 1)
     cumulated = np.cumsum(_counted(ranks), axis=-1) / POINTS
     difference = np.concatenate([np.zeros((*cumulated.shape[:-1], 1)), cumulated], -1) - grid

@@ -20,12 +20,12 @@ COLT = style.method_style("colt").color
 
 
 class PlaygroundRates(NamedTuple):
-    """Share of trials in which each method rejects, at every beta of the slider."""
+    """Rejection rate of each method, at every beta of the slider."""
 
     rate: Array  # (methods, BETAS, G)
     trials: int
 
     def of(self, name: str) -> Array:
-        """Of the method of that name: (BETAS, G)."""
+        """Rates (BETAS, G) of the method of that name."""
         by_name = {method.name: i for i, method in enumerate(METHODS)}
         return np.asarray(self.rate[by_name[name]])

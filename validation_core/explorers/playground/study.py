@@ -1,7 +1,7 @@
-"""What the playground shows of one benchmark: all of it for every gamma, learnt once for all.
+"""Study of the playground: one benchmark at every gamma, by networks learnt once for all.
 
 One classifier and one localizer learn from draws at every gamma (`OverGamma`) and are held at
-each; draws at neighbouring gammas share their random numbers. What is kept is what is drawn:
+each; draws at neighbouring gammas share their random numbers. The result holds what is drawn:
 draws, outlines, counts and p-values, no scores.
 """
 
@@ -54,7 +54,7 @@ BETAS = tuple(round(0.05 * i, 2) for i in range(21))
 POWER_BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
 """Degradations at which power is counted."""
 COLT_BETAS = (0.0, 0.4, 0.8, 1.0)
-"""Those at which CoLT's is: its tables are dear."""
+"""Degradations at which CoLT's power is measured: its tables are expensive."""
 POINTS, CALIBRATION, DRAWS = 100, 50, 20
 """Test points of a trial, draws of p that calibrate each, draws of q at each x of a table."""
 SAMPLES = 4
@@ -65,7 +65,7 @@ METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=CALIBRATION), CoLT(
 SHOWN = 80
 """Draws of p, and of q, that are shown at an x."""
 _ON_LINE = 300  # of a single theta, which are counted in bins
-TRUE_DRAWS = 1000  # draws of p that say how much of it lies in the ball at an x
+TRUE_DRAWS = 1000  # draws of p that estimate its share in the ball at an x
 _MEASURED = 1000  # draws of q whose distances give the ball's radius
 DRAWS_PER_CELL = 400  # of each, for a cell of the map over x
 BALL_DRAWS = 4000  # simulations whose ranks choose the ball, and as many that quote it
@@ -78,7 +78,7 @@ SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
 
 
 def _benchmarks() -> tuple[Benchmark, ...]:
-    """What the strip shows: seven perturbations straight and curved, boundary, tree, spiral."""
+    """Benchmarks of the strip: seven perturbations straight and curved, boundary, tree, spiral."""
     family = [
         Gaussian(perturbation=name, dim_x=2, dim_theta=2, curved=curved)
         for curved in (False, True)
@@ -128,7 +128,7 @@ class Where(NamedTuple):
 
 
 class Playground(NamedTuple):
-    """What is seen of one benchmark at G gammas."""
+    """Result for one benchmark at G gammas."""
 
     gammas: Array
     """(G,)."""
@@ -138,7 +138,7 @@ class Playground(NamedTuple):
     """(methods, POWER_BETAS, G, trials) p-values; nan where a test was not run."""
 
     def power(self, level: float) -> tuple[Array, int]:
-        """Rejections (methods, POWER_BETAS, G), nan where not run, and trials of each."""
+        """Rejections (methods, POWER_BETAS, G) at a level, nan where not run, and trials."""
         there = ~np.isnan(self.trial_pvalues[..., 0])
         # In double precision: 0.05 in half precision is a little less than 0.05.
         hits = (self.trial_pvalues.astype(np.float64) <= level).sum(-1)
@@ -147,7 +147,7 @@ class Playground(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PlaygroundStudy(Study[Playground], spec="playground"):
-    """All that the playground shows of one benchmark with one or two parameters and data."""
+    """Everything the playground shows of one benchmark with one or two parameters and data."""
 
     benchmark: Benchmark
     trials: int = 200
@@ -159,7 +159,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """Every gamma that is shown, the papers' among them; a spiral's are whole steps."""
+        """Every gamma on the page, the papers' among them; a spiral's are whole steps."""
         if isinstance(self.benchmark, Spiral):
             return self.benchmark.gammas
         perturbation = getattr(self.benchmark, "perturbation", "")
@@ -167,18 +167,18 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
 
     @property
     def over(self) -> OverGamma:
-        """What the networks learn from."""
+        """The benchmark that the networks learn from."""
         return OverGamma(of=self.benchmark, grid=self.gammas)
 
     @property
     def classifier(self) -> Training:
-        """One classifier for every gamma."""
+        """Training of one classifier for every gamma."""
         recipe = Classifier(train=32_000, epochs=16, lr=2e-3, hidden=64)
         return Training(source=self._source, recipe=recipe, seed=self.seed)
 
     @property
     def localizer(self) -> Training:
-        """One centre and one embedding for every gamma."""
+        """Training of one centre and one embedding for every gamma."""
         recipe = for_all_gammas(Localizer(anchors=1500, draws=100), 1)
         return Training(source=self._source, recipe=recipe, seed=self.seed)
 
@@ -192,11 +192,11 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
 
     @property
     def design(self) -> TrialDesign:
-        """Of the trials behind the power curves."""
+        """Design of the trials behind the power curves."""
         return TrialDesign(trials=self.trials, n=POINTS, k=DRAWS, seed=self.seed)
 
     def compute(self, store: Store, report: Report) -> Playground:
-        """Train both networks where the store lacks them, and let them look at every gamma.
+        """Compute ranks, ball and power at every gamma; train the networks that the store lacks.
 
         Raises:
             ValueError: for more than two parameters or data.
@@ -221,7 +221,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
     def scores_at(
         self, classifier: TrainedClassifier, localizer: TrainedLocalizer, index: int, beta: float
     ) -> Mapping[str, Score]:
-        """What each learning method reads at one gamma and beta, by the method's label."""
+        """Scores of the learning methods at one gamma and beta, by the method's label."""
         logit: Score = AtGamma(classifier.at(beta), self.over, index)
         distance: Score = AtGamma(localizer.at(beta), self.over, index)
         return {
@@ -231,7 +231,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         }
 
     def ranks(self, classifier: TrainedClassifier) -> Ranks:
-        """What the classifier makes of q's draws, at every gamma and beta.
+        """Conformal ranks of q's draws by the classifier, at every gamma and beta.
 
         Every sample's q draws rank among calibration draws of their own; samples share x and
         random numbers over gamma, so that a histogram moves and does not flicker.
@@ -264,7 +264,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         return Ranks(auc.astype(np.float32), counts, pvalues.astype(np.float32))
 
     def where(self, localizer: TrainedLocalizer) -> Where:
-        """What CoLT's ball is at every gamma and x."""
+        """CoLT's ball at every gamma and x."""
         u_star, inside = self._ball(localizer)
         x_edges, cells, x_at = self._x_grid()
         p, q = self._shown(x_at)
@@ -304,10 +304,11 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         )
 
     def _ball(self, localizer: TrainedLocalizer) -> tuple[float, Array]:
-        """q's mass in the ball, chosen for all gammas at once, and the truth's share (G, 3) there.
+        """q's mass in the ball, chosen for all gammas at once, and the truth's share (G, 3) in it.
 
-        Where the ranks' law departs from uniform most on average over gammas, so that the ball
-        means the same at each; quoted on simulations that did not choose it.
+        The mass is that at which the ranks' law departs most from uniform on average over gammas,
+        so that the ball means the same at each; shares are from simulations that did not choose
+        it.
         """
         design = TrialDesign(n=2 * BALL_DRAWS, k=DRAWS, seed=self.seed)
         method = CoLT()
@@ -327,9 +328,9 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
     def share_inside(
         self, distance: Score, x: Array, gamma: float, index: int, u_star: float, draws: int
     ) -> tuple[Array, Array]:
-        """The ball's radius and the truth's share in it (V,) at places x (V, M).
+        """Radius of the ball, and the truth's share in it (V,), at places x (V, M).
 
-        On the same random numbers at every gamma.
+        Random numbers are the same at every gamma.
         """
         rng = common(self.seed, "playground", "share", draws)
         far: list[NDArray[np.floating]] = []
@@ -341,7 +342,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         return radius, (far[1] <= radius[:, None]).mean(1)
 
     def _x_grid(self) -> tuple[list[Array], Array, Array]:
-        """Edges of the map's cells by dimension, their middles (C, M), and the places (V, M)."""
+        """Edges of the map's cells by dimension, their centres (C, M), and the places (V, M)."""
         x = self.benchmark.x(4000, stream(self.seed, "playground", "x"))
         side = 3 * _SIDE[x.shape[1]]
         low, high = np.quantile(x, [_TAIL, 1 - _TAIL], axis=0)
@@ -351,7 +352,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         return edges, cells, _mesh([line[1::3] for line in middles])
 
     def _shown(self, x: Array) -> tuple[Array, Array]:
-        """Draws of p (G or 1, V, N, D) and of q (G, V, N, D) at places x, moving with gamma."""
+        """Draws of p (G or 1, V, N, D) and of q (G, V, N, D) at places x."""
         d = self.benchmark.dims[0]
         draws = SHOWN if d == 2 else _ON_LINE
         rows = np.repeat(x, draws, axis=0)
@@ -383,7 +384,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
 
 
 class PlaygroundTrial(NamedTuple):
-    """One trial opened: draws (n, D) of both sides, what the test read of them, what it said."""
+    """One trial in full: draws (n, D) of both sides, scores or ranks, and outcome."""
 
     p: Array
     q: Array
@@ -399,7 +400,7 @@ class PlaygroundTrial(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PlaygroundTrialStudy(Study[PlaygroundTrial], spec="playground_trial"):
-    """One brick of the p-values over trials, made again to be looked at."""
+    """One trial of the p-values over trials, recomputed in full."""
 
     of: PlaygroundStudy
     method: Method
@@ -418,7 +419,7 @@ class PlaygroundTrialStudy(Study[PlaygroundTrial], spec="playground_trial"):
         return (self.of.localizer if self.method.localizes else self.of.classifier,)
 
     def compute(self, store: Store, report: Report) -> PlaygroundTrial:
-        """The trial that was counted, to the bit."""
+        """Repeat the counted trial, to the bit."""
         del report
         index = self.of.gammas.index(self.gamma)
         read: Mapping[str, Score] = {}
@@ -446,14 +447,14 @@ class PlaygroundTrialStudy(Study[PlaygroundTrial], spec="playground_trial"):
 
 
 def betas_of(method: Method) -> tuple[float, ...]:
-    """Degradations at which a method's power is counted."""
+    """Degradations at which a method's power is measured."""
     if not method.degrades:
         return (0.0,)
     return COLT_BETAS if method.localizes else POWER_BETAS
 
 
 def _limits(sides: Sequence[Array], axis: int) -> Array:
-    """Grid points (_GRID,) over nearly all draws shown of one parameter, with room."""
+    """Grid points (_GRID,) over nearly all displayed draws of one parameter, with a margin."""
     both = np.concatenate([side[..., axis].ravel() for side in sides])
     low, high = np.quantile(both, [_FRAME, 1 - _FRAME])
     room = _ROOM * (high - low)
@@ -466,7 +467,7 @@ def _mesh(lines: Sequence[Array]) -> Array:
 
 
 def named() -> dict[str, Benchmark]:
-    """The benchmarks of the strip by what an address calls them."""
+    """Benchmarks of the strip by their names in an address."""
     return {_name(benchmark): benchmark for benchmark in _benchmarks()}
 
 
@@ -477,5 +478,5 @@ def _name(benchmark: Benchmark) -> str:
 
 
 def shipped() -> tuple[PlaygroundStudy, ...]:
-    """The studies whose results come with the package."""
+    """Studies whose results ship with the package."""
     return tuple(PlaygroundStudy(benchmark=benchmark) for benchmark in _benchmarks())

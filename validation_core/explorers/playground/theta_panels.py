@@ -1,4 +1,4 @@
-"""The playground in theta: where q is wrong, and what tests see there."""
+"""Panels of the playground in theta: where q is wrong, and CoLT's ball there."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def theta_panel(where: Where) -> Panel:
 
 
 def _everywhere(p: Array) -> Points:
-    """The truth at all x, faint: the shape that single posteriors are a part of."""
+    """Draws of the truth at all x, faint, to show the shape of the joint."""
     cloud = p.reshape(-1, 2)
     return Points(cloud[:, 0], cloud[:, 1], color=style.NULL, size=3, opacity=0.25)
 
@@ -91,7 +91,7 @@ def _everywhere(p: Array) -> Points:
 def _on_line(
     where: Where, p: Array, q: Array, by: tuple[str, ...], common: Mapping[str, Any]
 ) -> Panel:
-    """One parameter: histograms of both, the ball as a stretch."""
+    """Panel of one parameter: histograms of both, the ball as an interval."""
     limits = theta_frame((p, q), 0)
     edges = np.linspace(*limits, LINE_BINS + 1)
     counts = [_binned(side[..., 0], edges) for side in (p, q)]
@@ -128,14 +128,14 @@ def theta_frame(sides: Sequence[Array], axis: int) -> tuple[float, float]:
 
 
 def _within(points: Array, limits: Sequence[tuple[float, float]]) -> Array:
-    """Points (..., 2), those beyond the frame nan."""
+    """Points (..., 2), NaN beyond the frame."""
     low, high = np.array(limits).T
     outside = ((points < low) | (points > high)).any(-1)
     return np.where(outside[..., None], np.nan, points)
 
 
 def error_map_panel(where: Where) -> Panel:
-    """How much more or less of the truth than of q the ball holds, over x."""
+    """Map over x of the truth's share in the ball minus q's."""
     reach = float(np.ceil(20 * max(np.abs(where.difference).max(), 0.1)) / 20)
     caption = (
         f"p's share in the ball less q's {where.u_star:.0%}. If q were correct, it would be 0 "

@@ -16,7 +16,7 @@ _WIDE, _HIGH = 64, 44
 
 
 def thumbnail(name: str, benchmark: Benchmark) -> dict[str, Any]:
-    """A benchmark's own draws of p and q, seen small: places in a box of 64 by 44.
+    """Thumbnail of a benchmark's draws of p and q: points in a box of 64 by 44.
 
     At one x where x has two numbers, over all x where it has one; at the largest gamma.
     """

@@ -102,7 +102,7 @@ def headline(rates: RejectionRates) -> Text:
 
 
 def _explanation(c2st: float, per_class: float, multiple: float) -> str:
-    """Why the two powers differ: how much is the null of a fair coin, how much the threshold."""
+    """Why the two powers differ: the part of a fair coin's null, and the part of the threshold."""
     if multiple < 0.1:
         return ": the score no longer sees the difference, so no test of it can."
     if multiple - c2st < 0.1:
@@ -196,7 +196,7 @@ def _histograms(blocks: TwoSamples, pvalues: RejectionRates, m: int) -> Panel:
 def _power_panel(
     rates: RejectionRates, counts: RejectionRates, trials: int, m: int, *, along: str
 ) -> Panel:
-    """Lines along one slider, which follow the other; the present place marked."""
+    """Power along one slider, over the other, with the present place marked."""
     by_c = along == "c"
     x, other = (OFFSETS, "angle") if by_c else (DEGREES, "c")
     sparse = _SPARSE[0] if by_c else _SPARSE[1]
@@ -234,7 +234,7 @@ def _power_panel(
 
 
 def _along(values: Array, by_c: bool) -> Array:
-    """(other slider, this slider), whether or not the test depends on c."""
+    """Values as (other slider, this slider), whether or not the test depends on c."""
     full = np.broadcast_to(values, (len(OFFSETS), len(ANGLES)))
     return full.T if by_c else full
 
@@ -250,13 +250,13 @@ def _densities(joint: Joint, side: str) -> Array:
 
 
 def percent_labels(values: Array) -> Array:
-    """0.544 as 54%; never 0% or 100% for what is not."""
+    """Format 0.544 as 54%; 0% and 100% only for exact ones."""
     texts = np.vectorize(lambda v: f"{min(max(100 * v, 0), 100):.0f}%")(values)
     texts = np.where((values > 0) & (values < 0.005), "under 1%", texts)
     return np.where((values < 1) & (values >= 0.995), "over 99%", texts)
 
 
 def pvalue_labels(values: Array) -> Array:
-    """0.0312 as .031; never as 0."""
+    """Format 0.0312 as .031; never as 0."""
     texts = np.vectorize(lambda v: f"{min(v, 0.999):.3f}"[1:])(values)
     return np.where(values < 0.001, "< .001", texts)

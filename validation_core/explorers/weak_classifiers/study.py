@@ -1,5 +1,5 @@
-"""What the Weak classifiers page shows: one sample, and the power of every test, over the whole
-grid of boundary shifts and turns.
+"""Study of the Weak classifiers page: one sample and the power of every test, over the grid of
+boundary shifts and turns.
 
 Lines are closed forms (`benchmarks.boundary`); points are trials that run the very tests of the
 registry on drawn samples. The calibration scores of Uniform(m) follow a normal law here, so that
@@ -40,7 +40,7 @@ LEVEL = 0.05
 
 
 class RejectionRates(NamedTuple):
-    """A number for each test over the grid: power, or the p-values of one sample.
+    """Values of each test over the grid: power, or the p-values of one sample.
 
     c2st and per_class (offsets, angles); multiple and uniform (angles,): no shift moves them.
     """
@@ -67,7 +67,7 @@ class BoundaryPower(NamedTuple):
     trials: int
 
     def rejections(self, m: int) -> RejectionRates:
-        """Of every test among the trials, with Uniform(m)."""
+        """Rejections of every test among the trials, with Uniform(m)."""
         return RejectionRates(
             self.c2st, self.per_class, self.multiple, self.uniform[DRAWS.index(m)]
         )
@@ -75,7 +75,7 @@ class BoundaryPower(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundaryPowerStudy(Study[BoundaryPower], spec="boundary_power"):
-    """Closed forms and trials at one sample size: seconds, so that a page finds them shipped."""
+    """Power at one sample size, by closed forms and trials; it takes seconds, so it ships."""
 
     gpu: ClassVar[bool] = False
     n: int
@@ -98,12 +98,12 @@ class BoundaryPowerStudy(Study[BoundaryPower], spec="boundary_power"):
 
 
 def shipped() -> tuple[BoundaryPowerStudy, ...]:
-    """Every sample size of the page."""
+    """Studies that ship: every sample size of the page."""
     return tuple(BoundaryPowerStudy(n=n) for n in SIZES)
 
 
 def draw(n: int, seed: int) -> TwoSamples:
-    """One sample: n draws of p and n of q."""
+    """Draw one sample: n draws of p and n of q."""
     rng = stream(seed, "toy", "sample", n)
     return sampling.blocks(boundary.Boundary(), boundary.GAMMA, n, n, rng)
 
@@ -111,7 +111,7 @@ def draw(n: int, seed: int) -> TwoSamples:
 def boundary_scores(
     blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1
 ) -> BlockScores:
-    """Scores of both sides, (trials, n) each, beside the exact law of p's."""
+    """Scores of both sides, (trials, n) each, with the exact law of p's scores."""
     flat = apply(LinearBoundary(offset=offset, angle=angle), blocks)
     law = NormalLaw(float(boundary.score_means(offset, angle).p))
     return BlockScores(flat.p.reshape(trials, -1), flat.q.reshape(trials, -1), law)
@@ -148,7 +148,7 @@ def count_rank_rejections(n: int, m: int, trials: int, seed: int) -> tuple[Array
 
 
 def _trials_for(n: int) -> int:
-    """Trials that a page can wait for: 400, half as many for large samples."""
+    """Number of trials within a page's patience: 400, half as many for large samples."""
     return int(np.clip(80_000 // n, 200, 400))
 
 
@@ -158,7 +158,7 @@ def _drawn(n: int, trials: int, seed: int) -> TwoSamples:
 
 
 def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
-    """(offsets, angles, trials) each; the shifts of one turn are tested as so many trials."""
+    """P-values of C2ST, nominal and per class: (offsets, angles, trials) each."""
     shape = (len(OFFSETS), len(ANGLES), trials)
     nominal, per_class = np.empty(shape), np.empty(shape)
     test, unused = C2ST(), stream(0, "unused")
@@ -186,7 +186,7 @@ def _rank_pvalues(blocks: TwoSamples, m: int, trials: int, seed: int) -> tuple[A
 def at(
     exact: RejectionRates, counts: RejectionRates, offset: float, degrees: float
 ) -> list[tuple[float, int]]:
-    """Closed form and rejections of each test at the grid point next to a place."""
+    """Closed form and rejections of each test at the nearest grid point."""
     row, column = np.abs(OFFSETS - offset).argmin(), np.abs(DEGREES - degrees).argmin()
     pairs = []
     for form, count in zip(exact, counts, strict=True):

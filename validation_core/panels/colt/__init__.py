@@ -1,1 +1,1 @@
-"""What CoLT learnt: its ball in theta, where along x it is wrong, its ranks and its training."""
+"""Pictures of CoLT: its ball in theta, where along x q is wrong, its ranks and its training."""

@@ -1,4 +1,4 @@
-"""CoLT's ball at an observation of a table: its draws, its boundary, the true values."""
+"""CoLT's ball at an observation of a table: draws, boundary and true values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EDGE = 0.97 * _REACH
 
 
 class BallAxes(NamedTuple):
-    """Which two parameters are drawn, and whether in sds of q's own draws about their median."""
+    """The two parameters drawn, and whether they are standardised by q's draws."""
 
     across: int
     up: int
@@ -44,14 +44,14 @@ class BallAxes(NamedTuple):
 
 
 def is_narrow(maps: Maps, pair: tuple[int, int]) -> bool:
-    """Whether q's draws of two parameters at an observation would be a dot among those at all."""
+    """Whether q's draws at one observation are a dot among those at all, in two parameters."""
     q = maps.q[..., list(pair)]
     here, pooled = _ball_frame(q)[1], _ball_frame(q.reshape(1, -1, 2))[1]
     return bool((np.median(here, axis=0) < _DOT * pooled[0]).any())
 
 
 def _ball_frame(q: Array) -> tuple[Array, Array]:
-    """Median and robust sd (V, 1, 2) of draws (V, S, 2): a few far ones shrink no picture."""
+    """Median and robust sd (V, 1, 2) of draws (V, S, 2), against outliers."""
     low, middle, high = np.quantile(q, [0.25, 0.5, 0.75], axis=1, keepdims=True)
     spread = (high - low) / 1.349
     spread = np.where(spread > 0, spread, q.std(1, keepdims=True, dtype=np.float64))
@@ -61,7 +61,7 @@ def _ball_frame(q: Array) -> tuple[Array, Array]:
 def ball(
     maps: Maps, names: Sequence[str], x_names: Sequence[str], sight: BallAxes
 ) -> live.Payload:
-    """The picture at every place of the slider."""
+    """Picture of the ball at each observation of the slider."""
     univariate = maps.q.shape[2] == 1
     panel = _line(maps, names[0]) if univariate else _ball_panel(maps, names, sight)
     panels = [panel, *_observations(maps.x_at, x_names)]
@@ -69,7 +69,7 @@ def ball(
 
 
 def _slider(x: Array, names: Sequence[str]) -> Slider:
-    """Over some of the table's observations, in the order of x; it begins in the middle."""
+    """Slider over some of the table's observations, in the order of x, starting in the middle."""
     places, m = len(x), x.shape[1]
     labels = numbered(places)
     label = "Observation"
@@ -81,7 +81,7 @@ def _slider(x: Array, names: Sequence[str]) -> Slider:
 
 
 def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
-    """The slider's places (V, M) in two coordinates of x, or two components of more, to press."""
+    """Panel of the slider's observations x (V, M), in two coordinates or components."""
     if x.shape[1] < 2:
         return []
     at, labels = x, tuple(names)
@@ -146,7 +146,7 @@ def _ball_panel(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
 
 
 def _line(maps: Maps, name: str) -> Panel:
-    """One parameter: q's draws as bars, the ball as stretches of the axis."""
+    """Panel of one parameter: q's draws as bars, the ball as intervals."""
     q, inside = maps.q[..., 0], maps.q_inside > 0
     ends = _both_ends(q, maps.truth)
     bins = np.linspace(*ends, _BINS + 1)
@@ -201,20 +201,21 @@ def _over(points: Array) -> list[Over]:
 
 
 def _both_ends(q: Array, truth: Array) -> tuple[float, float]:
-    """Where an axis begins and ends that holds q's draws but for the farthest, and all truths."""
+    """Limits of an axis that holds all but q's farthest draws, and all truths."""
     low, high = _ends(q)
     left, right = style.padded(truth)
     return min(low, left), max(high, right)
 
 
 def _ends(values: Array) -> tuple[float, float]:
-    """Where an axis begins and ends: at all but the farthest values, and some room."""
+    """Limits of an axis that holds all but the farthest values, with a margin."""
     low, high = (float(end) for end in np.quantile(values, [_TAIL, 1 - _TAIL]))
     room = 0.08 * (high - low) or 1.0
     return low - room, high + room
 
 
 def how_to_read(maps: Maps, sight: BallAxes) -> str:
+    """How to read the picture of the ball."""
     d = maps.q.shape[2]
     beyond = f" It lies in all {d} parameters, so that two of them cannot show its rim." * (d > 2)
     edge = " A true value or centre beyond the picture is drawn at its edge." * sight.around

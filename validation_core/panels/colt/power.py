@@ -1,4 +1,4 @@
-"""How often CoLT rejects as q gets worse, beside its rivals and beside what no learning gives."""
+"""Power of CoLT along gamma, beside its competitors and the untrained localizer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _EMBEDDINGS = {
 
 
 def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
-    """Cells under the names of their curves: a localizer at beta = 1 has learnt nothing."""
+    """Cells with their curves' names: a localizer at beta = 1 is untrained."""
     return [
         replace(cell, label=UNTRAINED) if cell.beta == 1 and cell.method == "colt" else cell
         for cell in cells
@@ -67,7 +67,14 @@ def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
 def power(
     cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, start: float
 ) -> live.Payload:
-    """Power of CoLT and its rivals against gamma, a curve for each test; gamma starts there."""
+    """Power of CoLT and its competitors against gamma, a curve for each test.
+
+    Args:
+        cells: rejection counts.
+        benchmark: source of the draws.
+        design: number and size of the trials.
+        start: initial gamma of the slider.
+    """
     gammas = benchmark.gammas
     several = len(gammas) > 1
     cursor = VLine(over(gammas, "gamma") if several else gammas[0])
@@ -97,7 +104,7 @@ def power(
 
 
 def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
-    """Who catches q at the present gamma, the most powerful first."""
+    """Tests that reject q at this gamma, the most powerful first, in words."""
     here = sorted((c for c in cells if c.gamma == gamma), key=lambda c: (-c.rate, c.label))
     shares = ", ".join(f"{c.label} on {c.rate:.0%}" for c in here)
     return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables." if here else ""
@@ -113,7 +120,7 @@ def curve_style(curve: PowerCurve) -> MethodStyle:
 
 
 def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
-    """The counts behind the curves."""
+    """Table of the counts behind the curves."""
     low, high = statistics.wilson([c.rejections for c in cells], [c.trials for c in cells])
     return pd.DataFrame(
         {
@@ -140,13 +147,13 @@ _COLOR = style.method_style("colt").color
 def ranks(
     maps: Sequence[Maps], alpha: float, gammas: Sequence[float], start: float
 ) -> live.Payload:
-    """Histogram and ECDF of the ranks at each gamma, and their distance along it.
+    """Histogram and ECDF of the ranks at each gamma, with their distance from uniform along it.
 
     Args:
         maps: one for each gamma.
         alpha: the level.
         gammas: of the slider; there is none for one.
-        start: where it stands first.
+        start: its initial value.
     """
     several = len(gammas) > 1
     return live.payload(
@@ -161,7 +168,7 @@ def ranks(
 
 
 def _uniform(maps: Maps, alpha: float) -> str:
-    """The answer in a sentence."""
+    """The test's answer in a sentence."""
     at, low, high = (float(value) for value in maps.distance)
     p = equals(float(maps.pvalue))
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
@@ -220,7 +227,7 @@ def _difference(maps: Maps) -> Panel:
 
 
 def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float]) -> Panel:
-    """The distance at every gamma, where a press moves the slider."""
+    """Panel of the distance at every gamma, where a press moves the slider."""
     curve = distance_curve(list(zip(gammas, maps, strict=True)))
     panel = _distance_panel({"": curve}, gammas, "strength gamma", over(gammas, "gamma"))
     places = np.stack([curve.gamma, curve.distance], axis=1)
@@ -246,7 +253,7 @@ class _DistanceCurve(NamedTuple):
 
 
 def distance_curve(maps: Sequence[tuple[float, Maps]]) -> _DistanceCurve:
-    """The distances of maps at their gammas; at least one."""
+    """Curve of distances of maps, at one gamma or more."""
     rising = sorted(maps, key=lambda pair: pair[0])
     at, low, high = np.stack([localization.distance for _, localization in rising]).T
     gammas = np.array([gamma for gamma, _ in rising])
@@ -259,12 +266,12 @@ _SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
 def distances(
     curves: Mapping[str, _DistanceCurve], gammas: Sequence[float], *, points: int, label: str
 ) -> live.Payload:
-    """The distance of the ranks from uniform along gamma, a curve for each series.
+    """Distance of the ranks from uniform along gamma, a curve for each series.
 
     Args:
         curves: at least one.
-        gammas: the axis, also where no map is yet.
-        points: how many there will be in all.
+        gammas: ticks of the axis, also those without a map yet.
+        points: number of points of the finished curves.
         label: of the axis.
     """
     n = max(curve.n for curve in curves.values())
@@ -319,7 +326,7 @@ def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
 
 
 def _leaf(alpha: float, tree: Maps) -> Panel:
-    """One tree, at an x that shows the upper one, with its ball."""
+    """Panel of one tree with its ball, at an x of the upper tree."""
     at = int(np.argmax(tree.x_at[:, 0] >= 0))
     (panel,) = theta_panels([tree], ThetaAxes())
     cloud = np.concatenate([tree.q[at], tree.truth[at]])

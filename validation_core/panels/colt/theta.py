@@ -1,4 +1,4 @@
-"""The picture in theta at an x: q's draws in and out of the ball, the truth's, centre and ball."""
+"""Pictures in theta at an x: q's draws in and out of the ball, true draws, centre and ball."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ Limits = tuple[float, float]
 
 
 class ThetaAxes(NamedTuple):
-    """Which two directions of theta are shown where it has more, and about which origin."""
+    """Directions of theta that are drawn, where it has more than two, and their origin."""
 
     onto: tuple[int, int] | Literal["pca"] = "pca"
     around: bool = False
-    """In sds of q's own draws at each x, from their mean."""
+    """Whether theta is in sds of q's own draws at each x, from their mean."""
 
 
 class _Plane(NamedTuple):
-    """Theta as two dimensions, for V places x."""
+    """Projection of theta to two dimensions, for V places x."""
 
     q: Array  # (V, S, 2)
     truth: Array  # (V, T, 2)
@@ -64,7 +64,7 @@ class _Plane(NamedTuple):
 
 
 def project_theta(maps: Maps, sight: ThetaAxes, draws: Array | None = None) -> _Plane:
-    """Theta itself where it has two dimensions, chosen directions of it where it has more.
+    """Theta itself in two dimensions, projected to the chosen directions in more.
 
     Principal components are those of the draws (..., D), by default of the map's q.
     """
@@ -74,7 +74,7 @@ def project_theta(maps: Maps, sight: ThetaAxes, draws: Array | None = None) -> _
     labels = _labels(sight if not flat else sight._replace(onto=(0, 1)))
     if sight.around:
         mean, sd = _frame(q)
-        # What lies beyond the picture is shown at its edge.
+        # Points beyond the picture are shown at its edge.
         reach = 0.97 * _AROUND
         return _Plane(
             (q - mean[:, None]) / sd[:, None],
@@ -91,12 +91,12 @@ def project_theta(maps: Maps, sight: ThetaAxes, draws: Array | None = None) -> _
 
 
 def _span(grid: Array, points: Limits) -> Limits:
-    """Ends of what is known on a grid, and of points beside it."""
+    """Limits that hold a grid and points beside it."""
     return min(float(grid[0]), points[0]), max(float(grid[-1]), points[1])
 
 
 def _most(q: Array, truth: Array) -> tuple[Limits, Limits]:
-    """Limits that hold all but the farthest points of either side, however few it has."""
+    """Limits that hold all but the farthest points of q's and of the true draws."""
     ends = np.array(
         [np.quantile(side.reshape(-1, 2), [0.003, 0.997], axis=0) for side in (q, truth)]
     )
@@ -120,7 +120,7 @@ def _labels(sight: ThetaAxes) -> tuple[str, str]:
 
 
 def subscript(number: int) -> str:
-    """Digits below the line."""
+    """A number in subscript digits."""
     return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(number))
 
 
@@ -131,7 +131,7 @@ def cell_edges(grid: Array) -> Array:
 
 
 def padded_limits(lines: Sequence[Array]) -> tuple[Array, Array]:
-    """Polylines (L, 2) as two arrays (V, longest), nan at their ends."""
+    """Polylines (L, 2) as two arrays (V, longest), padded with NaN."""
     longest = max((len(line) for line in lines), default=0) or 1
     out = np.full((len(lines), longest, 2), np.nan)
     for row, line in zip(out, lines, strict=True):
@@ -140,7 +140,16 @@ def padded_limits(lines: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def split_by_ball(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
-    """Points (..., S, 2) as (x, y) of those inside and of those outside, nan for the others."""
+    """Split points by the ball: coordinates of those inside, and of those outside.
+
+    Args:
+        points: (..., S, 2).
+        inside: positive for points in the ball (..., S).
+        sliders: sliders that the leading axes run over.
+
+    Returns:
+        x and y over the sliders of each part, NaN for the points of the other.
+    """
     where = inside[..., None] > 0
     at = np.broadcast_to(points, (*inside.shape, 2))
     parts = np.where(where, at, np.nan), np.where(where, np.nan, at)
@@ -148,12 +157,12 @@ def split_by_ball(points: Array, inside: Array, *sliders: str) -> tuple[list[Ove
 
 
 def coordinates_over(points: Array, *sliders: str) -> list[Over]:
-    """Points (..., S, 2) as x and y over sliders."""
+    """Coordinates x and y over sliders of points (..., S, 2)."""
     return [over(points[..., i], *sliders) for i in (0, 1)]
 
 
 def theta_panels(maps: Sequence[Maps], sight: ThetaAxes) -> list[Panel]:
-    """The picture at each gamma, in one plane and in one order of marks."""
+    """The picture at each gamma, on one plane and with one order of marks."""
     if maps[0].q.shape[2] == 1:
         return [_line_picture(each) for each in maps]
     draws = np.stack([each.q for each in maps])
@@ -166,7 +175,7 @@ def theta_panels(maps: Sequence[Maps], sight: ThetaAxes) -> list[Panel]:
 
 
 def _picture(maps: Maps, sight: ThetaAxes, projection: _Plane, above: bool) -> Panel:
-    """One panel in a plane of theta that follows the slider x; the truth may lie above all."""
+    """A panel over the slider x; `above` draws the true draws over everything."""
     within, without = split_by_ball(projection.q[:, :Q_SHOWN], maps.q_inside[:, :Q_SHOWN], "x")
     # Over many x in a row the centres draw a line; over a few they would be stray points.
     trail = maps.x_at.shape[1] == 1 and len(maps.x_at) > 2 and not sight.around
@@ -189,7 +198,7 @@ def _picture(maps: Maps, sight: ThetaAxes, projection: _Plane, above: bool) -> P
 def theta_panel(
     plane: _Plane, marks: list[Mark], title: str, *, truth: bool, ball: bool, trail: bool = False
 ) -> Panel:
-    """A square picture in theta with its symbols explained."""
+    """A square panel in theta with a legend of its symbols."""
     symbols = [
         ("q inside", style.Q, "circle"),
         ("q outside", style.Q, "ring"),
@@ -209,7 +218,7 @@ def theta_panel(
 
 
 def q_draw_marks(within: list[Over], without: list[Over]) -> list[Mark]:
-    """q's draws, filled in the ball."""
+    """Marks of q's draws, filled inside the ball."""
     return [
         Points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
         Points(*within, color=style.Q, size=5, opacity=0.85),
@@ -217,12 +226,12 @@ def q_draw_marks(within: list[Over], without: list[Over]) -> list[Mark]:
 
 
 def centre_marker(at: list[Over]) -> Points:
-    """The learnt centre."""
+    """Mark of the learnt centre."""
     return Points(*at, color=COLT, size=11, symbol="diamond")
 
 
 def centre_path_marks(centres: Array, coordinates: int, *sliders: str) -> list[Mark]:
-    """Where the centre lies at every x (..., V, 2): a line where x is a number."""
+    """Marks of the centre at every x (..., V, 2): a line where x is one number."""
     at = coordinates_over(centres, *sliders) if sliders else [centres[..., 0], centres[..., 1]]
     if coordinates == 1:
         return [Line(*at, color=COLT, width=1.2, opacity=0.55)]
@@ -230,7 +239,7 @@ def centre_path_marks(centres: Array, coordinates: int, *sliders: str) -> list[M
 
 
 def _background(maps: Maps) -> list[Mark]:
-    """p - q at each x over its own largest value there: densities differ by orders over x."""
+    """Heat map of p - q, scaled by its largest value at each x: densities differ by orders."""
     if not maps.difference.size:
         return []
     values = np.asarray(maps.difference, dtype=float)
@@ -268,10 +277,10 @@ def _outline(maps: Maps, sight: ThetaAxes, limits: tuple[Limits, Limits]) -> lis
 def filled_region(
     rims: Sequence[Array], limits: tuple[Limits, Limits], *sliders: str, shape: Sequence[int] = ()
 ) -> Line:
-    """What the rims (L, 2) at the places of the sliders enclose, each filled.
+    """Filled regions enclosed by the rims (L, 2) at each place of the sliders.
 
     Args:
-        shape: how many places each slider has, where there are several.
+        shape: number of places of each slider, where there are several.
     """
     x, y = (
         over(side.reshape(*(shape or side.shape[:1]), side.shape[-1]), *sliders, coarse=True)
@@ -281,7 +290,13 @@ def filled_region(
 
 
 def standardise_outlines(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
-    """Outlines in q's own frame; none where the grid is too coarse for q's draws."""
+    """Outlines in q's standardised coordinates; empty where the grid is too coarse for q's draws.
+
+    Args:
+        lines: outlines (L, 2) at V places x.
+        q: draws (V, S, 2).
+        cell: width of a grid cell.
+    """
     mean, sd = _frame(q)
     return [
         (line - mean[i]) / sd[i] if cell < sd[i].min() else np.zeros((0, 2))
@@ -294,7 +309,7 @@ _LINE_BINS = 40
 
 
 def _line_picture(maps: Maps) -> Panel:
-    """q's draws in and out of the ball, the truth's, the ball, and p - q as a curve."""
+    """Panel of one parameter: draws in and out of the ball, true draws, ball, and p - q."""
     low, high = float(maps.grid_x[0]), float(maps.grid_x[-1])
     bins = np.linspace(low, high, _LINE_BINS + 1)
     q, inside = maps.q[..., 0], maps.q_inside > 0
@@ -335,7 +350,7 @@ def _line_picture(maps: Maps) -> Panel:
 
 
 def training_strip_panel(maps: Maps, places: Array) -> Panel:
-    """A strip of q's draws and the ball, at each frame of the film and at some places."""
+    """Strip of q's draws and the ball, at each frame of the training film and at some places."""
     frames, few = len(maps.film_step), slice(Q_SHOWN)
     inside = maps.film_inside[:, places, few] > 0
     at = np.broadcast_to(maps.q[places][None, :, few, 0], inside.shape)
@@ -370,7 +385,7 @@ def training_strip_panel(maps: Maps, places: Array) -> Panel:
 
 
 def centre_path_panel(maps: Maps, places: Array) -> Panel:
-    """Where the centre goes as x moves, at this step; q's mean beside it."""
+    """Path of the centre as x varies, at this training step, beside q's mean."""
     centre, mean = maps.film_centre[..., 0], maps.q[..., 0].mean(1)
     number = maps.x_at.shape[1] == 1
     across = maps.x_at[:, 0] if number else np.arange(len(mean), dtype=float)
@@ -393,13 +408,13 @@ def centre_path_panel(maps: Maps, places: Array) -> Panel:
 
 
 def _stretches(ends: Array, height: float) -> Array:
-    """Stretches (L, 2) of a line as one broken polyline (3 L, 2) at a height."""
+    """Intervals (L, 2) as one broken polyline (3 L, 2) at a height."""
     rows = [[[low, height], [high, height], [np.nan, np.nan]] for low, high in ends]
     return np.array(rows, dtype=float).reshape(-1, 2)
 
 
 def _densities(draws: Array, bins: Array, of: NDArray[np.bool_] | None = None) -> Array:
-    """Histograms (V, B) of draws (V, S), or of some of them, as parts of the density of all."""
+    """Histograms (V, B) of draws (V, S), or of a subset, as parts of the density of all."""
     counts = [
         np.histogram(row, bins, weights=None if of is None else of[i].astype(float))[0]
         for i, row in enumerate(draws)
@@ -412,7 +427,7 @@ _BEFORE = 15
 
 
 def gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
-    """The strength, as all views of CoLT have it; none for one gamma."""
+    """The slider of gamma in all views of CoLT; none for a single gamma."""
     if len(gammas) == 1:
         return []
     slider = Slider(
@@ -428,12 +443,12 @@ def gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
 
 
 def draws_payload(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.Payload:
-    """Draws of p and q under gamma and x: what needs no learning.
+    """Picture of draws of p and q over gamma and x, which needs no learning.
 
     Args:
         benchmark: of the draws.
         gammas: of the slider; there is none for one.
-        start: where it stands first.
+        start: its initial value.
     """
     places = [places_of(benchmark, gamma, _BEFORE) for gamma in gammas]
     x = places[0].x
@@ -450,7 +465,7 @@ def draws_payload(benchmark: Benchmark, gammas: Sequence[float], start: float) -
 
 
 def _draws_in_plane(q: Array, truth: Array) -> Panel:
-    """The first two parameters."""
+    """Panel of the first two parameters."""
     limits = _most(q[..., :2], truth[..., :2])
     return Panel(
         [

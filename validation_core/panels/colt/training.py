@@ -1,6 +1,6 @@
-"""How a localizer learnt: the course of its objective, and the film of its ball.
+"""Training of a localizer: the course of its objective, and the film of its ball.
 
-Its distance on anchors it saw and on held-out ones, and the film.
+The objective is shown on training anchors and on held-out ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TRAIN, HELD = style.NULL, style.P
 
 
 def training_curves(history: Mapping[str, Sequence[float]]) -> live.Payload:
-    """Both curves of a training that is under way: `step`, `train` and `held`."""
+    """Curves of a running training: `train` and `held` against `step`."""
     curves = {name: np.array(values, dtype=float) for name, values in history.items()}
     marks, top = _curves(curves["step"], curves["train"], curves["held"])
     panel = Panel(
@@ -73,7 +73,7 @@ def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
 
 
 def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
-    """The film at a few places, beside `watched` held-out anchors."""
+    """Film of the ball at a few places, beside `watched` held-out anchors."""
     begin = choose_initial_place(maps)
     evenly = np.linspace(0, len(maps.x_at) - 1, _PLACES).round()
     places = np.unique([*evenly, begin]).astype(int)
@@ -119,6 +119,7 @@ _STARTS = (
 
 
 def describe_kept_step(maps: Maps, kept: int) -> str:
+    """Which step of the training was kept, in words."""
     # A second stage begins at the step where the first has ended.
     if kept > 0 and maps.film_step[kept] > maps.film_step[kept - 1]:
         return f"Step {maps.film_step[kept]:.0f} was kept."

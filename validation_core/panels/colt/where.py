@@ -1,4 +1,4 @@
-"""Where q is wrong: the map in theta at an x, beside the map over x that moves it."""
+"""Maps of where q is wrong: in theta at an x, and over x."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RANKED = 3
 
 
 def rates(maps: Maps) -> LocalRate:
-    """The local rate over x; its permutations cost a moment."""
+    """Local rate over x, with its permutation test."""
     coordinates = maps.x_quote.shape[1]
     count = max(PERMUTATIONS, 50 * coordinates - 1)
     return local_rate(
@@ -47,7 +47,7 @@ def rates(maps: Maps) -> LocalRate:
 
 
 class _Shares(NamedTuple):
-    """The truth's share in the ball at each place, with its interval: (V,) each."""
+    """Share of true draws in the ball at each place, with its interval: (V,) each."""
 
     share: Array
     low: Array
@@ -55,14 +55,14 @@ class _Shares(NamedTuple):
 
 
 def _shares(maps: Maps, level: float = 0.95) -> _Shares:
-    """By the true draws at each place; none of them shaped the ball."""
+    """Shares from the true draws at each place, none of which trained the ball."""
     count, n = maps.truth_inside.sum(1), maps.truth_inside.shape[1]
     low, high = statistics.wilson(count, np.full(count.shape, n), level)
     return _Shares(count / n, np.asarray(low), np.asarray(high))
 
 
 def _over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
-    """Where along x the ball is wrong: a curve, a heat map, or the coordinates that tell most."""
+    """Panels of the local rate over x: a curve, a heat map, or the best coordinates."""
     if rate.heat is not None:
         return [_over_plane(maps, rate)]
     several = maps.x_at.shape[1] > 1
@@ -93,7 +93,7 @@ def _along(
     limits: tuple[float, float],
     height: int,
 ) -> Panel:
-    """The local rate along one coordinate; `which` is None where x is a number."""
+    """Panel of the local rate along one coordinate; `which` is None where x is one number."""
     at = maps.x_at[:, which or 0]
     rate = np.interp(at, curve.at, curve.rate)
     marks: list[Mark] = [
@@ -190,11 +190,11 @@ def payload(
 
     Args:
         maps: one for each gamma, at the same places.
-        rates: of each.
-        sight: what is shown of theta.
+        rates: the local rate of each.
+        sight: displayed directions of theta.
         alpha: the level.
         gammas: of the slider; there is none for one.
-        start: where it stands first.
+        start: its initial value.
     """
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
     beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
@@ -209,7 +209,7 @@ def payload(
 
 
 def bend_text(maps: Maps, sight: ThetaAxes) -> str:
-    """How curved the truth is, where its principal curve is drawn."""
+    """How curved the truth is, in words, where its principal curve is drawn."""
     curve = None if sight.around else truth_curve(maps)
     if curve is None:
         return ""
@@ -220,7 +220,7 @@ def bend_text(maps: Maps, sight: ThetaAxes) -> str:
 
 
 def _slider(maps: Maps) -> Slider:
-    """Over x itself where it is a number, over places elsewhere."""
+    """Slider over x where it is one number, over places otherwise."""
     x, places, first = maps.x_at, len(maps.x_at), choose_initial_place(maps)
     if x.shape[1] == 1:
         start = float(x[first, 0])
@@ -230,9 +230,9 @@ def _slider(maps: Maps) -> Slider:
 
 
 def choose_initial_place(maps: Maps) -> int:
-    """Where to begin: where q is most wrong, among usual x at which its spread is not small.
+    """Initial place: where q is most wrong, among typical x at which its spread is not small.
 
-    Without evidence against q the place farthest off would be so by chance: the most usual x.
+    Without evidence against q the farthest place is so by chance: then the most typical x.
     """
     x = maps.x_at.astype(float)
     scale = x.std(0)
@@ -246,7 +246,7 @@ def choose_initial_place(maps: Maps) -> int:
 
 
 def place_labels(x: Array) -> list[str]:
-    """Places (V, M) in words."""
+    """Labels of places (V, M)."""
     if x.shape[1] > 3:
         return numbered(len(x))
     labels = [", ".join(signed_text(value, ".2f") for value in row) for row in x]
@@ -289,7 +289,7 @@ def _says(u: float, low: float, high: float) -> str:
 
 
 def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
-    """What both maps show, and what they would look like were q correct."""
+    """How to read both maps, and how they would look if q were correct."""
     d, m = maps.q.shape[2], maps.x_at.shape[1]
     u, truths = f"{float(maps.u_star):.0%}", maps.truth.shape[1]
     ball = (

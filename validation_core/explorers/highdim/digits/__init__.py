@@ -1,1 +1,1 @@
-"""Digits of a generator that stops early."""
+"""Digits of a generator whose sampler stops early."""

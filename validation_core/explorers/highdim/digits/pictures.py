@@ -1,4 +1,4 @@
-"""Pictures of the digits: what a generator draws when it stops early, and which tests notice."""
+"""Pictures of the digits: draws of a generator that stops early, and power of tests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NOTES = {"handwritten": "What p draws: handwritten", "generated": "What p draws
 
 
 def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
-    """Every view at each gamma and beta, for the browser to switch between."""
+    """Every view at each gamma and beta."""
     gammas = seen.gammas
     return live.payload(
         sliders=[
@@ -97,7 +97,7 @@ def _headline(seen: GeneratedDigits) -> Text:
 
 
 def _contact(digits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Digits (..., rows, columns, 14, 14) side by side: (..., H, W, 3)."""
+    """Arrange digits (..., rows, columns, 14, 14) side by side: (..., H, W, 3)."""
     *over_axes, rows, columns, high, wide = digits.shape
     grey = digits.swapaxes(-3, -2).reshape(*over_axes, rows * high, columns * wide)
     return np.repeat(grey[..., None], 3, axis=-1)
@@ -110,7 +110,7 @@ def _sheet(title: Words, pixels: NDArray[np.uint8] | Over, caption: Words = "") 
 
 
 def _surest_panel(seen: GeneratedDigits) -> Panel:
-    """A row that looks like q, a row that looks like p."""
+    """Panel of the digits with extreme scores: a row most like q, and a row most like p."""
     columns = SUREST // 2
     rows = seen.surest.reshape(len(seen.gammas), 4, columns, _SIDE, _SIDE)
     right = np.stack([seen.surest_q[:, 0].sum(1), (~seen.surest_q[:, 1]).sum(1)], axis=1)
@@ -126,7 +126,7 @@ def _surest_panel(seen: GeneratedDigits) -> Panel:
 
 
 def _where(seen: GeneratedDigits) -> Panel:
-    """How the logit changes where a patch is hidden."""
+    """Map of the change of the logit where a patch is hidden."""
     cells = seen.hidden.shape[-1]
     edges = (PATCH - STRIDE) / 2 + STRIDE * np.arange(cells + 1.0)
     grid = np.asarray(seen.hidden, float)[:, ::-1]
@@ -173,7 +173,7 @@ def _power(study: DigitsStudy, seen: GeneratedDigits) -> Panel:
 
 
 def rejection_rows(cells: Sequence[PowerCell]) -> list[dict[str, str]]:
-    """A row for each method of a sweep: its rejections at each gamma."""
+    """Table rows of a sweep's methods: rejections at each gamma."""
     labels = dict.fromkeys(cell.label for cell in cells)
     return [
         {"Test": label}

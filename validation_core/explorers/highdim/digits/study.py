@@ -1,4 +1,4 @@
-"""Digits: what a generator draws when it stops early, and who tells its digits from p's.
+"""Study of the digits: draws of a generator that stops early, and power of tests against it.
 
 One classifier learns at each gamma (`Digits.classifier`). The generator's states after every step
 come from one run of its sampler, so that draws at all gammas share their latents and their cost.
@@ -43,7 +43,7 @@ Pixels = NDArray[np.uint8]
 
 
 class GeneratedDigits(NamedTuple):
-    """At G gammas and B betas: digits, what the classifiers say of them, and power."""
+    """Result at G gammas and B betas: digits, their scores, and power."""
 
     gammas: Array
     """(G,) steps left out."""
@@ -78,7 +78,7 @@ class DigitsStudy(Study[GeneratedDigits], spec="digits_study"):
 
     @classmethod
     def of(cls, truth: Truth) -> DigitsStudy:
-        """As it is shipped: few digits show the generator's flaws, many the steps left out."""
+        """The shipped study: few digits show the generator's flaws, many the steps left out."""
         few = truth == "handwritten"
         return cls(
             benchmark=Digits(truth_is=truth), n=100 if few else 512, trials=300 if few else 100
@@ -90,18 +90,18 @@ class DigitsStudy(Study[GeneratedDigits], spec="digits_study"):
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """The generator, and a classifier at each gamma."""
+        """Trainings of the generator, and of a classifier at each gamma."""
         generator = trained_scores.network_behind(self.benchmark)
         assert generator is not None
         return (generator, *(self.training(gamma) for gamma in self.benchmark.gammas))
 
     def training(self, gamma: float) -> Training:
-        """The classifier's at one gamma."""
+        """Training of the classifier at one gamma."""
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
         return Training(source=source, recipe=self.benchmark.classifier, seed=self.seed)
 
     def compute(self, store: Store, report: Report) -> GeneratedDigits:
-        """Draw, score and test, training what the store lacks."""
+        """Draw, score and test; train the networks that the store lacks."""
         trained_scores.ready(store, self.benchmark)
         rows = _rows(self, report)
         x = one_hot_labels()
@@ -125,7 +125,7 @@ class DigitsStudy(Study[GeneratedDigits], spec="digits_study"):
 
 
 class _Rows(NamedTuple):
-    """The digits of all trials: labels and features, and the first of them themselves."""
+    """Digits of all trials: labels and features, and some of the images."""
 
     x_p: Array
     p: NDArray[np.float32]
@@ -139,7 +139,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(study: DigitsStudy, report: Report) -> _Rows:
-    """Draw the digits of every trial from a stream of its own, and keep their features."""
+    """Draw the digits of every trial from its own stream, and compute their features."""
     benchmark = study.benchmark
     recipe = benchmark.classifier
     x_p, p, first_p = [], [], []
@@ -173,7 +173,7 @@ def _rows(study: DigitsStudy, report: Report) -> _Rows:
 def _at(
     study: DigitsStudy, network: TrainedFeatureClassifier, rows: _Rows, g: int, drawn: Array
 ) -> dict[str, Any]:
-    """All that is kept at one gamma, by the field that holds it; `drawn` are the examples of q."""
+    """Arrays of `GeneratedDigits` at one gamma, by field name; `drawn` are the examples of q."""
     p = network.logits(BETAS, rows.p, rows.x_p)
     q = network.logits(BETAS, rows.q[g], rows.x_q)
     scores = network.at()(drawn, one_hot_labels())
@@ -189,7 +189,7 @@ def _at(
 
 
 def _rejected(study: DigitsStudy, p: Array, q: Array) -> NDArray[np.int64]:
-    """How many trials each method rejects; calibration scores are p's of all trials."""
+    """Number of trials that each method rejects; calibration scores are p's of all trials."""
     shape = study.trials, study.n
     blocks = BlockScores(p.reshape(shape), q.reshape(shape))
     law = statistics.PooledLaw(p)
@@ -228,17 +228,17 @@ def one_hot_labels() -> Array:
 
 
 def to_pixels(digits: Array) -> Pixels:
-    """Digits in +-1 as bytes: (n, 196)."""
+    """Convert digits in [-1, 1] to bytes: (n, 196)."""
     return np.rint((np.asarray(digits) + 1) * 127.5).astype(np.uint8)
 
 
 def shipped() -> tuple[DigitsStudy, ...]:
-    """What the page opens with: against handwritten digits, and against all steps."""
+    """Studies that ship with NPT Lab: against handwritten digits, and against all steps."""
     return tuple(map(DigitsStudy.of, get_args(Truth)))
 
 
 def sweeps() -> Sequence[Sweep]:
-    """The rows of CoLT and of discriminative calibration, where gamma is all that is wrong."""
+    """Sweeps of CoLT and of discriminative calibration, where q differs from p by gamma alone."""
     benchmark = Digits(truth_is="generated")
     design = TrialDesign(trials=40, n=128, k=10)
     return (

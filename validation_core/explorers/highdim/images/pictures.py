@@ -1,6 +1,5 @@
-"""Pictures of the Images page: examples, surest images, where a score looks, power.
-
-Clean and corrupted, what the classifier says of them, and how often tests reject.
+"""Pictures of the Images page: clean and corrupted examples, extreme scores, sensitivity maps,
+power.
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ _EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
 
 
 def payload(study: ImagesStudy, scored: ScoredImages, *, conditional: bool) -> live.Payload:
-    """Every view at each gamma, for the browser to switch between.
+    """Every view at each gamma.
 
     Args:
-        study: what was asked.
+        study: the study.
         scored: its result.
         conditional: show the power of the networks that see the label, else of those that do not.
     """
@@ -83,7 +82,7 @@ def payload(study: ImagesStudy, scored: ScoredImages, *, conditional: bool) -> l
 
 
 def examples_payload(study: ImagesStudy, pictures: ImageExamples) -> live.Payload:
-    """What needs no network: the examples."""
+    """The examples alone, which need no network."""
     return live.payload(
         sliders=[_gammas(study, pictures)], panels=[_examples_panel(pictures, None)], columns=1
     )
@@ -129,12 +128,12 @@ class _ContactSheet:
         return _PITCH * self.columns - STRIDE
 
     def name(self, words: Any) -> None:
-        """What the next row shows."""
+        """Label the next row."""
         self.down -= _NAME
         self.marks.append(Note(0, self.down + 3, words))
 
     def images(self, pixels: Pixels, *, moving: bool) -> None:
-        """A row of images (K, 32, 32, 3), or (G, K, 32, 32, 3) that follow gamma."""
+        """Add a row of images (K, 32, 32, 3), or (G, K, 32, 32, 3) over gamma."""
         ends = (self.down - SIDE, self.down)
         for k in range(self.columns):
             left = float(_PITCH * k)
@@ -143,7 +142,7 @@ class _ContactSheet:
         self.down -= SIDE
 
     def said(self, words: NDArray[np.str_], *, color: str = "") -> None:
-        """Words (G, K) under the row above."""
+        """Add text (G, K) under the row above."""
         for k in range(self.columns):
             middle = _PITCH * k + SIDE / 2
             note = Note(
@@ -152,8 +151,10 @@ class _ContactSheet:
             self.marks.append(note)
 
     def heat(self, values: Array) -> None:
-        """A row of maps (G, K, C, C), rows from above, as shares of the largest change at each
-        gamma: each has a network of its own, whose scale means nothing."""
+        """Add a row of maps (G, K, C, C), rows from above, as shares of the largest at each gamma.
+
+        Each gamma has its own network, whose scale is arbitrary.
+        """
         _, k, c, _ = values.shape
         shares = np.clip(values / _largest(values)[:, None, None, None], -1, 1)
         cells = np.full((len(values), c, _CELLS * k), np.nan)
@@ -176,7 +177,7 @@ class _ContactSheet:
         self.down -= SIDE
 
     def panel(self, **more: Any) -> Panel:
-        """All of it, the axes around it hidden."""
+        """The finished panel, without visible axes."""
         return Panel(
             self.marks,
             x=Axis((0, self.width), hidden=True),
@@ -187,13 +188,13 @@ class _ContactSheet:
 
 
 def _largest(values: Array) -> Array:
-    """The largest change at each gamma, but for outliers: (G,)."""
+    """Largest change at each gamma, without outliers: (G,)."""
     flat = np.abs(np.asarray(values, float)).reshape(len(values), -1)
     return np.maximum(np.quantile(flat, 0.99, axis=1), 1e-6)
 
 
 def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Panel:
-    """The same crops at every gamma: clean, corrupted, their difference, and what hides it."""
+    """The same crops at every gamma: clean, corrupted, their difference, and occlusion maps."""
     sheet = _ContactSheet(len(pictures.clean))
     for name, pixels, moving in (
         ("clean: a draw of p", pictures.clean, False),
@@ -226,7 +227,7 @@ def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Pan
 
 
 def _written(scores: Array, ranks: Array) -> NDArray[np.str_]:
-    """Scores with their ranks, (G, K)."""
+    """Scores with their ranks as text, (G, K)."""
     lines = [
         [f"{signed_text(score, '.1f')} · {_share(rank)}" for score, rank in zip(*row, strict=True)]
         for row in zip(scores.tolist(), np.asarray(ranks, float).tolist(), strict=True)
@@ -239,7 +240,7 @@ def _share(rank: float) -> str:
 
 
 def _surest_panel(scored: ScoredImages) -> Panel:
-    """The images at the two ends of the score, and which law each was drawn from."""
+    """Images at both ends of the score, with the law that each was drawn from."""
     sheet = _ContactSheet(SUREST)
     for end, name in ((1, "looks most like p"), (0, "looks most like q")):
         sheet.name(name)
@@ -293,7 +294,7 @@ def _map(values: Array, title: str, words: str) -> Panel:
 
 
 def _power(study: ImagesStudy, scored: ScoredImages, c: int, b: int) -> Panel:
-    """Power over gamma at one beta, evenly spaced: the grid is finer where curves climb."""
+    """Power over gamma at one beta, evenly spaced: the grid is finer where curves rise."""
     hits, trials = pool_rejections(scored)
     gammas = scored.pictures.gammas
     x = np.arange(len(gammas), dtype=float)
@@ -328,7 +329,7 @@ def _networks_in_words(seeds: int) -> str:
 
 
 def numbers(scored: ScoredImages) -> Sequence[dict[str, str | float | int]]:
-    """The counts behind the curves, a row for each."""
+    """Table rows of the counts behind the curves."""
     hits, trials = pool_rejections(scored)
     return [
         {

@@ -1,4 +1,4 @@
-"""Images: corrupted crops, what a classifier on frozen features says of each, and power.
+"""Study of the Images page: corrupted crops, scores by a classifier on frozen features, and power.
 
 Bansal, Chen, Scott, Section 5.2, Appendix B.3, Fig. 3. One network learns at each gamma, with the
 label and without it, from three seeds whose rejections are pooled, as in the paper. Features of
@@ -40,7 +40,7 @@ SUREST = 6
 SHOWN = (0, 2, 5, 6, 8, 9)
 """Labels of the examples."""
 DEAR_TRIALS = 16
-"""Trials where the features of an image take milliseconds."""
+"""Number of trials where the features of an image take milliseconds."""
 _LOOKED = 2  # trials of p, and of q, among whose images the surest are sought
 _PATCHED = 48  # images of q over which the map is averaged
 _FACTORS = (1, 2, 4, 5, 10, 20, 50, 100, 200, 500)
@@ -48,12 +48,12 @@ Pixels = NDArray[np.uint8]
 
 
 class ImageExamples(NamedTuple):
-    """K examples at G gammas; what needs no network."""
+    """K examples at G gammas, which need no network."""
 
     gammas: Array
     """(G,)."""
     labels: tuple[str, ...]
-    """What the examples' labels stand for."""
+    """Names of the examples' labels."""
     clean: Pixels
     """(K, 32, 32, 3)."""
     corrupted: Pixels
@@ -64,7 +64,7 @@ class ImageExamples(NamedTuple):
 
 
 class ScoredImages(NamedTuple):
-    """What the networks say: G gammas, B betas, K examples, S seeds."""
+    """Scores and power by the networks: G gammas, B betas, K examples, S seeds."""
 
     pictures: ImageExamples
     clean: Array
@@ -83,7 +83,7 @@ class ScoredImages(NamedTuple):
     surest_q: NDArray[np.bool_]
     """(G, 2, SUREST) whether it is a draw of q."""
     looked: int
-    """Images among which they were sought, half of p and half of q."""
+    """Number of images among which these were found, half of p and half of q."""
     hidden: Array
     """(G, C, C) mean change of q's logits where a grey patch hides a place."""
     hidden_examples: Array
@@ -111,14 +111,14 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
 
     @classmethod
     def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
-        """What is asked of some features: fewer trials, by one network, where they are dear."""
+        """Study of some features, with fewer trials and one network where they are expensive."""
         if features == "filters":
             return cls(benchmark=benchmark)
         return cls(benchmark=benchmark, features=features, trials=DEAR_TRIALS, seeds=1)
 
     @property
     def count(self) -> int:
-        """Features of an image."""
+        """Number of features of an image."""
         return count(self.features, self.benchmark.shape)
 
     @property
@@ -127,7 +127,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
         return f"High dimensions, {self.benchmark.label}{by}"
 
     def recipe(self, *, conditional: bool) -> FeatureClassifier:
-        """How a network is trained: the paper's steps times rate, in a quarter of its time."""
+        """Training recipe: the paper's product of steps and rate, in a quarter of its time."""
         return FeatureClassifier.preset(
             "interactive",
             features=self.features,
@@ -137,7 +137,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """With the label and without it, at each gamma, from each seed."""
+        """All trainings: with the label and without it, at each gamma, from each seed."""
         return tuple(
             self.training(gamma, conditional, s)
             for conditional in CONDITIONAL
@@ -146,7 +146,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
         )
 
     def training(self, gamma: float, conditional: bool, s: int) -> Training:
-        """One of them."""
+        """Training of one network."""
         return Training(
             source=Simulated(benchmark=self.benchmark, gamma=gamma),
             recipe=self.recipe(conditional=conditional),
@@ -154,7 +154,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
         )
 
     def compute(self, store: Store, report: Report) -> ScoredImages:
-        """Score and test at each gamma, training what the store lacks."""
+        """Score and test at each gamma; train the networks that the store lacks."""
         examples = draw_examples(self)
         steps = len(self.benchmark.gammas) + 1
 
@@ -170,7 +170,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
             at_gamma.append(_at(self, _networks(self, store, gamma), gamma, p, q))
             report((g + 1) / steps, {"gamma": gamma})
         stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
-        # Gamma is the first axis of what was gathered; it comes after methods and betas there.
+        # The gathered arrays begin with gamma; in the result it follows methods and betas.
         stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
         return ScoredImages(
@@ -189,7 +189,7 @@ class _Described(NamedTuple):
 
 
 def draw_examples(study: ImagesStudy) -> ImageExamples:
-    """The examples: at each gamma the same crops, so that they change under the reader's eyes."""
+    """Draw the examples: the same crops at each gamma."""
     benchmark = study.benchmark
     clean, corrupted = _examples(study)
     away = corrupted - clean
@@ -219,13 +219,12 @@ def _examples(study: ImagesStudy) -> tuple[NDArray[np.float32], NDArray[np.float
 
 
 def _bytes(images: NDArray[np.floating]) -> Pixels:
-    """Pixels in +-1 as they are shown."""
+    """Convert pixels in [-1, 1] to bytes."""
     return np.round(127.5 * np.clip(images + 1, 0, 2)).astype(np.uint8)
 
 
 def _rows(study: ImagesStudy, gamma: float, side: str, trial: int) -> Joint:
-    """The test images of one trial, from a stream of its own; which they are does not hang on
-    gamma."""
+    """Draw the test images of one trial from its own stream, the same at every gamma."""
     rng = stream(study.seed, "images", side, trial)
     x = study.benchmark.x(study.n, rng)
     draw = study.benchmark.theta if side == "p" else study.benchmark.q
@@ -235,7 +234,7 @@ def _rows(study: ImagesStudy, gamma: float, side: str, trial: int) -> Joint:
 def _described(
     study: ImagesStudy, gamma: float, side: str, tell: Callable[[float], None]
 ) -> _Described:
-    """The test images of all trials by their features: they are drawn and forgotten in turn."""
+    """Features of the test images of all trials, drawn and discarded in turn."""
     described, labels = [], []
     for trial in range(study.trials):
         rows = _rows(study, gamma, side, trial)
@@ -263,7 +262,7 @@ def _at(
     described_p: _Described,
     described_q: _Described,
 ) -> dict[str, Any]:
-    """All that is kept at one gamma, by the field that holds it."""
+    """Arrays of `ScoredImages` at one gamma, by field name."""
     auc = np.empty((2, len(BETAS), study.seeds), np.float32)
     rejections = np.empty((2, len(METHODS), len(BETAS), study.seeds), np.int16)
     first: BlockScores | None = None
@@ -286,7 +285,7 @@ def _at(
 
 
 def _rejected(study: ImagesStudy, scored: BlockScores) -> NDArray[np.int64]:
-    """How many trials each method rejects; calibration scores are p's of all trials."""
+    """Number of trials that each method rejects; calibration scores are p's of all trials."""
     shape = study.trials, study.n
     blocks = BlockScores(scored.p.reshape(shape), scored.q.reshape(shape))
     law = statistics.PooledLaw(scored.p)
@@ -296,13 +295,13 @@ def _rejected(study: ImagesStudy, scored: BlockScores) -> NDArray[np.int64]:
 
 
 def _ranks(p: Array, scores: Array) -> Array:
-    """Share of p's scores below each: of their shape, in half precision."""
+    """Share of p's scores below each score, in their shape, in half precision."""
     below = np.searchsorted(np.sort(p), scores.ravel()).reshape(scores.shape)
     return np.asarray(below / len(p), np.float16)
 
 
 def _logits(network: TrainedFeatureClassifier, images: NDArray[np.floating], x: Array) -> Array:
-    """Of images (n, H, W, C): (n,)."""
+    """Logits (n,) of images (n, H, W, C)."""
     return network.at()(images.reshape(len(images), -1), x)
 
 
@@ -340,7 +339,7 @@ def _surest(study: ImagesStudy, gamma: float, scored: BlockScores) -> dict[str, 
 def _mapped(
     study: ImagesStudy, network: TrainedFeatureClassifier, gamma: float
 ) -> dict[str, Array]:
-    """How q's logits change where a patch is hidden, and where it is as it was."""
+    """Change of q's logits where a patch is hidden, and where it is restored."""
     benchmark = study.benchmark
     rng = stream(study.seed, "images", "patched")
     x = benchmark.x(_PATCHED, rng)
@@ -373,13 +372,13 @@ def _hidden(
 
 
 def pool_rejections(scored: ScoredImages) -> tuple[NDArray[np.int64], int]:
-    """Rejections (2, methods, B, G) over all seeds, and how many trials they are of."""
+    """Rejections (2, methods, B, G) summed over seeds, and the number of trials."""
     rejections = scored.rejections.astype(np.int64)
     return rejections.sum(-1), scored.trials * rejections.shape[-1]
 
 
 def shipped() -> Sequence[ImagesStudy]:
-    """What the page opens with: each corruption of the photographs."""
+    """Studies that ship with NPT Lab: each corruption of the photographs."""
     return tuple(
         ImagesStudy(benchmark=Images(corruption=corruption)) for corruption in get_args(Corruption)
     )

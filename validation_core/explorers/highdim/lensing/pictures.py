@@ -1,4 +1,4 @@
-"""Lensing in pictures: the systems, which pixels are wrong, and which test sees it."""
+"""Pictures of the Lensing page: systems, wrong pixels, and power of tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _START = 0.5
 """The gamma that the page opens at."""
 _APART = 1.12  # from one picture of a panel to the next, in widths of one
 _ROOM = 0.17  # above it, for its name
-_THREE, _TWO = 168, 212  # pixels: panels of so many pictures
+_THREE, _TWO = 168, 212  # pixels of a panel, by its number of pictures
 # From a dark sky to a bright core, in equal steps of light.
 _LIGHT = np.array(
     [(8, 8, 20), (60, 20, 90), (150, 45, 95), (230, 100, 60), (252, 190, 90), (255, 250, 220)],
@@ -44,7 +44,7 @@ _FULL = 0.995  # quantile of a map that has its full colour
 
 
 def payload(seen: LensingView) -> live.Payload:
-    """Galaxies and maps, under gamma and the galaxy."""
+    """Galaxies and maps, over gamma and the galaxy."""
     gammas = [float(gamma) for gamma in seen.gammas]
     count = len(seen.source)
     return live.payload(
@@ -132,7 +132,7 @@ def _panel(marks: Sequence[Sequence[Mark]], title: str, caption: Words) -> Panel
 
 
 def _limit(values: NDArray[np.floating]) -> float:
-    """Where a map has its full colour."""
+    """Value at which a map has its full colour."""
     return max(float(np.quantile(np.abs(values.astype(float)), _FULL)), 1e-3)
 
 
@@ -185,7 +185,7 @@ def _at_x(seen: LensingView) -> Panel:
 
 
 def _agreement(seen: LensingView) -> NDArray[np.str_]:
-    """How far the classifier's map is the true one, in words (G, V)."""
+    """Agreement of the classifier's map with the true one, in words (G, V)."""
     words = written(seen.agreement, lambda r: f"Over pixels, the maps correlate by {r:.2f}.")
     right = np.abs(seen.off.astype(float)).max((-1, -2)) < 1e-6
     return np.where(right, "At gamma = 0 nothing is wrong: the right map is noise.", words)
@@ -213,5 +213,5 @@ def _over_x(seen: LensingView) -> Panel:
 
 
 def _shares(inside: NDArray[np.floating]) -> list[str]:
-    """Shares (G, 3) with their intervals."""
+    """Shares (G, 3) with their intervals, as text."""
     return [interval_text(ends, ".0%") for ends in inside]

@@ -1,4 +1,4 @@
-"""Lensing, looked at: four systems at every gamma, which pixels are wrong, and Table 2 run here.
+"""Study of the Lensing page: four systems at every gamma, wrong pixels, and Table 2 repeated.
 
 One classifier and one localizer learn from draws at all gammas (`OverGamma`) and are held at
 each. Neighbouring gammas share their random numbers, so that pictures move and noise does not.
@@ -53,14 +53,14 @@ Pixels = NDArray[np.float16]
 
 
 class LensingView(NamedTuple):
-    """What there is to see of V systems at G gammas; images are 16 x 16, first row on top."""
+    """Result for V systems at G gammas; images are 16 x 16, first row on top."""
 
     gammas: Array
     """(G,)."""
     source: Pixels
     """(V, 16, 16) real galaxies, in units of the prior's mean peak."""
     image: Pixels
-    """(V, 16, 16) what is seen of them."""
+    """(V, 16, 16) observed images of the galaxies."""
     posterior: Pixels
     """(V, 16, 16) the exact posterior's mean."""
     draws: Pixels
@@ -73,7 +73,7 @@ class LensingView(NamedTuple):
     """(G, 16, 16) q's standard deviation over p's, the same at each x."""
     classifier: Pixels
     """(G, V, 16, 16) correlation of minus its logit with each pixel over q's draws: positive
-    where what is brighter looks more like q."""
+    where brighter pixels look more like q."""
     colt: Pixels
     """(G, 16, 16) how much further from the ball's centre true sources are than q's draws: the
     pixel's part of the mean squared distance, as a share of a pixel's in q."""
@@ -89,7 +89,7 @@ class LensingView(NamedTuple):
 
     @property
     def agreement(self) -> Array:
-        """(G, V) correlation over pixels of the classifier's map with the true error."""
+        """Correlation over pixels (G, V) of the classifier's map with the true error."""
         seen, true = (_standard(maps) for maps in (self.classifier, self.off))
         return np.asarray((seen * true).mean(-1))
 
@@ -104,13 +104,13 @@ def _standard(maps: Pixels) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class LensingStudy(Study[LensingView], spec="lensing_view"):
-    """Train a classifier and a localizer for all gammas, and look at each system through them."""
+    """Train a classifier and a localizer for all gammas, and map each system by them."""
 
     benchmark: Lensing = field(default_factory=Lensing)
     classifier: Classifier = _CLASSIFIER
-    """Of all gammas together."""
+    """Recipe of the classifier for all gammas."""
     localizer: Localizer = _LOCALIZER
-    """Of a single gamma: phi is the identity, whose distance is a sum over pixels."""
+    """Recipe of the localizer: phi is the identity, so the distance is a sum over pixels."""
     count: int = _GAMMAS
     """Strengths of the slider, at least."""
     held: int = _HELD
@@ -128,18 +128,18 @@ class LensingStudy(Study[LensingView], spec="lensing_view"):
 
     @property
     def over(self) -> OverGamma:
-        """What both networks learn from."""
+        """The benchmark that both networks learn from."""
         return OverGamma(of=self.benchmark, grid=self.gammas)
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """The classifier and the localizer."""
+        """Trainings of the classifier and the localizer."""
         source = Simulated(benchmark=self.over, gamma=0.0)
         recipes = self.classifier, for_all_gammas(self.localizer, len(self.gammas))
         return tuple(Training(source=source, recipe=one, seed=self.seed) for one in recipes)
 
     def compute(self, store: Store, report: Report) -> LensingView:
-        """Train what the store lacks, and look."""
+        """Compute the maps; train the networks that the store lacks."""
         networks = [trained_scores.trained(store, training) for training in self.trainings]
         report(0.6, {})
         return _seen(self, networks[0], networks[1], report)
@@ -176,7 +176,7 @@ def _seen(
 
 
 def _pixels(flat: Array) -> Pixels:
-    """(..., 256) as images (..., 16, 16)."""
+    """Reshape (..., 256) to images (..., 16, 16)."""
     return flat.reshape(*flat.shape[:-1], SIDE, SIDE).astype(np.float16)
 
 
@@ -199,7 +199,7 @@ def draw_q(study: LensingStudy, gamma: float, image: Array) -> Array:
 def closed_form_view(
     study: LensingStudy, gamma: float, image: Array, drawn: Array
 ) -> dict[str, Array]:
-    """Pictures of the draws, and what is wrong with q in closed form."""
+    """Pictures of the draws, and q's error in closed form."""
     p, q = (study.benchmark.moments(image, strength) for strength in (0.0, gamma))
     residual = (image - drawn[:, 0] @ study.benchmark.forward.T) / NOISE
     return {
@@ -211,7 +211,7 @@ def closed_form_view(
 
 
 def _correlations(score: Score, image: Array, drawn: Array) -> Array:
-    """Of a score with each pixel over draws (V, n, D) at each system: (V, D).
+    """Correlation of a score with each pixel over draws (V, n, D) at each system: (V, D).
 
     By Stein's lemma it is the score's mean gradient, smoothed by q's own covariance and in q's
     standard deviations: a gradient by itself is mostly noise in directions that q never takes.
@@ -226,7 +226,7 @@ def _correlations(score: Score, image: Array, drawn: Array) -> Array:
 
 
 def _areas(study: LensingStudy, gamma: float, score: Score) -> dict[str, Array]:
-    """AUC of the classifier and of the oracle, on rows that neither network learns from."""
+    """AUC of the classifier and of the oracle, on rows that trained neither network."""
     benchmark = study.benchmark
     rng = common(study.seed, "lensing", "held")
     rows = sampling.blocks(benchmark, gamma, study.held, study.held, rng)
@@ -242,7 +242,7 @@ def _areas(study: LensingStudy, gamma: float, score: Score) -> dict[str, Array]:
 def _located(
     study: LensingStudy, gamma: float, index: int, distance: LocalizerDistance
 ) -> dict[str, Array]:
-    """The localizer's ball, and each pixel's part in what is wrong with it."""
+    """The localizer's ball, and each pixel's part in q's error."""
     benchmark, over = study.benchmark, study.over
     rng = common(study.seed, "lensing", "ranked")
     table = sampling.table(benchmark, gamma, min(_RANKED, study.held), _DRAWS, rng)
@@ -260,7 +260,7 @@ def _located(
 
 
 def _further(study: LensingStudy, gamma: float, index: int, distance: LocalizerDistance) -> Array:
-    """Each pixel's part (D,) of the mean squared distance, of true sources less of q's draws.
+    """Part of each pixel (D,) in the mean squared distance, true sources minus q's draws.
 
     The localizer whitens symmetrically, so that its coordinates are still those of pixels.
     Both sides share x and random numbers.

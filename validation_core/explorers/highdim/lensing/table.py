@@ -1,4 +1,4 @@
-"""Table 2 of the CoLT paper, as run here."""
+"""Table 2 of the CoLT paper, repeated here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _table_methods() -> tuple[Method, ...]:
 
 
 def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
-    """Its two halves: rejection rates over gamma, and over beta at one gamma."""
+    """Sweeps of its two halves: rejection rates over gamma, and over beta at one gamma."""
     lensing = benchmark or Lensing()
     design = TrialDesign(trials=TRIALS, n=N, k=K)
     grids: Sequence[tuple[tuple[float, ...], tuple[float, ...]]] = (
@@ -75,7 +75,7 @@ def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
 
 
 def shipped() -> tuple[LensingStudy, ...]:
-    """What the page opens with, stored with NPT Lab."""
+    """Studies that ship with NPT Lab: the page's opening view."""
     return (LensingStudy(),)
 
 
@@ -126,13 +126,13 @@ def _rates(
 
 
 def tick_names(places: NDArray[np.floating]) -> list[str]:
-    """Names of places on an axis; one that would run into the next has none."""
+    """Names of places on an axis; empty where one would overlap the next."""
     near = np.append(np.diff(places) < CLOSE * np.ptp(places), False)
     return [f"{place:g}" * (not close) for place, close in zip(places, near, strict=True)]
 
 
 def answer(progress: Progress) -> str:
-    """Where each test begins to reject half of its test sets, over gamma; "" before all ran."""
+    """Gamma at which each test rejects half of its test sets, in words; "" before all ran."""
     if not progress.complete:
         return ""
     reached, blind = [], []
@@ -151,7 +151,7 @@ def answer(progress: Progress) -> str:
 
 
 def half_power_crossing(x: NDArray[np.floating], rate: NDArray[np.floating]) -> float | None:
-    """The first place at which a broken line reaches one half; None where it never does."""
+    """First place at which a piecewise linear rate reaches one half; None if it never does."""
     above = np.flatnonzero(rate >= 0.5)
     if not len(above):
         return None
@@ -163,7 +163,7 @@ def half_power_crossing(x: NDArray[np.floating], rate: NDArray[np.floating]) -> 
 
 
 def table(sweeps: Sequence[Sweep], progress: Sequence[Progress]) -> pd.DataFrame:
-    """Both halves beside the published numbers, a row for each test."""
+    """Table of both halves beside the published numbers, a row for each test."""
     rows = []
     for method in sweeps[0].methods:
         row: dict[str, object] = {"Test": method.label}
@@ -180,7 +180,7 @@ def table(sweeps: Sequence[Sweep], progress: Sequence[Progress]) -> pd.DataFrame
 
 
 def how_to_read(study: LensingStudy) -> str:
-    """What looks, and what it learned from."""
+    """The networks behind the picture, and their training, in words."""
     rows, anchors = study.classifier.train, study.localizer.anchors
     own = study.benchmark.classifier.train
     return (
@@ -197,4 +197,4 @@ ABOUT_TABLE = (
     "Multiple and Uniform learn from 2000 + 2000 rows; DC and AutoML learn from 1000, as many as "
     "a test set has. MMD-FUSE reads 250 + 250 rows."
 )
-"""What stands under the table."""
+"""Note under the table."""

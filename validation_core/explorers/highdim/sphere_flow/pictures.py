@@ -48,7 +48,7 @@ _FINE = np.linspace(-4, 4, 121)
 
 
 def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
-    """Every view at each gamma and beta, for the browser to switch between."""
+    """Every view at each gamma and beta."""
     gammas, betas = sphere.gammas, sphere.betas
     return live.payload(
         sliders=[
@@ -104,7 +104,7 @@ def _names(values: Array, slider: str) -> Over:
 
 
 def _plane_panel(sphere: SphereView) -> Panel:
-    """Fig. 4: the sphere, seen from a side."""
+    """Fig. 4: the sphere on two principal components."""
     both = np.concatenate([sphere.p, sphere.q.reshape(-1, 2)]).astype(float)
     share = float(sphere.shares[:2].sum())
     return Panel(
@@ -130,7 +130,7 @@ def _plane_panel(sphere: SphereView) -> Panel:
 
 
 def _along_panel(sphere: SphereView) -> Panel:
-    """The one direction of the base that q moves."""
+    """Histogram along the one direction of the base in which q shifts."""
     marks: list[Mark] = []
     sides = ((sphere.along_p, P, np.zeros(1)), (sphere.along_q, Q, sphere.gammas))
     for counts, color, means in sides:
@@ -157,7 +157,7 @@ def _density(counts: ArrayLike) -> Array:
 
 
 def _scores(sphere: SphereView) -> Panel:
-    """The score with its noise, in its own standard deviations."""
+    """Histogram of the noisy score, in its own standard deviations."""
     half = standardised_distance(sphere.gammas, sphere.betas)[..., None] / 2
     marks: list[Mark] = []
     for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
@@ -182,7 +182,7 @@ def _scores(sphere: SphereView) -> Panel:
 
 
 def _power(study: SphereStudy, sphere: SphereView, along: str) -> Panel:
-    """Fig. 5: measured power over its law, along one slider while the other moves it."""
+    """Fig. 5: measured power over its law along one slider, for each value of the other."""
     grid = sphere.gammas if along == "gamma" else sphere.betas
     other = "beta" if along == "gamma" else "gamma"
     looks = [method_look(method.name) for method in METHODS]

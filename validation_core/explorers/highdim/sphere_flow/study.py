@@ -1,4 +1,4 @@
-"""Sphere flow: what two principal components show of 100 dimensions, and what the tests find.
+"""Study of the sphere flow: two principal components of 100 dimensions, and power of tests.
 
 Bansal, Chen, Scott, Conformal C2ST, Appendix C, Fig. 4 and 5. The score is the log ratio itself
 plus N(0, beta^2), the paper's way to weaken it here. Under p it is N(gamma^2 / 2, gamma^2 +
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=50))
-"""What Fig. 5 compares."""
+"""Methods compared in Fig. 5."""
 BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Standard deviations of the score's noise."""
 EDGES: Array = np.linspace(-4, 4, 41)
@@ -45,7 +45,7 @@ ROWS_AT_ONCE = 10  # trials tested at once
 
 
 class SphereView(NamedTuple):
-    """At G gammas and B betas; S draws are shown, T trials of n draws of each side count."""
+    """Result at G gammas and B betas: S draws shown, T trials of n draws of each side."""
 
     gammas: Array
     """(G,)."""
@@ -89,12 +89,12 @@ class SphereStudy(Study[SphereView], spec="sphere"):
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """The flow, where it is a trained one."""
+        """Training of the flow, where it is a trained one."""
         behind = trained_scores.network_behind(self.benchmark)
         return () if behind is None else (behind,)
 
     def compute(self, store: Store, report: Report) -> SphereView:
-        """Draw, score and test, training the flow where the store lacks it."""
+        """Draw, score and test; train the flow unless the store has it."""
         trained_scores.ready(store, self.benchmark)
         gammas, betas = np.array(self.benchmark.gammas), np.array(BETAS)
         rejections = measured_rejections(self, report)
@@ -119,23 +119,23 @@ class SphereStudy(Study[SphereView], spec="sphere"):
 
 
 def standardised_distance(gammas: Array, betas: Array) -> Array:
-    """d = gamma^2 / sqrt(gamma^2 + beta^2) between the means of the score, in its sds: (G, B)."""
+    """Distance d = gamma^2 / sqrt(gamma^2 + beta^2) of the score's means, in its sds: (G, B)."""
     return np.asarray(gammas[:, None] ** 2 / _sd(gammas, betas))
 
 
 def exact_auc(gammas: Array, betas: Array) -> Array:
-    """Phi(d / sqrt 2) of the noisy score: (G, B)."""
+    """Exact AUC Phi(d / sqrt 2) of the noisy score: (G, B)."""
     return np.asarray(ndtr(standardised_distance(gammas, betas) / np.sqrt(2)))
 
 
 def _sd(gammas: Array, betas: Array) -> Array:
-    """Of the score (G, B); 1 where it is constant."""
+    """Standard deviation of the score (G, B); 1 where it is constant."""
     sd = np.hypot(gammas[:, None], betas)
     return np.where(sd > 0, sd, 1.0)
 
 
 def project_to_principal_components(study: SphereStudy) -> tuple[Array, Array, Array]:
-    """Shares of variance, and draws of p and of q at every gamma on two principal components."""
+    """Shares of variance, and draws of p, and of q at every gamma, on two principal components."""
     benchmark = study.benchmark
     rng = stream(study.seed, "sphere", "components")
     many = sampling.pairs(benchmark, 0.0, 4000, rng).theta
@@ -152,12 +152,12 @@ def project_to_principal_components(study: SphereStudy) -> tuple[Array, Array, A
 
 
 def grid_along_direction(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
-    """g'z of some rows: (n,)."""
+    """Base coordinate g'z of rows: (n,)."""
     return np.asarray(benchmark.base(theta, x) @ benchmark.shift)
 
 
 def base_coordinates(study: SphereStudy, n: int) -> tuple[Array, Array]:
-    """g'z of n draws of p (1, n) and of q at every gamma (G, n): through the flow and back."""
+    """g'z of n draws of p (1, n) and of q at every gamma (G, n), through the flow and back."""
     benchmark = study.benchmark
     p = sampling.pairs(benchmark, 0.0, n, stream(study.seed, "sphere", "scored p"))
     x = benchmark.x(n, stream(study.seed, "sphere", "scored x"))
@@ -171,21 +171,21 @@ def base_coordinates(study: SphereStudy, n: int) -> tuple[Array, Array]:
 
 
 def noisy_scores(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -> Array:
-    """gamma^2 / 2 - gamma g'z + beta N(0, 1) of g'z (1 or G, n): (G, B, n)."""
+    """Scores gamma^2 / 2 - gamma g'z + beta N(0, 1), from g'z (1 or G, n): (G, B, n)."""
     noise = stream(study.seed, "sphere", "noise", *names).standard_normal(along.shape[-1])
     ratio = gammas[:, None] ** 2 / 2 - gammas[:, None] * along
     return np.asarray(ratio[:, None] + np.array(BETAS)[:, None] * noise)
 
 
 def histogram_counts(values: Array) -> NDArray[np.int16]:
-    """Of each row (..., n) in the bins; what lies beyond falls into the last."""
+    """Counts of each row (..., n) in the bins; values beyond count in the end bins."""
     inside = np.clip(values, EDGES[0], EDGES[-1]).reshape(-1, values.shape[-1])
     rows = [np.histogram(row, EDGES)[0] for row in inside]
     return np.array(rows, np.int16).reshape(*values.shape[:-1], -1)
 
 
 def measured_rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
-    """Of each method at each beta and gamma: (methods, B, G)."""
+    """Measured rejections of each method: (methods, B, G)."""
     benchmark, n = study.benchmark, study.n
     gammas = np.array(benchmark.gammas)
     rng = stream(study.seed, "sphere", "pool")
@@ -206,7 +206,7 @@ def measured_rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]
 def _rejected(
     study: SphereStudy, gammas: Array, laws: Sequence[Sequence[statistics.PooledLaw]], chunk: range
 ) -> NDArray[np.int16]:
-    """Rejections in some trials: (methods, B, G)."""
+    """Rejections in a chunk of trials: (methods, B, G)."""
     benchmark, n = study.benchmark, study.n
     rng = stream(study.seed, "sphere", "trials", chunk.start)
     p = sampling.pairs(benchmark, 0.0, n * len(chunk), rng)
@@ -230,7 +230,7 @@ def _rejected(
 
 
 def expected_rejections(study: SphereStudy) -> Array:
-    """Power by the law of the scores: (methods, B, G).
+    """Power by the exact law of the scores: (methods, B, G).
 
     C2ST exactly, Multiple by its normal limit (`benchmarks.boundary`: scores of variance 1 whose
     means lie d / 2 on either side of the threshold); Uniform by trials under that law.
@@ -251,7 +251,7 @@ def expected_rejections(study: SphereStudy) -> Array:
 
 
 def _uniform_power(study: SphereStudy, d: float) -> float:
-    """Uniform's, by trials whose scores are normal: counts of calibration scores are binomial."""
+    """Power of Uniform from trials with normal scores: calibration counts are binomial."""
     rng = stream(study.seed, "sphere", "law", f"{d:.6g}")
     scores = rng.standard_normal((LAW_TRIALS, study.n)) - d / 2
     blocks = BlockScores(np.empty(0), scores, statistics.NormalLaw(d / 2))
@@ -260,7 +260,7 @@ def _uniform_power(study: SphereStudy, d: float) -> float:
 
 
 def shipped() -> tuple[SphereStudy, ...]:
-    """What the page opens with: both definitions of the angle, both flows."""
+    """Studies that ship with NPT Lab: both definitions of the angle, both flows."""
     return tuple(
         SphereStudy(benchmark=SphereFlow(points=points, flow=flow))
         for flow in ("trained", "closed form")
