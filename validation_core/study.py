@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
 
 def _device() -> str:
     """Where networks run in this process; without torch there is none."""
-    nets = sys.modules.get("validation_core.learn.training")
+    nets = sys.modules.get("validation_core.learn.perceptron")
     return "cpu" if nets is None else str(nets.pick_device())
 
 
