@@ -42,7 +42,7 @@ _COMMANDS = (
     ),
     ("methods", "listing:add_methods", "the methods, with options and papers"),
     ("benchmarks", "listing:add_benchmarks", "the benchmarks, with options and papers"),
-    ("lessons", "gallery:add_lessons", "each as an HTML file that needs no server"),
+    ("lessons", "lessons:add_lessons", "each as an HTML file that needs no server"),
     ("gallery", "gallery:add", "what the package ships, and how it is made"),
     ("store", "listing:add_store", "what is kept on disk"),
 )
