@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
+from tests.said import CLAIMED, SILENT, asked_alone
 from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
@@ -39,7 +40,7 @@ def _few_injected(monkeypatch):
 
 
 def say(result, names):
-    return QUESTION.describe(result, Names(names))
+    return QUESTION.describe(result, Names(names), CLAIMED)
 
 
 def table(perturbation="mean_shift", gamma=0.0, n=N, k=K, d=2, seed=0, **options):
@@ -137,7 +138,7 @@ def test_a_mode_that_q_has_no_draws_in_is_named_by_its_gap(share):
         "its draws there."
     )
     assert step.startswith("Next: Take a density that can be multimodal")
-    assert QUESTION.rows(result, Names(NAMES))[0]["evidence"] == cause.KINDS["apart"]
+    assert QUESTION.rows(result, Names(NAMES), CLAIMED)[0]["evidence"] == cause.KINDS["apart"]
     assert QUESTION.notes(result, Names(NAMES))[0].startswith("The gap names the mode (Silverman")
     json.dumps(QUESTION.to_json(result), allow_nan=False)
 
@@ -266,7 +267,7 @@ def test_hard_tables_are_answered(kind):
     if kind not in ("leaked", "collapsed"):
         assert found.cause in ("unclear", "none")
     say(found, NAMES)
-    assert QUESTION.rows(found, Names(NAMES))
+    assert QUESTION.rows(found, Names(NAMES), CLAIMED)
 
 
 @pytest.fixture(scope="module")
@@ -445,10 +446,12 @@ def test_where_no_cause_stands_out_what_was_seen_does(why, named):
     nothing = replace(quiet, seen=tuple(replace(one, pvalue=0.6) for one in quiet.seen))
     first, seen = say(nothing, NAMES)
     assert first == (
-        "No cause is named: nothing stands out beside 299 simulated tables with a correct q "
-        "(p = 0.4)."
+        "The cause cannot be told from 200 simulations: none of the known defects is clear by "
+        "itself."
     )
-    assert "departs by more than chance (smallest adjusted p = 0.6" in seen
+    assert seen == "What was seen most clearly: place of all parameters together."
+    (first,) = QUESTION.describe(quiet, Names(NAMES), SILENT)
+    assert first.startswith("No cause is named: nothing speaks against q")
 
 
 def test_it_is_told_in_words(named):
@@ -462,7 +465,7 @@ def test_it_is_told_in_words(named):
     for forbidden in ("q is correct", "pass", "accept", "p = 0)"):
         assert forbidden not in text
     assert any("if q were correct" in one for one in said)
-    rows = QUESTION.rows(named, Names(NAMES))
+    rows = QUESTION.rows(named, Names(NAMES), CLAIMED)
     assert rows[0]["weight"] == max(row["weight"] for row in rows)
     assert {"cause", "weight", "evidence", "value", "95% interval", "next"} <= rows[0].keys()
 
@@ -470,7 +473,7 @@ def test_it_is_told_in_words(named):
 def test_a_table_without_a_defect_is_told_so():
     found = find_likely_cause(table(n=200, k=40, seed=2), 1)
     if found.cause == "none":
-        assert say(found, NAMES)[0].startswith("No cause is named")
+        assert QUESTION.describe(found, Names(NAMES), SILENT)[0].startswith("No cause is named")
 
 
 def test_every_cause_has_words_and_a_next_step():
@@ -489,7 +492,7 @@ def test_every_cause_has_words_and_a_next_step():
 
 
 def test_figures_are_valid(named):
-    shown = QUESTION.figures(named, Names(NAMES))
+    shown = QUESTION.figures(named, Names(NAMES), CLAIMED)
     assert [one.title for one in shown] == [
         "Which known defect does it resemble?", "Your table among simulated defects"
     ]  # fmt: skip
@@ -537,7 +540,8 @@ def test_the_task_and_the_code_agree(tmp_path, capsys):
     assert heard == sorted(heard)
     assert heard[-1] == 1.0
     found = QUESTION.gather([task.load(store)])
-    said = say(found, upload.names)
+    claims = asked_alone(QUESTION, upload, 4, store)
+    said = QUESTION.describe(found, Names(upload.names), claims)
     exec(QUESTION.code.format(path=file, seed=4), {})
     assert capsys.readouterr().out.startswith("\n".join(said))
 

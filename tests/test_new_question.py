@@ -54,16 +54,16 @@ class Farthest(Question[FarRow]):
     def gather(self, results):
         return results[0]
 
-    def describe(self, result, names, claims=None):
+    def describe(self, result, names, claims):
         return (f"Row {result.row} is {result.sd:.2f} sd from q's mean of {names.theta[0]}.",)
 
     def notes(self, result, names):
         return (f"Distances are in sds of q's draws, of {len(result.off)} rows.",)
 
-    def rows(self, result, names, claims=None):
+    def rows(self, result, names, claims):
         return [{"row": result.row, "sd from q's mean": result.sd}]
 
-    def figures(self, result, names, claims=None):
+    def figures(self, result, names, claims):
         counts, edges = np.histogram(result.off, 18, (0, 9))
         bars = Bars(edges, counts, color="#8A8F98")
         panel = Panel([bars], x=Axis((0, 9), "sd"), y=Axis((0, 60), "rows"))

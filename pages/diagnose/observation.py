@@ -8,13 +8,14 @@ from pages.ui import forms, jobs, panel
 from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.questions import Names
+from validation_core.diagnosis.questions import Answer
 from validation_core.diagnosis.questions.observation import (
     AtObservation,
     ObservationQuestion,
     Where,
     middle_in_words,
 )
+from validation_core.diagnosis.verdict import NoClaims
 from validation_core.methods.base import Method
 from validation_core.report.sections import code
 from validation_core.tables import Upload
@@ -47,20 +48,20 @@ def show(
         where = _asked(diagnosis.upload)
     except _NothingTyped:  # what is known of another place would look like the answer
         return
-    answer = usual if where is None else _elsewhere(diagnosis, methods, where)
-    if answer is None:
+    result = usual if where is None else _elsewhere(diagnosis, methods, where)
+    if result is None or isinstance(diagnosis.claims, NoClaims):
         if where is None:
             st.caption(plain(waiting))
         return
-    names = Names.of(diagnosis.upload)
+    answer = Answer(_QUESTION, result)
     python = _QUESTION.code.replace("where=None", f"where={where!r}")
     panel.panel(
         _QUESTION.title,
-        _QUESTION.describe(answer, names),
-        notes=_QUESTION.notes(answer, names),
+        answer.describe(diagnosis),
+        notes=answer.notes(diagnosis),
         how=_QUESTION.reading_guide,
-        table=_QUESTION.rows(answer, names),
-        drawn=_QUESTION.figures(answer, names),
+        table=answer.rows(diagnosis),
+        drawn=answer.figures(diagnosis),
         code=code(python, path=label, seed=diagnosis.seed),
         key=name,
     )

@@ -44,7 +44,7 @@ from validation_core.drawing import style
 from validation_core.drawing.outcome import Drawn
 from validation_core.methods.record import findings
 from validation_core.relabelling.battery import Family
-from validation_core.relabelling.claims import Magnitude, parameter_name
+from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
 from validation_core.text import equals
@@ -235,6 +235,11 @@ class _CardInputs:
     def names(self) -> Names:
         return Names.of(self.diagnosis.upload)
 
+    @property
+    def claims(self) -> Claims:
+        """Under which answers are read; there are none where this has none."""
+        return self.diagnosis.require_claims()
+
     def called(self, parameter: int) -> str:
         """A parameter's name."""
         return parameter_name(self.diagnosis.upload.names, parameter)
@@ -247,14 +252,13 @@ class _CardInputs:
     def alike(self) -> bool:
         """Whether over x was asked, and no change was found."""
         result = self.of(OverXQuestion)
-        claims = self.diagnosis.claims
-        return result is not None and result.p_changes(claims) > self.diagnosis.alpha
+        return result is not None and result.p_changes(self.claims) > self.diagnosis.alpha
 
     @cached_property
     def changing(self) -> Sequence[OverXPlace]:
         """Places where a change over x is claimed, the clearest first."""
         result = self.of(OverXQuestion)
-        return () if result is None else result.changing(self.diagnosis.claims)
+        return () if result is None else result.changing(self.claims)
 
     @cached_property
     def place(self) -> OverXPlace | None:
@@ -264,14 +268,13 @@ class _CardInputs:
     @cached_property
     def off(self) -> tuple[ParameterErrors, ...]:
         """Parameters that are off under the verdict's error rate, the worst first."""
-        result, claims = self.of(CalibrationQuestion), self.diagnosis.claims
+        result = self.of(CalibrationQuestion)
         if result is None:
             return ()
         return tuple(
             errors
             for errors in result.parameters
-            if (errors.pvalue_adjusted if claims is None else claims.parameter(errors.index))
-            <= self.diagnosis.alpha
+            if self.claims.parameter(errors.index) <= self.diagnosis.alpha
         )
 
     @cached_property
@@ -283,8 +286,9 @@ class _CardInputs:
     @cached_property
     def magnitude(self) -> Magnitude | None:
         """Outliers, rounding or draws outside the prior, where they are the clearest claim."""
-        claims = self.diagnosis.claims
-        return None if claims is None else claims.magnitude(self.diagnosis.upload.names)
+        if not self.diagnosis.relabelled:
+            return None
+        return self.claims.magnitude(self.diagnosis.upload.names)
 
     @cached_property
     def mode(self) -> int | None:
@@ -309,11 +313,10 @@ class _CardInputs:
         return self._clearest()
 
     def _clearest(self) -> _Problem:
-        claims = self.diagnosis.claims
-        if claims is None:
+        if not self.diagnosis.relabelled:
             return self._of_parameters() or self._of_ranks() or _Problem("test", self._mapped())
-        single = claims.clearest_of("means", "widths", "shapes")
-        pair = claims.clearest_of("pairs")
+        single = self.claims.clearest_of("means", "widths", "shapes")
+        pair = self.claims.clearest_of("pairs")
         if pair is not None and (single is None or pair.z > _CLEARER * single.z):
             return _Problem("pair", pair.which)
         if single is None:
@@ -430,7 +433,7 @@ def _clearest_test(seen: _CardInputs) -> str:
 def _how_wrong(seen: _CardInputs) -> str:
     """The size of the error: of all parameters that are off alike, then of the worst."""
     kind, same = seen.problem.kind, seen.same_way
-    if seen.worst is None and seen.diagnosis.claims is None and seen.by_ranks:
+    if seen.worst is None and not seen.diagnosis.relabelled and seen.by_ranks:
         return _of_ranks(seen)
     one = _HOW_WRONG[kind](seen)
     if len(same) > 1:
@@ -612,8 +615,8 @@ def _of_pair(seen: _CardInputs) -> str:
 
 def _of_mass(seen: _CardInputs) -> str:
     result = seen.of(InThetaQuestion)
-    claims, upload = seen.diagnosis.claims, seen.diagnosis.upload
-    scored = claims is None or claims.score() <= claims.alpha
+    claims, upload = seen.claims, seen.diagnosis.upload
+    scored = claims.score() <= claims.alpha
     missing = result is not None and result.missing.ratio is not None and result.missing.differs
     if result is not None and missing and scored:
         share = result.missing
@@ -622,8 +625,6 @@ def _of_mass(seen: _CardInputs) -> str:
             f"About {_percent(share.truth)} of true values fall in regions where q puts "
             f"{_percent(share.q)} of its draws: {times}."
         )
-    if claims is None:
-        return _of_test(seen)
     return f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
 
 
@@ -664,8 +665,7 @@ def _where(seen: _CardInputs) -> str:
         follows = f" q's error follows {_listed(unread, seen.names.x)}." if unread else ""
         share = f"{problem.place.share:.0%} of simulations"
         return f"Where {region}: {share}.{_elsewhere(problem.place)}{follows}"
-    claims = seen.diagnosis.claims
-    p = f"p {equals(result.p_changes(claims))}"
+    p = f"p {equals(result.p_changes(seen.claims))}"
     if seen.alike:
         return f"At every x alike: no sign that the error changes over x ({p})."
     if seen.place is not None:
@@ -723,7 +723,7 @@ def _cause(seen: _CardInputs) -> str:
     finding = _found(seen)
     if finding and not result.faults and result.cause in ("none", against.get(finding)):
         return f"{finding}; why cannot be told from {seen.diagnosis.upload.n:,} simulations."
-    return headline(result, seen.names, seen.diagnosis.claims)
+    return headline(result, seen.names, seen.claims)
 
 
 def _found(seen: _CardInputs) -> str:
@@ -799,7 +799,7 @@ def _provisional(seen: _CardInputs) -> str:
         return "bias"
     worst = seen.worst
     ratio = None if worst is None or not worst.misfit else worst.ratio.estimate
-    if worst is None and seen.diagnosis.claims is None and seen.by_ranks:
+    if worst is None and not seen.diagnosis.relabelled and seen.by_ranks:
         spread = _departures(seen.by_ranks[0], seen.diagnosis.upload.n)[1]
         ratio = None if abs(spread) < _PLAIN_RANKS else 1 / max(seen.by_ranks[0].spread, 1e-300)
     if problem.place is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from validation_core.diagnosis import plan, tasks
 from validation_core.diagnosis.epidemic import DAYS, NAMES, EpidemicStudy
 from validation_core.diagnosis.questions import QUESTIONS, posteriors, question_studies
 from validation_core.scores.trained_scores import TrainTask
+from validation_core.store import Store
 from validation_core.study import Study
 from validation_core.tables import Upload, read, samples
-
-if TYPE_CHECKING:
-    from validation_core.store import Store
 
 SEED = 0
 FEW, SOME, MANY = 200, 1_000, 20_000

@@ -5,7 +5,7 @@ Methods that read a classifier share one network under one key; whichever starts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
@@ -212,6 +212,32 @@ def _relabel_tasks(
         recipes=tuple(recipes.values()),
     )
     return first, whole
+
+
+def relabelling_for(
+    upload: Upload, networks: Collection[Training], seed: int, store: Store
+) -> RelabelTask:
+    """Relabelling under which questions are asked that read these networks.
+
+    The verdict's own, where the store has it; else with those learned scores that the questions
+    train anyway: no other network is trained for it.
+    """
+    _, *own = _relabel_tasks(upload, Omnibus(), seed)
+    first = RelabelTask(digest=upload.digest, method=Omnibus(), seed=seed, whole=not own)
+    for whole in own:
+        if whole.done(store):
+            return whole
+        read = [
+            (name, recipe)
+            for name, recipe, training in zip(
+                whole.names, whole.recipes, whole.trainings, strict=True
+            )
+            if training in networks
+        ]
+        if read:
+            names, recipes = zip(*read, strict=True)
+            return replace(whole, names=names, recipes=recipes)
+    return first
 
 
 Work = DiagnoseTask | RelabelTask | TrainTask

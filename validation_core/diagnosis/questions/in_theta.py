@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from validation_core import sampling, scores, statistics
 from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import (
-    LEVEL,
     Json,
     Names,
     Question,
@@ -86,36 +85,15 @@ class InThetaQuestion(Question["_MassInTheta"]):
         """The one there is."""
         return results[0]
 
-    def describe(
-        self, result: _MassInTheta, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: _MassInTheta, names: Names, claims: Claims) -> tuple[str, ...]:
         """The answer first; then the strip of a parameter that is off most, and what was done."""
-        off = result.off
-        if claims is not None:
-            return (*_claimed(result, names.theta, claims), _tenths_text(result))
-        if result.pvalue > LEVEL and off:
-            first = (
-                "Strips of single parameters show a place in theta where q's mass is wrong, the "
-                f"learned score does not (p {equals(result.pvalue)}, exact, {result.rows} rows)."
-            )
-        elif result.pvalue > LEVEL:
-            first = (
-                "No place in theta is found where q's mass is wrong: the true values' scores "
-                "rank evenly among those of q's draws at the same x (p "
-                f"{equals(result.pvalue)}, exact, {result.rows} rows)."
-            )
-        else:
-            first = f"{_mass(result)} (p {equals(result.pvalue)})."
-            place = [_strip(off[0], names.theta)] if off else []
-            return (first, _regions(result), *place, _tenths_text(result))
-        place = [_strip(off[0], names.theta)] if off else []
-        return (first, *place, _tenths_text(result))
+        return (*_claimed(result, names.theta, claims), _tenths_text(result))
 
     def notes(self, result: _MassInTheta, names: Names) -> tuple[str, ...]:
         del names
         return (_basis(result),)
 
-    def rows(self, result: _MassInTheta, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _MassInTheta, names: Names, claims: Claims) -> Rows:
         """A row for each tenth of q's draws and each strip of a parameter, the worst first."""
         shares = [
             (f"tenth {at + 1} of q's draws by learned ratio", tenth.share)
@@ -135,9 +113,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
             for where, share in shares
         ]
 
-    def figures(
-        self, result: _MassInTheta, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: _MassInTheta, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """The tenths, then the maps of the pairs on which the log ratio depends most."""
         del claims
         scored = f"{result.scored:,}"
@@ -146,9 +122,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
             *(_map(ratio_map, scored, names.theta) for ratio_map in result.maps[:_MOST]),
         )
 
-    def finds(self, result: _MassInTheta, claims: Claims | None = None) -> bool:
-        if claims is None:
-            return result.finds
+    def finds(self, result: _MassInTheta, claims: Claims) -> bool:
         strips = any(claims.parameter(strip.parameter) <= claims.alpha for strip in result.off)
         return claims.score() <= claims.alpha or strips
 
@@ -220,11 +194,6 @@ class _MassInTheta:
     score: Literal["", "within", "classifier"] = ""
     """Which score was read."""
     held: HeldOutNats | None = None
-
-    @property
-    def finds(self) -> bool:
-        """Whether q's mass is called wrong somewhere, at a level of its own."""
-        return self.pvalue <= LEVEL or bool(self.off)
 
     @property
     def off(self) -> list[_ThetaStrip]:

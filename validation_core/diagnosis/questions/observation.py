@@ -163,9 +163,7 @@ class ObservationQuestion(Question["AtObservation"]):
             next((result.ball for result in results if result.ball), None),
         )
 
-    def describe(
-        self, result: AtObservation, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: AtObservation, names: Names, claims: Claims) -> tuple[str, ...]:
         """The answer first, then where it was looked, and what the numbers rest on."""
         theta, x_names = names
         sentences: list[str] = []
@@ -174,7 +172,7 @@ class ObservationQuestion(Question["AtObservation"]):
             own = local.site.kind == "observed"
             if (warning := _unlike(local.site.standing)) is not None:
                 sentences.append(warning)
-            if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
+            if (claims.observation() if own else claims.pvalue) <= claims.alpha:
                 sentences += _answer(local, theta)
             else:
                 sentences += _unclaimed(local, claims, own=own)
@@ -188,7 +186,7 @@ class ObservationQuestion(Question["AtObservation"]):
         local = result.local
         return () if local is None else (_basis(local.test, local.nearby),)
 
-    def rows(self, result: AtObservation, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: AtObservation, names: Names, claims: Claims) -> Rows:
         """A row for each parameter at the rows nearby, the worst first."""
         return [
             {
@@ -200,19 +198,17 @@ class ObservationQuestion(Question["AtObservation"]):
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
 
-    def figures(
-        self, result: AtObservation, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: AtObservation, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """Figures of the parts that are done."""
         del claims
         local = () if result.local is None else _local_figures(result.local.test, names.theta)
         return local if result.ball is None else (*local, _ball_drawn(result.ball, names.theta))
 
-    def finds(self, result: AtObservation, claims: Claims | None = None) -> bool | None:
+    def finds(self, result: AtObservation, claims: Claims) -> bool | None:
         """None, too, for an observation unlike every simulation: nothing is known of q there."""
         if result.local is not None and _unlike(result.local.site.standing) is not None:
             return None
-        if claims is None or result.local is None:
+        if result.local is None:
             return result.finds
         own = result.local.site.kind == "observed"
         return (claims.observation() if own else claims.pvalue) <= claims.alpha and result.finds

@@ -194,9 +194,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
     def gather(self, results: Sequence[_TypeIError]) -> _TypeIError:
         return results[0]
 
-    def describe(
-        self, result: _TypeIError, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: _TypeIError, names: Names, claims: Claims) -> tuple[str, ...]:
         """The level of the verdict first, then what is off, and what was not asked."""
         del names, claims
         sentences = [
@@ -221,7 +219,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
         few = f"To save time, these tables have {result.draws} draws of q at each x."
         return (*([few] if result.thinned else []), *map(str, result.left_out))
 
-    def rows(self, result: _TypeIError, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _TypeIError, names: Names, claims: Claims) -> Rows:
         """One row for each test and one for the verdict, the highest rate first."""
         del names, claims
         rates = [*((test.title, test.rejections) for test in result.tests)]
@@ -240,9 +238,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
             for title, rate in sorted(rates, key=lambda named_rate: -named_rate[1].rate)
         ]
 
-    def figures(
-        self, result: _TypeIError, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: _TypeIError, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """Rates with their intervals, then p-values of the tests whose rates are farthest off."""
         del names, claims
         by_test = zip(result.tests, result.pvalues, strict=True)

@@ -141,9 +141,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
                 latest[name] = injection
         return replace(results[0], injections=tuple(latest.values()))
 
-    def describe(
-        self, result: _Sensitivity, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: _Sensitivity, names: Names, claims: Claims) -> tuple[str, ...]:
         """What would be found, what half of it would take; then what could have been missed."""
         del claims
         injections = result.injections
@@ -154,7 +152,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
         del names
         return (_how(result), *map(str, result.left_out))
 
-    def rows(self, result: _Sensitivity, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _Sensitivity, names: Names, claims: Claims) -> Rows:
         """One row for each defect, strength and test, the verdict first, the strongest first."""
         del names, claims
         return [
@@ -169,9 +167,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
             for row in (_row(injection, i, title, power),)
         ]
 
-    def figures(
-        self, result: _Sensitivity, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: _Sensitivity, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """One figure for each defect."""
         del names, claims
         return tuple(_curves(injection, result) for injection in result.injections)
