@@ -24,7 +24,7 @@ from validation_core.diagnosis.questions.cause import (
 from validation_core.diagnosis.questions.cause.findings import RankedRows, two_groups
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.tables import Upload, read, repeats
+from validation_core.tables import SamplesUpload, TableUpload, Upload, read, repeats
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 N, K = 400, 60
@@ -519,10 +519,10 @@ def test_a_large_table_is_looked_at_in_part():
 
 def test_obstacles_say_what_to_do():
     joint = Joint(np.zeros((200, 2)), np.zeros((200, 0)))
-    two = Upload(data=TwoSamples(joint, joint), names=NAMES[:2], digest="0")
+    two = SamplesUpload(data=TwoSamples(joint, joint), names=NAMES[:2], digest="0")
     assert "Upload theta, x and theta_q" in QUESTION.obstacle(two)
     few = normal(n=99, k=30)
-    small = Upload(data=few, names=NAMES[:2], digest="1")
+    small = TableUpload(data=few, names=NAMES[:2], digest="1")
     assert "got 99 with 30" in QUESTION.obstacle(small)
     assert QUESTION.studies(small, (), 0) == ()
 

@@ -49,9 +49,8 @@ from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
 from validation_core.scores.trained_scores import Training
 from validation_core.store import Store
-from validation_core.tables import Upload
+from validation_core.tables import SamplesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
-from validation_core.types import TwoSamples
 
 _QUICK = 30_000  # numbers of the truths from which on a long answer is asked for by name
 _SHARED = 64e6  # bytes of a table that is worth copying to a second process
@@ -261,7 +260,7 @@ class DiagnosisResult(Result):
         """
         from validation_core.report.datatree import datatree
 
-        if isinstance(self.diagnosis.upload.data, TwoSamples):
+        if isinstance(self.diagnosis.upload, SamplesUpload):
             raise ValueError(
                 "A DataTree holds ranks of true values among q's draws at each x; got two "
                 "samples p and q, which have no x. Save another kind of file."
@@ -377,8 +376,9 @@ def ask(
         as_table(table).upload,
         store or Store.usual(),
     )
-    if reason := wanted.obstacle(upload):
-        raise ValueError(reason)
+    reason = wanted.obstacle(upload)
+    if reason is not None or not isinstance(upload, TableUpload):
+        raise ValueError(reason or "A question needs theta, x and theta_q; got two samples.")
     tasks.register_upload(upload)
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
     relabelling = tasks.relabelling_for(upload, _networks(studies), seed, store)

@@ -47,6 +47,7 @@ from validation_core.relabelling.battery import Family
 from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
+from validation_core.tables import SamplesUpload, TableUpload
 from validation_core.text import equals
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
@@ -236,6 +237,13 @@ class _CardInputs:
         return Names.of(self.diagnosis.upload)
 
     @property
+    def table(self) -> TableUpload:
+        """What was read, of cards that two samples do not get."""
+        upload = self.diagnosis.upload
+        assert isinstance(upload, TableUpload)
+        return upload
+
+    @property
     def claims(self) -> Claims:
         """Under which answers are read; there are none where this has none."""
         return self.diagnosis.require_claims()
@@ -409,11 +417,11 @@ _Content = tuple[tuple[_Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
 
 
 def _wrong(seen: _CardInputs) -> _Content:
-    data = seen.diagnosis.upload.data
-    if isinstance(data, TwoSamples):
+    upload = seen.diagnosis.upload
+    if isinstance(upload, SamplesUpload):
         differ = _Fact("What differs", f"The two samples differ, {_clearest_test(seen)}.")
-        names = seen.diagnosis.upload.names
-        return (differ,), _STEPS_OF_SAMPLES, partial(card_pictures.samples, data, names)
+        shown = partial(card_pictures.samples, upload.data, upload.names)
+        return (differ,), _STEPS_OF_SAMPLES, shown
     facts = (
         _Fact("How wrong", _how_wrong(seen)),
         _Fact("Where", _where(seen)),
@@ -813,7 +821,7 @@ def _unseen(seen: _CardInputs, state: State) -> _Content:
     """What silence is worth."""
     diagnosis = seen.diagnosis
     upload, shift = diagnosis.upload, diagnosis.shift
-    if isinstance(upload.data, TwoSamples):
+    if isinstance(upload, SamplesUpload):
         return _alike_samples(seen, state, upload.data)
     if state == "testing" and shift is None:
         questions: tuple[AnyQuestion, ...] = (
@@ -953,8 +961,7 @@ def _nowhere(seen: _CardInputs) -> str:
 
 def _residuals(seen: _CardInputs, rows: NDArray[np.intp] | None) -> tuple[Array, Array]:
     """Truth (n, P) and draws (n, K', P) of the problem's parameters, in q's sd from its mean."""
-    table = seen.diagnosis.upload.data
-    assert isinstance(table, PosteriorTable)
+    table = seen.table.data
     chosen = np.arange(len(table.theta)) if rows is None else rows
     if len(chosen) > _ROWS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, _ROWS).astype(int)]
@@ -983,12 +990,11 @@ def _picture(seen: _CardInputs) -> Drawn:
     """Truths over q's draws where that shows it, coverage where the error is small."""
     problem, place = seen.problem, seen.problem.place
     names = [seen.called(which) for which in problem.parameters]
-    table = seen.diagnosis.upload.data
-    assert isinstance(table, PosteriorTable)
+    table = seen.table.data
     rows: NDArray[np.intp] | None = None
     where = ""
     if place is not None:
-        rows = rows_in_region(seen.diagnosis.upload, place)
+        rows = rows_in_region(seen.table, place)
         where = f" where {region_text(place, *seen.names)}"
         if len(rows) < 10:
             rows, where = None, ""

@@ -32,7 +32,7 @@ from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import StoreFullError
 from validation_core.study import Report, Study
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import PosteriorTable
 
 if TYPE_CHECKING:
@@ -73,6 +73,21 @@ def load_upload(store: Store, digest: str) -> Upload:
         )
     upload = Upload.of(stored.arrays, order="NKD")
     register_upload(upload)
+    return upload
+
+
+def load_table(store: Store, digest: str) -> TableUpload:
+    """The table of draws at each x of a digest.
+
+    Raises:
+        ValueError: when the store has let it go, or for two samples.
+    """
+    upload = load_upload(store, digest)
+    if not isinstance(upload, TableUpload):
+        raise ValueError(
+            f"A question compares true values with q's draws at the same x; got two samples p and "
+            f"q for {digest}, which have no x. Upload theta, x and theta_q."
+        )
     return upload
 
 
@@ -179,7 +194,7 @@ class RelabelTask(_RecordStudy, spec="relabel"):
 
     def compute(self, store: Store, report: Report) -> Record:
         """Test, training the networks that the store lacks."""
-        upload = load_upload(store, self.digest)
+        upload = load_table(store, self.digest)
         networks = {
             name: trained_scores.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)

@@ -27,7 +27,7 @@ from validation_core.methods.base import Method
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals
 from validation_core.types import Array
 
@@ -220,9 +220,9 @@ class TableStudy(Study[R]):
         return f"{self.about}, an uploaded table"
 
     def compute(self, store: Store, report: Report) -> R:
-        return self.answer(tasks.load_upload(store, self.digest), store, report)
+        return self.answer(tasks.load_table(store, self.digest), store, report)
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> R:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> R:
         """The result for this table; `report(fraction, {})` may be called on the way."""
         raise NotImplementedError
 
@@ -258,7 +258,7 @@ class Question(Generic[R]):
         raise NotImplementedError
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[TableStudy[R], ...]:
         """What is to be worked out, beside these methods; nothing where there is an obstacle."""
         raise NotImplementedError

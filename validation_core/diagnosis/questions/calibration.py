@@ -63,7 +63,7 @@ from validation_core.statistics import (
 )
 from validation_core.statistics.effects import WIDEST
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import SMALLEST, equals, interval_text
 from validation_core.types import Array, PosteriorTable
 
@@ -92,7 +92,7 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if not isinstance(upload.data, PosteriorTable):
+        if not isinstance(upload, TableUpload):
             return (
                 "Sizes of errors compare true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
@@ -105,7 +105,7 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
         return upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[TableStudy[CalibrationErrors], ...]:
         """What ranks and densities say; then a classifier's divergence.
 
@@ -446,10 +446,9 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
     densities: str = ""
     """Fingerprint of the log densities, which the table's own does not cover."""
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> CalibrationErrors:
         del store
         data = upload.data
-        assert isinstance(data, PosteriorTable)
         parameters = marginal_errors(data, self.seed)
         report(0.8, {})
         return CalibrationErrors(
@@ -467,7 +466,7 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
 
     about: ClassVar[str] = "Divergence by a classifier"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> CalibrationErrors:
         (network,) = self.networks(store, report)
         few = held_out_table(upload, self.seed, SCORED)
         logits = scores.apply(network.at(), few)

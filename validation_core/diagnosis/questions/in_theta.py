@@ -32,9 +32,9 @@ from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.rng import stream
 from validation_core.statistics import PooledLaw, slots
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals, interval_text, signed_text
-from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples
+from validation_core.types import Array, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -59,7 +59,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if isinstance(upload.data, TwoSamples):
+        if not isinstance(upload, TableUpload):
             return (
                 "A map over theta compares true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
@@ -67,7 +67,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
         return plan.method_obstacle(WithinX(), upload) or plan.upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_InThetaStudy, ...]:
         """One, reading the classifier that the tests share and, where there is one, the score
         within x: it shows whichever tells truths better on rows that neither learnt from.
@@ -229,7 +229,7 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
     version: ClassVar[int] = 4
     about: ClassVar[str] = "Where in theta"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _MassInTheta:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> _MassInTheta:
         """On rows that no score has seen."""
         classifier, *within = self.networks(store, report)
         nats = _held(upload, self.seed, classifier, *within) if within else None
@@ -240,9 +240,10 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
         result = mass_in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
         return replace(result, score="within" if sees_rows else "classifier", held=nats)
 
-    def _within(self, upload: Upload, network: TrainedSlots) -> tuple[PosteriorTable, TableScores]:
+    def _within(
+        self, upload: TableUpload, network: TrainedSlots
+    ) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, seen among all of them."""
-        assert isinstance(upload.data, PosteriorTable)
         rows = learning.held_out_rows(upload, self.seed)
         read = scores.apply(network.at(), sampling.lent(upload.data, rows))
         most = min(read.draws.shape[-1], max(1, SCORED // len(rows)))
@@ -256,13 +257,12 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
         return few, scores.apply(network.at(), few)
 
 
-def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> HeldOutNats:
+def _held(upload: TableUpload, seed: int, classifier: Any, within: TrainedSlots) -> HeldOutNats:
     """Nats by which each score tells the truth among its row's draws, on the same rows.
 
     They are rows of the learning half that the classifier was watched on, and that the folds of
     the score within x answered for while they were held out.
     """
-    assert isinstance(upload.data, PosteriorTable)
     m = learning.slot_recipe(upload).m
     watched = learning.validation_rows(upload, seed)
     watched = watched[watched < len(within.rows)]

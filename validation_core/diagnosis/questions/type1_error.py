@@ -36,9 +36,9 @@ from validation_core.drawing.outcome import Drawn, rank_histogram
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import interval_text
-from validation_core.types import Array, Float, PosteriorTable
+from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
     from validation_core.relabelling.claims import Claims
@@ -103,11 +103,9 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
     methods: tuple[Method, ...]
     alpha: float = 0.05
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _TypeIError:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> _TypeIError:
         """Test every self-made table."""
         few = thin_draws(upload)
-        data = few.data
-        assert isinstance(data, PosteriorTable)
         eligible, left = partition_methods(few, self.methods)
         networks = dict(zip(self.trainings, self.networks(store, report), strict=True))
 
@@ -119,7 +117,7 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
         battery = MethodBattery.of(few, eligible, self.seed, network)
         count = trial_count(upload.n, upload.dims[0])
         rng = stream(self.seed, "checker", "draws")
-        trials = SelfMadeTables(data, draw_truth_indices(few.n, few.k, count, rng))
+        trials = SelfMadeTables(few.data, draw_truth_indices(few.n, few.k, count, rng))
         pieces: list[Float] = []
         for i, piece in enumerate(trials.pieces()):
             pieces.append(battery.pvalues(piece, self.seed, "checker", i))
@@ -172,7 +170,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
         return self_made_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_TypeIErrorStudy, ...]:
         """One, with the networks that the diagnosis trains; none where no method can be asked."""
         eligible = (

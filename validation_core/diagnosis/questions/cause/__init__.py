@@ -51,7 +51,7 @@ from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.study import Report
-from validation_core.tables import Upload, repeats
+from validation_core.tables import TableUpload, Upload, repeats
 from validation_core.tables.repeats import Fault
 from validation_core.text import equals, interval_text
 from validation_core.types import Array, PosteriorTable
@@ -78,7 +78,7 @@ class CauseQuestion(Question["LikelyCause"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if not isinstance(upload.data, PosteriorTable):
+        if not isinstance(upload, TableUpload):
             return (
                 "A cause is inferred from the true values' places among q's draws at the same "
                 "x; two samples p and q have no x. Upload theta, x and theta_q."
@@ -91,7 +91,7 @@ class CauseQuestion(Question["LikelyCause"]):
         return upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_CauseStudy, ...]:
         del methods
         return () if self.obstacle(upload) else (_CauseStudy(digest=upload.digest, seed=seed),)
@@ -353,10 +353,9 @@ class _CauseStudy(TableStudy[LikelyCause], spec="cause"):
     version: ClassVar[int] = 5
     about: ClassVar[str] = "Likely cause"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> LikelyCause:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> LikelyCause:
         """The likely cause of what is off in this table."""
         del store
-        assert isinstance(upload.data, PosteriorTable)
         return find_likely_cause(upload.data, self.seed, report)
 
 

@@ -50,9 +50,9 @@ from validation_core.rng import stream
 from validation_core.scores import apply
 from validation_core.statistics import contraction
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals, interval_text, number_text
-from validation_core.types import Array, PosteriorTable, TwoSamples
+from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -77,7 +77,7 @@ class OverXQuestion(Question["ErrorsOverX"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if isinstance(upload.data, TwoSamples):
+        if not isinstance(upload, TableUpload):
             return (
                 "A map over x needs x: two samples p and q have none. Upload theta, x and theta_q "
                 "to see where q fails."
@@ -90,7 +90,7 @@ class OverXQuestion(Question["ErrorsOverX"]):
         return plan.upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_OverXStudy, ...]:
         """Every parameter's ranks at once; a classifier's where one of the methods trains it."""
         if self.obstacle(upload) is not None:
@@ -425,13 +425,12 @@ class _OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         by = "by a classifier" if self.learned else "by ranks"
         return f"{self.about} {by}, an uploaded table"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> ErrorsOverX:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> ErrorsOverX:
         """Both tests, the worst places, and smoothed sizes of the first."""
         if not self.learned:
             return find_errors_over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
         table, rows = upload.data, learning.held_out_rows(upload, self.seed)
-        assert isinstance(table, PosteriorTable)
         kept_back = draws_set_aside(upload.k, table.x.shape[1])
         count = max(1, min(_CLASSIFIED // sum(upload.dims), _SCORED // len(rows)))
         # Of a large table only what is scored is copied.
@@ -446,14 +445,13 @@ class _OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
 
 
 def find_errors_over_x(
-    upload: Upload,
+    upload: TableUpload,
     seed: int = 0,
     nulls: int = 999,
     families: int = 1,
     report: Report = lambda done, live: None,
 ) -> ErrorsOverX:
     """Where over x the ranks of a table's parameters are off, without any network."""
-    assert isinstance(upload.data, PosteriorTable)
     table = upload.data
     chosen, rows = scan.select_parameters_and_rows(table, seed)
     kept_back = draws_set_aside(table.q.shape[1], table.x.shape[1])
@@ -486,7 +484,7 @@ def _plane(x: Array) -> Array | None:
 
 
 def _scanned(
-    inputs: _OverXInputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
+    inputs: _OverXInputs, upload: TableUpload, seed: int, nulls: int, families: int, report: Report
 ) -> ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
     over = scan.build_scan_windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
@@ -542,10 +540,9 @@ class _ZScores:
     known: dict[int, Array]
 
     @classmethod
-    def of(cls, inputs: _OverXInputs, upload: Upload) -> _ZScores:
+    def of(cls, inputs: _OverXInputs, upload: TableUpload) -> _ZScores:
         """Those of an upload's rows."""
         table = upload.data
-        assert isinstance(table, PosteriorTable)
         return cls(table, inputs.rows, draws_set_aside(upload.k, upload.dims[1]), {})
 
     @property
@@ -719,10 +716,9 @@ def _stretch_text(what: str, low: float | None, high: float | None, *, outside: 
     return f"{what} is from {number_text(low)} to {number_text(high)}"
 
 
-def rows_in_region(upload: Upload, place: OverXPlace) -> NDArray[np.intp]:
+def rows_in_region(upload: TableUpload, place: OverXPlace) -> NDArray[np.intp]:
     """Rows of the table that lie in a place's region, in their order."""
     table = upload.data
-    assert isinstance(table, PosteriorTable)
     region = place.region
     if isinstance(region, Disc):
         off = (table.x - np.asarray(region.centre)) / np.asarray(region.radius)

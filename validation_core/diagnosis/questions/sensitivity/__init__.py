@@ -60,7 +60,7 @@ from validation_core.drawing.outcome import Drawn
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import parameter_name
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import interval_text
 from validation_core.types import Array
 
@@ -96,7 +96,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
 
     def studies(
         self,
-        upload: Upload,
+        upload: TableUpload,
         methods: Sequence[Method],
         seed: int,
         injections: Sequence[str] = DEFAULT,
@@ -306,7 +306,7 @@ class SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
     def needs(self) -> frozenset[str]:
         return frozenset({self.before.key} if self.before else ())
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _Sensitivity:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> _Sensitivity:
         """Ask this stage's tests where the earlier ones leave it open."""
         few = thin_draws(upload)
         eligible, left = _evaluated(few, self.methods)
