@@ -51,16 +51,16 @@ class Fake(questions.Question):
     def obstacle(self, upload):
         return self.reason
 
-    def describe(self, result, names, claims=None):
+    def describe(self, result, names, claims):
         return f"The worst is {names.theta[0]}.", "It is <i>wide</i>."
 
-    def rows(self, result, names, claims=None):
+    def rows(self, result, names, claims):
         return [
             {"Parameter": name, "Error": i / 3, "Reading": "too wide"}
             for i, name in enumerate(names.theta)
         ]
 
-    def figures(self, result, names, claims=None):
+    def figures(self, result, names, claims):
         name = names.theta[0]
         return tuple(
             Drawn(f"Cloud of {name}", cloud(self.points, i), f"How {name} lies.")

@@ -11,7 +11,7 @@ from validation_core.api.diagnose import DiagnosisResult
 from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.diagnosis.questions.observation import unlike
-from validation_core.diagnosis.verdict import Diagnosis
+from validation_core.diagnosis.verdict import Diagnosis, NoClaims
 from validation_core.text import equals
 
 STATES = {
@@ -149,7 +149,7 @@ def of_pvalues(found: Diagnosis, card: Card) -> list[str]:
     wrong = [] if told == wanted else [f"the sentence has p {told}, the verdict {wanted}"]
     if found.to_json()["pvalue"] != found.pvalue:
         wrong.append("JSON has another p")
-    if found.claims is not None and found.claims.pvalue != found.pvalue:
+    if found.relabelled and found.require_claims().pvalue != found.pvalue:
         wrong.append("the claims have another p")
     return wrong
 
@@ -173,7 +173,7 @@ def of_warning(result: DiagnosisResult, card: Card) -> list[str]:
 def of_answers(result: DiagnosisResult) -> list[str]:
     """No answer says that nothing is wrong beside a verdict that says what is."""
     found = result.diagnosis
-    if found.claims is None or not found.claims.found or "size" not in result:
+    if isinstance(found.claims, NoClaims) or not found.claims.found or "size" not in result:
         return []
     first = result["size"].sentences[0]
     return [f"under a problem: {first}"] if first.startswith("No error is found") else []

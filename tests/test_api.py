@@ -134,7 +134,8 @@ def test_a_diagnosis_gives_its_verdict_and_its_answers(found, table):
     assert 0 < found.pvalue < 0.01
     assert list(found.pvalues) == ["SBC", "C2ST", "TARP"]
     assert all(found.adjusted[label] >= p for label, p in found.pvalues.items())
-    assert found.claims is None
+    assert not found.diagnosis.relabelled
+    assert found.claims.parameter(0) <= 0.05
     assert [record.name for record in found.records] == ["sbc", "c2st", "tarp"]
     assert found.questions == tuple(found) == ("size", "checker")
     assert "calibration" in found
@@ -154,7 +155,10 @@ def test_a_diagnosis_gives_its_verdict_and_its_answers(found, table):
 def test_one_question_alone(table, store):
     answer = npt.ask("calibration", table, methods=["sbc"], store=store)
     assert answer.name == "size"
-    assert answer.diagnosis is None
+    assert answer.diagnosis.verdict == "problem found"
+    assert answer.rows()[0]["p, corrected"] == pytest.approx(
+        min(map(answer.diagnosis.claims.parameter, (0, 1))), rel=0.01
+    )
     assert len(answer.to_frame()) == 2
     assert "<spin>" in answer.sentences[0]
     assert answer.figures()

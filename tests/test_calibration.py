@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
 from tests.conftest import in_turn
+from tests.said import CLAIMED, FixedClaims
 from validation_core import diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -35,12 +36,18 @@ NAMES = ("alpha", "beta", "gamma")
 QUESTION = by_name("size")
 
 
+def claims(found):
+    """Each parameter's own p, corrected over parameters alone."""
+    each = {errors.index: errors.pvalue_adjusted for errors in found.parameters}
+    return FixedClaims(min(each.values(), default=1.0), each)
+
+
 def say(found, names):
-    return QUESTION.describe(found, Names(names))
+    return QUESTION.describe(found, Names(names), claims(found))
 
 
 def rows_of(found, names):
-    return QUESTION.rows(found, Names(names))
+    return QUESTION.rows(found, Names(names), claims(found))
 
 
 def ranks(shift, width, n, k, trials, rng):
@@ -464,7 +471,7 @@ def test_odd_tables_have_numbers_sentences_and_figures(make):
     found = answered(upload)
     assert say(found, NAMES)
     assert len(rows_of(found, NAMES)) == upload.dims[0]
-    for picture in QUESTION.figures(found, Names(NAMES)):
+    for picture in QUESTION.figures(found, Names(NAMES), CLAIMED):
         type(picture.figure)(picture.figure.to_plotly_json())  # plotly accepts it
 
 
@@ -548,7 +555,7 @@ def test_densities_bring_regions_and_the_divergence(golden):
     assert nats.source == "densities"
     assert abs(nats.estimate - known) < 4 * nats.sd / np.sqrt(600)
     golden("calibration-densities", say(found, NAMES))
-    assert len(QUESTION.figures(found, Names(NAMES))) == 7
+    assert len(QUESTION.figures(found, Names(NAMES), CLAIMED)) == 7
 
 
 def test_the_divergence_is_that_of_the_record(tmp_path):
@@ -593,7 +600,7 @@ def test_a_classifier_stands_beside_as_an_estimate(tmp_path):
     assert both.estimate.source == "classifier"
     said = say(both, NAMES)
     assert any(one.startswith("For comparison, an estimate without densities.") for one in said)
-    drawn = QUESTION.figures(both, Names(NAMES))
+    drawn = QUESTION.figures(both, Names(NAMES), CLAIMED)
     assert drawn[-1].title == "Beside a classifier's estimate"
     ticks = drawn[-1].figure.layout.yaxis.ticktext
     assert list(ticks) == ["log densities", "classifier (estimate)"]
@@ -639,7 +646,7 @@ def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
     for part in founds:  # what is there can be shown before the rest
         shown = QUESTION.gather([part])
         assert say(shown, NAMES)
-        assert QUESTION.figures(shown, Names(NAMES))
+        assert QUESTION.figures(shown, Names(NAMES), CLAIMED)
 
 
 def test_without_a_classifier_among_the_methods_there_is_no_estimate():
@@ -696,7 +703,7 @@ def test_figures_draw_six_and_escape_names():
         "theta_q": 0.5 * rng.standard_normal((n, 20, d)),
     })  # fmt: skip
     names = tuple(f"<b>{i}</b>" for i in range(d))
-    drawn = QUESTION.figures(answered(upload), Names(names))
+    drawn = QUESTION.figures(answered(upload), Names(names), CLAIMED)
     assert len(drawn) == 3
     for picture in drawn:
         assert "<b>" not in picture.figure.to_json().replace("\\u003c", "<")
@@ -709,7 +716,7 @@ def test_figures_draw_six_and_escape_names():
 
 def test_nothing_found_draws_and_says_nothing():
     empty = CalibrationErrors()
-    assert QUESTION.figures(empty, Names(NAMES)) == ()
+    assert QUESTION.figures(empty, Names(NAMES), CLAIMED) == ()
     assert say(empty, NAMES) == ()
     assert rows_of(empty, NAMES) == []
 
@@ -773,7 +780,9 @@ def test_ends_that_nothing_bounds_are_not_numbers(golden):
 def test_figures_of_an_open_bias_reach_the_axis_and_leave_the_width_out(shared):
     found = answered(tables.read(shared / "cases" / "bias_of_3_sd_in_a_quarter.npz"))
     (misfit,) = (
-        drawn for drawn in QUESTION.figures(found, Names(NAMES)) if drawn.title == "Bias and width"
+        drawn
+        for drawn in QUESTION.figures(found, Names(NAMES), CLAIMED)
+        if drawn.title == "Bias and width"
     )
     left, right = misfit.picture.panels
     (bias,), (ratio,) = (

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
+from tests.said import CLAIMED, SILENT, asked_alone
 from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
@@ -23,7 +24,7 @@ from validation_core.diagnosis.questions.cause import (
 from validation_core.diagnosis.questions.cause.findings import RankedRows, two_groups
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.tables import Upload, read, repeats
+from validation_core.tables import SamplesUpload, TableUpload, Upload, read, repeats
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 N, K = 400, 60
@@ -33,7 +34,7 @@ QUESTION = by_name("cause")
 
 
 def say(result, names):
-    return QUESTION.describe(result, Names(names))
+    return QUESTION.describe(result, Names(names), CLAIMED)
 
 
 def table(perturbation="mean_shift", gamma=0.0, n=N, k=K, d=2, seed=0, **options):
@@ -131,7 +132,7 @@ def test_a_mode_that_q_has_no_draws_in_is_named_by_its_gap(share):
         "its draws there."
     )
     assert step.startswith("Next: Take a density that can be multimodal")
-    assert QUESTION.rows(result, Names(NAMES))[0]["evidence"] == cause.KINDS["apart"]
+    assert QUESTION.rows(result, Names(NAMES), CLAIMED)[0]["evidence"] == cause.KINDS["apart"]
     assert QUESTION.notes(result, Names(NAMES))[0].startswith("The gap names the mode (Silverman")
     json.dumps(QUESTION.to_json(result), allow_nan=False)
 
@@ -260,7 +261,7 @@ def test_hard_tables_are_answered(kind):
     if kind not in ("leaked", "collapsed"):
         assert found.cause in ("unclear", "none")
     say(found, NAMES)
-    assert QUESTION.rows(found, Names(NAMES))
+    assert QUESTION.rows(found, Names(NAMES), CLAIMED)
 
 
 @pytest.fixture(scope="module")
@@ -439,10 +440,12 @@ def test_where_no_cause_stands_out_what_was_seen_does(why, named):
     nothing = replace(quiet, seen=tuple(replace(one, pvalue=0.6) for one in quiet.seen))
     first, seen = say(nothing, NAMES)
     assert first == (
-        "No cause is named: nothing stands out beside 299 simulated tables with a correct q "
-        "(p = 0.4)."
+        "The cause cannot be told from 200 simulations: none of the known defects is clear by "
+        "itself."
     )
-    assert "departs by more than chance (smallest adjusted p = 0.6" in seen
+    assert seen == "What was seen most clearly: place of all parameters together."
+    (first,) = QUESTION.describe(quiet, Names(NAMES), SILENT)
+    assert first.startswith("No cause is named: nothing speaks against q")
 
 
 def test_it_is_told_in_words(named):
@@ -456,7 +459,7 @@ def test_it_is_told_in_words(named):
     for forbidden in ("q is correct", "pass", "accept", "p = 0)"):
         assert forbidden not in text
     assert any("if q were correct" in one for one in said)
-    rows = QUESTION.rows(named, Names(NAMES))
+    rows = QUESTION.rows(named, Names(NAMES), CLAIMED)
     assert rows[0]["weight"] == max(row["weight"] for row in rows)
     assert {"cause", "weight", "evidence", "value", "95% interval", "next"} <= rows[0].keys()
 
@@ -464,7 +467,7 @@ def test_it_is_told_in_words(named):
 def test_a_table_without_a_defect_is_told_so():
     found = find_likely_cause(table(n=200, k=40, seed=2), 1)
     if found.cause == "none":
-        assert say(found, NAMES)[0].startswith("No cause is named")
+        assert QUESTION.describe(found, Names(NAMES), SILENT)[0].startswith("No cause is named")
 
 
 def test_every_cause_has_words_and_a_next_step():
@@ -483,7 +486,7 @@ def test_every_cause_has_words_and_a_next_step():
 
 
 def test_figures_are_valid(named):
-    shown = QUESTION.figures(named, Names(NAMES))
+    shown = QUESTION.figures(named, Names(NAMES), CLAIMED)
     assert [one.title for one in shown] == [
         "Which known defect does it resemble?", "Your table among simulated defects"
     ]  # fmt: skip
@@ -510,10 +513,10 @@ def test_a_large_table_is_looked_at_in_part():
 
 def test_obstacles_say_what_to_do():
     joint = Joint(np.zeros((200, 2)), np.zeros((200, 0)))
-    two = Upload(data=TwoSamples(joint, joint), names=NAMES[:2], digest="0")
+    two = SamplesUpload(data=TwoSamples(joint, joint), names=NAMES[:2], digest="0")
     assert "Upload theta, x and theta_q" in QUESTION.obstacle(two)
     few = normal(n=99, k=30)
-    small = Upload(data=few, names=NAMES[:2], digest="1")
+    small = TableUpload(data=few, names=NAMES[:2], digest="1")
     assert "got 99 with 30" in QUESTION.obstacle(small)
     assert QUESTION.studies(small, (), 0) == ()
 
@@ -531,7 +534,8 @@ def test_the_task_and_the_code_agree(tmp_path, capsys):
     assert heard == sorted(heard)
     assert heard[-1] == 1.0
     found = QUESTION.gather([task.load(store)])
-    said = say(found, upload.names)
+    claims = asked_alone(QUESTION, upload, 4, store)
+    said = QUESTION.describe(found, Names(upload.names), claims)
     exec(QUESTION.code.format(path=file, seed=4), {})
     assert capsys.readouterr().out.startswith("\n".join(said))
 

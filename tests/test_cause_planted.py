@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import truncnorm
 
+from tests.said import CLAIMED
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.cause import find_likely_cause
 from validation_core.rng import stream
@@ -153,7 +154,7 @@ def test_one_of_three_hundred_parameters_is_found_and_named():
     found = find_likely_cause(upload.data, 0)
     assert found.cause == "bias"
     assert 216 in found.parameters
-    said = QUESTION.describe(found, Names(upload.names))
+    said = QUESTION.describe(found, Names(upload.names), CLAIMED)
     assert any("q's centre for theta_217 is off by" in sentence for sentence in said)
 
 

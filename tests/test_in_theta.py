@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import binom
 
+from tests.said import CLAIMED, SILENT, FixedClaims, asked_alone
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
@@ -142,7 +143,7 @@ def test_maps_are_blue_where_q_misses_mass():
 
 def test_a_line_where_there_is_one_parameter():
     found = told(normals(d=1, shift=1.0))
-    figures = QUESTION.figures(found, Names(NAMES))
+    figures = QUESTION.figures(found, Names(NAMES), CLAIMED)
     assert [(one.of, one.frame) for one in found.maps] == [((0,), "sd"), ((0,), "own")]
     mean = found.maps[1].ratio[0]
     edges = found.maps[1].edges
@@ -173,7 +174,7 @@ def test_pooled_rows_are_seen_in_their_own_sds():
     found = mass_in_theta(table, truth - 0.5, draws - 0.5, 40, 0)
     highest = found.strips[-1].share
     assert highest.truth > 0.25 > 2 * highest.q
-    said = QUESTION.describe(found, Names(NAMES))
+    said = QUESTION.describe(found, Names(NAMES), CLAIMED)
     assert "more than 1.5 sd above q's mean" in " ".join(said) or "q puts" in said[1]
 
 
@@ -183,12 +184,12 @@ def test_every_shape_is_told_drawn_and_listed(k, d):
     found = told(normals(n=60, k=k, d=d))
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     assert bool(found.strips) == (k > 4)
-    for one in QUESTION.figures(found, Names(NAMES)):
+    for one in QUESTION.figures(found, Names(NAMES), CLAIMED):
         go.Figure(one.figure.to_dict())  # plotly's own validation
         assert "f q were correct" in one.caption
         assert "<b>" not in one.figure.to_json()
-    assert len(QUESTION.rows(found, Names(NAMES))) == 10 + len(found.strips)
-    first, *rest = QUESTION.describe(found, Names(NAMES))
+    assert len(QUESTION.rows(found, Names(NAMES), CLAIMED)) == 10 + len(found.strips)
+    first, *rest = QUESTION.describe(found, Names(NAMES), FixedClaims(found.pvalue))
     silent = first.startswith("No place in theta is found where q's mass is wrong")
     assert silent == (found.pvalue > 0.05)
     assert len(rest) >= 1 + (not silent)
@@ -204,14 +205,14 @@ def test_constant_draws_and_extreme_logits_are_no_trouble():
     huge = 1e4 * still.q[..., 1]
     found = mass_in_theta(still, 1e4 * still.theta[:, 1], huge, 10, 0)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
-    assert len(QUESTION.figures(found, Names(NAMES))) > 1
+    assert len(QUESTION.figures(found, Names(NAMES), CLAIMED)) > 1
 
 
 def test_a_shift_is_found_by_the_classifier_and_told(tmp_path):
     found = run(upload_of(normals(n=800, k=30, shift=0.8)), Store(tmp_path))
     assert found.rows == 400
     assert found.pvalue < 1e-4
-    first, where, *rest = QUESTION.describe(found, Names(NAMES))
+    first, where, *rest = QUESTION.describe(found, Names(NAMES), FixedClaims(found.pvalue))
     missing = found.missing
     assert missing.low > 2 * missing.q
     assert first == (
@@ -224,14 +225,15 @@ def test_a_shift_is_found_by_the_classifier_and_told(tmp_path):
     assert f"{missing.q:.1%} of q's draws, {share} of true values" in where
     said = " ".join(rest)
     assert "q puts too little mass where mass is" in said or "q puts too much mass" in said
-    assert QUESTION.finds(found)
+    assert QUESTION.finds(found, CLAIMED)
     assert found.deciles[-1].share.ratio_low > 1 > found.deciles[0].share.ratio_high
-    first = QUESTION.rows(found, Names(NAMES))[0]
+    first = QUESTION.rows(found, Names(NAMES), CLAIMED)[0]
     assert not first["low"] <= first["q's share"] <= first["high"]
 
 
 def test_a_right_q_is_not_called_right(tmp_path):
-    said = QUESTION.describe(run(upload_of(normals(n=300, seed=5)), Store(tmp_path)), Names(NAMES))
+    found = run(upload_of(normals(n=300, seed=5)), Store(tmp_path))
+    said = QUESTION.describe(found, Names(NAMES), SILENT)
     assert said[0].startswith("No place in theta is found")
 
 
@@ -268,7 +270,8 @@ def test_the_code_runs(tmp_path, capsys):
     exec(code, {})
     upload = tables.read(path)
     result = run(upload, Store(tmp_path / "store"))
-    first, *_, tenths = QUESTION.describe(result, Names(upload.names))
+    claims = asked_alone(QUESTION, upload, 0, Store(tmp_path / "store"))
+    first, *_, tenths = QUESTION.describe(result, Names(upload.names), claims)
     printed = capsys.readouterr().out
     assert printed.startswith(first)
     assert tenths in printed
@@ -301,9 +304,10 @@ def test_strips_that_are_off_are_not_denied(tmp_path):
     first = found.strips[0]
     share = replace(first.share, q=0.07, truth=0.15, low=0.09, high=0.22)
     off = replace(found, strips=(replace(first, share=share),))
-    said = QUESTION.describe(off, Names(NAMES))
-    assert said[0].startswith("Strips of single parameters show a place")
-    assert "too little mass" in said[1]
+    claims = FixedClaims(found.pvalue, {first.parameter: 0.001})
+    said = QUESTION.describe(off, Names(NAMES), claims)
+    assert "too little mass" in said[0]
+    assert said[1].startswith("No learned score finds a place")
     assert "No place" not in " ".join(said)
 
 
@@ -314,7 +318,7 @@ def test_regions_that_may_hold_as_many_truths_name_no_place():
     spread = replace(
         found, pvalue=1e-4, excess=share, deciles=(replace(found.deciles[0], share=share),) * 10
     )
-    first, where, *_ = QUESTION.describe(spread, Names(NAMES))
+    first, where, *_ = QUESTION.describe(spread, Names(NAMES), CLAIMED)
     assert first.startswith("q's mass is wrong in theta, but no region")
     assert "which may be as many" in where
     assert "2.67" not in first + where

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
+from tests.said import CLAIMED
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses
@@ -35,7 +36,7 @@ def _small(monkeypatch):
 
 
 def say(result, *names):
-    return QUESTION.describe(result, Names(*names))
+    return QUESTION.describe(result, Names(*names), CLAIMED)
 
 
 def note(result, *names):
@@ -103,7 +104,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert worst.parameter == 1
     assert worst.shift.high >= -1.5 - 0.2
     assert worst.shift.estimate < -1  # q sits too low there
-    assert QUESTION.rows(there, Names(("a", "b")))[0] == {
+    assert QUESTION.rows(there, Names(("a", "b")), CLAIMED)[0] == {
         "parameter": "b",
         "bias nearby, posterior sd (+ is too high)": (
             f"−{-worst.shift.estimate:.2f} [−∞, −{-worst.shift.high:.2f}]"
@@ -125,7 +126,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert "posterior sd too low." in nearby
     assert "dose = " in where
     assert "with 39 null classifiers" in note(there, ("a", "b"))
-    assert QUESTION.finds(there)
+    assert QUESTION.finds(there, CLAIMED)
 
 
 def test_a_q_that_is_too_wide_nearby_is_told_so():
@@ -174,7 +175,8 @@ def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
     said = observation.nearby_text(nearby, NAMES)
     assert "q's mass sits at least 2." in said
     assert said.endswith("posterior sd too low.")
-    row = QUESTION.rows(observation.AtObservation(local=LocalOnly(nearby)), Names(NAMES))[0]
+    result = observation.AtObservation(local=LocalOnly(nearby))
+    row = QUESTION.rows(result, Names(NAMES), CLAIMED)[0]
     assert row["bias nearby, posterior sd (+ is too high)"].startswith("−2.")
     assert "[−∞, −2." in row["bias nearby, posterior sd (+ is too high)"]
     assert row["width / needed width"] == ""
@@ -215,7 +217,7 @@ def test_what_is_not_claimed_is_told_as_two_sentences(store):
     assert equals(claims.pvalue) in first
     assert second.startswith("By themselves, L-C2ST gives p = ")
     assert "posterior sd" not in second
-    assert QUESTION.finds(result)
+    assert QUESTION.finds(result, CLAIMED)
     assert not QUESTION.finds(result, claims)
 
 
@@ -320,13 +322,13 @@ def test_every_shape_is_told_drawn_and_listed(d, m, k, store):
     json.dumps(fields, allow_nan=False)
     assert set(fields) == {"place", "local", "near", "ball"}
     assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
-    figures = QUESTION.figures(found, Names(NAMES))
+    figures = QUESTION.figures(found, Names(NAMES), CLAIMED)
     assert len(figures) == 4
     for one in figures:
         go.Figure(one.figure.to_dict())  # plotly's own validation
         assert "f q were correct" in one.caption
         assert "<b>" not in one.figure.to_json()
-    assert len(QUESTION.rows(found, Names(NAMES))) == d
+    assert len(QUESTION.rows(found, Names(NAMES), CLAIMED)) == d
     assert "CoLT's ball here" in say(found, NAMES)[-1]
 
 
@@ -337,8 +339,8 @@ def test_either_part_can_be_shown_before_the_other(store):
         task.run(store, lambda done, live: None)
         alone = QUESTION.gather([task.load(store)])
         assert say(alone, NAMES)
-        assert QUESTION.figures(alone, Names(NAMES))
-        assert isinstance(QUESTION.rows(alone, Names(NAMES)), list)
+        assert QUESTION.figures(alone, Names(NAMES), CLAIMED)
+        assert isinstance(QUESTION.rows(alone, Names(NAMES), CLAIMED), list)
 
 
 def test_the_ball_has_its_mass_and_its_interval(store):

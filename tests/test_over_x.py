@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.said import CLAIMED, SILENT, asked_alone
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -29,7 +30,7 @@ QUESTION = by_name("over_x")
 
 
 def say(result, *names):
-    return QUESTION.describe(result, Names(*names))
+    return QUESTION.describe(result, Names(*names), CLAIMED)
 
 
 def notes(result, *names):
@@ -201,7 +202,7 @@ def test_a_q_that_is_too_wide_somewhere_is_read_as_too_wide():
     assert (first.kind, first.parameter) == ("width", 0)
     assert first.inside.low > 1.2
     assert "times as wide as it should be (too wide)" in say(found, NAMES)[0]
-    panel = QUESTION.figures(found, Names(NAMES))[0].picture
+    panel = QUESTION.figures(found, Names(NAMES), CLAIMED)[0].picture
     assert panel.y.label == "q's width / width needed"
     (line,) = (mark for mark in panel.marks if isinstance(mark, Line))
     assert line.y[line.x < -1].min() > 1.3
@@ -224,7 +225,7 @@ def test_an_error_that_is_alike_everywhere_is_called_so():
 
 def test_a_right_q_is_not_called_right():
     found = find_errors_over_x(upload_of(normals(n=300, seed=11)), 0, nulls=199)
-    said = say(found, NAMES)
+    said = QUESTION.describe(found, Names(NAMES), SILENT)
     assert said[0].startswith("No sign of an error")
     assert found.worst_row is None
     assert "would have been found in about 80 of 100" in said[0]
@@ -252,7 +253,7 @@ def test_a_disc_in_the_plane_is_found_and_drawn_as_a_map():
     assert first.along == "plane"
     assert np.abs(np.array(first.region.centre) - 1).max() < 0.7
     assert first.inside.low > 0.4  # q sits too high there
-    figures = QUESTION.figures(found, Names(NAMES))
+    figures = QUESTION.figures(found, Names(NAMES), CLAIMED)
     heat = figures[0].figure.data[0]
     assert heat.type == "heatmap"
     away = np.asarray(heat.z, float)
@@ -281,12 +282,12 @@ def test_every_shape_is_told_drawn_and_listed(d, m):
     found = find_errors_over_x(upload_of(table), 0, nulls=39)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
-    figures = QUESTION.figures(found, Names(NAMES))
+    figures = QUESTION.figures(found, Names(NAMES), CLAIMED)
     assert 1 <= len(figures) <= 6
     for one in figures:
         go.Figure(one.figure.to_dict())  # plotly's own validation
         assert "If q were correct" in one.caption
-    rows = QUESTION.rows(found, Names(NAMES))
+    rows = QUESTION.rows(found, Names(NAMES), CLAIMED)
     assert [row["p, changes over x"] for row in rows] == sorted(
         row["p, changes over x"] for row in rows
     )
@@ -404,8 +405,8 @@ def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypa
     learned = part(founds[1]).pairs[0]
     assert learned.p_varies < 0.05
     assert learned.inside.value is not None
-    assert len(QUESTION.figures(both, Names(NAMES))) == 6 or len(
-        QUESTION.figures(both, Names(NAMES))
+    assert len(QUESTION.figures(both, Names(NAMES), CLAIMED)) == 6 or len(
+        QUESTION.figures(both, Names(NAMES), CLAIMED)
     ) == len([one for one in both.worst if one.picture is not None])
     assert "no network saw" in notes(both, NAMES)
 
@@ -418,7 +419,7 @@ def test_the_same_seed_gives_the_same_answer():
 
 def test_names_are_escaped_in_figures():
     found = find_errors_over_x(upload_of(normals(n=80, m=1, d=2)), 0, nulls=39)
-    for one in QUESTION.figures(found, Names(NAMES, ("<script>",))):
+    for one in QUESTION.figures(found, Names(NAMES, ("<script>",)), CLAIMED):
         assert "<script>" not in one.figure.to_json()
 
 
@@ -428,7 +429,9 @@ def test_the_code_runs(tmp_path, capsys):
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
     code = QUESTION.code.format(path=path, seed=4)
     exec(code, {})
-    wanted = say(find_errors_over_x(tables.read(path), 4), ())
+    upload = tables.read(path)
+    claims = asked_alone(QUESTION, upload, 4, Store(tmp_path / "store"))
+    wanted = QUESTION.describe(find_errors_over_x(upload, 4), Names(()), claims)
     assert capsys.readouterr().out.splitlines()[0] == wanted[0]
 
 
@@ -509,7 +512,7 @@ def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     )  # fmt: skip
     assert (width.inside.value, width.inside.open) == (None, True)
     assert "times as wide" not in " ".join(say(result, NAMES))
-    for drawn in QUESTION.figures(result, Names(NAMES)):
+    for drawn in QUESTION.figures(result, Names(NAMES), CLAIMED):
         drawn.figure.to_json()
     (size,) = (one for one in part(result).overall if (one.kind, one.parameter) == ("shift", 0))
     assert size.beyond.share == pytest.approx((table.x > 0).mean(), abs=0.05)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import few_trials
+from tests.said import asked_alone
 from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import learning, questions, tasks
 from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
@@ -42,20 +43,21 @@ def asked(tmp_path_factory):
     for task in questions.question_studies(questions.QUESTIONS, upload, methods, SEED):
         if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
-    yield path, upload, questions.answered_questions(store, upload, methods, SEED)
+    yield path, upload, store, questions.answered_questions(store, upload, methods, SEED)
     patch.undo()
 
 
 @pytest.mark.parametrize("panel", questions.QUESTIONS, ids=lambda panel: panel.name)
 def test_the_code_of_a_panel_prints_what_it_says(panel, asked, tmp_path):
-    path, upload, answers = asked
+    path, upload, store, answers = asked
     script, heard = tmp_path / "script.py", io.StringIO()
     script.write_text(report.code(panel.code, path=str(path), seed=SEED), encoding="utf-8")
     with contextlib.redirect_stdout(heard):
         runpy.run_path(str(script), run_name="__main__")
     printed = heard.getvalue()
     answer = answers[panel.name]
-    text = panel.describe(answer.result, questions.Names(upload.names, upload.x_names))
+    claims = asked_alone(panel, upload, SEED, store)
+    text = panel.describe(answer.result, questions.Names(upload.names, upload.x_names), claims)
     assert text
     if panel.long:  # its code goes through all stages, of which the first alone is here
         sentences = printed.splitlines()[: len(text)]  # rows of its table follow

@@ -13,7 +13,7 @@ from validation_core.methods import SBC, TARP
 from validation_core.panels import record as draw
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import PosteriorTable
 
 N, K, D = 300, 20, 2
@@ -29,7 +29,9 @@ def table(seed, *, shift=0.0, width=1.0, n=N, k=K, rows=0):
     theta = x + rng.standard_normal((n, D))
     z = stream(seed, "posteriors test draws", n).standard_normal((n, k, D))
     q = x[:, None] + shift + width * z
-    return Upload(PosteriorTable(theta, x, q), ("θ₁", "θ₂"), keys.digest(theta=theta, x=x, q=q))
+    return TableUpload(
+        PosteriorTable(theta, x, q), ("θ₁", "θ₂"), keys.digest(theta=theta, x=x, q=q)
+    )
 
 
 def compared(*uploads, reference=0, methods=None):

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from tests.conftest import few_trials
+from tests.said import CLAIMED
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.injections import INJECTIONS, TILTS
@@ -54,11 +55,11 @@ def _quick(monkeypatch):
 
 
 def say(result, names):
-    return QUESTION.describe(result, Names(names))
+    return QUESTION.describe(result, Names(names), CLAIMED)
 
 
 def rows_of(result, names):
-    return QUESTION.rows(result, Names(names))
+    return QUESTION.rows(result, Names(names), CLAIMED)
 
 
 def made(n=100, k=10, d=2, seed=0):
@@ -215,7 +216,7 @@ def test_every_injection_is_answered_and_told(methods, store, monkeypatch):
         assert "None" not in sentence
         assert list(one.strengths) == sorted(one.strengths)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
-    for drawing in QUESTION.figures(found, Names(())):
+    for drawing in QUESTION.figures(found, Names(()), CLAIMED):
         go.Figure(drawing.figure.to_plotly_json())  # validates
     rows = rows_of(found, ())
     assert {row["q is"] for row in rows} == {one.title for one in told}
@@ -255,7 +256,7 @@ def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store):
     assert "would be found with 80% power, like a bias of 0." in sentence
     assert "A quarter of it would need about" in sentence
     assert "if q is near normal" not in sentence
-    figure = QUESTION.figures(found, Names(()))[1].figure
+    figure = QUESTION.figures(found, Names(()), CLAIMED)[1].figure
     assert "nats" in figure.layout.xaxis.title.text
     rows = [r for r in rows_of(found, ()) if r["q is"] == "tilted along one parameter"]
     assert all(row["strength"] == row["nats"] for row in rows)
@@ -270,12 +271,12 @@ def test_every_tilt_is_answered_and_told(name, store):
     assert list(one.nats.strengths) == sorted(one.nats.strengths)
     assert one.nats.strengths[-1] <= np.log(20)
     assert " nats " in say(found, ())[0]
-    assert QUESTION.figures(found, Names(()))
+    assert QUESTION.figures(found, Names(()), CLAIMED)
     still = made(100, 20)
     still.data.q[:] = 1.0  # nothing leans anywhere
     found = run(replace(still, digest="still"), store, (SBC(),), (name,), stages=(0,))
     assert say(found, ())[0].startswith("A defect of 0 nats")
-    assert QUESTION.figures(found, Names(()))
+    assert QUESTION.figures(found, Names(()), CLAIMED)
 
 
 def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
@@ -334,14 +335,14 @@ def test_small_tables_are_answered(n, k, d, store):
     (how, *_) = QUESTION.notes(found, Names(()))
     assert how.startswith("Power of the verdict at level 0.05, relabelling within x, on ")
     assert how not in sentences
-    assert len(QUESTION.figures(found, Names(()))) == 3 + (d > 1)
+    assert len(QUESTION.figures(found, Names(()), CLAIMED)) == 3 + (d > 1)
 
 
 def test_methods_that_all_train_networks_are_answered(store):
     upload = made()
     nothing = run(upload, store, (C2ST(),), ("bias",), stages=(0,))
     assert "Not computed yet" in say(nothing, ())[0]
-    assert len(QUESTION.figures(nothing, Names(()))) == 1
+    assert len(QUESTION.figures(nothing, Names(()), CLAIMED)) == 1
     assert rows_of(nothing, ()) == []
     found = run(upload, store, (C2ST(),), ("bias",))
     (one,) = found.injections

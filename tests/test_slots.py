@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import in_turn
+from tests.said import CLAIMED
 from validation_core import diagnosis, keys, sampling, scores, statistics
 from validation_core.diagnosis import costs, learning, plan, tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -414,7 +415,10 @@ def test_a_table_is_calibrated_by_what_sees_all_its_draws(tmp_path):
 
 def _said(result, names):
     question = by_name("in_theta")
-    sentences = question.describe(result, Names(names)), question.notes(result, Names(names))
+    sentences = (
+        question.describe(result, Names(names), CLAIMED),
+        question.notes(result, Names(names)),
+    )
     return " ".join(sentence for part in sentences for sentence in part)
 
 

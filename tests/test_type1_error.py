@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.said import CLAIMED
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.null_tables import verdict_pvalues
@@ -102,10 +103,10 @@ def test_a_wrong_level_is_seen_and_said(factor, outside, store):
     found = found_of(wrong(d=1), store, (Eager(factor=factor),))
     (test,) = found.tests
     assert test.rejections.outside == outside
-    said = " ".join(QUESTION.describe(found, Names(())))
+    said = " ".join(QUESTION.describe(found, Names(()), CLAIMED))
     assert f"rejected {outside}" in said
     assert ("do not rely on the verdict" in said) == (outside == "too often")
-    assert {row["rejects"] for row in QUESTION.rows(found, Names(()))} == {outside}
+    assert {row["rejects"] for row in QUESTION.rows(found, Names(()), CLAIMED)} == {outside}
 
 
 def test_what_is_left_out_is_said(store):
@@ -116,7 +117,7 @@ def test_what_is_left_out_is_said(store):
     left = {one.label for one in found.left_out}
     assert left == {LC2ST().label, "SBC products"}
     assert sum("was left out" in line for line in QUESTION.notes(found, Names(()))) == 2
-    assert "left out" not in " ".join(QUESTION.describe(found, Names(())))
+    assert "left out" not in " ".join(QUESTION.describe(found, Names(()), CLAIMED))
 
 
 def test_the_diagnosis_network_is_used(store):
@@ -156,7 +157,7 @@ def test_small_tables_are_answered(n, k, d, store):
     assert QUESTION.obstacle(upload) is None
     found = found_of(upload, store)
     assert 0 <= found.verdict.rate <= 0.2
-    assert len(QUESTION.figures(found, Names(()))) == 1 + min(6, len(found.tests))
+    assert len(QUESTION.figures(found, Names(()), CLAIMED)) == 1 + min(6, len(found.tests))
 
 
 def test_constant_and_whole_numbers_keep_the_level(store):
@@ -178,12 +179,12 @@ def test_real_tables(name, rows, shared, store):
 
 def test_figures_and_rows(store):
     found = found_of(wrong(), store)
-    drawings = QUESTION.figures(found, Names(()))
+    drawings = QUESTION.figures(found, Names(()), CLAIMED)
     assert len(drawings) == 7  # rates, and the six tests that are off most
     for one in drawings:
         go.Figure(one.figure.to_plotly_json())  # validates
         assert one.caption.endswith(".")
-    rows = QUESTION.rows(found, Names(()))
+    rows = QUESTION.rows(found, Names(()), CLAIMED)
     assert [row["rate"] for row in rows] == sorted((row["rate"] for row in rows), reverse=True)
     assert {"Verdict", "SBC"} <= {row["test"] for row in rows}
 
@@ -194,7 +195,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     exec(QUESTION.code.format(path=path, seed=1), {})
     said = capsys.readouterr().out.strip().splitlines()
     found = found_of(tables.read(path), Store(tmp_path / "again"), seed=1)
-    again = list(QUESTION.describe(found, Names(())))
+    again = list(QUESTION.describe(found, Names(()), CLAIMED))
     assert said[: len(again)] == again
 
 

@@ -15,6 +15,7 @@ from pages.ui.services import services
 from validation_core import keys
 from validation_core.diagnosis import Diagnosis, questions, tasks, verdict
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyAnswer, AnyQuestion
+from validation_core.diagnosis.verdict import NoClaims
 from validation_core.methods.base import Method
 from validation_core.tables import Upload
 
@@ -39,13 +40,14 @@ class Known:
         return self.diagnosis.pending
 
     def answers(self, among: Sequence[AnyQuestion] = QUESTIONS) -> Answers:
-        """The answers so far, by the question's name."""
+        """The answers so far, by the question's name: none before what they may claim is known."""
         answers: dict[str, AnyAnswer] = {}
         for question in among:
             done = self._done[question.name] = self._now(question)
             unchanged = partial(self._unchanged, [question])
             key = ("answer", question.name, *done)
-            if done and (answer := once(key, partial(self._read, question), unchanged)):
+            allowed = done and not isinstance(self.diagnosis.claims, NoClaims)
+            if allowed and (answer := once(key, partial(self._read, question), unchanged)):
                 answers[question.name] = answer
         return answers
 

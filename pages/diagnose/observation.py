@@ -8,17 +8,17 @@ from pages.ui import forms, jobs, panel
 from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.questions import Names
+from validation_core.diagnosis.questions import Answer
 from validation_core.diagnosis.questions.observation import (
     AtObservation,
     ObservationQuestion,
     Where,
     middle_in_words,
 )
+from validation_core.diagnosis.verdict import NoClaims
 from validation_core.methods.base import Method
 from validation_core.report.sections import code
-from validation_core.tables import Upload
-from validation_core.types import PosteriorTable
+from validation_core.tables import TableUpload
 
 _QUESTION = ObservationQuestion()
 _TYPED = 20  # numbers that somebody types
@@ -27,6 +27,7 @@ _KINDS = {"row": "A row", "typed": "An x of my own"}
 
 def show(
     name: str,
+    upload: TableUpload,
     diagnosis: Diagnosis,
     methods: Sequence[Method],
     usual: AtObservation | None,
@@ -37,30 +38,31 @@ def show(
 
     Args:
         name: the panel's name, its anchor.
-        diagnosis: of the table.
+        upload: the table.
+        diagnosis: of it.
         methods: that run: CoLT's ball is shown where it is one of them.
         usual: the answer at the upload's own observation, or at the middle of x, once it is there.
         label: what the table is called.
         waiting: why there is no answer at the usual place, where there is none.
     """
     try:
-        where = _asked(diagnosis.upload)
+        where = _asked(upload)
     except _NothingTyped:  # what is known of another place would look like the answer
         return
-    answer = usual if where is None else _elsewhere(diagnosis, methods, where)
-    if answer is None:
+    result = usual if where is None else _elsewhere(upload, diagnosis.seed, methods, where)
+    if result is None or isinstance(diagnosis.claims, NoClaims):
         if where is None:
             st.caption(plain(waiting))
         return
-    names = Names.of(diagnosis.upload)
+    answer = Answer(_QUESTION, result)
     python = _QUESTION.code.replace("where=None", f"where={where!r}")
     panel.panel(
         _QUESTION.title,
-        _QUESTION.describe(answer, names),
-        notes=_QUESTION.notes(answer, names),
+        answer.describe(diagnosis),
+        notes=answer.notes(diagnosis),
         how=_QUESTION.reading_guide,
-        table=_QUESTION.rows(answer, names),
-        drawn=_QUESTION.figures(answer, names),
+        table=answer.rows(diagnosis),
+        drawn=answer.figures(diagnosis),
         code=code(python, path=label, seed=diagnosis.seed),
         key=name,
     )
@@ -70,13 +72,12 @@ class _NothingTyped(Exception):
     """An x is to be typed, and is none yet."""
 
 
-def _asked(upload: Upload) -> Where:
+def _asked(upload: TableUpload) -> Where:
     """Where to look: a row, M numbers, or None for the usual place.
 
     Raises:
         _NothingTyped: until the numbers are those of an x.
     """
-    assert isinstance(upload.data, PosteriorTable)
     m = upload.dims[1]
     usual = "My x_o" if upload.observed is not None else "The middle of x"
     kinds = {"usual": usual, **_KINDS}
@@ -92,8 +93,7 @@ def _asked(upload: Upload) -> Where:
     return None
 
 
-def _typed(upload: Upload) -> Where:
-    assert isinstance(upload.data, PosteriorTable)
+def _typed(upload: TableUpload) -> Where:
     text = forms.text_field(
         f"x, {upload.dims[1]} numbers: {', '.join(upload.x_names)}"[:90],
         "look-x",
@@ -123,10 +123,10 @@ def _number(word: str) -> float:
 
 
 def _elsewhere(
-    diagnosis: Diagnosis, methods: Sequence[Method], where: Where
+    upload: TableUpload, seed: int, methods: Sequence[Method], where: Where
 ) -> AtObservation | None:
     """The answer at a place that was asked for; shows its progress meanwhile."""
-    wanted = _QUESTION.studies(diagnosis.upload, methods, diagnosis.seed, where=where)
+    wanted = _QUESTION.studies(upload, methods, seed, where=where)
     state = jobs.ensure(wanted, "At one observation", start=True)
     jobs.panel(state, follow=True)
     done = [part for task in wanted if (part := task.load(services().store)) is not None]

@@ -17,13 +17,13 @@ from validation_core.diagnosis.pixels import (
     shape_of,
 )
 from validation_core.localization import MapTask
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import PosteriorTable
 
 
 def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
     """Maps over pixels, truths and draws, once a user names the shape; nothing for few numbers."""
-    if not isinstance(upload.data, PosteriorTable) or upload.dims[0] < FEWEST:
+    if not isinstance(upload, TableUpload) or upload.dims[0] < FEWEST:
         return
     suggestion = " x ".join(map(str, upload.image))
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -31,7 +31,7 @@ from validation_core.engine import JobState
 from validation_core.localization import MapTask
 from validation_core.methods.base import Method
 from validation_core.report.sections import code
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 
 _ICONS = {True: ":material/error:", False: ":material/check:", None: ":material/info:"}
 _WAITING = ":material/hourglass_empty:"
@@ -103,7 +103,8 @@ def show(
         label: what the table is called.
     """
     diagnosis, methods = known.diagnosis, known.methods
-    if not diagnosis.upload.k:
+    upload = diagnosis.upload
+    if not isinstance(upload, TableUpload):
         st.caption(
             "How wrong, where and why cannot be answered without x: two samples p and q have "
             "none. Upload theta, x and theta_q."
@@ -126,9 +127,9 @@ def show(
         with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
             if not line.open:
                 continue
-            if question.picks_x and question.obstacle(diagnosis.upload) is None:
+            if question.picks_x and question.obstacle(upload) is None:
                 usual = None if answer is None else answer.result
-                observation.show(question.name, diagnosis, methods, usual, label, sentence)
+                observation.show(question.name, upload, diagnosis, methods, usual, label, sentence)
             elif answer is not None and summary is not None:
                 _opened(question, answer, known, summary, label)
             else:

@@ -105,7 +105,7 @@ def _table(diagnosis: Diagnosis) -> None:
         key=lambda one: (not diagnosis.counts(one), diagnosis.adjusted.get(one.label, 2.0)),
     )
     st.table(pd.DataFrame([_row(record, diagnosis) for record in order]).set_index("Test"))
-    if diagnosis.claims is not None:
+    if diagnosis.relabelled:
         st.caption(
             plain(
                 "The verdict is relabelling within x: one exact test of everything that is "

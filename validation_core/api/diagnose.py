@@ -11,7 +11,7 @@ that anything on the page is wrongly claimed is the level. Rows that share one s
 one pool, relabelled together. C2ST, Multiple, Uniform, SBC, TARP, CoLT and others keep their own
 p-values beside it, by Holm among themselves, and do not count. Two samples p and q have no x:
 there Holm over the tests that ran is the verdict, as it is when tests are asked for by name
-(`--method`).
+(`--method`); questions are asked under relabelling all the same.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ from validation_core.diagnosis.questions import (
     Answers,
     AnyAnswer,
     AnyQuestion,
+    AnyStudy,
     Asked,
-    Names,
+    TableStudy,
     answered_questions,
     question_studies,
 )
 from validation_core.diagnosis.tasks import RelabelTask
-from validation_core.diagnosis.verdict import Parameter, verdict
+from validation_core.diagnosis.verdict import NoClaims, Parameter, verdict
 from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.pool import helper_pool
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
+from validation_core.scores.trained_scores import Training
 from validation_core.store import Store
-from validation_core.tables import Upload
+from validation_core.tables import SamplesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
-from validation_core.types import TwoSamples
 
 _QUICK = 30_000  # numbers of the truths from which on a long answer is asked for by name
 _SHARED = 64e6  # bytes of a table that is worth copying to a second process
@@ -68,9 +69,8 @@ class QuestionResult(Result):
     """
 
     answer: AnyAnswer
-    upload: Upload
-    diagnosis: Diagnosis | None = None
-    """The verdict whose claims it may make; without one it has a level of its own."""
+    diagnosis: Diagnosis
+    """Whose claims it may make; of a question that was asked alone, relabelling's verdict."""
 
     @property
     def name(self) -> str:
@@ -83,15 +83,13 @@ class QuestionResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What it says; where relabelling ran it claims no more than the verdict does."""
-        if self.diagnosis is None:
-            return self.answer.question.describe(self.numbers, Names.of(self.upload))
+        """What it says: it claims no more than relabelling within x does."""
         return self.answer.describe(self.diagnosis)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """How it was got: rows, networks, corrections."""
-        return self.answer.question.notes(self.numbers, Names.of(self.upload))
+        return self.answer.notes(self.diagnosis)
 
     @property
     def numbers(self) -> object:
@@ -99,14 +97,10 @@ class QuestionResult(Result):
         return self.answer.result
 
     def figures(self) -> tuple[Drawn, ...]:
-        if self.diagnosis is None:
-            return self.answer.question.figures(self.numbers, Names.of(self.upload))
         return self.answer.figures(self.diagnosis)
 
     def rows(self) -> Rows:
         """The worst first."""
-        if self.diagnosis is None:
-            return self.answer.question.rows(self.numbers, Names.of(self.upload))
         return self.answer.rows(self.diagnosis)
 
     def to_json(self) -> str:
@@ -171,8 +165,8 @@ class DiagnosisResult(Result):
         return self.diagnosis.adjusted
 
     @property
-    def claims(self) -> Claims | None:
-        """What may be claimed, all at one level; None where relabelling did not run."""
+    def claims(self) -> Claims | NoClaims:
+        """What questions may claim, all at one level; or why relabelling did not run."""
         return self.diagnosis.claims
 
     @property
@@ -217,7 +211,7 @@ class DiagnosisResult(Result):
         if answer is None:
             reason = wanted.obstacle(self.diagnosis.upload)
             raise KeyError(reason or f"{wanted.title}: not asked; ask by questions=[{question!r}]")
-        return QuestionResult(answer, self.diagnosis.upload, self.diagnosis)
+        return QuestionResult(answer, self.diagnosis)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.questions)
@@ -281,7 +275,7 @@ class DiagnosisResult(Result):
         """
         from validation_core.report.datatree import datatree
 
-        if isinstance(self.diagnosis.upload.data, TwoSamples):
+        if isinstance(self.diagnosis.upload, SamplesUpload):
             raise ValueError(
                 "A DataTree holds ranks of true values among q's draws at each x; got two "
                 "samples p and q, which have no x. Save another kind of file."
@@ -342,16 +336,21 @@ def diagnose(
             watch.left_out(question)
         if budget is None:  # nobody waits for relabelling's answer without learned scores
             queue = [task for task in queue if not _preliminary(task)]
+        under = _asked_under(queue, upload, seed, store)
+        queue = [*under, *queue]
         with helper_processes(queue, store, [upload], budget) as helpers:
             run_in_turn(queue, store, watch, budget, helpers=helpers)
     records, _ = tasks.records(store, upload, chosen, seed)
+    relabelling = next((task.load(store) for task in under), None)
     answered = {record.label: record for record in records}
     late = f"The budget of {budget or 0:g} s was spent before it could run."
     names = frozenset(question.name for question in asked) - frozenset(left_out)
     all_records = [answered.get(method.label) or Record.not_run(method, late) for method in chosen]
+    found = verdict(all_records, upload, alpha=alpha, seed=seed, asked_under=relabelling)
+    allowed = not isinstance(found.claims, NoClaims)
     return DiagnosisResult(
-        verdict(all_records, upload, alpha=alpha, seed=seed),
-        answered_questions(store, upload, chosen, seed, asked),
+        found,
+        answered_questions(store, upload, chosen, seed, asked) if allowed else {},
         known.path,
         left_out,
         tuple(method.label for method in chosen if method.label not in answered),
@@ -364,20 +363,24 @@ def ask(
     table: Table | Upload | File | Mapping[str, ArrayLike],
     *,
     methods: str | Sequence[str | Method] | None = None,
+    alpha: float = 0.05,
     seed: int = 0,
     store: Store | None = None,
     progress: bool | Watch = True,
     **options: object,
 ) -> QuestionResult:
-    """Answer one question alone, without a verdict: it then has a level of its own.
+    """Answer one question alone, under the error rate of the verdict: relabelling within x.
 
-    `ask("where_x", table)`; `ask("observation", table, where=12)` looks at another row.
+    `ask("where_x", table)`; `ask("observation", table, where=12)` looks at another row. The
+    relabelling learns nothing but what the question learns itself; where a diagnosis of the same
+    table is in the store, its claims are used.
 
     Args:
         question: size (calibration), over_x (where_x), in_theta (where_theta), observation,
             cause, sensitivity or checker (type1_error).
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
         methods: whose networks it may read; those that a diagnosis runs unasked.
+        alpha: level of everything that it may claim.
         seed: of the split into training and test rows, of networks and of tie-breakers.
         store: where networks and results are kept; by default the user's cache folder, over what
             the package ships.
@@ -396,14 +399,34 @@ def ask(
         as_table(table).upload,
         store or Store.usual(),
     )
-    if reason := wanted.obstacle(upload):
-        raise ValueError(reason)
+    reason = wanted.obstacle(upload)
+    if reason is not None or not isinstance(upload, TableUpload):
+        raise ValueError(reason or "A question needs theta, x and theta_q; got two samples.")
     tasks.register_upload(upload)
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
+    relabelling = tasks.relabelling_for(upload, _networks(studies), seed, store)
     with progress_watch(progress) as watch:
-        run_in_turn(studies, store, watch)
+        run_in_turn([relabelling, *studies], store, watch)
+    record = relabelling.load(store)
+    assert record is not None, "it has run"
     results = [result for study in studies if (result := study.load(store)) is not None]
-    return QuestionResult(Answer(wanted, wanted.gather(results)), upload)
+    return QuestionResult(
+        Answer(wanted, wanted.gather(results)), verdict([record], upload, alpha=alpha, seed=seed)
+    )
+
+
+def _networks(studies: Sequence[AnyStudy]) -> set[Training]:
+    return {training for study in studies for training in study.trainings}
+
+
+def _asked_under(
+    queue: Sequence[Task], upload: Upload, seed: int, store: Store
+) -> tuple[RelabelTask, ...]:
+    """Relabelling for the questions in the queue, where no test in it is relabelling."""
+    studies = [task for task in queue if isinstance(task, TableStudy)]
+    if not studies or any(isinstance(task, RelabelTask) for task in queue):
+        return ()
+    return (tasks.relabelling_for(upload, _networks(studies), seed, store),)
 
 
 def _queue(

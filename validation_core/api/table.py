@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
-from validation_core.tables import Order, Upload
+from validation_core.tables import Order, SamplesUpload, Upload
 from validation_core.tables.reading import File
-from validation_core.types import TwoSamples
 
 _UNNAMED = "table.npz"
 
@@ -156,7 +155,7 @@ class Table:
 
     def __repr__(self) -> str:
         d, m = self.upload.dims
-        if isinstance(self.upload.data, TwoSamples):
+        if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
         return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {m} data)"
 

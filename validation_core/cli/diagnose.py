@@ -173,9 +173,9 @@ def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
 
 def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
     """Each kind of error that is found, with the clearest claim or, of magnitudes, its numbers."""
-    if found.claims is None or not found.counts(record):
+    if not found.counts(record):
         return
-    for family in found.claims.families(found.upload.names, found.upload.x_names):
+    for family in found.families():
         if family["pvalue"] <= found.alpha:
             pvalue, claim = equals(family["pvalue"]), family["claim"]
             clearest = f"clearest: {claim}" if family["named"] else claim

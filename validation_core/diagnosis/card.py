@@ -44,9 +44,10 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods.record import findings
 from validation_core.relabelling.battery import Family
-from validation_core.relabelling.claims import Magnitude, parameter_name
+from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
+from validation_core.tables import SamplesUpload, TableUpload
 from validation_core.text import equals
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
@@ -235,6 +236,18 @@ class _CardInputs:
     def names(self) -> Names:
         return Names.of(self.diagnosis.upload)
 
+    @property
+    def table(self) -> TableUpload:
+        """What was read, of cards that two samples do not get."""
+        upload = self.diagnosis.upload
+        assert isinstance(upload, TableUpload)
+        return upload
+
+    @property
+    def claims(self) -> Claims:
+        """Under which answers are read; there are none where this has none."""
+        return self.diagnosis.require_claims()
+
     def called(self, parameter: int) -> str:
         """A parameter's name."""
         return parameter_name(self.diagnosis.upload.names, parameter)
@@ -247,14 +260,13 @@ class _CardInputs:
     def alike(self) -> bool:
         """Whether over x was asked, and no change was found."""
         result = self.of(OverXQuestion)
-        claims = self.diagnosis.claims
-        return result is not None and result.p_changes(claims) > self.diagnosis.alpha
+        return result is not None and result.p_changes(self.claims) > self.diagnosis.alpha
 
     @cached_property
     def changing(self) -> Sequence[OverXPlace]:
         """Places where a change over x is claimed, the clearest first."""
         result = self.of(OverXQuestion)
-        return () if result is None else result.changing(self.diagnosis.claims)
+        return () if result is None else result.changing(self.claims)
 
     @cached_property
     def place(self) -> OverXPlace | None:
@@ -264,14 +276,13 @@ class _CardInputs:
     @cached_property
     def off(self) -> tuple[ParameterErrors, ...]:
         """Parameters that are off under the verdict's error rate, the worst first."""
-        result, claims = self.of(CalibrationQuestion), self.diagnosis.claims
+        result = self.of(CalibrationQuestion)
         if result is None:
             return ()
         return tuple(
             errors
             for errors in result.parameters
-            if (errors.pvalue_adjusted if claims is None else claims.parameter(errors.index))
-            <= self.diagnosis.alpha
+            if self.claims.parameter(errors.index) <= self.diagnosis.alpha
         )
 
     @cached_property
@@ -283,8 +294,9 @@ class _CardInputs:
     @cached_property
     def magnitude(self) -> Magnitude | None:
         """Outliers, rounding or draws outside the prior, where they are the clearest claim."""
-        claims = self.diagnosis.claims
-        return None if claims is None else claims.magnitude(self.diagnosis.upload.names)
+        if not self.diagnosis.relabelled:
+            return None
+        return self.claims.magnitude(self.diagnosis.upload.names)
 
     @cached_property
     def mode(self) -> int | None:
@@ -309,11 +321,10 @@ class _CardInputs:
         return self._clearest()
 
     def _clearest(self) -> _Problem:
-        claims = self.diagnosis.claims
-        if claims is None:
+        if not self.diagnosis.relabelled:
             return self._of_parameters() or self._of_ranks() or _Problem("test", self._mapped())
-        single = claims.clearest_of("means", "widths", "shapes")
-        pair = claims.clearest_of("pairs")
+        single = self.claims.clearest_of("means", "widths", "shapes")
+        pair = self.claims.clearest_of("pairs")
         if pair is not None and (single is None or pair.z > _CLEARER * single.z):
             return _Problem("pair", pair.which)
         if single is None:
@@ -406,11 +417,11 @@ _Content = tuple[tuple[_Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
 
 
 def _wrong(seen: _CardInputs) -> _Content:
-    data = seen.diagnosis.upload.data
-    if isinstance(data, TwoSamples):
+    upload = seen.diagnosis.upload
+    if isinstance(upload, SamplesUpload):
         differ = _Fact("What differs", f"The two samples differ, {_clearest_test(seen)}.")
-        names = seen.diagnosis.upload.names
-        return (differ,), _STEPS_OF_SAMPLES, partial(card_pictures.samples, data, names)
+        shown = partial(card_pictures.samples, upload.data, upload.names)
+        return (differ,), _STEPS_OF_SAMPLES, shown
     facts = (
         _Fact("How wrong", _how_wrong(seen)),
         _Fact("Where", _where(seen)),
@@ -430,7 +441,7 @@ def _clearest_test(seen: _CardInputs) -> str:
 def _how_wrong(seen: _CardInputs) -> str:
     """The size of the error: of all parameters that are off alike, then of the worst."""
     kind, same = seen.problem.kind, seen.same_way
-    if seen.worst is None and seen.diagnosis.claims is None and seen.by_ranks:
+    if seen.worst is None and not seen.diagnosis.relabelled and seen.by_ranks:
         return _of_ranks(seen)
     one = _HOW_WRONG[kind](seen)
     if len(same) > 1:
@@ -612,8 +623,8 @@ def _of_pair(seen: _CardInputs) -> str:
 
 def _of_mass(seen: _CardInputs) -> str:
     result = seen.of(InThetaQuestion)
-    claims, upload = seen.diagnosis.claims, seen.diagnosis.upload
-    scored = claims is None or claims.score() <= claims.alpha
+    claims, upload = seen.claims, seen.diagnosis.upload
+    scored = claims.score() <= claims.alpha
     missing = result is not None and result.missing.ratio is not None and result.missing.differs
     if result is not None and missing and scored:
         share = result.missing
@@ -622,8 +633,6 @@ def _of_mass(seen: _CardInputs) -> str:
             f"About {_percent(share.truth)} of true values fall in regions where q puts "
             f"{_percent(share.q)} of its draws: {times}."
         )
-    if claims is None:
-        return _of_test(seen)
     return f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
 
 
@@ -664,8 +673,7 @@ def _where(seen: _CardInputs) -> str:
         follows = f" q's error follows {_listed(unread, seen.names.x)}." if unread else ""
         share = f"{problem.place.share:.0%} of simulations"
         return f"Where {region}: {share}.{_elsewhere(problem.place)}{follows}"
-    claims = seen.diagnosis.claims
-    p = f"p {equals(result.p_changes(claims))}"
+    p = f"p {equals(result.p_changes(seen.claims))}"
     if seen.alike:
         return f"At every x alike: no sign that the error changes over x ({p})."
     if seen.place is not None:
@@ -723,7 +731,7 @@ def _cause(seen: _CardInputs) -> str:
     finding = _found(seen)
     if finding and not result.faults and result.cause in ("none", against.get(finding)):
         return f"{finding}; why cannot be told from {seen.diagnosis.upload.n:,} simulations."
-    return headline(result, seen.names, seen.diagnosis.claims)
+    return headline(result, seen.names, seen.claims)
 
 
 def _found(seen: _CardInputs) -> str:
@@ -799,7 +807,7 @@ def _provisional(seen: _CardInputs) -> str:
         return "bias"
     worst = seen.worst
     ratio = None if worst is None or not worst.misfit else worst.ratio.estimate
-    if worst is None and seen.diagnosis.claims is None and seen.by_ranks:
+    if worst is None and not seen.diagnosis.relabelled and seen.by_ranks:
         spread = _departures(seen.by_ranks[0], seen.diagnosis.upload.n)[1]
         ratio = None if abs(spread) < _PLAIN_RANKS else 1 / max(seen.by_ranks[0].spread, 1e-300)
     if problem.place is not None:
@@ -813,7 +821,7 @@ def _unseen(seen: _CardInputs, state: State) -> _Content:
     """What silence is worth."""
     diagnosis = seen.diagnosis
     upload, shift = diagnosis.upload, diagnosis.shift
-    if isinstance(upload.data, TwoSamples):
+    if isinstance(upload, SamplesUpload):
         return _alike_samples(seen, state, upload.data)
     if state == "testing" and shift is None:
         questions: tuple[AnyQuestion, ...] = (
@@ -953,8 +961,7 @@ def _nowhere(seen: _CardInputs) -> str:
 
 def _residuals(seen: _CardInputs, rows: NDArray[np.intp] | None) -> tuple[Array, Array]:
     """Truth (n, P) and draws (n, K', P) of the problem's parameters, in q's sd from its mean."""
-    table = seen.diagnosis.upload.data
-    assert isinstance(table, PosteriorTable)
+    table = seen.table.data
     chosen = np.arange(len(table.theta)) if rows is None else rows
     if len(chosen) > _ROWS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, _ROWS).astype(int)]
@@ -983,12 +990,11 @@ def _picture(seen: _CardInputs) -> Drawn:
     """Truths over q's draws where that shows it, coverage where the error is small."""
     problem, place = seen.problem, seen.problem.place
     names = [seen.called(which) for which in problem.parameters]
-    table = seen.diagnosis.upload.data
-    assert isinstance(table, PosteriorTable)
+    table = seen.table.data
     rows: NDArray[np.intp] | None = None
     where = ""
     if place is not None:
-        rows = rows_in_region(seen.diagnosis.upload, place)
+        rows = rows_in_region(seen.table, place)
         where = f" where {region_text(place, *seen.names)}"
         if len(rows) < 10:
             rows, where = None, ""

@@ -33,7 +33,7 @@ from validation_core.relabelling.battery import RATIOS
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import Array, Outcome, PosteriorTable, Scores, TwoSamples
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
@@ -90,8 +90,7 @@ def _learnt(
     effect = Effects(training_seconds=trained.seconds)
     if isinstance(trained, TrainedClassifier):
         return replace(effect, classifier_auc=trained.auc), {}
-    if isinstance(method, CoLT):
-        assert isinstance(upload.data, PosteriorTable)
+    if isinstance(method, CoLT) and isinstance(upload, TableUpload):
         arrays = _centre(trained, upload.data.x[learning.held_out_rows(upload, seed)])
         return replace(effect, localizer_distance=trained.summary["held"]), arrays
     return effect, {}
@@ -139,19 +138,13 @@ def _nearest(x: Array, count: int) -> np.ndarray:
 
 
 def _read(upload: Upload, method: Method, seed: int, trained: Network | None) -> _MethodInput:
-    if method.learns_anew:
-        return _at_median(method, upload, seed)
-    known = method.known_scores(upload)
-    if known is not None:
-        return _MethodInput(known)
+    if isinstance(upload, TableUpload) and (method.layout == "table" or method.learns_anew):
+        return _read_table(upload, method, seed, trained)
     rng = stream(seed, "diagnose", "blocks")
     if method.is_fixed:
-        return _MethodInput(_unlearnt(upload, method, rng))
+        blocks = _blocks(upload.data, rng, method.most_rows(upload))
+        return _MethodInput(scores.apply(method.score(), blocks))
     assert trained is not None
-    if method.layout == "table":
-        assert isinstance(upload.data, PosteriorTable)
-        rows, most = learning.held_out_rows(upload, seed), method.budget(1, upload.k).q
-        return _MethodInput(scores.apply(trained.at(), sampling.lent(upload.data, rows, most)))
     blocks = _test_blocks(upload, seed, rng)
     calibration = method.budget(1, 1).p  # rows of p for each of q
     if calibration > 1:
@@ -161,18 +154,26 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
     return _MethodInput(scores.apply(trained.at(), blocks))
 
 
-def _unlearnt(upload: Upload, method: Method, rng: np.random.Generator) -> Scores:
-    """What a fixed score says of all rows."""
-    if method.layout == "blocks":
-        return scores.apply(method.score(), _blocks(upload.data, rng, method.most_rows(upload)))
-    assert isinstance(upload.data, PosteriorTable)
-    x = upload.data.x if method.reads_x else upload.data.x[:, :0]
-    return scores.apply(method.score(), replace(upload.data, x=x))
+def _read_table(
+    upload: TableUpload, method: Method, seed: int, trained: Network | None
+) -> _MethodInput:
+    """What a method reads that compares the truth with q's draws at its own x."""
+    if method.learns_anew:
+        return _at_median(method, upload, seed)
+    known = method.known_scores(upload)
+    if known is not None:
+        return _MethodInput(known)
+    if method.is_fixed:
+        x = upload.data.x if method.reads_x else upload.data.x[:, :0]
+        return _MethodInput(scores.apply(method.score(), replace(upload.data, x=x)))
+    assert trained is not None
+    rows, most = learning.held_out_rows(upload, seed), method.budget(1, upload.k).q
+    return _MethodInput(scores.apply(trained.at(), sampling.lent(upload.data, rows, most)))
 
 
 def _test_blocks(upload: Upload, seed: int, rng: np.random.Generator) -> TwoSamples:
     """Independent rows, in no order, that no network of this seed learns from."""
-    if isinstance(upload.data, PosteriorTable):
+    if isinstance(upload, TableUpload):
         return sampling.blocks_of_rows(upload.data, rng, learning.held_out_rows(upload, seed))
     _, test = learning.split_upload(upload, seed)
     return _blocks(test, rng)
@@ -191,9 +192,8 @@ def _blocks(
     return TwoSamples(*(sampling.joint_rows(side, slice(most)) for side in (data.p, data.q)))
 
 
-def _at_median(method: Method, upload: Upload, seed: int) -> _MethodInput:
+def _at_median(method: Method, upload: TableUpload, seed: int) -> _MethodInput:
     """What a local test reads at the observations nearest to the median, learnt on other rows."""
-    assert isinstance(upload.data, PosteriorTable)
     train, test = learning.training_and_held_out_rows(upload, seed)
     (rows, each), (points, draws) = method.sizes(len(train), upload.k)
     learn = sampling.take(upload.data, train[:rows], each)
@@ -234,7 +234,7 @@ def learned_score_recipes(
 
 
 def run_relabelling(
-    upload: Upload,
+    upload: TableUpload,
     method: Omnibus,
     seed: int,
     networks: Mapping[str, Any],
@@ -253,7 +253,6 @@ def run_relabelling(
     reason = method_obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
-    assert isinstance(upload.data, PosteriorTable)
     start = time.perf_counter()
     rows = upload.data
     learned_scores = [
@@ -299,9 +298,8 @@ def run_relabelling(
     )
 
 
-def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> LearnedScore:
+def _learned_scores(upload: TableUpload, name: str, network: Any, seed: int) -> LearnedScore:
     """What a network says of the true values and of those draws that may play them."""
-    assert isinstance(upload.data, PosteriorTable)
     data, rows = upload.data, learning.held_out_rows(upload, seed)
     among = playing_draws(*data.q.shape)
     if name == "slots":  # the players first, seen among the others

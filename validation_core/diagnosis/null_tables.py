@@ -35,7 +35,7 @@ from validation_core.relabelling.pools import SlotRanks, Slots, log_ratios, norm
 from validation_core.rng import stream
 from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import count, require_numbers
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import (
     Array,
     BlockScores,
@@ -171,7 +171,7 @@ class _ScoredTables:
     """Scores (S, n, T) of the picked draws."""
 
     def mid_ranks(self) -> NDArray[np.float32]:
-        """Mid-ranks u (S, T, n) of the true values, each among the other K - 1 draws and itself."""
+        """Mid-ranks u (S, T, n) of the true values, among the K - 1 others and itself."""
         below, equal = self._others()
         u = (below + 0.5 * (1 + equal)) / self.pooled.draws.shape[-1]
         return np.ascontiguousarray(np.moveaxis(u, -1, 1), np.float32)
@@ -267,7 +267,7 @@ LABELLINGS = 999
 
 def self_made_obstacle(upload: Upload) -> str | None:
     """Why no table can be made of an upload's own draws; None where it can."""
-    if not isinstance(upload.data, PosteriorTable):
+    if not isinstance(upload, TableUpload):
         return (
             "A draw of q takes the true value's place at its x; two samples p and q have no "
             "x. Upload theta, x and theta_q."
@@ -280,14 +280,13 @@ def self_made_obstacle(upload: Upload) -> str | None:
     return method_obstacle(SBC(), upload) or upload_obstacle(upload)
 
 
-def thin_draws(upload: Upload) -> Upload:
+def thin_draws(upload: TableUpload) -> TableUpload:
     """The upload, of large tables with fewer draws at each x, evenly spaced in their order.
 
     A test's level does not depend on how many draws there are, and its power hardly beyond 60:
     scoring all draws of a large table would take longer than everything else.
     """
     data = upload.data
-    assert isinstance(data, PosteriorTable)
     n, k, d = data.q.shape
     most = min(k, max(_FEWEST_DRAWS, NUMBERS_SCORED // (n * d)))
     if most == k:
@@ -383,10 +382,9 @@ class NullVerdict:
     """The statistics of learned scores."""
 
     @classmethod
-    def of(cls, upload: Upload, seed: int) -> NullVerdict:
+    def of(cls, upload: TableUpload, seed: int) -> NullVerdict:
         """What the verdict looks at on this table without learned scores."""
         data = upload.data
-        assert isinstance(data, PosteriorTable)
         setup = statistics_of(data, seed, truths=False)
         labellings = setup.battery.pools.labellings(
             LABELLINGS, stream(seed, "null verdict", "labellings")
@@ -476,7 +474,7 @@ class MethodBattery:
     @classmethod
     def of(
         cls,
-        upload: Upload,
+        upload: TableUpload,
         methods: Sequence[Method],
         seed: int,
         network: Callable[[Method], Any],
@@ -493,7 +491,6 @@ class MethodBattery:
             known: pools by the score or network that they were made with.
             unlearned: relabelling without learned scores, where it has been worked out before.
         """
-        assert isinstance(upload.data, PosteriorTable)
         data, places = upload.data, learning.held_out_rows(upload, seed)
         test = PosteriorTable(data.theta[places], data.x[places], data.q[places])
         by_score: dict[object, PooledScores] = dict(known or {})

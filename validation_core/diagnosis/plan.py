@@ -9,9 +9,8 @@ import numpy as np
 from validation_core.methods import METHODS
 from validation_core.methods.base import LEARN_ROWS, RANK_ROWS, Further, Method
 from validation_core.scores.slots import FEWEST_DRAWS
-from validation_core.tables import Upload
+from validation_core.tables import SamplesUpload, Upload
 from validation_core.tables.ranges import Range
-from validation_core.types import TwoSamples
 
 WHY_NOT_ALL = (
     "These are shown for comparison: the verdict already asks what they ask, and they do not "
@@ -55,7 +54,7 @@ _SHOWN = 3
 
 def method_obstacle(method: Method, upload: Upload) -> str | None:
     """Why a method cannot run on this upload, known before anything is computed; or None."""
-    if isinstance(upload.data, TwoSamples) and (method.layout == "table" or method.learns_anew):
+    if isinstance(upload, SamplesUpload) and (method.layout == "table" or method.learns_anew):
         return (
             "It compares true values with q's draws at the same x; two samples p and q have "
             "no x. Upload theta, x and theta_q to run it."
@@ -69,7 +68,7 @@ def method_obstacle(method: Method, upload: Upload) -> str | None:
 
 def slots_obstacle(upload: Upload) -> str | None:
     """Why no score is learnt that sees each draw among the others at its x; or None."""
-    if isinstance(upload.data, TwoSamples):
+    if isinstance(upload, SamplesUpload):
         return (
             "It sees each draw among the others at its x; two samples p and q have no x. Upload "
             "theta, x and theta_q."

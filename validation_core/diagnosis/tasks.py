@@ -5,7 +5,7 @@ Methods that read a classifier share one network under one key; whichever starts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
@@ -32,7 +32,7 @@ from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import StoreFullError
 from validation_core.study import Report, Study
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import PosteriorTable
 
 if TYPE_CHECKING:
@@ -73,6 +73,21 @@ def load_upload(store: Store, digest: str) -> Upload:
         )
     upload = Upload.of(stored.arrays, order="NKD")
     register_upload(upload)
+    return upload
+
+
+def load_table(store: Store, digest: str) -> TableUpload:
+    """The table of draws at each x of a digest.
+
+    Raises:
+        ValueError: when the store has let it go, or for two samples.
+    """
+    upload = load_upload(store, digest)
+    if not isinstance(upload, TableUpload):
+        raise ValueError(
+            f"A question compares true values with q's draws at the same x; got two samples p and "
+            f"q for {digest}, which have no x. Upload theta, x and theta_q."
+        )
     return upload
 
 
@@ -179,7 +194,7 @@ class RelabelTask(_RecordStudy, spec="relabel"):
 
     def compute(self, store: Store, report: Report) -> Record:
         """Test, training the networks that the store lacks."""
-        upload = load_upload(store, self.digest)
+        upload = load_table(store, self.digest)
         networks = {
             name: trained_scores.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
@@ -212,6 +227,32 @@ def _relabel_tasks(
         recipes=tuple(recipes.values()),
     )
     return first, whole
+
+
+def relabelling_for(
+    upload: Upload, networks: Collection[Training], seed: int, store: Store
+) -> RelabelTask:
+    """Relabelling under which questions are asked that read these networks.
+
+    The verdict's own, where the store has it; else with those learned scores that the questions
+    train anyway: no other network is trained for it.
+    """
+    _, *own = _relabel_tasks(upload, Omnibus(), seed)
+    first = RelabelTask(digest=upload.digest, method=Omnibus(), seed=seed, whole=not own)
+    for whole in own:
+        if whole.done(store):
+            return whole
+        read = [
+            (name, recipe)
+            for name, recipe, training in zip(
+                whole.names, whole.recipes, whole.trainings, strict=True
+            )
+            if training in networks
+        ]
+        if read:
+            names, recipes = zip(*read, strict=True)
+            return replace(whole, names=names, recipes=recipes)
+    return first
 
 
 Work = DiagnoseTask | RelabelTask | TrainTask

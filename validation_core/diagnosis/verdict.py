@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -61,6 +61,12 @@ class Parameter:
     """The kind of test quantity."""
 
 
+class NoClaims(NamedTuple):
+    """That relabelling within x has no part in a diagnosis: no question can be asked under it."""
+
+    why: str
+
+
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
     """A verdict and everything it rests on."""
@@ -74,10 +80,25 @@ class Diagnosis:
     """By the label of each method that ran: relabelling's own p, and Holm's over the others."""
     parameters: tuple[Parameter, ...]
     shift: _Shift | None
-    claims: Claims | None = None
-    """What may be claimed, where relabelling ran."""
+    claims: Claims | NoClaims
+    """What questions may claim, all at one level."""
     pending: int = 0
     """Methods whose results are still to come."""
+
+    @property
+    def relabelled(self) -> bool:
+        """Whether relabelling is the verdict, not Holm over tests that were asked for by name."""
+        return any(record.status == "ran" and record.kind.decides for record in self.records)
+
+    def require_claims(self) -> Claims:
+        """The claims under which questions are asked.
+
+        Raises:
+            ValueError: where nothing may be claimed, with why.
+        """
+        if isinstance(self.claims, NoClaims):
+            raise ValueError(f"A question is asked under relabelling's claims. {self.claims.why}")
+        return self.claims
 
     @property
     def sentence(self) -> str:
@@ -100,14 +121,14 @@ class Diagnosis:
 
     def counts(self, record: Record) -> bool:
         """Whether the verdict rests on a method."""
-        return record.status == "ran" and (self.claims is None or record.kind.decides)
+        return record.status == "ran" and (not self.relabelled or record.kind.decides)
 
     def remark(self, record: Record) -> str | None:
         """What makes a method's answer weaker than it looks, beside these others."""
         tests = len(self.adjusted) + self.pending
-        if self.claims is not None:
+        if self.relabelled:
             beside = self.adjusted.get(record.label, 1.0) <= self.alpha and not self.counts(record)
-            if beside and not self.claims.found and not self.pending:
+            if beside and not self.require_claims().found and not self.pending:
                 return (
                     f"{record.label} rejects by itself. The verdict, which is exact over "
                     "everything that is looked at, does not: take this as a hint."
@@ -128,9 +149,7 @@ class Diagnosis:
             "dim_theta": dim_theta,
             "dim_x": dim_x,
             "pvalue": self.pvalue,
-            "families": (
-                self.claims.families(self.upload.names, self.upload.x_names) if self.claims else []
-            ),
+            "families": self.families(),
             "methods": [self._method(record) for record in self.records],
             "parameters": [asdict(parameter) for parameter in self.parameters],
             "where": [self._where(record) for record in self.records if _mapped(record)],
@@ -142,6 +161,12 @@ class Diagnosis:
             "digest": self.upload.digest,
             "version": __version__,
         }
+
+    def families(self) -> list[dict[str, Any]]:
+        """Each family of claims that the verdict rests on, the smallest p first."""
+        if not self.relabelled:
+            return []
+        return self.require_claims().families(self.upload.names, self.upload.x_names)
 
     def _method(self, record: Record) -> dict[str, JSON]:
         adjusted = self.adjusted.get(record.label)
@@ -155,8 +180,8 @@ class Diagnosis:
     @property
     def pvalue(self) -> float | None:
         """Of the verdict: relabelling's, or the smallest after Holm; None where no test ran."""
-        if self.claims is not None:
-            return self.claims.pvalue
+        if self.relabelled:
+            return self.require_claims().pvalue
         return min(self.adjusted.values(), default=None)
 
     def _where(self, record: Record) -> dict[str, JSON]:
@@ -189,6 +214,7 @@ def verdict(
     alpha: float = 0.05,
     seed: int = 0,
     pending: int = 0,
+    asked_under: Record | None = None,
 ) -> Diagnosis:
     """The diagnosis that these records support.
 
@@ -199,6 +225,7 @@ def verdict(
         seed: reported with it.
         pending: methods yet to answer; they count in Holm's correction as if their p-values were
             1, so that a problem found early stays found.
+        asked_under: relabelling's record for questions, where it is none of these methods.
 
     Raises:
         ValueError: for a level outside (0, 1).
@@ -206,9 +233,9 @@ def verdict(
     if not 0 < alpha < 1:
         raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
     ran = [record for record in records if record.status == "ran"]
-    claims = _claims(ran, alpha)
-    if claims is not None:
-        return _relabelled(claims, records, upload, alpha, seed, pending)
+    for record in ran:
+        if record.kind.decides:
+            return _relabelled(_claims(record, alpha), records, upload, alpha, seed, pending)
     raw = np.array([record.pvalue for record in ran] + [1.0] * pending, dtype=float)
     raw[raw <= SMALLEST] = 0.0  # a bound, not a number to multiply
     holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
@@ -216,8 +243,9 @@ def verdict(
     parameters = _parameters(ran, upload.names, len(raw))
     shift = _shift(ran, upload, alpha / max(1, len(raw)))
     state = _state(min(adjusted.values(), default=None), shift, alpha, pending)
+    claims = _none(records, pending) if asked_under is None else _claims(asked_under, alpha)
     return Diagnosis(
-        state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, pending=pending
+        state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, claims, pending
     )
 
 
@@ -235,11 +263,15 @@ def read_line(diagnosis: Diagnosis) -> str:
     return f"{summary}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
 
 
-def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
-    for record in ran:
-        if record.kind.decides:
-            return Claims(OmnibusResult.read(record.arrays), alpha)
-    return None
+def _claims(relabelling: Record, alpha: float) -> Claims:
+    return Claims(OmnibusResult.read(relabelling.arrays), alpha)
+
+
+def _none(records: Sequence[Record], pending: int) -> NoClaims:
+    """Why relabelling is not among these records."""
+    reasons = [record.reason for record in records if record.kind.decides and record.reason]
+    waiting = "It has not answered yet." if pending else "It was not asked for."
+    return NoClaims(f"Relabelling within x did not run. {reasons[0] if reasons else waiting}")
 
 
 def _relabelled(
@@ -468,19 +500,20 @@ def _verdict_sentence(found: Diagnosis) -> str:
 
 def _problem(found: Diagnosis) -> str:
     readings = [f"{parameter.name}: {parameter.reading}" for parameter in found.flagged[:_NAMED]]
-    magnitudes = found.claims.sentences(found.upload.names) if found.claims else ()
+    names = found.upload.names
+    magnitudes = found.require_claims().sentences(names) if found.relabelled else ()
     by_rank = [f"By rank, {'; '.join(readings)}."] if readings else []
     return " ".join([_rejection(found), *magnitudes, *by_rank])
 
 
 def _rejection(found: Diagnosis) -> str:
     """What rejects q most clearly, in a sentence without what ranks look like."""
-    if found.claims is not None:
-        upload = found.upload
+    if found.relabelled:
+        upload, claims = found.upload, found.require_claims()
         return (
             f"At level {100 * found.alpha:.3g}% true values and q's draws differ (p "
-            f"{equals(found.claims.pvalue)}, exact over everything that was looked at). "
-            f"Clearest: {found.claims.clearest(upload.names, upload.x_names)}."
+            f"{equals(claims.pvalue)}, exact over everything that was looked at). "
+            f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
         )
     titles = {record.label: record.title for record in found.records}
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
@@ -499,8 +532,8 @@ def _silent(found: Diagnosis) -> str:
             "Multiple as well to see."
         )
     best = ", with the best possible classifier," if found.shift.test == "multiple" else ""
-    where = " in one parameter" if found.claims is not None else ""
-    p = f" (p {equals(found.claims.pvalue)})" if found.claims is not None else ""
+    where = " in one parameter" if found.relabelled else ""
+    p = f" (p {equals(found.pvalue)})" if found.relabelled else ""
     return (
         f"No problem found in {found.upload.n:,} rows{p}: a test of this size{best} would find a "
         "shift of "

@@ -30,7 +30,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.methods.record import Effect, Record
     from validation_core.statistics import Uniformity
-    from validation_core.tables import Upload
+    from validation_core.tables import TableUpload, Upload
     from validation_core.tables.ranges import Range
 
 
@@ -216,7 +216,7 @@ class Method(Specification):
         """Of one that learns anew: the score of one trial."""
         raise NotImplementedError(f"{self.title} learns nothing in a trial")
 
-    def known_scores(self, upload: Upload) -> TableScores | None:
+    def known_scores(self, upload: TableUpload) -> TableScores | None:
         """Scores that an upload contains; None where they are computed."""
         del upload
         return None

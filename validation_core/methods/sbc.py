@@ -33,7 +33,6 @@ from validation_core.types import (
     MethodStyle,
     Outcome,
     Paper,
-    PosteriorTable,
     PowerCell,
     Score,
     Scores,
@@ -42,7 +41,7 @@ from validation_core.types import (
 
 if TYPE_CHECKING:
     from validation_core.methods.record import Record
-    from validation_core.tables import Upload
+    from validation_core.tables import TableUpload, Upload
     from validation_core.tables.ranges import Range
 
 _SHOWN = 6
@@ -112,7 +111,7 @@ class SBC(Method):
             )
         return Quantities(names, log_q)
 
-    def known_scores(self, upload: Upload) -> TableScores | None:
+    def known_scores(self, upload: TableUpload) -> TableScores | None:
         names = chosen(self.quantities)
         return _with_log_q(upload, names) if LOG_Q in names else None
 
@@ -235,14 +234,13 @@ def _bonferroni(tests: statistics.Uniformity) -> statistics.Uniformity:
     return statistics.Uniformity(tests.statistic.max(-1), smallest)
 
 
-def _with_log_q(upload: Upload, quantities: Sequence[str]) -> TableScores:
+def _with_log_q(upload: TableUpload, quantities: Sequence[str]) -> TableScores:
     """Test quantities, log q last as in the registry: read from the file, which holds no q."""
     truth, draws = (upload.densities[name] for name in (LOG_Q, f"{LOG_Q}_draws"))
     known = TableScores(truth[None], draws[None])
     others = tuple(name for name in quantities if name != LOG_Q)
     if not labels(others, upload.names):  # alone, or beside products that one parameter lacks
         return known
-    assert isinstance(upload.data, PosteriorTable)
     other_scores = Quantities(others).table(upload.data)
     return TableScores(
         np.concatenate([other_scores.truth, known.truth]),

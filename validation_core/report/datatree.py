@@ -22,8 +22,8 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.report.numbers import dumps, library_versions, utf8_text
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES
-from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable
+from validation_core.tables import TableUpload, Upload
+from validation_core.types import Array
 
 GROUP = "prior_sbc"
 _TAKEN = ("chain", "draw")  # names of dimensions cannot be variables of two dimensions
@@ -84,7 +84,7 @@ def pit_values(diagnosis: Diagnosis, upload: Upload) -> Array:
     Raises:
         ValueError: for two plain samples.
     """
-    if not isinstance(upload.data, PosteriorTable):
+    if not isinstance(upload, TableUpload):
         raise ValueError(
             "Ranks need draws of q at each x; got two samples p and q, which have no x. "
             "Upload a table of theta, x and theta_q."

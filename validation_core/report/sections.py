@@ -20,7 +20,6 @@ from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
-from validation_core.relabelling.claims import Claims
 from validation_core.report import card, numbers
 from validation_core.report.numbers import utf8_text
 from validation_core.text import first_text, level_text, pvalue_text, signed_text
@@ -210,7 +209,7 @@ def _verdict(told: ReportContext) -> Iterator[str]:
     yield f'<p class="eyebrow">{escape(read_line(diagnosis))}</p>'
 
 
-def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
+def _claims(found: Diagnosis) -> list[dict[str, object]]:
     """Each kind of claim with its p in the verdict's family, the smallest first."""
     return [
         {
@@ -220,7 +219,7 @@ def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
             "|z|": f"{family['z']:.2f}",
             "Claims": family["claims"],
         }
-        for family in claims.families(found.upload.names, found.upload.x_names)
+        for family in found.families()
     ]
 
 
@@ -282,9 +281,9 @@ def _more(
 def _tests(told: ReportContext, places: FigurePlaces) -> Iterator[str]:
     diagnosis = told.found
     yield html_table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
-    if diagnosis.claims is not None:
+    if diagnosis.relabelled:
         yield "<h3>What is claimed</h3>"
-        yield html_table(_claims(diagnosis.claims, diagnosis), told.rows)
+        yield html_table(_claims(diagnosis), told.rows)
     for record in diagnosis.records:
         if record.status == "not run":
             sentence = f"{record.label} was not run. {record.reason}"
@@ -332,7 +331,7 @@ def _read(told: ReportContext) -> Iterator[str]:
 def _methods(told: ReportContext) -> Iterator[str]:
     rests = (
         "p-values are adjusted by Holm over the tests that ran"
-        if told.found.claims is None
+        if not told.found.relabelled
         else (
             "The verdict is one exact test of everything that is looked at: at each x the true "
             "value and q's draws are relabelled at random, and every claim is adjusted in that "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,8 +36,11 @@ from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
 
 @dataclass(frozen=True, eq=False)
-class Upload:
-    """What was read: the draws, their labels, and everything a user should know about them."""
+class Upload(ABC):
+    """What was read: the draws, their labels, and everything a user should know about them.
+
+    A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x.
+    """
 
     data: PosteriorTable | TwoSamples
     names: tuple[str, ...]
@@ -50,60 +54,45 @@ class Upload:
     densities: Mapping[str, Array] = field(default_factory=dict)
     """Any of log_q (N,), log_q_draws (N, K), log_joint (N,), log_joint_draws (N, K): what is
     known of log q(theta | x) and of log p(theta, x), at the truths and at q's draws. Single
-    values may be infinite or NaN."""
+    values may be infinite or NaN. Two samples have none."""
     observed: tuple[Array, Array] | None = None
-    """A real observation x_o (M,) and q's draws there, theta_o (K_o, D)."""
+    """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for two samples."""
     image: tuple[int, ...] = ()
     """Axes of theta at each simulation, where it came as an image: height, width, colours."""
     periods: tuple[float, ...] = ()
     """Of each parameter that is an angle, 0 for the others; empty where none is."""
 
     @cached_property
+    @abstractmethod
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float holds; two samples have no x."""
-        if isinstance(self.data, PosteriorTable):
-            return ranges.overflowing_columns(self.data, self.names, self.x_names)
-        both = PosteriorTable(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
-        return ranges.overflowing_columns(both, self.names, ())
 
-    @cached_property
+    @property
+    @abstractmethod
     def groups(self) -> NDArray[np.int64] | None:
         """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
-        return (
-            shared_draws.shared_draw_groups(self.data)
-            if isinstance(self.data, PosteriorTable)
-            else None
-        )
 
     @property
+    @abstractmethod
     def n(self) -> int:
         """Simulations of a table, or points of the smaller of two samples."""
-        if isinstance(self.data, PosteriorTable):
-            return len(self.data)
-        return min(len(self.data.p), len(self.data.q))
 
     @property
+    @abstractmethod
     def k(self) -> int:
         """Draws of q at each x; 0 for two samples, which have no x."""
-        return self.data.q.shape[1] if isinstance(self.data, PosteriorTable) else 0
 
     @property
+    @abstractmethod
     def dims(self) -> tuple[int, int]:
         """(D, M): columns of theta and of x."""
-        rows = self.data if isinstance(self.data, PosteriorTable) else self.data.p
-        return rows.theta.shape[1], rows.x.shape[1]
 
+    @abstractmethod
     def arrays(self) -> dict[str, Array]:
         """The arrays by their public names, as a file holds them and the store keeps them."""
-        if isinstance(self.data, TwoSamples):
-            return {"p": self.data.p.theta, "q": self.data.q.theta}
-        table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.data.q}
-        observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
-        return {**table, **self.densities, **observed}
 
-    @classmethod
+    @staticmethod
     def of(
-        cls,
         arrays: Mapping[str, NDArray[np.generic]],
         *,
         order: Order | None = None,
@@ -124,6 +113,69 @@ class Upload:
         require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
         return assemble_upload(numbers, known.notes, order, declared, circular)
+
+
+@dataclass(frozen=True, eq=False)
+class TableUpload(Upload):
+    """Simulations (theta, x) with q's draws at each x."""
+
+    data: PosteriorTable
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        return ranges.overflowing_columns(self.data, self.names, self.x_names)
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        return shared_draws.shared_draw_groups(self.data)
+
+    @property
+    def n(self) -> int:
+        return len(self.data)
+
+    @property
+    def k(self) -> int:
+        return self.data.q.shape[1]
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.data.theta.shape[1], self.data.x.shape[1]
+
+    def arrays(self) -> dict[str, Array]:
+        table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.data.q}
+        observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
+        return {**table, **self.densities, **observed}
+
+
+@dataclass(frozen=True, eq=False)
+class SamplesUpload(Upload):
+    """Two samples p and q, without x."""
+
+    data: TwoSamples
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        both = PosteriorTable(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
+        return ranges.overflowing_columns(both, self.names, ())
+
+    @property
+    def groups(self) -> None:
+        return None
+
+    @property
+    def n(self) -> int:
+        return min(len(self.data.p), len(self.data.q))
+
+    @property
+    def k(self) -> int:
+        return 0
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.data.p.theta.shape[1], self.data.p.x.shape[1]
+
+    def arrays(self) -> dict[str, Array]:
+        return {"p": self.data.p.theta, "q": self.data.q.theta}
 
 
 LAYOUTS = (
@@ -232,7 +284,7 @@ def _table(
     )
     numbers = {"0": theta, "1": x, "2": q, **densities}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
-    whole = Upload(
+    whole = TableUpload(
         data=PosteriorTable(theta, x, q),
         names=(),
         digest=keys.digest(**numbers),
@@ -327,7 +379,7 @@ def _samples(
     p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
     same = float_type.match_precisions({"p": p, "q": q}, declared)
     p, q = same.arrays["p"], same.arrays["q"]
-    whole = Upload(
+    whole = SamplesUpload(
         data=TwoSamples(_unconditional(p), _unconditional(q)),
         names=(),
         digest=keys.digest(**{"0": p, "1": q}),

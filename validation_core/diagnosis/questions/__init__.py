@@ -31,7 +31,7 @@ from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.questions.type1_error import TypeIErrorQuestion
 from validation_core.methods.base import Method
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -88,6 +88,8 @@ def question_studies(
     questions: Sequence[AnyQuestion], upload: Upload, methods: Sequence[Method], seed: int
 ) -> list[AnyStudy]:
     """What these questions need worked out, as far as it can be on this upload."""
+    if not isinstance(upload, TableUpload):
+        return []
     return [
         study
         for question in questions

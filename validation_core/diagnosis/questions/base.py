@@ -27,7 +27,8 @@ from validation_core.methods.base import Method
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
+from validation_core.text import equals
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -116,13 +117,17 @@ def _plain(value: object) -> object:
 
 
 LEVEL = 0.05
-"""Of a panel that has one of its own."""
+"""Up to which a panel's own p-value, before the verdict's correction, is worth words."""
 
 _HINT = (
-    "This panel has a level of its own. The verdict, which corrects for every test that ran, "
-    "finds no problem. Take this as a hint, which more simulations would settle."
+    "Questions are asked under relabelling within x, which has a level of its own. The verdict, "
+    "which corrects for the tests that were asked for, finds no problem. Take this as a hint, "
+    "which more simulations would settle."
 )
-
+_MISSED = (
+    "Questions are asked under relabelling within x, which finds no problem (p {p}): what the "
+    "tests that were asked for found is not told apart here."
+)
 
 _CODE = """\
 import validation_core as npt
@@ -215,9 +220,9 @@ class TableStudy(Study[R]):
         return f"{self.about}, an uploaded table"
 
     def compute(self, store: Store, report: Report) -> R:
-        return self.answer(tasks.load_upload(store, self.digest), store, report)
+        return self.answer(tasks.load_table(store, self.digest), store, report)
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> R:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> R:
         """The result for this table; `report(fraction, {})` may be called on the way."""
         raise NotImplementedError
 
@@ -253,7 +258,7 @@ class Question(Generic[R]):
         raise NotImplementedError
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[TableStudy[R], ...]:
         """What is to be worked out, beside these methods; nothing where there is an obstacle."""
         raise NotImplementedError
@@ -262,21 +267,21 @@ class Question(Generic[R]):
         """The results so far, at least one, in the order of their studies, as one."""
         raise NotImplementedError
 
-    def describe(self, result: R, names: Names, claims: Claims | None = None) -> tuple[str, ...]:
+    def describe(self, result: R, names: Names, claims: Claims) -> tuple[str, ...]:
         """Sentences, of which the first is the answer.
 
         Args:
             result: what was worked out.
             names: as the user gave them.
-            claims: what may be claimed; None leaves this question a level of its own.
+            claims: every claim with its p-value under one error rate, and the level.
         """
         raise NotImplementedError
 
-    def rows(self, result: R, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: R, names: Names, claims: Claims) -> Rows:
         """Its table, the worst first."""
         raise NotImplementedError
 
-    def figures(self, result: R, names: Names, claims: Claims | None = None) -> tuple[Drawn, ...]:
+    def figures(self, result: R, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """Its figures with their captions."""
         raise NotImplementedError
 
@@ -285,12 +290,12 @@ class Question(Generic[R]):
         del result, names
         return ()
 
-    def finds(self, result: R, claims: Claims | None = None) -> bool | None:
+    def finds(self, result: R, claims: Claims) -> bool | None:
         """Whether it claims that q is wrong; None for a question that asks something else.
 
         Args:
             result: what was worked out.
-            claims: what may be claimed; None leaves this question a level of its own.
+            claims: every claim with its p-value under one error rate, and the level.
         """
         del result, claims
         return None
@@ -325,17 +330,21 @@ class Answer(Generic[R]):
     def describe(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         """What it says, the first sentence first; they may hold names that a user chose.
 
-        Where relabelling ran it claims no more than the verdict does, with p adjusted in its
-        family.
+        It claims no more than relabelling within x does, with p adjusted in its family. Where
+        tests that were asked for by name are the verdict, a sentence says so if they differ.
         """
-        names, claims = Names.of(diagnosis.upload), diagnosis.claims
+        names, claims = Names.of(diagnosis.upload), diagnosis.require_claims()
         sentences = (
             *self.question.describe(self.result, names, claims),
             *self.question.beside(diagnosis),
         )
-        silent = diagnosis.verdict != "problem found" and not diagnosis.pending
-        hint = claims is None and silent and self.question.finds(self.result)
-        return (*sentences, _HINT) if hint else sentences
+        finds = self.question.finds(self.result, claims)
+        if diagnosis.relabelled or diagnosis.pending or finds is None:
+            return sentences
+        if diagnosis.verdict == "problem found":
+            missed = _MISSED.format(p=equals(claims.pvalue))
+            return sentences if claims.found else (*sentences, missed)
+        return (*sentences, _HINT) if finds else sentences
 
     def notes(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         """How it was got."""
@@ -343,15 +352,17 @@ class Answer(Generic[R]):
 
     def finds(self, diagnosis: Diagnosis) -> bool | None:
         """Whether it claims an error of q; None for a question that asks something else."""
-        return self.question.finds(self.result, diagnosis.claims)
+        return self.question.finds(self.result, diagnosis.require_claims())
 
     def rows(self, diagnosis: Diagnosis) -> Rows:
         """Its table, the worst first."""
-        return self.question.rows(self.result, Names.of(diagnosis.upload), diagnosis.claims)
+        names = Names.of(diagnosis.upload)
+        return self.question.rows(self.result, names, diagnosis.require_claims())
 
     def figures(self, diagnosis: Diagnosis) -> tuple[Drawn, ...]:
         """Its figures."""
-        return self.question.figures(self.result, Names.of(diagnosis.upload), diagnosis.claims)
+        names = Names.of(diagnosis.upload)
+        return self.question.figures(self.result, names, diagnosis.require_claims())
 
     def to_json(self) -> Json:
         """Every number of the result, as JSON holds it."""

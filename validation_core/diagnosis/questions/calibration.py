@@ -63,7 +63,7 @@ from validation_core.statistics import (
 )
 from validation_core.statistics.effects import WIDEST
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import SMALLEST, equals, interval_text
 from validation_core.types import Array, PosteriorTable
 
@@ -92,7 +92,7 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if not isinstance(upload.data, PosteriorTable):
+        if not isinstance(upload, TableUpload):
             return (
                 "Sizes of errors compare true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
@@ -105,7 +105,7 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
         return upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[TableStudy[CalibrationErrors], ...]:
         """What ranks and densities say; then a classifier's divergence.
 
@@ -136,21 +136,17 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
                 first = replace(first, estimate=other.divergence)
         return first
 
-    def describe(
-        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: CalibrationErrors, names: Names, claims: Claims) -> tuple[str, ...]:
         """What is worst and by how much; then what else is off, and the whole of q."""
         parameters = result.parameters
-        level = LEVEL if claims is None else claims.alpha
-        off = [parameter for parameter in parameters if _pvalue(parameter, claims) <= level]
+        off = [one for one in parameters if claims.parameter(one.index) <= claims.alpha]
         sentences = []
         if off:
             sentences.append(_worst(off[0], names.theta, result.k))
             sentences += _others(off, parameters, names.theta, claims)
         elif parameters:
             sentences += _together(parameters, claims, names) + _bounded(parameters)
-        free = claims is None or claims.found
-        sentences += (_wider(parameters, names.theta) if free else []) or _blind(
+        sentences += (_wider(parameters, names.theta) if claims.found else []) or _blind(
             parameters, names.theta
         )
         if result.regions is not None:
@@ -164,15 +160,15 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
             ]
         return tuple(sentences)
 
-    def rows(self, result: CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: CalibrationErrors, names: Names, claims: Claims) -> Rows:
         """A row for each parameter, the worst first: every number and its interval."""
         return [
-            _row(errors, parameter_name(names.theta, errors.index), _pvalue(errors, claims))
+            _row(errors, parameter_name(names.theta, errors.index), claims)
             for errors in result.parameters
         ]
 
     def figures(
-        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
+        self, result: CalibrationErrors, names: Names, claims: Claims
     ) -> tuple[Drawn, ...]:
         """At most the six worst parameters, then the whole."""
         del claims
@@ -192,9 +188,8 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
             pictures += _whole(result.divergence, result.estimate)
         return tuple(pictures)
 
-    def finds(self, result: CalibrationErrors, claims: Claims | None = None) -> bool:
-        level = LEVEL if claims is None else claims.alpha
-        return any(_pvalue(errors, claims) <= level for errors in result.parameters)
+    def finds(self, result: CalibrationErrors, claims: Claims) -> bool:
+        return any(claims.parameter(errors.index) <= claims.alpha for errors in result.parameters)
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         return tuple(distance_sentences(diagnosis.records))
@@ -451,10 +446,9 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
     densities: str = ""
     """Fingerprint of the log densities, which the table's own does not cover."""
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> CalibrationErrors:
         del store
         data = upload.data
-        assert isinstance(data, PosteriorTable)
         parameters = marginal_errors(data, self.seed)
         report(0.8, {})
         return CalibrationErrors(
@@ -472,7 +466,7 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
 
     about: ClassVar[str] = "Divergence by a classifier"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> CalibrationErrors:
         (network,) = self.networks(store, report)
         few = held_out_table(upload, self.seed, SCORED)
         logits = scores.apply(network.at(), few)
@@ -706,12 +700,7 @@ _NAMED = 5
 _LEARNT = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
 
 
-def _pvalue(errors: ParameterErrors, claims: Claims | None) -> float:
-    """That a parameter is off: in the verdict's family, or corrected over parameters."""
-    return errors.pvalue_adjusted if claims is None else claims.parameter(errors.index)
-
-
-def _row(errors: ParameterErrors, name: str, pvalue: float) -> Row:
+def _row(errors: ParameterErrors, name: str, claims: Claims) -> Row:
     row: Row = {"parameter": name}
     for rate in errors.coverage:
         row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)
@@ -725,7 +714,7 @@ def _row(errors: ParameterErrors, name: str, pvalue: float) -> Row:
         "sd of z-scores": _rounded(errors.z_sd, 3),
         "outside all draws, %": round(100 * errors.outside, 1),
         "p": float(f"{errors.pvalue:.3g}"),
-        "p, corrected": float(f"{pvalue:.3g}"),
+        "p, corrected": float(f"{claims.parameter(errors.index):.3g}"),
     }
 
 
@@ -863,16 +852,14 @@ def _others(
     off: Sequence[ParameterErrors],
     parameters: Sequence[ParameterErrors],
     names: Sequence[str],
-    claims: Claims | None,
+    claims: Claims,
 ) -> list[str]:
     if len(parameters) == 1:
         return []
-    level = LEVEL if claims is None else claims.alpha
-    over = f"for {len(parameters)}" if claims is None else "for everything that was looked at"
     verb, listed = "is" if len(off) == 1 else "are", _listed(off, names)
     return [
-        f"{len(off)} of {len(parameters)} parameters {verb} off at level "
-        f"{100 * level:g}%, corrected {over}: {listed}."
+        f"{len(off)} of {len(parameters)} parameters {verb} off at level {100 * claims.alpha:g}%, "
+        f"corrected for everything that was looked at: {listed}."
     ]
 
 
@@ -881,11 +868,9 @@ def _listed(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> str:
     return ", ".join(parameter_name(names, errors.index) for errors in parameters[:_NAMED]) + more
 
 
-def _together(
-    parameters: Sequence[ParameterErrors], claims: Claims | None, names: Names
-) -> list[str]:
+def _together(parameters: Sequence[ParameterErrors], claims: Claims, names: Names) -> list[str]:
     """How q is wrong where no parameter by itself is; nothing where nothing is claimed."""
-    if claims is None or not claims.found:
+    if not claims.found:
         return []
     pair = claims.clearest_of("pairs")
     if pair is not None and len(pair.which) == 2:
@@ -955,15 +940,10 @@ def _blind(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[
     ]
 
 
-def _mass(mass: _DensityRegions, claims: Claims | None) -> str:
+def _mass(mass: _DensityRegions, claims: Claims) -> str:
     p = (
-        f"p {equals(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
-        "asked to rank log q"
-        if claims is None
-        else (
-            f"p {equals(claims.densities())} for the true values' ranks by log densities, "
-            "adjusted in the verdict's family"
-        )
+        f"p {equals(claims.densities())} for the true values' ranks by log densities, adjusted in "
+        "the verdict's family"
     )
     rates = ", ".join(
         f"{100 * rate.level:g}%: {interval_text(rate.covers, '.1%')}" for rate in mass.coverage

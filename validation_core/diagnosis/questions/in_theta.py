@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from validation_core import sampling, scores, statistics
 from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import (
-    LEVEL,
     Json,
     Names,
     Question,
@@ -33,9 +32,9 @@ from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.rng import stream
 from validation_core.statistics import PooledLaw, slots
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals, interval_text, signed_text
-from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples
+from validation_core.types import Array, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -60,7 +59,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if isinstance(upload.data, TwoSamples):
+        if not isinstance(upload, TableUpload):
             return (
                 "A map over theta compares true values with q's draws at the same x; two "
                 "samples p and q have no x. Upload theta, x and theta_q."
@@ -68,7 +67,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
         return plan.method_obstacle(WithinX(), upload) or plan.upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_InThetaStudy, ...]:
         """One, reading the classifier that the tests share and, where there is one, the score
         within x: it shows whichever tells truths better on rows that neither learnt from.
@@ -86,36 +85,15 @@ class InThetaQuestion(Question["_MassInTheta"]):
         """The one there is."""
         return results[0]
 
-    def describe(
-        self, result: _MassInTheta, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: _MassInTheta, names: Names, claims: Claims) -> tuple[str, ...]:
         """The answer first; then the strip of a parameter that is off most, and what was done."""
-        off = result.off
-        if claims is not None:
-            return (*_claimed(result, names.theta, claims), _tenths_text(result))
-        if result.pvalue > LEVEL and off:
-            first = (
-                "Strips of single parameters show a place in theta where q's mass is wrong, the "
-                f"learned score does not (p {equals(result.pvalue)}, exact, {result.rows} rows)."
-            )
-        elif result.pvalue > LEVEL:
-            first = (
-                "No place in theta is found where q's mass is wrong: the true values' scores "
-                "rank evenly among those of q's draws at the same x (p "
-                f"{equals(result.pvalue)}, exact, {result.rows} rows)."
-            )
-        else:
-            first = f"{_mass(result)} (p {equals(result.pvalue)})."
-            place = [_strip(off[0], names.theta)] if off else []
-            return (first, _regions(result), *place, _tenths_text(result))
-        place = [_strip(off[0], names.theta)] if off else []
-        return (first, *place, _tenths_text(result))
+        return (*_claimed(result, names.theta, claims), _tenths_text(result))
 
     def notes(self, result: _MassInTheta, names: Names) -> tuple[str, ...]:
         del names
         return (_basis(result),)
 
-    def rows(self, result: _MassInTheta, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _MassInTheta, names: Names, claims: Claims) -> Rows:
         """A row for each tenth of q's draws and each strip of a parameter, the worst first."""
         shares = [
             (f"tenth {at + 1} of q's draws by learned ratio", tenth.share)
@@ -135,9 +113,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
             for where, share in shares
         ]
 
-    def figures(
-        self, result: _MassInTheta, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: _MassInTheta, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """The tenths, then the maps of the pairs on which the log ratio depends most."""
         del claims
         scored = f"{result.scored:,}"
@@ -146,9 +122,7 @@ class InThetaQuestion(Question["_MassInTheta"]):
             *(_map(ratio_map, scored, names.theta) for ratio_map in result.maps[:_MOST]),
         )
 
-    def finds(self, result: _MassInTheta, claims: Claims | None = None) -> bool:
-        if claims is None:
-            return result.finds
+    def finds(self, result: _MassInTheta, claims: Claims) -> bool:
         strips = any(claims.parameter(strip.parameter) <= claims.alpha for strip in result.off)
         return claims.score() <= claims.alpha or strips
 
@@ -222,11 +196,6 @@ class _MassInTheta:
     held: HeldOutNats | None = None
 
     @property
-    def finds(self) -> bool:
-        """Whether q's mass is called wrong somewhere, at a level of its own."""
-        return self.pvalue <= LEVEL or bool(self.off)
-
-    @property
     def off(self) -> list[_ThetaStrip]:
         """Strips whose interval leaves out q's share, those farthest from it first."""
         differing = [strip for strip in self.strips if strip.share.differs]
@@ -260,7 +229,7 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
     version: ClassVar[int] = 4
     about: ClassVar[str] = "Where in theta"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _MassInTheta:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> _MassInTheta:
         """On rows that no score has seen."""
         classifier, *within = self.networks(store, report)
         nats = held_information(upload, self.seed, classifier, *within) if within else None
@@ -271,9 +240,10 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
         result = mass_in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
         return replace(result, score="within" if sees_rows else "classifier", held=nats)
 
-    def _within(self, upload: Upload, network: TrainedSlots) -> tuple[PosteriorTable, TableScores]:
+    def _within(
+        self, upload: TableUpload, network: TrainedSlots
+    ) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, seen among all of them."""
-        assert isinstance(upload.data, PosteriorTable)
         rows = learning.held_out_rows(upload, self.seed)
         read = scores.apply(network.at(), sampling.lent(upload.data, rows))
         most = min(read.draws.shape[-1], max(1, SCORED // len(rows)))
@@ -288,14 +258,13 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
 
 
 def held_information(
-    upload: Upload, seed: int, classifier: Any, within: TrainedSlots
+    upload: TableUpload, seed: int, classifier: Any, within: TrainedSlots
 ) -> HeldOutNats:
     """Nats by which each score tells the truth among its row's draws, on the same rows.
 
     They are rows of the learning half that the classifier was watched on, and that the folds of
     the score within x answered for while they were held out.
     """
-    assert isinstance(upload.data, PosteriorTable)
     m = learning.slot_recipe(upload).m
     watched = learning.validation_rows(upload, seed)
     watched = watched[watched < len(within.rows)]

@@ -49,9 +49,9 @@ from validation_core.scores.trained_scores import Training
 from validation_core.statistics import ball_mass
 from validation_core.statistics.local_test import distance_of_logits, local
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals, interval_text, number_text
-from validation_core.types import Array, Benchmark, PosteriorTable, TwoSamples
+from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -81,7 +81,7 @@ def unlike(upload: Upload) -> str | None:
     where that means little: in many dimensions all distances are alike, and rows of integers
     have no distance from their doubles.
     """
-    if upload.observed is None or not isinstance(upload.data, PosteriorTable):
+    if upload.observed is None or not isinstance(upload, TableUpload):
         return None
     if upload not in _standings:
         x = upload.observed[0]
@@ -120,7 +120,7 @@ class ObservationQuestion(Question["AtObservation"]):
         return super().code.replace("{seed})", "{seed}, where=None)")
 
     def obstacle(self, upload: Upload) -> str | None:
-        if isinstance(upload.data, TwoSamples):
+        if not isinstance(upload, TableUpload):
             return (
                 "A local test looks at q's draws at one x; two samples p and q have no x. Upload "
                 "theta, x and theta_q."
@@ -133,7 +133,7 @@ class ObservationQuestion(Question["AtObservation"]):
         return plan.upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int, where: Where = None
+        self, upload: TableUpload, methods: Sequence[Method], seed: int, where: Where = None
     ) -> tuple[_ObservationStudy, ...]:
         """L-C2ST and the rows nearby; then CoLT's ball there, where one of the methods learns it.
 
@@ -163,9 +163,7 @@ class ObservationQuestion(Question["AtObservation"]):
             next((result.ball for result in results if result.ball), None),
         )
 
-    def describe(
-        self, result: AtObservation, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: AtObservation, names: Names, claims: Claims) -> tuple[str, ...]:
         """The answer first, then where it was looked, and what the numbers rest on."""
         theta, x_names = names
         sentences: list[str] = []
@@ -174,7 +172,7 @@ class ObservationQuestion(Question["AtObservation"]):
             own = local.site.kind == "observed"
             if (warning := _unlike(local.site.standing)) is not None:
                 sentences.append(warning)
-            if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
+            if (claims.observation() if own else claims.pvalue) <= claims.alpha:
                 sentences += _answer(local, theta)
             else:
                 sentences += _unclaimed(local, claims, own=own)
@@ -188,7 +186,7 @@ class ObservationQuestion(Question["AtObservation"]):
         local = result.local
         return () if local is None else (_basis(local.test, local.nearby),)
 
-    def rows(self, result: AtObservation, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: AtObservation, names: Names, claims: Claims) -> Rows:
         """A row for each parameter at the rows nearby, the worst first."""
         return [
             {
@@ -200,19 +198,17 @@ class ObservationQuestion(Question["AtObservation"]):
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
 
-    def figures(
-        self, result: AtObservation, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: AtObservation, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """Figures of the parts that are done."""
         del claims
         local = () if result.local is None else _local_figures(result.local.test, names.theta)
         return local if result.ball is None else (*local, _ball_drawn(result.ball, names.theta))
 
-    def finds(self, result: AtObservation, claims: Claims | None = None) -> bool | None:
+    def finds(self, result: AtObservation, claims: Claims) -> bool | None:
         """None, too, for an observation unlike every simulation: nothing is known of q there."""
         if result.local is not None and _unlike(result.local.site.standing) is not None:
             return None
-        if claims is None or result.local is None:
+        if result.local is None:
             return result.finds
         own = result.local.site.kind == "observed"
         return (claims.observation() if own else claims.pvalue) <= claims.alpha and result.finds
@@ -233,9 +229,8 @@ class _ObservationPoint:
     observed: str = ""
 
     @classmethod
-    def of(cls, upload: Upload, where: Where) -> _ObservationPoint:
+    def of(cls, upload: TableUpload, where: Where) -> _ObservationPoint:
         table = upload.data
-        assert isinstance(table, PosteriorTable)
         n, m = table.x.shape
         if where is None:
             if upload.observed is not None:
@@ -472,9 +467,8 @@ class _ObservationStudy(TableStudy[AtObservation], spec="observation"):
         what = "the observation" if self.observed else f"row {self.row}"
         return f"{self.about} ({what}{', ball' * (self.part == 'ball')}), an uploaded table"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> AtObservation:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> AtObservation:
         """One part of it."""
-        assert isinstance(upload.data, PosteriorTable)
         (network,) = self.networks(store, report)
         x, draws, truth = self._here(upload, upload.data)
         if self.part == "ball":
@@ -617,11 +611,10 @@ def nearby_rank_test(
 
 
 def _ball_at(
-    localizer: Any, upload: Upload, seed: int, x: Array, draws: Array, truth: Array
+    localizer: Any, upload: TableUpload, seed: int, x: Array, draws: Array, truth: Array
 ) -> _LocalBall:
     """The ball of CoLT's localizer at x: q's mass in it, and the truth's at the rows nearby."""
     table, rows = upload.data, learning.held_out_rows(upload, seed)
-    assert isinstance(table, PosteriorTable)
     distance = localizer.at()
     # The halves of the map's scene, whose draws are not copied.
     middle = len(rows) // 2
@@ -689,7 +682,7 @@ class _LC2STFold(Specification, spec="lc2st_fold"):
     ) -> PosteriorTable:
         """The rows that the other networks learn from, or the second half, and a few draws."""
         upload = tasks.load_upload(store, self.digest)
-        if not isinstance(upload.data, PosteriorTable):
+        if not isinstance(upload, TableUpload):
             raise ValueError(
                 "A local test learns from draws of q at each x; got two samples p and q, which "
                 "have none. Upload a table of theta, x and theta_q."

@@ -23,7 +23,7 @@ from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import interval_text
 from validation_core.types import Array, PosteriorTable
 
@@ -58,9 +58,8 @@ class _RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
 
     about: ClassVar[str] = "Scores of each row"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> RowScores:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> RowScores:
         del store
-        assert isinstance(upload.data, PosteriorTable)
         return row_scores(upload.data)
 
 
@@ -140,7 +139,7 @@ class Ranking(NamedTuple):
 
 def unlike(first: Upload, other: Upload) -> str | None:
     """Why two tables cannot be compared row by row; None if their simulations are the same."""
-    if not isinstance(first.data, PosteriorTable) or not isinstance(other.data, PosteriorTable):
+    if not isinstance(first, TableUpload) or not isinstance(other, TableUpload):
         return "Two plain samples have no x; a comparison needs tables of theta, x and theta_q."
     if first.data.theta.shape != other.data.theta.shape:
         (n, d), (m, e) = first.data.theta.shape, other.data.theta.shape
@@ -162,13 +161,11 @@ def unlike(first: Upload, other: Upload) -> str | None:
     )
 
 
-def _angles_alike(first: Upload, other: Upload) -> tuple[Array, Array]:
+def _angles_alike(first: TableUpload, other: TableUpload) -> tuple[Array, Array]:
     """True values of two tables, angles of the second by whole periods near those of the first.
 
     Each table counts them from the middle of its own rows.
     """
-    assert isinstance(first.data, PosteriorTable)
-    assert isinstance(other.data, PosteriorTable)
     a, b = first.data.theta, other.data.theta
     periods = np.array(first.periods or other.periods or (0.0,))
     safe = np.where(periods > 0, periods, 1.0)

@@ -38,9 +38,9 @@ from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import interval_text
-from validation_core.types import Array, Float, PosteriorTable
+from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
     from validation_core.relabelling.claims import Claims
@@ -105,11 +105,9 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
     methods: tuple[Method, ...]
     alpha: float = 0.05
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _TypeIError:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> _TypeIError:
         """Test every self-made table."""
         few = thin_draws(upload)
-        data = few.data
-        assert isinstance(data, PosteriorTable)
         eligible, left = partition_methods(few, self.methods)
         networks = dict(zip(self.trainings, self.networks(store, report), strict=True))
 
@@ -121,7 +119,7 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
         battery = MethodBattery.of(few, eligible, self.seed, network)
         count = trial_count(upload.n, upload.dims[0])
         rng = stream(self.seed, "checker", "draws")
-        trials = SelfMadeTables(data, draw_truth_indices(few.n, few.k, count, rng))
+        trials = SelfMadeTables(few.data, draw_truth_indices(few.n, few.k, count, rng))
         pieces: list[Float] = []
         for i, piece in enumerate(trials.pieces()):
             pieces.append(battery.pvalues(piece, self.seed, "checker", i))
@@ -174,7 +172,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
         return self_made_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_TypeIErrorStudy, ...]:
         """One, with the networks that the diagnosis trains; none where no method can be asked."""
         eligible = (
@@ -196,9 +194,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
     def gather(self, results: Sequence[_TypeIError]) -> _TypeIError:
         return results[0]
 
-    def describe(
-        self, result: _TypeIError, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: _TypeIError, names: Names, claims: Claims) -> tuple[str, ...]:
         """The level of the verdict first, then what is off, and what was not asked."""
         del names, claims
         sentences = [
@@ -223,7 +219,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
         few = f"To save time, these tables have {result.draws} draws of q at each x."
         return (*([few] if result.thinned else []), *map(str, result.left_out))
 
-    def rows(self, result: _TypeIError, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _TypeIError, names: Names, claims: Claims) -> Rows:
         """One row for each test and one for the verdict, the highest rate first."""
         del names, claims
         rates = [*((test.title, test.rejections) for test in result.tests)]
@@ -242,9 +238,7 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
             for title, rate in sorted(rates, key=lambda named_rate: -named_rate[1].rate)
         ]
 
-    def figures(
-        self, result: _TypeIError, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: _TypeIError, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """Rates with their intervals, then p-values of the tests whose rates are farthest off."""
         del names, claims
         by_test = zip(result.tests, result.pvalues, strict=True)

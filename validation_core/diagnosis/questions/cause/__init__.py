@@ -51,7 +51,7 @@ from validation_core.drawing.marks import Axis, Bars, Key, Panel, Points
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.study import Report
-from validation_core.tables import Upload, repeats
+from validation_core.tables import TableUpload, Upload, repeats
 from validation_core.tables.repeats import Fault
 from validation_core.text import equals, interval_text
 from validation_core.types import Array, PosteriorTable
@@ -78,7 +78,7 @@ class CauseQuestion(Question["LikelyCause"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if not isinstance(upload.data, PosteriorTable):
+        if not isinstance(upload, TableUpload):
             return (
                 "A cause is inferred from the true values' places among q's draws at the same "
                 "x; two samples p and q have no x. Upload theta, x and theta_q."
@@ -91,7 +91,7 @@ class CauseQuestion(Question["LikelyCause"]):
         return upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_CauseStudy, ...]:
         del methods
         return () if self.obstacle(upload) else (_CauseStudy(digest=upload.digest, seed=seed),)
@@ -100,21 +100,19 @@ class CauseQuestion(Question["LikelyCause"]):
         """The only one."""
         return results[0]
 
-    def describe(
-        self, result: LikelyCause, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: LikelyCause, names: Names, claims: Claims) -> tuple[str, ...]:
         """The cause with its size, what it was told apart from, what speaks for it, what to do.
 
         Where none is named the first sentence says so; why, and what was seen, come after it.
         """
-        if claims is not None and not claims.found:
+        if not claims.found:
             return (
                 f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
                 "everything that was looked at).",
             )
         if result.faults:
             mend = "That can look like a defect of q: mend the draws and ask again."
-            return headline(result, names), mend, _seen(result, names.theta, claims)
+            return headline(result, names, claims), mend, _seen(result, names.theta, claims)
         first_said = headline(result, names, claims)
         if result.cause == "none":
             return first_said, _seen(result, names.theta, claims)
@@ -144,7 +142,7 @@ class CauseQuestion(Question["LikelyCause"]):
         sentences += [finding_text(finding, names.theta) for finding in first.evidence]
         return (*sentences, f"Next: {result.next_steps[0]}")
 
-    def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: LikelyCause, names: Names, claims: Claims) -> Rows:
         """Causes, the likeliest first, each with its evidence: one row for each piece."""
         del claims
         return [
@@ -157,9 +155,7 @@ class CauseQuestion(Question["LikelyCause"]):
             for finding in candidate.evidence or (None,)
         ]
 
-    def figures(
-        self, result: LikelyCause, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: LikelyCause, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """Weights as bars, then the plane in which the likeliest causes lie apart.
 
         A mode that q has no draws in is told by its gap: no bar speaks of it.
@@ -173,8 +169,8 @@ class CauseQuestion(Question["LikelyCause"]):
         gap = result.cause == "missing_mode" and result.causes[0].strength.shape == APART
         return (*((_GAP,) if gap else ()), *_logs(result, names), *_part(result))
 
-    def finds(self, result: LikelyCause, claims: Claims | None = None) -> bool:
-        return result.cause != "none" and (claims is None or claims.found)
+    def finds(self, result: LikelyCause, claims: Claims) -> bool:
+        return result.cause != "none" and claims.found
 
     def to_json(self, result: LikelyCause) -> Json:
         return result.to_json()
@@ -182,8 +178,7 @@ class CauseQuestion(Question["LikelyCause"]):
     def complete(self, document: Json, result: LikelyCause, diagnosis: Diagnosis) -> None:
         """The cause that is named, or that it is unclear, then the likeliest ones; none of
         nothing."""
-        silent = diagnosis.claims is not None and not diagnosis.claims.found
-        if result.cause == "none" or silent:
+        if result.cause == "none" or not diagnosis.require_claims().found:
             document["cause"] = []
             return
         worst = diagnosis.flagged[0].name if diagnosis.flagged else None
@@ -209,13 +204,13 @@ class CauseQuestion(Question["LikelyCause"]):
             document["cause"] = [first, *ranked]
 
 
-def headline(result: LikelyCause, names: Names, claims: Claims | None = None) -> str:
+def headline(result: LikelyCause, names: Names, claims: Claims) -> str:
     """The cause in one sentence, or that it cannot be told: what a card says.
 
     Args:
         result: what was worked out.
         names: as the user gave them.
-        claims: what may be claimed; None leaves this question a level of its own.
+        claims: every claim with its p-value under one error rate, and the level.
     """
     if result.faults:
         faults = " and ".join(FAULTS[fault] for fault in result.faults)
@@ -232,11 +227,6 @@ def headline(result: LikelyCause, names: Names, claims: Claims | None = None) ->
         return f"{_size_text(departure.finding, names.theta)}; why cannot be told from {n}."
     if result.cause == "unclear":
         return f"The cause cannot be told from {n}."
-    if claims is None:
-        return (
-            f"No cause is named: nothing stands out beside {result.nulls} simulated tables with a "
-            f"correct q (p {equals(result.pvalue)})."
-        )
     return f"The cause cannot be told from {n}: none of the known defects is clear by itself."
 
 
@@ -363,10 +353,9 @@ class _CauseStudy(TableStudy[LikelyCause], spec="cause"):
     version: ClassVar[int] = 5
     about: ClassVar[str] = "Likely cause"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> LikelyCause:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> LikelyCause:
         """The likely cause of what is off in this table."""
         del store
-        assert isinstance(upload.data, PosteriorTable)
         return find_likely_cause(upload.data, self.seed, report)
 
 
@@ -888,14 +877,13 @@ def _begun(text: str) -> str:
     return text if text.startswith("q") else capitalise(text)
 
 
-def _sized(result: LikelyCause, claims: Claims | None) -> Departure | None:
+def _sized(result: LikelyCause, claims: Claims) -> Departure | None:
     """The clearest place or width that is off, its interval without what it would be."""
     for departure in result.seen:
         finding = departure.finding
-        p = departure.pvalue if claims is None else _adjusted(departure, claims)
-        level = LEVEL if claims is None else claims.alpha
+        p = max(_adjusted(departure, claims), departure.pvalue)
         off = finding.right is not None and not finding.low <= finding.right <= finding.high
-        if finding.what in ("bias", "width") and off and max(p, departure.pvalue) <= level:
+        if finding.what in ("bias", "width") and off and p <= claims.alpha:
             return departure
     return None
 
@@ -938,22 +926,15 @@ _SAID: Mapping[str, Callable[[Finding, str], str]] = {
 """Causes that a statistic of their own names, with their size."""
 
 
-def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> str:
+def _seen(result: LikelyCause, names: Sequence[str], claims: Claims) -> str:
     """The departures that are not chance, or that there is none."""
     clear = [departure for departure in result.seen if departure.pvalue <= LEVEL]
-    if claims is not None:
-        judged = [replace(departure, pvalue=_adjusted(departure, claims)) for departure in clear]
-        clear = [departure for departure in judged if departure.pvalue <= claims.alpha]
+    judged = [replace(departure, pvalue=_adjusted(departure, claims)) for departure in clear]
+    clear = [departure for departure in judged if departure.pvalue <= claims.alpha]
     if clear:
         texts = [departure_text(departure, names) for departure in clear[:_MOST]]
         return f"What was seen: {'; '.join(texts)}."
-    if claims is not None:
-        return f"What was seen most clearly: {claims.clearest(names)}."
-    least = min(departure.pvalue for departure in result.seen)
-    return (
-        "Looked at alone, no shift, width, tail, dependence or change over x departs by more than "
-        f"chance (smallest adjusted p {equals(least)})."
-    )
+    return f"What was seen most clearly: {claims.clearest(names)}."
 
 
 def _adjusted(departure: Departure, claims: Claims) -> float:

@@ -50,9 +50,9 @@ from validation_core.rng import stream
 from validation_core.scores import apply
 from validation_core.statistics import contraction
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals, interval_text, number_text
-from validation_core.types import Array, PosteriorTable, TwoSamples
+from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -77,7 +77,7 @@ class OverXQuestion(Question["ErrorsOverX"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if isinstance(upload.data, TwoSamples):
+        if not isinstance(upload, TableUpload):
             return (
                 "A map over x needs x: two samples p and q have none. Upload theta, x and theta_q "
                 "to see where q fails."
@@ -90,7 +90,7 @@ class OverXQuestion(Question["ErrorsOverX"]):
         return plan.upload_obstacle(upload)
 
     def studies(
-        self, upload: Upload, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[_OverXStudy, ...]:
         """Every parameter's ranks at once; a classifier's where one of the methods trains it."""
         if self.obstacle(upload) is not None:
@@ -113,32 +113,27 @@ class OverXQuestion(Question["ErrorsOverX"]):
         """The parts that are done as one; each one's p is already adjusted for all."""
         return ErrorsOverX(tuple(part for result in results for part in result.parts))
 
-    def describe(
-        self, result: ErrorsOverX, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: ErrorsOverX, names: Names, claims: Claims) -> tuple[str, ...]:
         """The answer first; then the next worst place, what p is of, and what was done."""
         theta, x_names = names
-        if claims is not None:
-            claimed = _claimed(result, theta, x_names, claims)
-            return tuple(claimed)
-        places = [place for place in result.worst if place.p_varies <= LEVEL]
+        places, p = result.changing(claims), result.p_changes(claims)
         if places:
-            first = (
-                f"q's error changes over x (p {equals(result.p_varies)}). "
-                f"{_place(places[0], theta, x_names)}"
+            return (
+                f"q's error changes over x (p {equals(p)}). {_place(places[0], theta, x_names)}",
+                *_next(places, theta, x_names),
             )
-            sentences = [first, *_next(places, theta, x_names)]
-        elif result.p_right <= LEVEL:
-            sentences = [_alike(result)]
-        else:
-            sentences = [_silent(result)]
-        return tuple(sentences)
+        if claims.found:
+            return (f"The error looks the same at every x (test for change: p {equals(p)}).",)
+        return (
+            f"No sign of an error at any place of x (p {equals(claims.over_x())})."
+            f"{_caught(result)}",
+        )
 
     def notes(self, result: ErrorsOverX, names: Names) -> tuple[str, ...]:
         del names
         return (_basis(result), *_notes(result))
 
-    def rows(self, result: ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: ErrorsOverX, names: Names, claims: Claims) -> Rows:
         """A row for each place, the smallest p first."""
         return [
             {
@@ -154,17 +149,15 @@ class OverXQuestion(Question["ErrorsOverX"]):
             for place in result.judged(claims).worst
         ]
 
-    def figures(
-        self, result: ErrorsOverX, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: ErrorsOverX, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """The worst places whose sizes are told, at most six: a curve along a coordinate, a heat
         map over two."""
         theta, x_names = names
         places = [place for place in result.judged(claims).worst if _drawn(place)]
         return tuple(_figure(place, theta, x_names) for place in places[:_MOST])
 
-    def finds(self, result: ErrorsOverX, claims: Claims | None = None) -> bool:
-        return result.finds if claims is None else bool(result.changing(claims))
+    def finds(self, result: ErrorsOverX, claims: Claims) -> bool:
+        return bool(result.changing(claims))
 
     def to_json(self, result: ErrorsOverX) -> Json:
         return result.to_json()
@@ -344,11 +337,6 @@ class ErrorsOverX:
         """That all values are those of a right q, by all scans."""
         return min(part.p_right for part in self.parts)
 
-    @property
-    def finds(self) -> bool:
-        """Whether q is called wrong somewhere, at a level of its own."""
-        return min(self.p_varies, self.p_right) <= LEVEL
-
     @cached_property
     def worst(self) -> tuple[OverXPlace, ...]:
         """Places of all scans, the smallest p first.
@@ -371,28 +359,25 @@ class ErrorsOverX:
         """A row, counted from 0, in the middle of the worst place; None where none is found."""
         return next((place.row for place in self.worst if place.p_varies <= LEVEL), None)
 
-    def p_changes(self, claims: Claims | None) -> float:
+    def p_changes(self, claims: Claims) -> float:
         """That the error is the same at every x.
 
         The verdict's family asks whether q is right everywhere: an error that is the same at
         every x can have a small p there. So that a change is claimed, its own test, which lets q
         be wrong alike everywhere, must say so too.
         """
-        return self.p_varies if claims is None else max(self.p_varies, claims.over_x())
+        return max(self.p_varies, claims.over_x())
 
-    def changing(self, claims: Claims | None) -> list[OverXPlace]:
+    def changing(self, claims: Claims) -> list[OverXPlace]:
         """Places where a change may be claimed, those with a size that can be told first, then
         the clearest."""
-        level = LEVEL if claims is None else claims.alpha
-        if self.p_changes(claims) > level:
+        if self.p_changes(claims) > claims.alpha:
             return []
-        places = [place for place in self.judged(claims).worst if place.p_varies <= level]
+        places = [place for place in self.judged(claims).worst if place.p_varies <= claims.alpha]
         return sorted(places, key=lambda place: not (place.told or place.kind == "learned"))
 
-    def judged(self, claims: Claims | None) -> ErrorsOverX:
-        """With p-values of the verdict's family, where there is one."""
-        if claims is None:
-            return self
+    def judged(self, claims: Claims) -> ErrorsOverX:
+        """With p-values of the verdict's family."""
 
         def judged(place: OverXPlace) -> OverXPlace:
             p = claims.place(place.kind, place.parameter, place.along, place.which)
@@ -440,13 +425,12 @@ class _OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         by = "by a classifier" if self.learned else "by ranks"
         return f"{self.about} {by}, an uploaded table"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> ErrorsOverX:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> ErrorsOverX:
         """Both tests, the worst places, and smoothed sizes of the first."""
         if not self.learned:
             return find_errors_over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
         table, rows = upload.data, learning.held_out_rows(upload, self.seed)
-        assert isinstance(table, PosteriorTable)
         kept_back = draws_set_aside(upload.k, table.x.shape[1])
         count = max(1, min(_CLASSIFIED // sum(upload.dims), _SCORED // len(rows)))
         # Of a large table only what is scored is copied.
@@ -461,14 +445,13 @@ class _OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
 
 
 def find_errors_over_x(
-    upload: Upload,
+    upload: TableUpload,
     seed: int = 0,
     nulls: int = 999,
     families: int = 1,
     report: Report = lambda done, live: None,
 ) -> ErrorsOverX:
     """Where over x the ranks of a table's parameters are off, without any network."""
-    assert isinstance(upload.data, PosteriorTable)
     table = upload.data
     chosen, rows = scan.select_parameters_and_rows(table, seed)
     kept_back = draws_set_aside(table.q.shape[1], table.x.shape[1])
@@ -501,7 +484,7 @@ def _plane(x: Array) -> Array | None:
 
 
 def _scanned(
-    inputs: _OverXInputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
+    inputs: _OverXInputs, upload: TableUpload, seed: int, nulls: int, families: int, report: Report
 ) -> ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
     over = scan.build_scan_windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
@@ -557,10 +540,9 @@ class _ZScores:
     known: dict[int, Array]
 
     @classmethod
-    def of(cls, inputs: _OverXInputs, upload: Upload) -> _ZScores:
+    def of(cls, inputs: _OverXInputs, upload: TableUpload) -> _ZScores:
         """Those of an upload's rows."""
         table = upload.data
-        assert isinstance(table, PosteriorTable)
         return cls(table, inputs.rows, draws_set_aside(upload.k, upload.dims[1]), {})
 
     @property
@@ -679,25 +661,6 @@ def _picture(
     )
 
 
-def _claimed(
-    result: ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
-) -> list[str]:
-    """What may be said under the verdict's error rate."""
-    places = result.changing(claims)
-    p = result.p_changes(claims)
-    if places:
-        first = _place(places[0], names, x_names)
-        return [
-            f"q's error changes over x (p {equals(p)}). {first}",
-            *_next(places, names, x_names),
-        ]
-    if claims.found:
-        return [f"The error looks the same at every x (test for change: p {equals(p)})."]
-    return [
-        f"No sign of an error at any place of x (p {equals(claims.over_x())}).{_caught(result)}"
-    ]
-
-
 def _coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """What a pair is looked at along, to read."""
     along, which = place.along, place.which
@@ -753,10 +716,9 @@ def _stretch_text(what: str, low: float | None, high: float | None, *, outside: 
     return f"{what} is from {number_text(low)} to {number_text(high)}"
 
 
-def rows_in_region(upload: Upload, place: OverXPlace) -> NDArray[np.intp]:
+def rows_in_region(upload: TableUpload, place: OverXPlace) -> NDArray[np.intp]:
     """Rows of the table that lie in a place's region, in their order."""
     table = upload.data
-    assert isinstance(table, PosteriorTable)
     region = place.region
     if isinstance(region, Disc):
         off = (table.x - np.asarray(region.centre)) / np.asarray(region.radius)
@@ -880,15 +842,6 @@ def _next(places: Sequence[OverXPlace], names: Sequence[str], x_names: Sequence[
     return [f"{_place(second, names, x_names)}{more}"]
 
 
-def _alike(result: ErrorsOverX) -> str:
-    """Wrong, but nowhere more than elsewhere."""
-    rows = max(part.rows for part in result.parts)
-    return (
-        f"q is wrong (p {equals(result.p_right)}), and its error looks the same at every x on "
-        f"{rows} rows (test for change: p {equals(result.p_varies)})."
-    )
-
-
 def _caught(result: ErrorsOverX) -> str:
     anywhere = () if result.parts[0].constant else result.parts
     sees = [part.sees for part in anywhere if part.sees is not None]
@@ -897,13 +850,6 @@ def _caught(result: ErrorsOverX) -> str:
     return (
         f" An error of {max(sees):.2f} posterior sd over a fifth of x would have been found in "
         "about 80 of 100 such tables."
-    )
-
-
-def _silent(result: ErrorsOverX) -> str:
-    return (
-        f"No sign of an error at any place of x: p {equals(result.p_right)} for any error, p "
-        f"{equals(result.p_varies)} for a change over x.{_caught(result)}"
     )
 
 

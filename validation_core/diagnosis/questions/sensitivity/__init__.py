@@ -61,7 +61,7 @@ from validation_core.drawing.power_curves import rejection_axis
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import parameter_name
 from validation_core.study import Report
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import interval_text
 from validation_core.types import Array
 
@@ -97,7 +97,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
 
     def studies(
         self,
-        upload: Upload,
+        upload: TableUpload,
         methods: Sequence[Method],
         seed: int,
         injections: Sequence[str] = DEFAULT,
@@ -142,9 +142,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
                 latest[name] = injection
         return replace(results[0], injections=tuple(latest.values()))
 
-    def describe(
-        self, result: _Sensitivity, names: Names, claims: Claims | None = None
-    ) -> tuple[str, ...]:
+    def describe(self, result: _Sensitivity, names: Names, claims: Claims) -> tuple[str, ...]:
         """What would be found, what half of it would take; then what could have been missed."""
         del claims
         injections = result.injections
@@ -155,7 +153,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
         del names
         return (_how(result), *map(str, result.left_out))
 
-    def rows(self, result: _Sensitivity, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _Sensitivity, names: Names, claims: Claims) -> Rows:
         """One row for each defect, strength and test, the verdict first, the strongest first."""
         del names, claims
         return [
@@ -170,9 +168,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
             for row in (_row(injection, i, title, power),)
         ]
 
-    def figures(
-        self, result: _Sensitivity, names: Names, claims: Claims | None = None
-    ) -> tuple[Drawn, ...]:
+    def figures(self, result: _Sensitivity, names: Names, claims: Claims) -> tuple[Drawn, ...]:
         """One figure for each defect."""
         del names, claims
         return tuple(_curves(injection, result) for injection in result.injections)
@@ -311,7 +307,7 @@ class SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
     def needs(self) -> frozenset[str]:
         return frozenset({self.before.key} if self.before else ())
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> _Sensitivity:
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> _Sensitivity:
         """Ask this stage's tests where the earlier ones leave it open."""
         few = thin_draws(upload)
         eligible, left = _evaluated(few, self.methods)

@@ -31,8 +31,8 @@ from validation_core.diagnosis.null_tables import (
 )
 from validation_core.methods.base import Method
 from validation_core.rng import stream
-from validation_core.tables import Upload
-from validation_core.types import Array, Float, PosteriorTable
+from validation_core.tables import TableUpload, Upload
+from validation_core.types import Array, Float
 
 FIRST = 50
 """Trials that tell which strengths are worth the others."""
@@ -48,9 +48,8 @@ class PowerExperiment:
     """
 
     def __init__(
-        self, upload: Upload, injection: Injection, methods: Sequence[Method], seed: int
+        self, upload: TableUpload, injection: Injection, methods: Sequence[Method], seed: int
     ) -> None:
-        assert isinstance(upload.data, PosteriorTable)
         self.upload, self.injection, self.seed = upload, injection, seed
         self.methods = tuple(methods)
         self.data = upload.data
