@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from html import escape
 from importlib import resources
+
+from markupsafe import Markup, escape
 
 from validation_core.diagnosis.card import COLORS, Card
 from validation_core.drawing import svg
 from validation_core.drawing.alt import describe_picture
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Panel
-from validation_core.glossary import linked
+from validation_core.glossary import Term, linked
+from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
 
 _PICTURE = 430  # pixels wide on a page: its letters are then as large as others
 
 
-def html(card: Card, words: str = "glossary") -> str:
+_LINK = Markup('<a href="{address}" target="_blank" title="{meaning}">{mention}</a>')
+
+
+def html(card: Card, words: str = "glossary") -> Markup:
     """The card as one element, without its style sheet; every name in it is escaped.
 
     Args:
@@ -27,55 +33,49 @@ def html(card: Card, words: str = "glossary") -> str:
     """
     known: set[str] = set()
 
-    def line(text: str) -> str:
+    def link(mention: str, term: Term) -> str:
+        address = f"{words}#{term.anchor}"
+        return _LINK.format(address=address, meaning=term.meaning, mention=Markup(mention))
+
+    def line(text: str) -> Markup:
         escaped = _line(text)
-        if not words:
-            return escaped
-        return linked(
-            escaped,
-            lambda mention, term: (
-                f'<a href="{words}#{term.anchor}" target="_blank" '
-                f'title="{escape(term.meaning)}">{mention}</a>'
-            ),
-            known,
-        )
+        return Markup(linked(escaped, link, known)) if words else escaped
 
-    state = card.state.replace(" ", "-")
-    color = COLORS[card.state] or "#8A8F98"
-    facts = "".join(
-        f"<dt>{escape(fact.label)}</dt><dd>{line(fact.text)}</dd>" for fact in card.facts
-    )
-    steps = "".join(f"<li>{line(step)}</li>" for step in card.next_steps)
-    plain = "" if card.picture or card.state == "testing" else " plain"
-    warning = f'<p class="warning" role="alert">{line(card.warning)}</p>' if card.warning else ""
-    return (
-        f'<section class="npt-card {state}{plain}" style="--state:{color}" '
-        f'aria-label="Verdict">{warning}<h2>{escape(card.title)}</h2>'
-        f"<p>{line(card.sentence)}</p>"
-        f'<div class="inside">{_figure(card)}<dl>{facts}<dt>Next</dt>'
-        f'<dd class="steps"><ol>{steps}</ol></dd></dl></div></section>'
+    facts = [(fact.label, line(fact.text)) for fact in card.facts]  # the first to be linked
+    steps = [line(step) for step in card.next_steps]
+    warning = line(card.warning) if card.warning else None
+    waiting = card.picture is None and card.state == "testing"
+    return render(
+        "card",
+        state=card.state.replace(" ", "-"),
+        plain=card.picture is None and not waiting,
+        color=COLORS[card.state] or "#8A8F98",
+        warning=warning,
+        title=card.title,
+        sentence=line(card.sentence),
+        picture=_picture(card.picture) if card.picture else None,
+        waiting=waiting,
+        facts=facts,
+        steps=steps,
     )
 
 
-def _line(words: str) -> str:
+def _line(words: str) -> Markup:
     """Words, escaped, in which no line ends within `p = 0.5`."""
-    return escape(
-        re.sub(r"\bp ([=<]) ", "p\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", utf8_text(words))
-    )
+    space = "\N{NO-BREAK SPACE}"
+    return escape(re.sub(r"\bp ([=<]) ", rf"p{space}\1{space}", utf8_text(words)))
 
 
-def _figure(card: Card) -> str:
-    if card.picture is None:  # its place is kept while it may still come
-        waiting = '<figure><b></b><div class="picture"></div><figcaption></figcaption></figure>'
-        return waiting if card.state == "testing" else ""
-    panel = card.picture.picture
+def _picture(drawn: Drawn) -> dict[str, str]:
+    """Title, drawing and caption of a card's figure."""
+    panel = drawn.picture
     assert isinstance(panel, Panel), "a card has one panel"
-    drawing = svg.svg(panel, _PICTURE, title=describe_picture(panel, card.picture.title))
-    return (
-        f"<figure><b>{escape(utf8_text(card.picture.title))}</b>"
-        f'<div class="picture">{drawing}</div>'
-        f"<figcaption>{escape(utf8_text(card.picture.caption))}</figcaption></figure>"
-    )
+    drawing = svg.svg(panel, _PICTURE, title=describe_picture(panel, drawn.title))
+    return {
+        "title": utf8_text(drawn.title),
+        "drawing": Markup(drawing),
+        "caption": utf8_text(drawn.caption),
+    }
 
 
 @cache

@@ -11,11 +11,11 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from itertools import groupby
 from types import MappingProxyType
 
 import numpy as np
+from markupsafe import Markup
 
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked
@@ -23,13 +23,13 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.precision import narrow
 from validation_core.report import card, sections
 from validation_core.report.figures import (
-    ScriptFigures,
     fit_figures,
     own_figure,
     pack_figure,
     plotly_bundle,
     trusted_script,
 )
+from validation_core.report.markup import render
 from validation_core.report.numbers import as_json, clean_notes, dumps, library_versions, utf8_text
 from validation_core.report.sections import (
     FigurePlaces,
@@ -46,6 +46,7 @@ _ROWS = (1000, 200, 50, 10)  # of a table, the most that is shown: the first tha
 _PROSE = 1_200_000  # bytes for all that is no figure
 _JSON = 300_000  # longer ones are packed
 _SHARE = 0.6  # of what is left, the most for the numbers
+_RESERVE = 4_000  # bytes for sentences about what did not fit
 _NONE: Answers = MappingProxyType({})
 
 
@@ -98,118 +99,79 @@ def _filled(
     told: ReportContext, written: sections.RenderedSections, draws: Mapping[str, Array] | None
 ) -> str:
     """The document with as much of its figures, numbers and draws as there is room for."""
-    own = trusted_script(own_figure("report.js"))
-    bare = _document(told, [*written.sections, ReportSection("", "", "")], own, "")
-    room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
-    numbers = _numbers(told, int(_SHARE * room))
-    room -= len(numbers.body.encode("utf-8", "replace"))
+    bare = _document(told, written.sections, None)
+    room = LIMIT - len(bare.encode("utf-8", "replace")) - _RESERVE
+    json = _json(told, int(_SHARE * room))
+    room -= len(json.encode("utf-8", "replace"))
     fitted = fit_figures(written.figures, room)
     room -= len(fitted.packed)
-    raw = _draws(draws, room)
-    data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
-    asides = [f'<p class="aside">{escape(fitted.said)}</p>'] if fitted.said else []
-    end = ReportSection("numbers", "Numbers and data", "".join([*asides, numbers.body, raw]))
-    return _document(told, [*written.sections, end], own, data)
+    body = render("numbers", said=fitted.said, json=json, draws=_draws(draws, room))
+    end = ReportSection("numbers", "Numbers and data", body)
+    return _document(told, [*written.sections, end], fitted.packed)
 
 
 def _document(
-    told: ReportContext, written: Sequence[ReportSection], own: ScriptFigures, data: str
-) -> str:
+    told: ReportContext, written: Sequence[ReportSection], figures: str | None
+) -> Markup:
     title = f"{sections.verdict_heading(told.found)} · {told.path}"
-    return _framed(title, "Posterior report", written, own, data)
+    return _framed(title, "Posterior report", written, figures)
 
 
 def _framed(
-    title: str, kind: str, written: Sequence[ReportSection], own: ScriptFigures, data: str
-) -> str:
-    """Sections as a document of its own: contents, plotly.js, and what runs in it.
+    title: str, kind: str, written: Sequence[ReportSection], figures: str | None
+) -> Markup:
+    """Sections as a document of its own: contents, plotly.js, and the script that draws.
 
     Args:
         title: of the window.
-        kind: what this is, above the contents.
+        kind: of document, above the contents.
         written: in their order; one without a name is left out.
-        own: the script.
-        data: of the figures, as markup.
+        figures: packed.
     """
-    plotly = plotly_bundle()
-    # Only these scripts, and nothing fetched: what a user named can neither run nor call home.
-    policy = (
-        f"default-src 'none'; script-src {own.digest} {plotly.digest}; "
-        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-    contents = "".join(
-        f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>'
-        for section in written
-        if section.title
-    )
-    body = "".join(
-        f'<section id="{escape(section.name)}">{section.heading}{section.body}</section>'
-        for section in written
-        if section.name
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}</title>"
-        f"<style>{own_figure('report.css')}{card.css()}</style></head><body>"
-        f'<nav aria-label="Contents"><p>{escape(kind)}</p><ol>{contents}</ol></nav>'
-        '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
-        "Words, tables and numbers are here without it.</p>"
-        f'<p class="aside" id="old" hidden>This browser has no DecompressionStream, so that the '
-        f"figures and packed data in this file cannot be unpacked. Words and tables are here; "
-        f"browsers from 2023 on show the rest.</p>{body}</main>"
-        f'<script type="text/plain" id="plotly">{plotly.text}</script>{data}'
-        f"<script>{own.text}</script></body></html>"
+    return render(
+        "document",
+        title=title,
+        kind=kind,
+        sections=written,
+        figures=figures,
+        style=own_figure("report.css") + card.css(),
+        own=trusted_script(own_figure("report.js")),
+        plotly=plotly_bundle(),
     )
 
 
-def _numbers(told: ReportContext, room: int) -> ReportSection:
+def _json(told: ReportContext, room: int) -> Markup:
     """The JSON, in plain text where it is short, else packed, else a word that it is too long."""
     written = as_json(told.found, told.answers, told.asked)
     if len(written) <= min(_JSON, room):
         # `<` begins no tag inside JSON's strings when it is written by its number.
-        inside = written.replace("<", "\\u003c")
+        content = written.replace("<", "\\u003c")
         kind = "application/json"
     else:
-        inside, kind = pack_figure(written.encode()), "text/plain"
-    if len(inside.encode()) > room:
-        size = len(written.encode()) / 1e6
-        sentence = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
-        return ReportSection("", "", f'<p class="aside">{sentence} It is a file of its own.</p>')
-    body = (
-        "<p>Every number of this report as JSON, with what it was made with.</p>"
-        '<p><button type="button" data-save="json">Save the JSON</button></p>'
-        f'<script type="{kind}" id="json">{inside}</script>'
-    )
-    return ReportSection("", "", body)
+        content, kind = pack_figure(written.encode()), "text/plain"
+    megabytes = f"{len(written.encode()) / 1e6:.1f}"
+    fits = len(content.encode()) <= room
+    return render("json", content=content if fits else "", kind=kind, megabytes=megabytes)
 
 
-def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
-    if draws is None:
-        return '<p class="aside">The raw draws are not in this file.</p>'
-    small = {name: narrow(array) for name, array in draws.items()}
+def _draws(draws: Mapping[str, Array] | None, room: int) -> Markup:
+    small = {name: narrow(array) for name, array in (draws or {}).items()}
     size = sum(array.nbytes for array in small.values())
-    inside = ""
-    if size < 4 * room:  # what compresses further is too rare to wait for
+    content = ""
+    if small and size < 4 * room:  # what compresses further is too rare to wait for
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **small)
-        inside = base64.b64encode(buffer.getvalue()).decode()
-    if not inside or len(inside) > room - 1_000:
-        return (
-            f'<p class="aside">The raw draws take {size / 1e6:.1f} MB and do not fit into a '
-            f"report of at most {LIMIT / 1e6:g} MB; send the file itself beside it.</p>"
-        )
-    return (
-        "<p>The raw draws are in this file, in single precision.</p>"
-        '<p><button type="button" data-save="draws">Save the draws (.npz)</button></p>'
-        f'<script type="text/plain" id="draws">{inside}</script>'
+        content = base64.b64encode(buffer.getvalue()).decode()
+    return render(
+        "draws",
+        asked=draws is not None,
+        content=content if len(content) <= room - 1_000 else "",
+        megabytes=f"{size / 1e6:.1f}",
+        limit=f"{LIMIT / 1e6:g}",
     )
 
 
 _SHEET_ROWS = 1000
-_RESERVE = 4_000
 
 
 def sheet(
@@ -229,29 +191,21 @@ def sheet(
         numbers: everything as plain values, saved as JSON by a button.
     """
     places = FigurePlaces()
-    first = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in lead)
-    written = [ReportSection("verdict", "", f"<h1>{escape(title)}</h1>{first}", headed=False)]
+    lead_section = render("lead", title=title, paragraphs=lead)
+    written = [ReportSection("verdict", "", lead_section, headed=False)]
     for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
         written.append(ReportSection(slug(name), name, places.of(several)))
     written += [
         ReportSection(slug(name), name, html_table(rows, _SHEET_ROWS))
         for name, rows in tables.items()
     ]
-    facts = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
-        for name, version in library_versions().items()
-    )
-    packed = pack_figure(dumps(numbers).encode())
-    end = (
-        '<p><button type="button" data-save="json">Save every number as JSON</button></p>'
-        f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
-        f'<div class="scroll"><table class="facts">{facts}</table></div>'
-    )
-    own = trusted_script(own_figure("report.js"))
-    bare = _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], own, "")
-    fitted = fit_figures(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
-    if fitted.said:
-        end = f'<p class="aside">{escape(fitted.said)}</p>{end}'
-    data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
-    whole = _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], own, data)
-    return utf8_text(whole)
+    content = pack_figure(dumps(numbers).encode())
+
+    def document(said: str, packed: str | None) -> Markup:
+        end = render(
+            "sheet", said=said, name=slug(title), content=content, versions=library_versions()
+        )
+        return _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], packed)
+
+    fitted = fit_figures(places.figures, LIMIT - len(document("", None).encode()) - _RESERVE)
+    return utf8_text(document(fitted.said, fitted.packed))

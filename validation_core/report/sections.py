@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods
 from validation_core.diagnosis.card import diagnosis_card
-from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion, Asked
+from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
@@ -22,6 +22,7 @@ from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.relabelling.claims import Claims
 from validation_core.report import card, numbers
+from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
 from validation_core.text import pvalue_text
 
@@ -43,28 +44,14 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
 
 
-def html_table(rows: Sequence[Mapping[str, object]], most: int) -> str:
+def html_table(rows: Sequence[Mapping[str, object]], most: int) -> Markup:
     """A table of the first rows, and how many there are beside them."""
     if not rows:
-        return ""
+        return Markup()
     columns = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {name for name in columns if all(_numeric(row.get(name)) for row in rows)}
-    head = "".join(
-        f'<th scope="col"{" class=number" * (name in numeric)}>{escape(str(name))}</th>'
-        for name in columns
-    )
-    lines = "".join(
-        f"<tr>{''.join(_cell(row.get(name), name in numeric) for name in columns)}</tr>"
-        for row in rows[:most]
-    )
-    hidden = len(rows) - most
-    more = (
-        f"The first {most:,} of {len(rows):,} rows; the JSON has them all." if hidden > 0 else ""
-    )
-    return (
-        f'<div class="scroll table" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>" + (f'<p class="aside">{more}</p>' if more else "")
-    )
+    cells = [[_cell(row.get(name), name in numeric) for name in columns] for row in rows[:most]]
+    return render("table", columns=columns, numeric=numeric, rows=cells, count=len(rows))
 
 
 def cell(value: object) -> str:
@@ -89,11 +76,10 @@ def _numeric(value: object) -> bool:
     return not isinstance(value, bool)
 
 
-def _cell(value: object, numeric: bool) -> str:
-    """A cell; what is short stays on one line."""
+def _cell(value: object, numeric: bool) -> tuple[str, str]:
+    """The text of a cell and its class: short text stays on one line."""
     content = cell(value)
-    kind = "number" if numeric else "short" if len(content) <= _SHORT else "long"
-    return f'<td class="{kind}">{escape(content)}</td>'
+    return content, "number" if numeric else "short" if len(content) <= _SHORT else "long"
 
 
 _LISTED = 20  # warnings and notes of a file that are shown
@@ -122,14 +108,9 @@ class ReportSection(NamedTuple):
 
     name: str
     title: str
-    body: str
+    body: Markup
     headed: bool = True
     """Whether its title stands above it: the verdict's body begins with a heading of its own."""
-
-    @property
-    def heading(self) -> str:
-        """Its title as markup, where it stands above it."""
-        return f"<h2>{escape(self.title)}</h2>" if self.headed else ""
 
 
 class RenderedSections(NamedTuple):
@@ -139,62 +120,49 @@ class RenderedSections(NamedTuple):
     figures: list[go.Figure]
 
 
+class _Place(NamedTuple):
+    """The place of one figure."""
+
+    number: int
+    drawn: Drawn
+    name: str
+    alt: str
+
+
 @dataclass
 class FigurePlaces:
     """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
 
     figures: list[go.Figure] = field(default_factory=list)
 
-    def of(self, shown: Iterable[Drawn]) -> str:
+    def of(self, shown: Iterable[Drawn]) -> Markup:
         """Their places, side by side."""
-        put = "".join(self._one(each) for each in shown)
-        return f'<div class="figures">{put}</div>' if put else ""
+        places = [self._place(drawn) for drawn in shown]
+        return render("figures", places=places) if places else Markup()
 
-    def _one(self, drawn: Drawn) -> str:
-        number = len(self.figures)
+    def _place(self, drawn: Drawn) -> _Place:
         self.figures.append(drawn.figure)
-        wide = ' class="wide"' if drawn.wide else ""
-        name, alt = slug(drawn.title), describe_picture(drawn.picture, drawn.title)
-        buttons = "".join(
-            f'<button type="button" data-image="{kind}" aria-label="Save as {kind.upper()}: '
-            f'{escape(drawn.title)}">{kind.upper()}</button>'
-            for kind in ("svg", "png")
-        )
-        return (
-            f'<figure{wide}><div class="head"><h4>{escape(drawn.title)}</h4><span>{buttons}</span>'
-            f'</div><div class="scroll"><div class="drawing" data-figure="{number}" '
-            f'data-name="{name}" role="img" aria-label="{escape(alt)}" '
-            f'style="height:{drawn.figure.layout.height}px"></div></div>'
-            f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
-        )
+        alt = describe_picture(drawn.picture, drawn.title)
+        return _Place(len(self.figures) - 1, drawn, slug(drawn.title), alt)
 
 
 def render_sections(told: ReportContext) -> RenderedSections:
     """The card, notes, each question in turn; each test, what was read and methods folded."""
     places = FigurePlaces()
-    sections = [ReportSection("verdict", "Verdict", "".join(_verdict(told)), headed=False)]
+    sections = [ReportSection("verdict", "Verdict", _verdict(told), headed=False)]
     if told.notes:
-        lines = escape(told.notes).replace("\n", "<br>")
-        sections.append(ReportSection("notes", "Notes", f'<p class="notes">{lines}</p>'))
+        body = render("notes", lines=told.notes.split("\n"))
+        sections.append(ReportSection("notes", "Notes", body))
     for panel in told.panels:
-        body = "".join(_panel(told, panel, places))
+        body = _panel(told, panel, places)
         sections.append(ReportSection(f"panel-{slug(panel.name)}", panel.title, body))
     sections += [
-        ReportSection("tests", "Each test", _folded("Tests and figures", _tests(told, places))),
-        ReportSection("table", "What was read", "".join(_read(told))),
-        ReportSection("methods", "Methods", _folded("What the tests are", _methods(told))),
-        ReportSection(
-            "made", "How this was made", _folded("Versions and settings", [_made(told)])
-        ),
+        ReportSection("tests", "Each test", _tests(told, places)),
+        ReportSection("table", "What was read", _read(told)),
+        ReportSection("methods", "Methods", _methods(told)),
+        ReportSection("made", "How this was made", _made(told)),
     ]
     return RenderedSections(sections, places.figures)
-
-
-def _folded(title: str, parts: Iterable[str]) -> str:
-    """What a reader opens; nothing for nothing."""
-    inside = "".join(parts)
-    summary = f"<summary>{escape(title)}</summary>"
-    return f"<details>{summary}{inside}</details>" if inside else ""
 
 
 def verdict_heading(found: Diagnosis) -> str:
@@ -203,11 +171,13 @@ def verdict_heading(found: Diagnosis) -> str:
     return found.verdict.capitalize() if firm else "Not all tests have answered"
 
 
-def _verdict(told: ReportContext) -> Iterator[str]:
-    diagnosis = told.found
-    yield f'<h1 class="eyebrow">Is this posterior right? · {escape(told.path)}</h1>'
-    yield card.html(diagnosis_card(diagnosis, told.answers, told.asked), words="")
-    yield f'<p class="eyebrow">{escape(read_line(diagnosis))}</p>'
+def _verdict(told: ReportContext) -> Markup:
+    return render(
+        "verdict",
+        path=told.path,
+        card=card.html(diagnosis_card(told.found, told.answers, told.asked), words=""),
+        line=read_line(told.found),
+    )
 
 
 def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
@@ -239,17 +209,24 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Iterator[str]:
-    panel_answer = told.answers.get(panel.name)
-    if panel_answer is None:
-        yield f'<p class="aside">{escape(_why(told, panel))}</p>'
-        return
-    first, *more = panel_answer.describe(told.found) or ("Nothing to report.",)
-    figures = panel_answer.figures(told.found)
-    shown = 0 if panel_answer.finds(told.found) is False else _SHOWN
-    yield f'<p class="lead">{escape(first)}</p>'
-    yield places.of(figures[:shown])
-    yield _folded("More", _more(told, panel, panel_answer, more, places.of(figures[shown:])))
+def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Markup:
+    answer = told.answers.get(panel.name)
+    if answer is None:
+        return render("unanswered", why=_why(told, panel))
+    first, *more = answer.describe(told.found) or ("Nothing to report.",)
+    figures = answer.figures(told.found)
+    shown = 0 if answer.finds(told.found) is False else _SHOWN
+    return render(
+        "question",
+        first=first,
+        figures=places.of(figures[:shown]),
+        more=more,
+        more_figures=places.of(figures[shown:]),
+        reading_guide=panel.reading_guide,
+        notes=answer.notes(told.found),
+        table=html_table(answer.rows(told.found), told.rows),
+        code=code(panel.code, path=told.path, seed=told.found.seed),
+    )
 
 
 def _why(told: ReportContext, panel: AnyQuestion) -> str:
@@ -260,47 +237,46 @@ def _why(told: ReportContext, panel: AnyQuestion) -> str:
     return asked.why(panel, upload)
 
 
-def _more(
-    told: ReportContext,
-    panel: AnyQuestion,
-    answer: AnyAnswer,
-    sentences: Sequence[str],
-    figures: str,
-) -> Iterator[str]:
-    """All that a question has beyond its first sentence and its first figures."""
-    if sentences:
-        yield f"<p>{escape(' '.join(sentences))}</p>"
-    yield figures
-    yield f'<p class="how"><b>How to read it.</b> {escape(panel.reading_guide)}</p>'
-    if notes := answer.notes(told.found):
-        yield f'<p class="how"><b>Method.</b> {escape(" ".join(notes))}</p>'
-    yield html_table(answer.rows(told.found), told.rows)
-    python = code(panel.code, path=told.path, seed=told.found.seed)
-    yield f"<pre><code>{escape(python)}</code></pre>"
-
-
-def _tests(told: ReportContext, places: FigurePlaces) -> Iterator[str]:
+def _tests(told: ReportContext, places: FigurePlaces) -> Markup:
     diagnosis = told.found
-    yield html_table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
+    claims = Markup()
     if diagnosis.claims is not None:
-        yield "<h3>What is claimed</h3>"
-        yield html_table(_claims(diagnosis.claims, diagnosis), told.rows)
-    for record in diagnosis.records:
-        if record.status == "not run":
-            sentence = f"{record.label} was not run. {record.reason}"
-            yield f'<p class="aside">{escape(sentence)}</p>'
-        elif weaker := diagnosis.remark(record):
-            yield f'<p class="aside">{escape(weaker)}</p>'
+        claims = html_table(_claims(diagnosis.claims, diagnosis), told.rows)
+    return render(
+        "tests",
+        table=html_table([_row(record, diagnosis) for record in diagnosis.records], told.rows),
+        claims=claims,
+        remarks=filter(None, (_remark(record, diagnosis) for record in diagnosis.records)),
+        tests=list(_findings(told, places)),
+    )
+
+
+def _remark(record: Record, found: Diagnosis) -> str | None:
+    """Why a test did not run, or what weakens it."""
+    if record.status == "not run":
+        return f"{record.label} was not run. {record.reason}"
+    return found.remark(record)
+
+
+class _Finding(NamedTuple):
+    """What one test found."""
+
+    title: str
+    paragraph: str
+    figures: Markup
+    parameters: Markup
+
+
+def _findings(told: ReportContext, places: FigurePlaces) -> Iterator[_Finding]:
+    """Each test that has something to say or to show."""
+    diagnosis = told.found
     for record in diagnosis.records:
         drawings = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
         paragraph = " ".join(findings(record, diagnosis.upload.x_names))
         ranked = _parameters(diagnosis) if record.kind.ranks_parameters else []
-        if not (drawings or paragraph or ranked):
-            continue
-        yield f"<h3>{escape(record.title)}</h3>"
-        yield f"<p>{escape(paragraph)}</p>" if paragraph else ""
-        yield places.of(drawings)
-        yield html_table(ranked, told.rows)
+        if drawings or paragraph or ranked:
+            table = html_table(ranked, told.rows)
+            yield _Finding(record.title, paragraph, places.of(drawings), table)
 
 
 def _parameters(found: Diagnosis) -> list[dict[str, object]]:
@@ -319,46 +295,34 @@ def _parameters(found: Diagnosis) -> list[dict[str, object]]:
     ]
 
 
-def _read(told: ReportContext) -> Iterator[str]:
+def _read(told: ReportContext) -> Markup:
     upload = told.found.upload
-    yield f"<p>{escape(read_line(told.found))}</p>"
-    names = ", ".join(upload.names[:_LISTED]) + (
-        f" and {len(upload.names) - _LISTED:,} more" if len(upload.names) > _LISTED else ""
-    )
-    yield f"<p>Parameters: {escape(names)}.</p>"
     remarks = [*upload.warnings, *upload.notes]
-    yield "".join(f'<p class="aside">{escape(remark)}</p>' for remark in remarks[:_LISTED])
-    if len(remarks) > _LISTED:
-        yield f'<p class="aside">{len(remarks) - _LISTED:,} more remarks are in the JSON.</p>'
+    return render(
+        "read",
+        line=read_line(told.found),
+        names=upload.names[:_LISTED],
+        more_names=len(upload.names) - _LISTED,
+        remarks=remarks[:_LISTED],
+        more_remarks=len(remarks) - _LISTED,
+    )
 
 
-def _methods(told: ReportContext) -> Iterator[str]:
-    rests = (
-        "p-values are adjusted by Holm over the tests that ran"
-        if told.found.claims is None
-        else (
-            "The verdict is one exact test of everything that is looked at: at each x the true "
-            "value and q's draws are relabelled at random, and every claim is adjusted in that "
-            "one family. The papers' tests are shown for comparison, adjusted by Holm among "
-            "themselves, and do not count"
-        )
-    )
-    yield (
-        f"<p>{rests}: if q is correct, a problem is found in at most "
-        f"{100 * told.found.alpha:.3g}% of tables. No answer shows that a posterior is "
-        "correct: each says what would have been found.</p><dl>"
-    )
+def _methods(told: ReportContext) -> Markup:
     further = {name: test.method for name, test in further_methods().items()}
-    for record in told.found.records:
-        method = further.get(record.name) or METHODS.get(record.name)
-        if method is None:
-            continue
-        yield f"<dt>{escape(record.title)}</dt><dd>{escape(method.summary)}"
-        yield f"<br><cite>{escape(str(method.paper))}</cite></dd>"
-    yield "</dl>"
+    methods = [
+        (record.title, further.get(record.name) or METHODS.get(record.name))
+        for record in told.found.records
+    ]
+    return render(
+        "methods",
+        claims=told.found.claims is not None,
+        level=f"{100 * told.found.alpha:.3g}%",
+        methods=[(title, method) for title, method in methods if method is not None],
+    )
 
 
-def _made(told: ReportContext) -> str:
+def _made(told: ReportContext) -> Markup:
     diagnosis = told.found
     facts = {
         "File": told.path,
@@ -366,10 +330,6 @@ def _made(told: ReportContext) -> str:
         "Level": f"{100 * diagnosis.alpha:.3g}%",
         "Seed": str(diagnosis.seed),
         "Made": told.when.strftime("%Y-%m-%d %H:%M %Z").strip(),
-        **{name: version for name, version in numbers.library_versions().items()},
+        **numbers.library_versions(),
     }
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in facts.items()
-    )
-    return f'<div class="scroll"><table class="facts">{rows}</table></div>'
+    return render("made", values=facts)
