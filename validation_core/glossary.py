@@ -1,4 +1,4 @@
-"""The words of the field, each in a sentence or two: what every page, report and error may use."""
+"""Glossary: the terms used by every page, report and error message."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Term(NamedTuple):
     name: str
     meaning: str
     forms: tuple[str, ...] = ()
-    """Other ways in which it is written."""
+    """Other spellings and inflected forms."""
     links: bool = True
-    """Whether mentions lead here: not those of what a user's parameters may be called."""
+    """Whether mentions link here: not where a user's parameter may have the same name."""
 
     @property
     def anchor(self) -> str:
-        """Where it stands on the page of words."""
+        """Its anchor on the glossary page."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
@@ -127,12 +127,12 @@ _SHORT = {
     "dc": ("DC",),
     "automl": ("AutoML test", "AutoML"),
 }
-"""What methods are called beside their titles."""
+"""Short names of methods beside their titles."""
 
 
 @cache
 def terms() -> tuple[Term, ...]:
-    """Every word, methods by what they declare themselves, in the order of the alphabet."""
+    """Every term in alphabetical order, the methods with their own summaries."""
     methods = (
         Term(kind.title, f"{kind.summary} {kind.paper.short}.", _SHORT.get(name, ()))
         for name, kind in METHODS.items()
@@ -143,7 +143,7 @@ def terms() -> tuple[Term, ...]:
 
 @cache
 def _forms() -> tuple[re.Pattern[str], dict[str, Term]]:
-    """A pattern of every form, the longest first, and whose each is."""
+    """A pattern of every form, the longest first, and the term of each form."""
     by_form = {
         form.lower(): term for term in terms() if term.links for form in (term.name, *term.forms)
     }
@@ -153,12 +153,12 @@ def _forms() -> tuple[re.Pattern[str], dict[str, Term]]:
 
 
 def linked(text: str, link: Callable[[str, Term], str], known: set[str] | None = None) -> str:
-    """Text in which the first mention of each word is a link.
+    """Link the first mention of each term in a text.
 
     Args:
-        text: escaped as where it is shown needs it.
-        link: what stands for a mention of a term.
-        known: names of terms that have been linked before; those that are now are added.
+        text: already escaped for its output format.
+        link: makes the link from a mention and its term.
+        known: names of terms linked before; newly linked ones are added.
     """
     pattern, by_form = _forms()
     seen: set[str] = set() if known is None else known
@@ -177,5 +177,5 @@ def linked(text: str, link: Callable[[str, Term], str], known: set[str] | None =
 
 
 def in_markdown(text: str) -> str:
-    """Escaped Markdown with links to the page of words."""
+    """Escaped Markdown with links to the glossary page."""
     return linked(text, lambda words, term: f"[{words}](glossary#{term.anchor})")

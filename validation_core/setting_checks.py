@@ -1,4 +1,4 @@
-"""Checks of what each setting may say."""
+"""Checks of the value of each setting."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TOKEN = 16  # characters
 
 
 class Share(NamedTuple):
-    """How much of something one visitor may have, and all of them together."""
+    """A quota for one visitor, and one for all together."""
 
     own: int
     all: int
 
 
 class Limits(NamedTuple):
-    """What visitors may take of a server."""
+    """Quotas of a server's visitors."""
 
     jobs: Share = Share(12, 120)
     """Jobs under way."""
@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 
 
 def hostname(host: str) -> str:
-    """The name in a Host header, without its port; empty for what is none."""
+    """The name in a Host header, without its port; empty where it is no valid name."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port  # which may be no number
@@ -70,7 +70,7 @@ def check_public(text: str) -> bool:
 def check_cache(text: str) -> Path:
     try:
         return Path(text).expanduser()
-    except RuntimeError:  # the home of somebody who is not known here
+    except RuntimeError:  # `~user` for a user that this system does not know
         raise ValueError(
             f"NPTLAB_CACHE names a folder; got {text!r}, whose user is not known. Write the "
             "whole path."
@@ -121,7 +121,7 @@ def scheduler(text: str) -> str:
     """The address of a Dask scheduler.
 
     Raises:
-        ValueError: for what is none.
+        ValueError: for text that is no address.
     """
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:

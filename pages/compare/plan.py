@@ -1,4 +1,4 @@
-"""What a comparison costs before it is run: draws of every method, time and memory here."""
+"""The cost of a comparison before it is run: draws of every method, time and memory."""
 
 from collections.abc import Sequence
 
@@ -73,7 +73,7 @@ def _trained(recipe: Recipe) -> str:
 def run_button(
     chosen: CompareChoice, left: Sequence[TrainTask | Batch], progress: Progress
 ) -> None:
-    """Says what is missing and what it takes, and starts it."""
+    """The button that starts the missing trials, with their number and cost."""
     workers = int(getattr(services().engine.executor, "slots", 1))
     guess = costs.estimate(chosen.sweep, left, workers, progress)
     design = chosen.sweep.design
@@ -93,5 +93,5 @@ def run_button(
 
 
 def start(chosen: CompareChoice, left: Sequence[TrainTask | Batch]) -> None:
-    """Submit what is missing."""
+    """Submit the missing tasks."""
     jobs.ensure(left, chosen.sweep.label, start=True, again=True)

@@ -1,4 +1,4 @@
-"""Where the table to diagnose comes from: files, those of before, a sample, a benchmark."""
+"""Choose the table to diagnose: files, earlier uploads, an example, or a benchmark."""
 
 import streamlit as st
 
@@ -46,7 +46,7 @@ def choose() -> Tables:
 
 
 def waits() -> bool:
-    """Whether nothing was brought yet: then an example stands in."""
+    """Whether nothing was uploaded yet: then an example is shown."""
     return st.session_state.get("source") == "file" and not st.session_state.get("file")
 
 

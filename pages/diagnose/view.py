@@ -1,4 +1,4 @@
-"""What the diagnosis page says beside the card: what was read, what will run, every test."""
+"""Parts of the diagnosis page beside the card: the table, the planned tests, every test."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +22,7 @@ def what_was_read(upload: Upload, about: str = "") -> None:
 
     Args:
         upload: the table.
-        about: what it is, where it is none of the user's.
+        about: a description, for a table that is not the user's.
     """
     dim_theta, dim_x = upload.dims
     names = ", ".join(upload.names[:8]) + ", …" * (len(upload.names) > 8)
@@ -92,7 +92,7 @@ def each_test(diagnosis: Diagnosis) -> None:
 
 
 def _table(diagnosis: Diagnosis) -> None:
-    """One row per method, what the verdict rests on first, then the smallest p."""
+    """One row per method, the test of the verdict first, then by p-value."""
     order = sorted(
         diagnosis.records,
         key=lambda one: (not diagnosis.counts(one), diagnosis.adjusted.get(one.label, 2.0)),
@@ -160,7 +160,7 @@ def _cell(pvalue: str) -> str:
 
 
 def _time(record: Record) -> float:
-    """Of the test and of a network of its own; the classifier that several share is told below."""
+    """Time of the test and of its own network; the shared classifier is listed below."""
     shared = record.effect.classifier_auc is not None
     return record.seconds + (0.0 if shared else record.effect.training_seconds or 0.0)
 

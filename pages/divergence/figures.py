@@ -1,4 +1,4 @@
-"""What the Symmetric divergence page draws: nats along iterations or M, a panel for each model."""
+"""Figures of the Symmetric divergence page: nats over iterations or M, a panel per model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READ = {
 
 
 ADDRESS = {"iterations": "weigh", "weighted": "after", "trained": "after"}
-"""What the address calls the first slider of each view."""
+"""Name in the address of the first slider of each view."""
 
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Payload:

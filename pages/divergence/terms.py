@@ -1,4 +1,4 @@
-"""The terms d_k behind one divergence, and what signs alone would make of their mean."""
+"""The terms d_k of one divergence, and the null of their mean under random signs."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The card as it is shown: HTML for page, report and notebook, and a PNG for a slide."""
+"""Render the card: HTML for page, report and notebook, and PNG for slides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from validation_core.glossary import Term, linked
 from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
 
-_PICTURE = 430  # pixels wide on a page: its letters are then as large as others
+_PICTURE = 430  # pixels wide on a page: its text then has the size of other text
 
 
 _LINK = Markup('<a href="{address}" target="_blank" title="{meaning}">{mention}</a>')
@@ -27,9 +27,9 @@ def html(card: Card, words: str = "glossary") -> Markup:
     """The card as one element, without its style sheet; every name in it is escaped.
 
     Args:
-        card: to show.
-        words: the address of the page of words, to which the first mention of each leads; without
-            one they are not linked.
+        card: to render.
+        words: address of the glossary, to which the first mention of each term links; empty for
+            no links.
     """
     known: set[str] = set()
 
@@ -61,7 +61,7 @@ def html(card: Card, words: str = "glossary") -> Markup:
 
 
 def _line(words: str) -> Markup:
-    """Words, escaped, in which no line ends within `p = 0.5`."""
+    """Escaped text without line breaks within `p = 0.5`."""
     space = "\N{NO-BREAK SPACE}"
     return escape(re.sub(r"\bp ([=<]) ", rf"p{space}\1{space}", utf8_text(words)))
 
@@ -96,9 +96,9 @@ def png(card: Card, name: str = "") -> bytes:
 
     Args:
         card: to draw.
-        name: of the table, in the last line.
+        name: of the table, for the last line.
     """
-    import resvg_py  # here alone: only who saves an image needs it
+    import resvg_py  # imported here: only saving an image needs it
 
     whole = _sheet(card, name)
     fonts = [resources.files(__package__).joinpath(font) for font in _FONTS]
@@ -116,7 +116,7 @@ def png(card: Card, name: str = "") -> bytes:
 
 
 def _sheet(card: Card, name: str) -> str:
-    """The card as one SVG: words at the right of its picture."""
+    """The card as one SVG: text to the right of its picture."""
     color = COLORS[card.state] or "#8A8F98"
     y, parts = float(_MARGIN), []
     for line in wrap_text(card.warning or "", _WIDTH - 2 * _MARGIN - 20, _BODY):
@@ -187,7 +187,14 @@ def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool 
 
 
 def wrap_text(words: str, width: float, size: int, *, bold: bool = False) -> list[str]:
-    """Lines that fit, by the widths of the card's own letters."""
+    """Wrap text by the widths of the card's font.
+
+    Args:
+        words: one paragraph.
+        width: of a line, in pixels.
+        size: of the font, in pixels.
+        bold: whether in the semibold font.
+    """
     from PIL import ImageFont
 
     path = resources.files(__package__).joinpath(_FONTS[bold])

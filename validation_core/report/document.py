@@ -1,8 +1,8 @@
-"""A diagnosis as one HTML file that needs nothing else and asks no network for anything.
+"""A diagnosis as one self-contained HTML file that makes no network request.
 
-It holds plotly.js once, compressed, and every figure as numbers; a policy in its head lets only
-these two scripts run and nothing be fetched. All that a user named is escaped: the file may be
-opened by somebody else.
+It holds plotly.js once, compressed, and every figure as numbers; its content security policy
+allows only these two scripts and no request. The templates escape all names chosen by a user,
+since somebody else may open the file.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from validation_core.report.sections import (
 from validation_core.types import Array
 
 LIMIT = 5_000_000
-"""Bytes of a report, whatever it is about."""
-_ROWS = (1000, 200, 50, 10)  # of a table, the most that is shown: the first that leaves room
-_PROSE = 1_200_000  # bytes for all that is no figure
-_JSON = 300_000  # longer ones are packed
-_SHARE = 0.6  # of what is left, the most for the numbers
-_RESERVE = 4_000  # bytes for sentences about what did not fit
+"""Most bytes of any report."""
+_ROWS = (1000, 200, 50, 10)  # most rows of a table: the first that fits
+_PROSE = 1_200_000  # bytes for words and tables
+_JSON = 300_000  # characters; longer JSON is packed
+_SHARE = 0.6  # largest share of the remaining bytes for the JSON
+_RESERVE = 4_000  # bytes for sentences on parts left out
 _NONE: Answers = MappingProxyType({})
 
 
@@ -61,22 +61,20 @@ def html(
     made: datetime | None = None,
     asked: Asked | None = None,
 ) -> str:
-    """The whole document, at most `LIMIT` bytes of UTF-8.
+    """The report of a diagnosis, at most `LIMIT` bytes of UTF-8.
 
-    Where everything does not fit, in turn: tables show fewer rows, the raw draws stay out, figures
-    are drawn with fewer points, the last of them stay out, so does the JSON. Each is said in the
-    report.
+    Where everything does not fit, in turn: tables show fewer rows, the raw draws are left out,
+    figures have fewer points, the last figures and the JSON are left out. The report says so.
 
     Args:
-        diagnosis: the verdict with what it rests on.
-        answers: what has been worked out beyond it, by the name of the panel.
-        notes: the user's own words.
-        draws: the arrays of the table, for those who ask for them; otherwise no draw is inside.
-        path: what the file is called, for the code that reproduces an answer.
-        panels: that tell the answers, in the order in which they are read; by default all that
-            there are, or none where there is no answer.
-        made: when; by default now.
-        asked: which questions were asked; by default those that these answer.
+        diagnosis: the verdict and the tests behind it.
+        answers: to further questions, by the name of the question.
+        notes: of the user.
+        draws: arrays of the table to include; by default none.
+        path: name of the table's file, for the code that reproduces an answer.
+        panels: questions in reading order; by default all, or none without an answer.
+        made: time of the report; by default now.
+        asked: state of each question; by default the answered ones were asked.
     """
     when = made or datetime.now(UTC)
     chosen_panels = _registered(answers) if panels is None else panels
@@ -98,7 +96,7 @@ def _registered(answers: Answers) -> Sequence[AnyQuestion]:
 def _filled(
     told: ReportContext, written: sections.RenderedSections, draws: Mapping[str, Array] | None
 ) -> str:
-    """The document with as much of its figures, numbers and draws as there is room for."""
+    """The document with as many of its figures, numbers and draws as fit."""
     bare = _document(told, written.sections, None)
     room = LIMIT - len(bare.encode("utf-8", "replace")) - _RESERVE
     json = _json(told, int(_SHARE * room))
@@ -120,12 +118,12 @@ def _document(
 def _framed(
     title: str, kind: str, written: Sequence[ReportSection], figures: str | None
 ) -> Markup:
-    """Sections as a document of its own: contents, plotly.js, and the script that draws.
+    """A whole document of sections, with contents, plotly.js and the drawing script.
 
     Args:
         title: of the window.
         kind: of document, above the contents.
-        written: in their order; one without a name is left out.
+        written: sections in order.
         figures: packed.
     """
     return render(
@@ -141,7 +139,7 @@ def _framed(
 
 
 def _json(told: ReportContext, room: int) -> Markup:
-    """The JSON, in plain text where it is short, else packed, else a word that it is too long."""
+    """The JSON: plain where it is short, else packed, else a sentence that it is left out."""
     written = as_json(told.found, told.answers, told.asked)
     if len(written) <= min(_JSON, room):
         # `<` begins no tag inside JSON's strings when it is written by its number.
@@ -158,7 +156,7 @@ def _draws(draws: Mapping[str, Array] | None, room: int) -> Markup:
     small = {name: narrow(array) for name, array in (draws or {}).items()}
     size = sum(array.nbytes for array in small.values())
     content = ""
-    if small and size < 4 * room:  # what compresses further is too rare to wait for
+    if small and size < 4 * room:  # better compression than fourfold is rare
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **small)
         content = base64.b64encode(buffer.getvalue()).decode()
@@ -181,14 +179,14 @@ def sheet(
     tables: Mapping[str, Sequence[Mapping[str, object]]],
     numbers: object,
 ) -> str:
-    """The whole document.
+    """A document of figures, tables and numbers, at most `LIMIT` bytes.
 
     Args:
-        title: its heading.
+        title: heading.
         lead: paragraphs below it.
-        figures: with their captions; those whose titles agree up to a colon share a section.
+        figures: with captions; those whose titles agree up to a colon share a section.
         tables: rows by heading.
-        numbers: everything as plain values, saved as JSON by a button.
+        numbers: plain values, which a button saves as JSON.
     """
     places = FigurePlaces()
     lead_section = render("lead", title=title, paragraphs=lead)

@@ -1,4 +1,4 @@
-"""The words, tables and places for figures of a report, section by section."""
+"""Sections of a report: their text, tables and places of figures."""
 
 from __future__ import annotations
 
@@ -30,8 +30,14 @@ _PATH = re.compile(r"""(["']?)\{path\}\1""")
 
 
 def code(template: str, *, path: str, seed: int) -> str:
-    """A script that reads the file and gives its answer; the path may hold anything."""
-    written = repr(utf8_text(path))  # with its quotes: names may hold those too
+    """Fill in a question's Python script.
+
+    Args:
+        template: with `{path}` and `{seed}`.
+        path: of the table's file, any text.
+        seed: of the diagnosis.
+    """
+    written = repr(utf8_text(path))  # with quotes, which the path may contain too
     return _PATH.sub(lambda found: written, template.replace("{seed}", str(seed)))
 
 
@@ -40,12 +46,12 @@ _NUMBER = re.compile(r"(< )?[+−-]?[\d.,]+(e[+−-]?\d+)?%?", re.ASCII)
 
 
 def slug(text: str) -> str:
-    """Letters, digits and hyphens: an anchor, or the name of a file."""
+    """Text as lower-case letters, digits and hyphens, for anchors and file names."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
 
 
 def html_table(rows: Sequence[Mapping[str, object]], most: int) -> Markup:
-    """A table of the first rows, and how many there are beside them."""
+    """An HTML table of at most `most` rows, and the number of all rows where there are more."""
     if not rows:
         return Markup()
     columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -55,7 +61,7 @@ def html_table(rows: Sequence[Mapping[str, object]], most: int) -> Markup:
 
 
 def cell(value: object) -> str:
-    """A number to three digits, or a word."""
+    """A value as text: numbers to three digits, missing ones as a dash."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None:
@@ -70,7 +76,7 @@ def cell(value: object) -> str:
 
 
 def _numeric(value: object) -> bool:
-    """Whether it reads as a number: `-0.3`, `< 1e-300`, `1,000`, `12%`, or nothing."""
+    """Whether a value is numeric, also as text: `-0.3`, `< 1e-300`, `1,000`, `12%`, or empty."""
     if isinstance(value, str):
         return value in ("", "–") or _NUMBER.fullmatch(value) is not None
     return not isinstance(value, bool)
@@ -84,12 +90,12 @@ def _cell(value: object, numeric: bool) -> tuple[str, str]:
 
 _LISTED = 20  # warnings and notes of a file that are shown
 _SHOWN = 2
-"""Figures of a question that stand open; the others are folded."""
+"""Figures of a question that are open; the others are folded."""
 _METHOD_COLUMNS = ("Test", "Statistic", "Value", "p-value", "adjusted", "True values", "q's draws")
 
 
 class ReportContext(NamedTuple):
-    """What a report is about."""
+    """Contents of a report."""
 
     found: Diagnosis
     answers: Answers
@@ -98,23 +104,23 @@ class ReportContext(NamedTuple):
     notes: str
     when: datetime
     rows: int
-    """Of a table, the most that is shown."""
+    """Most rows shown of a table."""
     asked: Asked | None = None
-    """Which questions were asked; these answers alone, where nothing is said."""
+    """State of each question; by default the answered ones were asked."""
 
 
 class ReportSection(NamedTuple):
-    """A part with its anchor and its heading."""
+    """A section: its anchor, heading and markup."""
 
     name: str
     title: str
     body: Markup
     headed: bool = True
-    """Whether its title stands above it: the verdict's body begins with a heading of its own."""
+    """Whether its title is its heading: the verdict has a heading of its own."""
 
 
 class RenderedSections(NamedTuple):
-    """All sections, and the figures that they have left places for."""
+    """All sections, and the figures of their places."""
 
     sections: list[ReportSection]
     figures: list[go.Figure]
@@ -131,12 +137,12 @@ class _Place(NamedTuple):
 
 @dataclass
 class FigurePlaces:
-    """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
+    """Places of figures: each has a number, by which the report's script draws it."""
 
     figures: list[go.Figure] = field(default_factory=list)
 
     def of(self, shown: Iterable[Drawn]) -> Markup:
-        """Their places, side by side."""
+        """Markup of the places of some figures, side by side."""
         places = [self._place(drawn) for drawn in shown]
         return render("figures", places=places) if places else Markup()
 
@@ -147,7 +153,7 @@ class FigurePlaces:
 
 
 def render_sections(told: ReportContext) -> RenderedSections:
-    """The card, notes, each question in turn; each test, what was read and methods folded."""
+    """Every section: the card, notes, each question, each test, the table, and methods."""
     places = FigurePlaces()
     sections = [ReportSection("verdict", "Verdict", _verdict(told), headed=False)]
     if told.notes:
@@ -166,7 +172,7 @@ def render_sections(told: ReportContext) -> RenderedSections:
 
 
 def verdict_heading(found: Diagnosis) -> str:
-    """The verdict as a heading, firm or so far."""
+    """The verdict as a heading, final or preliminary."""
     firm = found.verdict == "problem found" or not found.pending
     return found.verdict.capitalize() if firm else "Not all tests have answered"
 
@@ -181,7 +187,7 @@ def _verdict(told: ReportContext) -> Markup:
 
 
 def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
-    """Each kind of claim with its p in the verdict's family, the smallest first."""
+    """Rows for each kind of claim with its p-value in the verdict's family, smallest first."""
     return [
         {
             "Claims of": family["title"],
@@ -230,7 +236,7 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
 
 
 def _why(told: ReportContext, panel: AnyQuestion) -> str:
-    """Why a question has no answer: what still ran will not run on in a file."""
+    """Why a question has no answer; one still running was not finished in time."""
     asked, upload = told.asked or Asked.only(told.answers), told.found.upload
     if asked.state(panel, upload) == "running":
         return "This was not finished when the report was made."
@@ -252,14 +258,14 @@ def _tests(told: ReportContext, places: FigurePlaces) -> Markup:
 
 
 def _remark(record: Record, found: Diagnosis) -> str | None:
-    """Why a test did not run, or what weakens it."""
+    """Why a test did not run, or a remark on its limits."""
     if record.status == "not run":
         return f"{record.label} was not run. {record.reason}"
     return found.remark(record)
 
 
 class _Finding(NamedTuple):
-    """What one test found."""
+    """Findings of one test."""
 
     title: str
     paragraph: str
@@ -268,7 +274,7 @@ class _Finding(NamedTuple):
 
 
 def _findings(told: ReportContext, places: FigurePlaces) -> Iterator[_Finding]:
-    """Each test that has something to say or to show."""
+    """Findings of each test that has text, figures or parameters."""
     diagnosis = told.found
     for record in diagnosis.records:
         drawings = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
@@ -280,7 +286,7 @@ def _findings(told: ReportContext, places: FigurePlaces) -> Iterator[_Finding]:
 
 
 def _parameters(found: Diagnosis) -> list[dict[str, object]]:
-    """What SBC says of each parameter, the worst first."""
+    """Rows of SBC's result for each parameter, the smallest p-value first."""
     return [
         {
             "Parameter": parameter.name,
