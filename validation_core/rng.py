@@ -32,7 +32,7 @@ class Unsplit(Exception):
 
 
 class Streams:
-    """Generators of R trials as one: row r of what is drawn comes from generator r alone.
+    """The generators of R trials as one: row r of any draw comes from generator r alone.
 
     A test of R trials at once thus draws for each trial the numbers that it draws for that trial
     alone. Draws that do not lead with R rows raise `Unsplit`, and so do rarely used distributions:

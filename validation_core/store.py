@@ -251,7 +251,7 @@ class Store:
         self.root = Path(root or _default_root()).expanduser().absolute()
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.memory = memory_folder() / name
-        """Where files are kept while the folder cannot be written; it exists only then."""
+        """Folder of files while the root cannot be written; it exists only then."""
         self._default_limit = _positive(limit)
         self._unwritten_limit: int | None = None
         self._gone: set[Path] = set()  # files that could not be deleted
@@ -502,7 +502,7 @@ class Store:
         return store
 
     def _refusal(self) -> OSError | None:
-        """Why the folder cannot be written, if it cannot."""
+        """The reason why the folder cannot be written, or None."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root) as file:

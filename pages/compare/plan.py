@@ -17,7 +17,7 @@ from validation_core.sweep.progress import Progress
 
 
 def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:
-    """Draws of one test, and what it takes, a row for each method."""
+    """Draws and time of one test, a row for each method."""
     design = chosen.sweep.design
     rows = []
     for method in chosen.sweep.methods:

@@ -25,8 +25,10 @@ def by_oracle(key: str, _study: ConformalStudy) -> Conformal | None:
 
 
 def seen(chosen: ConformalChoice) -> ConformalStudy | None:
-    """The study to draw: the present one, at a few betas if need be, or while only n or m is new
-    what was drawn before; None before anything was learnt."""
+    """The study to draw, if need be with few betas, or the last one while only n or m is new.
+
+    None before a network is trained.
+    """
     store, study = services().store, chosen.study
     before: ConformalStudy | None = st.session_state.get("conformal_seen")
     candidates = [study, study.first()]

@@ -55,7 +55,7 @@ def _section(record: Record, drawings: Sequence[Drawn], found: Diagnosis) -> Non
 
 
 def _quantity(found: Diagnosis) -> int | None:
-    """Which parameter's ranks to draw: the worst ones, or one that the user chooses."""
+    """The parameters whose ranks are drawn: the worst ones, or the user's choice."""
     order = sorted(range(len(found.parameters)), key=lambda i: found.parameters[i].pvalue)
     if len(order) < _WIDE:
         return None

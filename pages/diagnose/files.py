@@ -128,7 +128,7 @@ class _Reading(NamedTuple):
 
     tables: Tables
     refusals: tuple[str, ...] = ()
-    """Why some of them hold no table."""
+    """Reasons why some of them hold no table."""
     unknown: UnknownArrays | None = None
     """The arrays of a file whose names do not determine their roles."""
 
@@ -203,7 +203,7 @@ def _select(
 
 
 def _say_arrays(stamp: str) -> None:
-    """Keep what the form says, by role."""
+    """Keep the arrays chosen in the form, by role."""
     values = {role: st.session_state.get(f"which-{stamp}-{role}") for role in _ROLES | _OPTIONAL}
     st.session_state[f"arrays-{stamp}"] = {role: name for role, name in values.items() if name}
 

@@ -29,13 +29,13 @@ class Known:
     diagnosis: Diagnosis
     methods: tuple[Method, ...]
     key: _Key
-    """Of the diagnosis: equal ones say the same."""
+    """Key of the diagnosis; equal keys have equal results."""
     _done: dict[str, _Key] = field(default_factory=dict)
-    """By question, what the store had of it when it was last asked for its answer."""
+    """Keys of the stored stages of each question when its answer was last made."""
 
     @property
     def pending(self) -> int:
-        """Tests that are to come."""
+        """Number of tests that have not run yet."""
         return self.diagnosis.pending
 
     def answers(self, among: Sequence[AnyQuestion] = QUESTIONS) -> Answers:

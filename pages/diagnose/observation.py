@@ -71,7 +71,7 @@ class _NothingTyped(Exception):
 
 
 def _asked(upload: Upload) -> Where:
-    """Where to look: a row, M numbers, or None for the usual place.
+    """The chosen observation: a row, M numbers, or None for the usual one.
 
     Raises:
         _NothingTyped: until the numbers are those of an x.

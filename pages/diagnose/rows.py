@@ -70,7 +70,7 @@ def _long(
 def row(
     name: str, title: str, answer: str, *, icon: str = ":material/info:", spark: str = ""
 ) -> Iterator[ExpanderContainer]:
-    """A line that opens: what is drawn inside stands in it.
+    """An expander with a line; draw its content inside the `with` block.
 
     Args:
         name: of the row, its key.

@@ -39,7 +39,7 @@ def choose() -> Tables:
     tables = files.below() if path else files.uploaded(removed=recent.forget)
     if len(tables) > 1:
         tables = [_one_of(tables)]
-    if not tables:  # beside a refusal or a question, an earlier table would look like its answer
+    if not tables:  # an earlier table beside an error message would look like a result
         return [] if st.session_state.get("path" if path else "file") else _again()
     recent.remember(*tables[0])
     return tables

@@ -15,7 +15,7 @@ from validation_core.report import card, datatree, numbers
 from validation_core.report.sections import slug
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
-"""Of the address: what a link restores. Never the data."""
+"""Names in the address of the settings that a link restores, never the data."""
 
 
 def section(diagnosis: Diagnosis, answers: Answers, label: str) -> None:

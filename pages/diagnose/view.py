@@ -18,7 +18,7 @@ from validation_core.text import pvalue_text
 
 
 def what_was_read(upload: Upload, about: str = "") -> None:
-    """Sizes, names, what was left out, and everything else a user should know.
+    """Draw the sizes and names of a table, omitted rows, warnings and notes.
 
     Args:
         upload: the table.
@@ -126,7 +126,7 @@ def _table(diagnosis: Diagnosis) -> None:
 
 
 def _not_run(records: Sequence[Record]) -> list[str]:
-    """Why tests were not run, each reason once."""
+    """Reasons why tests were not run, each once."""
     reasons: dict[str, list[str]] = {}
     for record in records:
         if record.status == "not run":

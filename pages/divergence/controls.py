@@ -145,7 +145,7 @@ def _more(names: list[str], algorithms: list[str]) -> _AdvancedSettings:
 
 
 def choose_covariates() -> covariates.Design:
-    """Which covariates the two regressions have."""
+    """Choose the covariates of the two regressions."""
     return segmented(
         "Covariates of the regressions",
         DESIGNS,

@@ -26,7 +26,7 @@ READ = {
     "about 0 "
     "from M = 1 on.",
 }
-"""How to read each view, and what it would look like if q were correct."""
+"""Reading guide of each view, with its appearance under a correct q."""
 
 
 ADDRESS = {"iterations": "weigh", "weighted": "after", "trained": "after"}

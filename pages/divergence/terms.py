@@ -45,7 +45,7 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
 
 
 def _left_out(result: RunResult, terms: TermSpread | None) -> None:
-    """What of the data sets has no term, in words."""
+    """A sentence on data sets without a term."""
     k = len(result.ok)
     without = int((~result.ok).sum())
     if terms is None:

@@ -44,8 +44,10 @@ def once(
 
 @lru_cache(maxsize=32)  # a sweep with all its tasks takes 2 MB
 def same(value: _T) -> _T:
-    """The equal value that was seen first: what it has worked out of itself, its key and its
-    tasks', is there. For frozen values that a page makes anew at every run."""
+    """The first equal value, which has cached its key and tasks.
+
+    For frozen values that a page makes anew at every run.
+    """
     return value
 
 

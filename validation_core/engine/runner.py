@@ -37,7 +37,7 @@ class Engine:
         executor: runs the tasks; `slots` is the number at once, `gpus` that of tasks with
             networks (by default one where its `device` is cuda). With `listen(changed)` it
             calls `changed` when it has room for more.
-        patience: seconds after which an unwatched job is stopped.
+        patience: seconds after which a job without watchers is stopped.
     """
 
     def __init__(self, store: Store, executor: Executor, *, patience: float = _PATIENCE) -> None:

@@ -236,7 +236,7 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
 
 
 def _why(told: ReportContext, panel: AnyQuestion) -> str:
-    """Why a question has no answer; one still running was not finished in time."""
+    """The reason why a question has no answer, such as that it was still running."""
     asked, upload = told.asked or Asked.only(told.answers), told.found.upload
     if asked.state(panel, upload) == "running":
         return "This was not finished when the report was made."
@@ -258,7 +258,7 @@ def _tests(told: ReportContext, places: FigurePlaces) -> Markup:
 
 
 def _remark(record: Record, found: Diagnosis) -> str | None:
-    """Why a test did not run, or a remark on its limits."""
+    """The reason why a test did not run, or a remark on its limits."""
     if record.status == "not run":
         return f"{record.label} was not run. {record.reason}"
     return found.remark(record)
