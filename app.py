@@ -30,13 +30,13 @@ from validation_core import settings
 memory.spare()
 gate.take_long_cookies()
 
-_PAUSE = 1.0  # seconds before workers import torch: a first visitor's page goes first
+_PAUSE = 1.0  # seconds before workers import torch: a first visitor's page has priority
 
 _EVERYWHERE = "0.0.0.0"
 
 
 def check_settings() -> None:
-    """End with one line, and exit code 2, where the environment asks for what there is not."""
+    """Exit with code 2 and a one-line message where a setting has an invalid value."""
     try:
         settings.check(server=True)
     except ValueError as refusal:
@@ -45,10 +45,10 @@ def check_settings() -> None:
 
 
 def open_to_others() -> None:
-    """With NPTLAB_PUBLIC=1, start once more, listening on every address.
+    """With NPTLAB_PUBLIC=1, restart listening on every address.
 
-    Streamlit listens before it imports this file, where .streamlit/config.toml says; its own
-    settings, `--server.address` and STREAMLIT_SERVER_ADDRESS, go before.
+    Streamlit listens, at the address in .streamlit/config.toml, before it imports this file; its
+    own settings, `--server.address` and STREAMLIT_SERVER_ADDRESS, take precedence.
     """
     own = config._server_mode == "starlette-app" and "STREAMLIT_SERVER_ADDRESS" not in os.environ
     if not (settings.PUBLIC.value() and own) or config.get_option("server.address") != "localhost":
@@ -56,16 +56,16 @@ def open_to_others() -> None:
     if os.name == "nt":
         raise SystemExit("On Windows write --server.address 0.0.0.0 instead of NPTLAB_PUBLIC=1.")
     os.environ["STREAMLIT_SERVER_ADDRESS"] = _EVERYWHERE
-    os.closerange(3, 1024)  # the port, which is listened on again
+    os.closerange(3, 1024)  # frees the port for the restart
     os.execv(sys.executable, sys.orig_argv)
 
 
 def warm() -> None:
-    """Import what pages need and use it once, so that no visitor waits for it.
+    """Import the modules of the pages and use them once, so that no visitor waits.
 
-    No torch: networks run in the workers, which start a moment after the server, or with the first
-    page that needs them, and warm up beside it. What is frozen is never searched by the garbage
-    collector again.
+    Torch is not among them: networks run in the workers, which start a moment after the server, or
+    with the first page that needs them. The garbage collector skips the frozen objects from then
+    on.
     """
     import numpy as np
     import pandas as pd
@@ -91,7 +91,7 @@ def warm() -> None:
 
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
-    """Warm up before the first request is taken; then see that memory goes back."""
+    """Warm up before the first request; then return unused memory periodically."""
     warm()
     watch = asyncio.create_task(memory.give_back())
     yield
@@ -99,7 +99,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
 
 
 async def ready(request: Request) -> JSONResponse:
-    """Answers only once `lifespan` has warmed up."""
+    """Reply to readiness checks, which are served only after `lifespan` has warmed up."""
     return JSONResponse({"ready": True})
 
 

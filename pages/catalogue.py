@@ -1,4 +1,4 @@
-"""Methods and benchmarks: what each asks, what gamma does, and the papers they are from."""
+"""Catalogue of methods and benchmarks, with their options, gamma and papers."""
 
 from dataclasses import fields
 from itertools import product

@@ -1,4 +1,4 @@
-"""The words of the field, each in a sentence or two."""
+"""Glossary: the terms of the field, each in a sentence or two."""
 
 import streamlit as st
 

@@ -86,8 +86,8 @@ PAGES = {
     ],
 }
 
-visitors.visitor()  # whose session this is: the gate asks before it lets a file in
-# Before the menu, whose front end would else fetch the page's icon; later runs leave it as it is.
+visitors.visitor()  # records the owner of this session, which the gate checks for uploads
+# Before the menu, whose front end would otherwise fetch the page's icon.
 if not st.session_state.setdefault("framed", False):
     st.set_page_config(page_icon=str(ICON), layout="wide")
     st.session_state["framed"] = True

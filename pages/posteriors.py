@@ -57,7 +57,7 @@ def _comparable(tables: Tables) -> Tables:
 
 
 def _compare(tables: Tables, seed: int) -> None:
-    """Ask for what is missing; which table is nearest, and one press away all measures."""
+    """Submit missing tasks; draw the nearest table, and all measures in an expander."""
     for _, upload in tables:
         tasks.register_upload(upload)
         tasks.save_upload(store, upload)
@@ -77,7 +77,7 @@ def _compare(tables: Tables, seed: int) -> None:
 
 
 def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, working: bool) -> None:
-    """Which is nearest, and a picture of by how much; their place is kept until they are there."""
+    """The nearest table and a picture of its lead, with their space reserved."""
     ranking = posteriors.ranking(scores)
     if ranking is not None:
         nearest, by = posteriors.headline(ranking, labels)
@@ -97,7 +97,7 @@ def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, worki
 
 
 def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:
-    """Every measure, one press away: what is not opened is not drawn."""
+    """Every measure in an expander, drawn only when opened."""
     all_measures = st.expander(
         "Every measure", key="every-measure", on_change="rerun", type="compact"
     )
@@ -135,7 +135,7 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
 
 
 def _known(uploads: Sequence[Upload], labels: Sequence[str], seed: int) -> tuple[Hashable, ...]:
-    """A name for all that is known of these tables so far."""
+    """A key of the results on these tables so far."""
     wanted = [
         task
         for upload in uploads
@@ -169,7 +169,7 @@ def _history(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> t
 
 
 def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int) -> None:
-    """What each measure says of each table beside the reference, in words and in a table."""
+    """Each measure of each table beside the reference, in words and in a table."""
     for sentence in posteriors.describe(measures, labels, reference) if measures else ():
         st.markdown(plain(sentence))
     rows = _rows(measures, labels, reference)

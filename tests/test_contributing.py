@@ -175,7 +175,7 @@ def test_the_command_line_finds_each(house):
     assert numbers["notes"] == ["Distances are in sds of q's draws, of 60 rows."]
     report = (house / "report.html").read_text()
     for words in ("Which row is farthest?", "How far rows lie", sentence, numbers["notes"][0]):
-        assert words.replace("'", "&#x27;") in report
+        assert words.replace("'", "&#39;") in report
 
 
 def test_my_posterior_shows_the_question(house):

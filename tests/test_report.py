@@ -25,7 +25,6 @@ from validation_core.diagnosis.questions import Asked
 from validation_core.drawing import plotly
 from validation_core.methods import SBC, MMDFuse
 from validation_core.report import datatree, figures, numbers
-from validation_core.report import document as drawings
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -93,7 +92,7 @@ def test_only_the_two_scripts_of_a_report_may_run():
     own = re.findall(r"<script>(.*?)</script>", document, re.S)
     assert len(own) == 1
     plotly = unpacked(part(document, "plotly")).decode()
-    assert plotly == (drawings.resources.files("plotly") / "package_data/plotly.min.js").read_text(
+    assert plotly == (figures.resources.files("plotly") / "package_data/plotly.min.js").read_text(
         encoding="utf-8"
     )
     assert policy.split() == [figures.trusted_script(item).digest for item in (own[0], plotly)]

@@ -1,8 +1,8 @@
 """One codec for results: a typed record to named arrays with a JSON tree, and back.
 
 A record is a frozen dataclass or a NamedTuple; its fields hold arrays, plain values, records,
-and tuples, lists or mappings (by text) of these. Types come from its annotations, so that a
-class that is read back imports what they name at run time.
+and tuples, lists or mappings (with text keys) of these. Types come from its annotations: a class
+that is read back must import the names in them at run time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,16 @@ _ARRAY = {"@": "array"}
 
 
 def dump(record: object) -> tuple[dict[str, _Array], dict[str, JSON]]:
-    """Arrays by the path of their field (`parts.0.u`), and a JSON tree of all else.
+    """Flatten a record into arrays by the path of their field (`parts.0.u`) and a JSON tree.
+
+    Args:
+        record: a frozen dataclass or NamedTuple.
+
+    Returns:
+        The arrays, with shapes and types as they are, and a JSON tree of all other values.
 
     Raises:
-        TypeError: for what no record holds.
+        TypeError: for a value of a type that no record holds.
     """
     arrays: dict[str, _Array] = {}
     tree = _dump(record, "", arrays)
@@ -37,10 +43,15 @@ def dump(record: object) -> tuple[dict[str, _Array], dict[str, JSON]]:
 
 
 def load(kind: type[R], arrays: Arrays, tree: JSON) -> R:
-    """The record of that class which `dump` gave; fields that were added since have defaults.
+    """Rebuild the record that `dump` flattened; fields added since then get their defaults.
+
+    Args:
+        kind: class of the record.
+        arrays: by the path of their field, as `dump` returns them.
+        tree: all other values.
 
     Raises:
-        TypeError: when the class has an annotation that no record has.
+        TypeError: when the class has an annotation of an unsupported type.
     """
     record = _load(kind, tree, "", arrays)
     assert isinstance(record, kind), "a record's tree is that of its fields"
@@ -104,7 +115,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def _unpacked(hint: object, array: _Array) -> object:
-    """An array; where older results hold a number or a record of numbers as one, that."""
+    """An array, or the number or record of numbers that an older result stored as an array."""
     if hint is float:
         return float(array)
     if not (isinstance(hint, type) and (names := _names(hint))):
@@ -118,7 +129,7 @@ def _number(hint: object, value: float) -> float:
 
 
 def _arm(args: tuple[object, ...], tree: JSON) -> object:
-    """Which type of a union this tree is of."""
+    """The member of a union to which this tree belongs."""
     arms = [arm for arm in args if arm is not NoneType]
     records = [arm for arm in arms if isinstance(arm, type) and _names(arm)]
     if isinstance(tree, dict) and records:

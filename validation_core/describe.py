@@ -1,4 +1,4 @@
-"""A specification as a person reads it, from its canonical text alone."""
+"""A readable description of a specification, from its canonical text alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "be
 _LAST = ("recipe", "seed")
 
 
-@lru_cache(maxsize=4096)  # a table of the store's files asks for each at every run
+@lru_cache(maxsize=4096)  # the table of the store's files describes each at every run
 def describe(spec: str) -> str:
     """One readable line for a specification's canonical text, whatever its types.
 
-    Type names and field values only, so that the text of a class that has gone reads as well:
-    `training · simulated gaussian mean_shift (3,3) gamma 0.15 · seed 0`. Anything but canonical
-    text is given as it is.
+    It has type names and field values only, so that it also describes classes that no longer
+    exist: `training · simulated gaussian mean_shift (3,3) gamma 0.15 · seed 0`. Any other text is
+    returned unchanged.
     """
     try:
         value = json.loads(spec)
@@ -71,7 +71,7 @@ def _tuple(values: Sequence[JSON]) -> str:
 
 
 def _fields(value: dict[str, JSON]) -> list[tuple[str, JSON]]:
-    """Fields in the order a reader wants: what it is about first, how and the seed last."""
+    """Fields in reading order: the subject first, options and the seed last."""
     fields = [(name, item) for name, item in value.items() if name not in ("type", "version")]
     return sorted(fields, key=lambda field: (_place(field[0]), field[0]))
 

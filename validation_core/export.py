@@ -65,7 +65,7 @@ _PROPOSED = 200  # draws that estimate how much of q lies inside the prior
 
 
 class Need(NamedTuple):
-    """What a test asks of a table."""
+    """The size of table that a test needs."""
 
     test: str
     rows: str
@@ -86,7 +86,7 @@ NEEDS: tuple[Need, ...] = (
     Need("MMD-FUSE", "200 to 2,000", "1", "cost grows with the square of the rows"),
     Need("Symmetric divergence", "200 to 1,000", "10 to 100", "needs log q and log p(theta, x)"),
 )
-"""Which test needs how many simulations and draws: fewer run too, with less power."""
+"""Simulations and draws that each test needs; with fewer it runs with less power."""
 
 
 def needs() -> str:
@@ -98,7 +98,7 @@ def needs() -> str:
 
 
 class Suggestion(NamedTuple):
-    """How many draws to take at each x, and what the file will hold."""
+    """The number of draws to take at each x, and the size of the file."""
 
     k: int
     megabytes: float
@@ -147,11 +147,11 @@ class Table:
     """Rows that are missing, by reason."""
 
     def save(self, path: str | os.PathLike[str], **more: Any) -> Path:
-        """Write the table as an .npz file and return where it lies.
+        """Write the table as an .npz file and return its path.
 
         Args:
             path: of the file.
-            more: what else `save` takes: x_o and theta_o, log_joint and log_joint_draws.
+            more: further arguments of `save`: x_o and theta_o, log_joint and log_joint_draws.
         """
         return save(
             path,
@@ -270,7 +270,7 @@ def from_sbi(
     """k draws of an sbi posterior at each x, batched where the posterior can.
 
     Args:
-        posterior: what `inference.build_posterior()` returned; it must not be focused on one x.
+        posterior: returned by `inference.build_posterior()`, without a default x.
         theta: (N, D), fresh from the prior.
         x: (N, ...), simulated from each.
         k: draws at each x.
@@ -283,10 +283,10 @@ def from_sbi(
         x_names: one label for each number in x.
         seed: of torch's generator, which is put back as it was afterwards. MCMC posteriors also
             use NumPy's, which is left alone.
-        memory_mb: bound on the table and on what is drawn at once; the batch follows from it.
+        memory_mb: bound on the table and on one batch of draws, from which its rows follow.
         max_seconds: for one batch, and for one row by itself: rejection sampling may never end
             where q puts its mass outside the prior.
-        progress: whether to say on stderr how far it is.
+        progress: whether to report progress on stderr.
 
     Raises:
         ValueError: for shapes that do not fit, a table beyond `memory_mb`, or a posterior that
@@ -509,11 +509,11 @@ def from_callable(
 
 
 class _RowMisfit(ValueError):
-    """What no other row would cure: it ends the run."""
+    """A misfit that every row would share: it ends the run."""
 
 
 class _Late(TimeoutError):
-    """A batch took longer than it may."""
+    """A batch took longer than `max_seconds`."""
 
 
 @dataclass(kw_only=True)
@@ -688,7 +688,7 @@ class _Run:
 
 @contextmanager
 def _within(seconds: float | None) -> Iterator[None]:
-    """Raise `_Late` in what takes longer: on Unix, in the main thread; elsewhere it may run on."""
+    """Raise `_Late` after so many seconds: on Unix in the main thread; elsewhere do nothing."""
     main = threading.current_thread() is threading.main_thread()
     if not seconds or not main or not hasattr(signal, "setitimer"):
         yield
@@ -703,7 +703,7 @@ def _within(seconds: float | None) -> Iterator[None]:
     try:
         yield
     finally:
-        # Somebody else's alarm goes on as if it had not been interrupted.
+        # An alarm set by other code goes on as if it had not been interrupted.
         rest = max(left - (time.monotonic() - started), 0.01) if left else 0.0
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -791,7 +791,7 @@ def _kind(*arrays: Array) -> type[np.floating]:
         if rows.dtype.itemsize > 4 and rows.size:
             step = np.abs(rows).max(axis=0) * np.finfo(np.float32).eps / 2
             spread = rows.std(axis=0)
-            # A NaN is nobody's level: the reader drops its row and says so.
+            # NaN does not enter the level: the reader drops its row with a warning.
             if np.any((step > _COARSE * spread) & (spread > 0)):
                 return np.float64
     return np.float32

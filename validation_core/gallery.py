@@ -1,12 +1,12 @@
-"""What the package ships: results and networks that a first visit shows, by the page they are on.
+"""The shipped gallery: results and networks that a first visit shows, by page.
 
-    nptlab gallery                    what is there, what is missing, what nothing asks for
-    nptlab gallery --make             make what is missing, and put it into the package
+    nptlab gallery                    list files present, missing and stale
+    nptlab gallery --make             make the missing ones, and put them into the package
     nptlab gallery --make --only playground
 
-What is computed on the way stays in the user's store, so that a stopped run goes on where it was.
-A file is found by its key: where code changes what a result means, its key changes (a field, or
-the `version` of its class), the old file is one that nothing asks for, and the new one is missing.
+Intermediate results stay in the user's store, so that a stopped run resumes. A file is found by
+its key: where code changes the meaning of a result, its key changes (by a field, or the `version`
+of its class); the old file is then stale and the new one missing.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ FOLDER = SHIPPED
 
 @dataclass(frozen=True)
 class Part:
-    """What one page ships."""
+    """Shipped files of one page."""
 
     name: str
     title: str
     studies: tuple[Study[Any], ...] = ()
-    """Whose results are shipped."""
+    """Studies whose results are shipped."""
     sweeps: tuple[Sweep, ...] = ()
-    """Whose curves are."""
+    """Sweeps whose trials are shipped."""
     trainings: tuple[Training, ...] = ()
-    """Whose networks are."""
+    """Trainings whose networks are shipped."""
     behind: tuple[Task, ...] = ()
-    """What the studies read, and is not shipped."""
+    """Tasks whose results the studies read, and which are not shipped."""
     uploads: tuple[Upload, ...] = ()
-    """The tables that they are about."""
+    """Tables of the studies."""
 
     def entries(self) -> Iterator[tuple[Kind, str]]:
         """Kind and key of every file."""
@@ -72,11 +72,11 @@ class Part:
         yield from (("models", training.key) for training in self.trainings)
 
     def missing(self, store: Store) -> list[tuple[Kind, str]]:
-        """Files that a store, or its gallery, has not."""
+        """Files that neither a store nor its gallery has."""
         return [(kind, key) for kind, key in self.entries() if not store.has(kind, key)]
 
     def make(self, store: Store, watch: Watch, engine: str | None = None) -> list[str]:
-        """Compute what a store has not; gives what failed, in words."""
+        """Compute the missing results; returns a message for each failure."""
         failures: list[str] = []
         wanted: list[Task] = []
         for upload in self.uploads:
@@ -103,7 +103,7 @@ class Part:
         return failures
 
     def ship(self, store: Store, folder: Path = FOLDER) -> int:
-        """Copy what a store has of it into a gallery; gives how many files."""
+        """Copy its files from a store into a gallery; returns the number of files."""
         copied = 0
         for kind, key in self.entries():
             if file := store.file(kind, key):
@@ -187,13 +187,13 @@ def part(name: str) -> Part:
 
 
 def stale(folder: Path = FOLDER, among: Sequence[Part] | None = None) -> list[Path]:
-    """Files of a gallery that nothing asks for any more."""
+    """Files of a gallery that no part needs any more."""
     wanted = {key for one in among or parts() for _, key in one.entries()}
     return [path for path in sorted(folder.glob("*/*.*")) if path.stem not in wanted]
 
 
 def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
-    """What benchmarks draw from."""
+    """Networks that benchmarks draw from."""
     for benchmark in benchmarks:
         if behind := trained_scores.network_behind(benchmark):
             yield behind
@@ -207,7 +207,7 @@ def _colt() -> Iterator[Sweep]:
 
 
 def _copy(file: Path, target: Path) -> None:
-    """A file of the store; of an npz, every member deflated: what is shipped is read once."""
+    """A file of the store; of an npz, every member deflated: a shipped file is read once."""
     if file.suffix != ".npz":
         shutil.copy(file, target)
         return

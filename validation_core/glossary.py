@@ -1,4 +1,4 @@
-"""The words of the field, each in a sentence or two: what every page, report and error may use."""
+"""Glossary: the terms used by every page, report and error message."""
 
 from __future__ import annotations
 
@@ -10,108 +10,108 @@ from typing import NamedTuple
 from validation_core.methods import METHODS
 
 
-class _Term(NamedTuple):
+class Term(NamedTuple):
     """A word with its meaning."""
 
     name: str
     meaning: str
     forms: tuple[str, ...] = ()
-    """Other ways in which it is written."""
+    """Other spellings and inflected forms."""
     links: bool = True
-    """Whether mentions lead here: not those of what a user's parameters may be called."""
+    """Whether mentions link here: not where a user's parameter may have the same name."""
 
     @property
     def anchor(self) -> str:
-        """Where it stands on the page of words."""
+        """Its anchor on the glossary page."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
-_WORDS: tuple[_Term, ...] = (
-    _Term(
+_WORDS: tuple[Term, ...] = (
+    Term(
         "adjusted p-value",
         "A p-value that allows for everything else that was looked at: if q is correct, the "
         "chance that any of them falls below the level is at most the level.",
         ("adjusted p",),
     ),
-    _Term(
+    Term(
         "AUC",
         "The chance that a classifier scores a true value above a draw of q. 0.5 is guessing; on "
         "held-out rows it is 0.5 if q is correct.",
     ),
-    _Term(
+    Term(
         "beta",
         "How much a classifier is degraded here: 0 is as trained, 1 is guessing. Conformal tests "
         "keep their level, and power, at a larger beta than C2ST.",
         links=False,
     ),
-    _Term(
+    Term(
         "bias",
         "How far q's centre sits from the true values, in posterior sd. Above 0, and to the right "
         "or up in every figure, q is too high.",
     ),
-    _Term(
+    Term(
         "calibration",
         "Whether intervals and ranks mean what they say: 80% intervals hold 80% of true values.",
         ("calibrated",),
     ),
-    _Term(
+    Term(
         "contraction",
         "1 − posterior variance / prior variance: 0 where x tells nothing of a parameter, near 1 "
         "where it tells all.",
     ),
-    _Term(
+    Term(
         "coverage",
         "The share of true values inside q's intervals. Below the nominal share q is too narrow.",
         ("covers",),
     ),
-    _Term(
+    Term(
         "draw",
         "A sample of theta from q at one x. A table has K draws for each simulation.",
         ("draws",),
     ),
-    _Term("gamma", "How strongly q is perturbed in a benchmark: 0 is a correct q.", links=False),
-    _Term(
+    Term("gamma", "How strongly q is perturbed in a benchmark: 0 is a correct q.", links=False),
+    Term(
         "held-out", "Rows that a network did not learn from; only they are tested.", ("held out",)
     ),
-    _Term(
+    Term(
         "level",
         "The share of correct posteriors in which a test may cry wolf: 5% unless you change it.",
     ),
-    _Term(
+    Term(
         "nats",
         "A unit of divergence: the natural logarithm of a density ratio, averaged. A bias of b "
         "posterior sd of a normal q is b²/2 nats.",
     ),
-    _Term(
+    Term(
         "p-value",
         "If q were correct, the chance of a table that looks at least this wrong. Small speaks "
         "against q; large does not show that q is correct.",
         ("p-values",),
     ),
-    _Term(
+    Term(
         "posterior sd",
         "The standard deviation of q's draws at one x: the unit in which errors are given.",
     ),
-    _Term("power", "The chance that a test finds an error of a given kind and size."),
-    _Term(
+    Term("power", "The chance that a test finds an error of a given kind and size."),
+    Term(
         "rank",
         "How many of q's draws lie below the true value at the same x. If q is correct, all ranks "
         "are equally likely.",
         ("ranks",),
     ),
-    _Term(
+    Term(
         "relabelling",
         "The exact test behind the verdict: if q is correct, the true value and q's draws at "
         "an x could change places. Labels are drawn anew within each x, and every statistic "
         "is compared with what that gives.",
         ("relabelling within x", "relabelings"),
     ),
-    _Term(
+    Term(
         "true value",
         "The theta that a simulation was run with. It is a draw of the true posterior at its x.",
         ("true values",),
     ),
-    _Term(
+    Term(
         "width",
         "q's width by the width it needs: below 1 q is too narrow (over-confident), above 1 too "
         "wide (under-confident).",
@@ -127,14 +127,14 @@ _SHORT = {
     "dc": ("DC",),
     "automl": ("AutoML test", "AutoML"),
 }
-"""What methods are called beside their titles."""
+"""Short names of methods beside their titles."""
 
 
 @cache
-def terms() -> tuple[_Term, ...]:
-    """Every word, methods by what they declare themselves, in the order of the alphabet."""
+def terms() -> tuple[Term, ...]:
+    """Every term in alphabetical order, the methods with their own summaries."""
     methods = (
-        _Term(kind.title, f"{kind.summary} {kind.paper.short}.", _SHORT.get(name, ()))
+        Term(kind.title, f"{kind.summary} {kind.paper.short}.", _SHORT.get(name, ()))
         for name, kind in METHODS.items()
         if name != "omnibus"  # relabelling is a word by itself
     )
@@ -142,8 +142,8 @@ def terms() -> tuple[_Term, ...]:
 
 
 @cache
-def _forms() -> tuple[re.Pattern[str], dict[str, _Term]]:
-    """A pattern of every form, the longest first, and whose each is."""
+def _forms() -> tuple[re.Pattern[str], dict[str, Term]]:
+    """A pattern of every form, the longest first, and the term of each form."""
     by_form = {
         form.lower(): term for term in terms() if term.links for form in (term.name, *term.forms)
     }
@@ -152,13 +152,13 @@ def _forms() -> tuple[re.Pattern[str], dict[str, _Term]]:
     return re.compile(rf"(?<![\w/#-])({words})(?![\w-])", re.IGNORECASE), by_form
 
 
-def linked(text: str, link: Callable[[str, _Term], str], known: set[str] | None = None) -> str:
-    """Text in which the first mention of each word is a link.
+def linked(text: str, link: Callable[[str, Term], str], known: set[str] | None = None) -> str:
+    """Link the first mention of each term in a text.
 
     Args:
-        text: escaped as where it is shown needs it.
-        link: what stands for a mention of a term.
-        known: names of terms that have been linked before; those that are now are added.
+        text: already escaped for its output format.
+        link: makes the link from a mention and its term.
+        known: names of terms linked before; newly linked ones are added.
     """
     pattern, by_form = _forms()
     seen: set[str] = set() if known is None else known
@@ -177,5 +177,5 @@ def linked(text: str, link: Callable[[str, _Term], str], known: set[str] | None 
 
 
 def in_markdown(text: str) -> str:
-    """Escaped Markdown with links to the page of words."""
+    """Escaped Markdown with links to the glossary page."""
     return linked(text, lambda words, term: f"[{words}](glossary#{term.anchor})")

@@ -1,10 +1,8 @@
-"""Uniform numbers that are a function of x: ties broken alike wherever a row stands.
+"""Uniform numbers as a function of x: each row's ties are broken alike in every batch.
 
-A generator, but one that each row seeds itself.
-
-A row's truth and draws must meet one reference point, in whatever pieces they are scored, and a
-fresh x a fresh one. A generator for each row would cost microseconds; a mixer of the row's bits
-costs nanoseconds.
+A row's truth and draws must be compared with the same reference point in whatever batches they
+are scored, and different x with different ones. Seeding a generator per row costs microseconds;
+mixing the row's bits costs nanoseconds.
 
 References:
     Fast splittable pseudorandom number generators, Steele, Lea & Flood (2014): SplitMix64.
@@ -24,11 +22,14 @@ NUMBERS_AT_ONCE = 1 << 18  # of x hashed at a time, so that they stay in the cac
 
 
 def hashed(x: Array, salt: Words) -> Words:
-    """A 64-bit word (n,) for each row of x (n, M): equal numbers, equal words.
+    """Hash each row to a 64-bit word: equal rows have equal words.
 
     Args:
-        x: numbers of any float type; 0 and -0 are one.
-        salt: one word (1,), which makes another function of x.
+        x: data (n, M) of any float type; 0 and -0 are equal.
+        salt: one word (1,) that selects the hash function.
+
+    Returns:
+        Words (n,).
     """
     n, m = x.shape
     columns = _mixed(_steps(salt, m))
@@ -42,7 +43,7 @@ def hashed(x: Array, salt: Words) -> Words:
 
 
 def occurrences(words: Words) -> NDArray[np.int64]:
-    """How many earlier entries equal each one: (n,)."""
+    """The number of earlier entries equal to each one: (n,)."""
     order = np.argsort(words, kind="stable")
     ordered, places = words[order], np.arange(len(words))
     new = np.ones(len(words), dtype=bool)
@@ -53,7 +54,7 @@ def occurrences(words: Words) -> NDArray[np.int64]:
 
 
 def again(words: Words, times: NDArray[np.int64]) -> Words:
-    """Other words for the same rows: the first time (0) the words themselves."""
+    """Words for repeated rows: the word itself for the first occurrence (0), another after."""
     return words ^ np.where(times > 0, _mixed(times.astype(np.uint64) * _GOLDEN), np.uint64(0))
 
 

@@ -1,4 +1,4 @@
-"""Specifications: frozen values with a stable name, their canonical text, their key, the way back.
+"""Specifications: frozen values with a stable name, a canonical text and a key, and decoding.
 
 The text is JSON: every specification carries its name and its class's `version`, so that two
 types with equal fields never share a key (Streamlit's hashing of nested dataclasses does). A name
@@ -47,20 +47,20 @@ _ROOMS = (
     "lessons",
     "engine.self_check",
 )
-"""Imported in this order until a name is known: together they hold every specification."""
+"""Modules imported in this order until a name is found: together they define every one."""
 
 
 class Specification:
     """A frozen dataclass that names itself: `class Training(Specification, spec="training")`.
 
-    Its name is what stored text and keys say of its type, whatever file the class is in. A class
-    without one (a base, a test's own method) is known by its module and name.
+    Stored text and keys identify its type by this name, whatever file the class is in. A class
+    without one (a base, a test's own method) is identified by its module and name.
     """
 
     spec: ClassVar[str] = ""
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     version: ClassVar[int] = 1
-    """Raised when the same fields come to mean another result."""
+    """Incremented when the same fields come to mean another result."""
 
     def __init_subclass__(cls, *, spec: str | None = None, **options: object) -> None:
         """Register the class under its name."""
@@ -78,10 +78,10 @@ SPECIFICATIONS: dict[str, type[Specification]] = {}
 
 
 def register_specification(kind: type[Specification]) -> None:
-    """Read the name of a class back as that class, also where its file is run a second time.
+    """Register a class under its name, also when its file is executed a second time.
 
     Raises:
-        ValueError: when a class of another name has it.
+        ValueError: when another class already has the name.
     """
     known = SPECIFICATIONS.get(kind.spec, kind)
     if known.__qualname__ != kind.__qualname__:
@@ -98,10 +98,13 @@ def known_specifications() -> Mapping[str, type[Specification]]:
 
 
 def encode(value: object) -> JSON:
-    """A JSON value that says everything about a specification.
+    """Encode a specification completely as a JSON value.
 
-    A field's metadata may name an attribute, `stored`, that stands in its place; the class reads
-    it back.
+    A field's metadata may name an attribute, `stored`, that is encoded in its place; the class
+    decodes it.
+
+    Args:
+        value: a specification, or a plain value or tuple in one.
 
     Raises:
         TypeError: for anything but None, bool, int, float, str, tuples and specifications.
@@ -139,15 +142,18 @@ def canonical_text(value: object) -> str:
 
 
 def key(value: object) -> str:
-    """A short name for a frozen value: 32 hexadecimal digits, safe as a file name."""
+    """The key of a frozen value: 32 hexadecimal digits, safe as a file name."""
     return hashlib.sha256(canonical_text(value).encode()).hexdigest()[:32]
 
 
 def decode(encoded: JSON) -> Any:
-    """The value that `encode` described.
+    """Decode the value that `encode` encoded.
+
+    Args:
+        encoded: a JSON value.
 
     Raises:
-        ValueError: when no specification has that name or its version has moved on.
+        ValueError: when no specification has that name, or its version differs.
     """
     if isinstance(encoded, list):
         return tuple(decode(item) for item in encoded)
@@ -197,15 +203,15 @@ N = TypeVar("N", bound=_Named)
 
 
 def by_name(*values: N) -> dict[str, N]:
-    """Values, or classes, that have a name each, by that name and in this order."""
+    """Named values or classes, by name and in the given order."""
     return {value.name: value for value in values}
 
 
 def digest(**arrays: NDArray[np.generic]) -> str:
     """A fingerprint of named arrays: names, shapes, types and every byte.
 
-    Streamlit samples large arrays when it hashes them and returns another array's result; this
-    reads all of it, 2 ms per 4 MB.
+    Streamlit only samples large arrays when it hashes them, and can return another array's
+    result; this reads all bytes, 2 ms per 4 MB.
     """
     hasher = hashlib.sha256()
     for name in sorted(arrays):

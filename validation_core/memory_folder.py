@@ -1,10 +1,7 @@
-"""A folder in memory for results while the disk takes none.
+"""A folder in memory for results while the disk cannot be written; deleted with its process.
 
-A folder in memory that ends with this process.
-
-It is named after its process, so that any other can tell whether its owner still lives, and
-clears it where that one was killed. No clock is asked: a process is its number and the tick at
-which the system started it.
+Its name identifies its process, so that another process can delete it after its owner was killed.
+A process is identified by its number and the clock tick at which the system started it.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ SHARED_MEMORY = Path("/dev/shm")
 
 @cache
 def system_fingerprint() -> str:
-    """This start of this machine, or container: elsewhere a number is another process."""
+    """Identifier of this boot of this machine or container, within which process ids hold."""
     names = [os.uname().nodename if hasattr(os, "uname") else ""]
     with suppress(OSError):
         names.append(Path("/proc/sys/kernel/random/boot_id").read_text())
@@ -36,13 +33,13 @@ def system_fingerprint() -> str:
 
 
 def process_stamp() -> str:
-    """This process, for the names of what it leaves: `system-number-start`."""
+    """Identifier of this process for file names: `system-number-start`."""
     number = os.getpid()
     return f"{system_fingerprint()}-{number}-{process_start_tick(number) or 0}"
 
 
 def is_from_this_machine(name: str) -> bool:
-    """Whether a name bears the stamp of a process of this machine that can be looked up."""
+    """Whether a name has the stamp of a process of this machine."""
     match = _STAMP.search(name)
     return (
         match is not None and match[1] == system_fingerprint() and Path("/proc/self/stat").exists()
@@ -50,7 +47,7 @@ def is_from_this_machine(name: str) -> bool:
 
 
 def owner_has_ended(name: str) -> bool:
-    """Whether a name bears the stamp of a process of this machine that has ended."""
+    """Whether a name has the stamp of a process of this machine that has ended."""
     match = _STAMP.search(name)
     if match is None or not is_from_this_machine(name):
         return False
@@ -58,20 +55,20 @@ def owner_has_ended(name: str) -> bool:
 
 
 def memory_folder() -> Path:
-    """The folder of this process, which may not be there yet.
+    """The folder of this process, which may not exist yet.
 
-    In memory where the system has a place for that, else where temporary files go.
+    It lies in memory where the system has a file system for that, else among temporary files.
     """
     return _memory_place() / f"{_PREFIX}{process_stamp()}"
 
 
 def clear() -> None:
-    """Delete the folder of this process, at whatever end that is not sudden."""
+    """Delete the folder of this process at its orderly end."""
     shutil.rmtree(memory_folder(), ignore_errors=True)
 
 
 def clear_abandoned() -> None:
-    """Delete the folders of processes that have ended and could not do so."""
+    """Delete the folders of processes that were killed."""
     with suppress(OSError):
         for path in _memory_place().glob(f"{_PREFIX}*"):
             if owner_has_ended(path.name):
@@ -83,12 +80,12 @@ def _memory_place() -> Path:
         return SHARED_MEMORY
     try:
         return Path(tempfile.gettempdir())
-    except OSError:  # there is none that can be written: what is kept there says so
+    except OSError:  # no writable folder: writing to it will report that
         return Path(os.sep, "tmp")
 
 
 def process_start_tick(number: int) -> int | None:
-    """The tick at which a process was started; None for one that is not there any more."""
+    """The clock tick at which a process was started; None for one that has ended."""
     try:
         text = Path(f"/proc/{number}/stat").read_text()
     except OSError:
@@ -100,6 +97,6 @@ def process_start_tick(number: int) -> int | None:
 
 @cache
 def clear_at_exit(number: int, end: Callable[[], None] = clear) -> None:
-    """Clear up when process `number`, this one, ends; registered once, and not for its forks."""
+    """Delete the folder when process `number`, this one, ends: once, and not in its forks."""
     clear_abandoned()
     atexit.register(lambda: end() if os.getpid() == number else None)

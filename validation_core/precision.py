@@ -1,6 +1,6 @@
-"""float32 where it tells numbers apart, float64 where a level dwarfs their spread.
+"""float32 where it resolves the values, float64 where their spread is small beside their level.
 
-Seconds of GPS time, 1126259462 +- .02, are one number in float32, and 5e-46 is zero.
+GPS times in seconds, 1126259462 +- .02, are one number in float32, and 5e-46 is zero.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LONG = 8  # entries that have a range of their own
 
 
 def narrow(values: ArrayLike) -> Array:
-    """The numbers in float32, or in float64 where a column or a row of them would be lost."""
+    """The values in float32, or in float64 where rounding would merge those of a column or row."""
     array = np.asarray(values)
     if array.dtype != np.float64:
         return array.astype(np.float32, copy=False)
@@ -25,9 +25,9 @@ def narrow(values: ArrayLike) -> Array:
 
 
 def narrowed(shift: Array, scale: Array) -> tuple[Array, Array]:
-    """A shift and a scale (C,) in float64, rounded to float32's numbers where that moves nothing.
+    """A shift and a scale (C,) in float64, rounded to float32 where the standardised values allow.
 
-    Networks that were trained when both were kept in float32 stay what training gives.
+    Networks trained when both were kept in float32 are so reproduced exactly.
     """
     with np.errstate(over="ignore", under="ignore"):
         near, unit = (np.float64(part.astype(np.float32)) for part in (shift, scale))

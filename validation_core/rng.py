@@ -1,4 +1,4 @@
-"""Randomness: a seed travels, a generator is made at the leaf as a named stream."""
+"""Random streams: code passes a seed on, and makes a named generator where it draws."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ _Size: TypeAlias = "int | tuple[int, ...]"
 def stream(seed: int, *names: str | int | float) -> np.random.Generator:
     """A generator for one named use of a seed.
 
-    The names, not the order of calls, tell streams apart: a result from the cache never shifts
-    the numbers that another part draws, so cold and warm runs agree to the bit.
+    Streams are distinguished by their names, not by the order of calls: a cached result never
+    shifts the numbers drawn elsewhere, so cold and warm runs agree to the bit.
+
+    Args:
+        seed: of the result.
+        names: of the use; each sequence of names has a stream of its own.
     """
     text = "/".join([str(int(seed)), *(str(name) for name in names)])
     digest = hashlib.sha256(text.encode()).digest()
@@ -24,15 +28,15 @@ def stream(seed: int, *names: str | int | float) -> np.random.Generator:
 
 
 class Unsplit(Exception):
-    """Numbers are asked of a row of streams that have no place for them in a stream's own row."""
+    """Draws were requested whose shape does not lead with one row for each stream."""
 
 
 class Streams:
-    """Generators of R trials as one: row r of what is drawn comes from generator r alone.
+    """The generators of R trials as one: row r of any draw comes from generator r alone.
 
-    A test of R trials at once so draws for each the numbers that it draws for that one by itself,
-    whatever trials stand beside it. Draws that do not lead with R rows raise `Unsplit`; so does
-    what few tests ask for: those are run trial by trial.
+    A test of R trials at once thus draws for each trial the numbers that it draws for that trial
+    alone. Draws that do not lead with R rows raise `Unsplit`, and so do rarely used distributions:
+    tests that need those are run trial by trial.
     """
 
     def __init__(self, generators: Sequence[np.random.Generator]) -> None:
@@ -61,16 +65,16 @@ class Streams:
 
 
 def common(seed: int, *names: str | int | float) -> np.random.Generator:
-    """A generator whose laws each draw from a stream of their own, by one number a draw.
+    """Common random numbers: each distribution has a stream of its own, one number a draw.
 
-    Two laws that differ a little (a shift, a share, degrees of freedom) give draws that differ a
-    little: the same normals, the same uniforms, whatever else is drawn between them.
+    Slightly different settings (a shift, a share, degrees of freedom) thus give slightly different
+    draws: the same normals and uniforms, whatever else is drawn between them.
     """
     return cast("np.random.Generator", _Common(seed, *names))
 
 
 class _Common:
-    """What benchmarks draw: normals, uniforms, chi-squares."""
+    """The distributions that benchmarks use: normal, uniform, chi-square."""
 
     def __init__(self, seed: int, *names: str | int | float) -> None:
         laws = ("normal", "random", "uniform", "chisquare")
@@ -86,7 +90,7 @@ class _Common:
         return low + (high - low) * self._of["uniform"].random(size)
 
     def chisquare(self, df: float, size: _Size) -> NDArray[np.float64]:
-        """By the inverse of its survival function: it moves with its degrees of freedom."""
+        """By the inverse survival function: a draw varies smoothly with the degrees of freedom."""
         from scipy.special import chdtri  # a tenth of a second, for one benchmark's sake
 
         return np.asarray(chdtri(df, self._of["chisquare"].random(size)))

@@ -1,6 +1,6 @@
-"""From a benchmark's three samplers, or a table's rows, to the draws a test needs.
+"""Draws for tests, from a benchmark's three samplers or from the rows of a table.
 
-Independence is decided here and nowhere else: blocks never share an x.
+Only this module decides which draws are independent: blocks never share an x.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from validation_core.types import Array, Benchmark, Joint, Pairs, PosteriorTable, TwoSamples
 
-_WATCHED = 10  # draws of q per held-out x: enough to watch a training by, cheap to score
+_WATCHED = 10  # draws of q per held-out x: enough to monitor a training, cheap to score
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """What a classifier learns from (p, q), and what it is watched on (held_p, held_q).
+    """Training rows (p, q) of a classifier and its validation rows (held_p, held_q).
 
-    q may hold more rows than p: every epoch then takes as many of them as p has, drawn anew.
+    Where q has more rows than p, each epoch draws as many of them anew as p has.
     """
 
     p: Joint
@@ -30,7 +30,7 @@ class TrainingSet:
 
 
 def pairs(benchmark: Benchmark, gamma: float, n: int, rng: np.random.Generator) -> Joint:
-    """n independent rows from p, each with an x of its own."""
+    """n independent rows (theta, x) from p, each with an x of its own."""
     if isinstance(benchmark, Pairs):
         return benchmark.pairs(n, gamma, rng)
     x = benchmark.x(n, rng)
@@ -48,14 +48,14 @@ def blocks(
 def truths(
     benchmark: Benchmark, gamma: float, n_p: int, n_q: int, rng: np.random.Generator
 ) -> Joint:
-    """The rows from p of `blocks`, to the bit, where those from q are not wanted."""
+    """The rows from p of `blocks`, to the bit, without those from q."""
     return _sides(benchmark, gamma, n_p, n_q, rng)[0]
 
 
 def _sides(
     benchmark: Benchmark, gamma: float, n_p: int, n_q: int, rng: np.random.Generator
 ) -> tuple[Joint, Array]:
-    """Rows from p, and the x at which q is drawn."""
+    """Rows from p, and the x for the draws of q."""
     if isinstance(benchmark, Pairs):
         return benchmark.pairs(n_p, gamma, rng), benchmark.x(n_q, rng)
     x_p, x_q = benchmark.x(n_p, rng), benchmark.x(n_q, rng)
@@ -65,7 +65,7 @@ def _sides(
 def table(
     benchmark: Benchmark, gamma: float, n: int, k: int, rng: np.random.Generator
 ) -> PosteriorTable:
-    """n simulations with the truth and k draws of q_gamma at each x, like a user's table."""
+    """n simulations with the truth and k draws of q_gamma at each x, as in a user's table."""
     p = pairs(benchmark, gamma, n, rng)
     if isinstance(benchmark, Pairs):
         return PosteriorTable(p.theta, p.x, benchmark.draws(p.x, k, gamma, rng))
@@ -76,7 +76,7 @@ def table(
 def training_set(
     benchmark: Benchmark, gamma: float, n: int, held: int, rng: np.random.Generator
 ) -> TrainingSet:
-    """n + n rows to learn from and held + held to watch, all independent."""
+    """n + n training rows and held + held validation rows of p and q, all independent."""
     sample = blocks(benchmark, gamma, n + held, n + held, rng)
     return TrainingSet(
         p=joint_rows(sample.p, slice(n)),
@@ -94,7 +94,12 @@ def joint_rows(joint: Joint, which: slice | np.ndarray) -> Joint:
 def split_rows(
     draws: PosteriorTable, rng: np.random.Generator, train: float = 0.5
 ) -> tuple[PosteriorTable, PosteriorTable]:
-    """A table cut by simulation into a part to learn from and a part to test on.
+    """Split a table by simulation into a training part and a test part.
+
+    Args:
+        draws: the table of N simulations.
+        rng: draws the split.
+        train: fraction of the rows in the training part.
 
     Raises:
         ValueError: when either part would have fewer than two rows.
@@ -106,7 +111,7 @@ def split_rows(
 def split(
     rows: int, rng: np.random.Generator, train: float = 0.5
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of a table's rows in the two parts of `split_rows`.
+    """Row numbers of the two parts of `split_rows`.
 
     Raises:
         ValueError: when either part would have fewer than two rows.
@@ -122,14 +127,14 @@ def split(
 
 
 def take(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> PosteriorTable:
-    """Some rows of a table, and at most so many of q's draws at each: a copy of those alone."""
+    """A copy of some rows of a table, with at most `most` of q's draws at each."""
     return PosteriorTable(draws.theta[which], draws.x[which], draws.q[which, :most])
 
 
 def lent(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> PosteriorTable:
-    """What `take` gives, but q's draws stay where they are: for scores, which read pieces.
+    """The rows of `take` as a view of q's draws, for scores, which read them in pieces.
 
-    A copy of half of a large table's draws for each method would be what takes most memory.
+    Copying half of a large table's draws for each method would dominate the memory.
     """
     k = draws.q.shape[1] if most is None else min(most, draws.q.shape[1])
     return PosteriorTable(
@@ -138,10 +143,10 @@ def lent(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> P
 
 
 class _RowView:
-    """Rows (n,) of draws of q, the first k at each, that are copied when they are read.
+    """A view of rows (n,) of draws of q, the first k at each, copied when read.
 
-    Slices of rows and of draws give that piece (m, k', D) alone; any other index, and numpy's
-    functions, copy all.
+    Slices of rows and draws copy that piece (m, k', D) alone; any other index, and numpy's
+    functions, copy everything.
     """
 
     def __init__(self, q: Array, which: np.ndarray, k: int) -> None:
@@ -184,8 +189,11 @@ def blocks_of_rows(
 
     Args:
         draws: the table.
-        rng: draws which x give what, and which draw.
-        among: places of the rows to use; all without.
+        rng: assigns each x to p or q, and picks the draw of q.
+        among: numbers of the rows to use; by default all.
+
+    Returns:
+        Samples p and q of N / 2 rows each.
     """
     rows = np.arange(len(draws)) if among is None else among
     order = rows[rng.permutation(len(rows))]
@@ -200,9 +208,9 @@ def blocks_of_rows(
 def training_rows(
     train: PosteriorTable, rng: np.random.Generator, held: float = 0.2
 ) -> TrainingSet:
-    """A table's training part for a classifier: rows watched and rows learnt from share no x.
+    """Training and validation rows of a classifier from a table; the two share no x.
 
-    All K draws of q are offered; learning may share x between the classes, only tests may not.
+    All K draws of q are used: in training p and q may share x, in a test they may not.
     """
     learn, watch = split_rows(train, rng, train=1 - held)
     return TrainingSet(

@@ -1,4 +1,4 @@
-"""Checks of what each setting may say."""
+"""Checks of the value of each setting: each raises a ValueError with the rule and the remedy."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TOKEN = 16  # characters
 
 
 class Share(NamedTuple):
-    """How much of something one visitor may have, and all of them together."""
+    """A quota for one visitor, and one for all together."""
 
     own: int
     all: int
 
 
 class Limits(NamedTuple):
-    """What visitors may take of a server."""
+    """Quotas of a server's visitors."""
 
     jobs: Share = Share(12, 120)
     """Jobs under way."""
@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 
 
 def hostname(host: str) -> str:
-    """The name in a Host header, without its port; empty for what is none."""
+    """The name in a Host header, without its port; empty where it is no valid name."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port  # which may be no number
@@ -50,27 +50,31 @@ def hostname(host: str) -> str:
 
 
 def check_engine(text: str) -> str:
+    """Parse NPTLAB_ENGINE: `local` or `serial`."""
     if text not in ("local", "serial"):
         raise ValueError(f"NPTLAB_ENGINE is local or serial; got {text!r}. Set one of them.")
     return text
 
 
 def check_fallback(text: str) -> str:
+    """Parse NPTLAB_FALLBACK: `local`, which replaces an unreachable Dask cluster."""
     if text != "local":
         raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {text!r}. Unset it.")
     return text
 
 
 def check_public(text: str) -> bool:
+    """Parse NPTLAB_PUBLIC: whether the server listens on every address."""
     if text not in ("0", "1"):
         raise ValueError(f"NPTLAB_PUBLIC is 1 or not set; got {text!r}. Unset it.")
     return text == "1"
 
 
 def check_cache(text: str) -> Path:
+    """Parse NPTLAB_CACHE: the folder of the store."""
     try:
         return Path(text).expanduser()
-    except RuntimeError:  # the home of somebody who is not known here
+    except RuntimeError:  # `~user` for a user that this system does not know
         raise ValueError(
             f"NPTLAB_CACHE names a folder; got {text!r}, whose user is not known. Write the "
             "whole path."
@@ -78,6 +82,7 @@ def check_cache(text: str) -> Path:
 
 
 def check_files(text: str) -> Path:
+    """Parse NPTLAB_FILES: the folder below which pages may read files."""
     try:
         root = Path(text).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
@@ -88,6 +93,7 @@ def check_files(text: str) -> Path:
 
 
 def check_cifar10(text: str) -> Path:
+    """Parse NPTLAB_CIFAR10: the folder of CIFAR-10's binary version."""
     if not os.path.isdir(text):
         raise ValueError(
             f"NPTLAB_CIFAR10 names the folder of CIFAR-10's binary version; got {text!r}, which "
@@ -97,6 +103,7 @@ def check_cifar10(text: str) -> Path:
 
 
 def check_probes(text: str) -> Path:
+    """Parse NPTLAB_PROBES: a file of galaxy images."""
     path = Path(text)
     named = path.suffix.lower() in _IMAGES
     if not (named and os.path.isfile(path)):
@@ -109,6 +116,7 @@ def check_probes(text: str) -> Path:
 
 
 def check_workers(text: str) -> int:
+    """Parse NPTLAB_WORKERS: the number of worker processes."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= _MOST_WORKERS:
         raise ValueError(
             f"NPTLAB_WORKERS is a whole number from 1 to {_MOST_WORKERS}; got {text!r}. Set one, "
@@ -121,7 +129,7 @@ def scheduler(text: str) -> str:
     """The address of a Dask scheduler.
 
     Raises:
-        ValueError: for what is none.
+        ValueError: for text that is no address.
     """
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
@@ -133,6 +141,7 @@ def scheduler(text: str) -> str:
 
 
 def check_device(text: str) -> str:
+    """Parse NPTLAB_DEVICE: the device of networks."""
     if not _DEVICE.fullmatch(text):
         raise ValueError(
             f"NPTLAB_DEVICE is cpu, cuda or mps, with a number where there are several; got "
@@ -142,6 +151,7 @@ def check_device(text: str) -> str:
 
 
 def check_hosts(text: str) -> tuple[str, ...]:
+    """Parse NPTLAB_HOSTS: host names that the server answers."""
     for name in _items(text):
         if hostname(name) != name.lower():
             raise ValueError(
@@ -152,6 +162,7 @@ def check_hosts(text: str) -> tuple[str, ...]:
 
 
 def check_embed(text: str) -> tuple[str, ...]:
+    """Parse NPTLAB_EMBED: origins whose pages may embed the server's."""
     for origin in _items(text):
         if not _ORIGIN.fullmatch(origin):
             raise ValueError(
@@ -162,6 +173,7 @@ def check_embed(text: str) -> tuple[str, ...]:
 
 
 def check_admin(text: str) -> str:
+    """Parse NPTLAB_ADMIN: the operator's token."""
     if len(text) < _TOKEN:
         raise ValueError(
             f"NPTLAB_ADMIN has at least {_TOKEN} characters, or it is guessed; got {len(text)}. "
@@ -171,6 +183,7 @@ def check_admin(text: str) -> str:
 
 
 def check_limits(text: str) -> Limits:
+    """Parse NPTLAB_LIMITS: quotas of visitors."""
     known = Limits._fields
     chosen: dict[str, Share] = {}
     for part in _items(text):

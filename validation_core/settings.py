@@ -1,7 +1,7 @@
-"""The settings of the environment: their names, words, usual values, and what each may say.
+"""Settings from environment variables: names, descriptions, defaults and checks.
 
-A server and the command line check all of them before they do anything: whoever mistypes one is
-told so in one line, not by pages and jobs that fail. Each is read anew wherever it is used.
+A server and the command line check all of them first, so that a mistyped one is reported in one
+line rather than by failing pages and jobs. Each is read anew wherever it is used.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Setting(Generic[T]):
-    """A variable of the environment; empty counts as not set."""
+    """An environment variable; empty counts as not set."""
 
     name: str
     about: str
-    """Its words in the table of docs/operating.md."""
+    """Its description in the table of docs/operating.md."""
     usual: T
-    """Its value where it is not set."""
+    """Its default."""
     read: Callable[[str], T]
-    """Its value where it is; a ValueError says the rule, what was got, and what to do."""
+    """Parses its text; a ValueError states the rule, the value and the remedy."""
     server: bool = False
-    """Whether it concerns the pages alone, and no command."""
+    """Whether only the pages use it, and no command."""
 
     def text(self) -> str:
-        """What the environment holds; empty where it is not set."""
+        """Its text in the environment; empty where it is not set."""
         return os.environ.get(self.name, "")
 
     def value(self) -> T:
-        """What it says.
+        """Its parsed value.
 
         Raises:
-            ValueError: where that is nothing it may say.
+            ValueError: for an invalid value.
         """
         text = self.text()
         return self.read(text) if text else self.usual
@@ -66,10 +66,10 @@ def check(*, server: bool) -> None:
     """Read every setting.
 
     Args:
-        server: those of the pages too.
+        server: whether to check those of the pages too.
 
     Raises:
-        ValueError: for the first that says what it may not: the rule, what was got, what to do.
+        ValueError: for the first invalid one: the rule, the value and the remedy.
     """
     for setting in SETTINGS:
         if server or not setting.server:

@@ -3,10 +3,10 @@
     models/<key>.safetensors   results/<key>.npz   tables/<digest>.npz   jobs/<key>.npz
     notes/<digest>.npz
 
-Files are written beside and renamed, so that a reader in any process sees a whole file or none. A
-damaged file is moved to `damaged/` and said; its key then holds nothing, so it is made again.
-Where the disk takes nothing (full, read-only, broken) that is said once, and what comes is kept in
-a bounded folder in memory, one for a server and its workers, until the disk takes it again.
+Files are written under another name and renamed, so that a reader in any process sees a complete
+file or none. A damaged file is moved to `damaged/` with a notice; its result is computed anew.
+While the disk cannot be written (full, read-only, broken), a notice says so and new files go to a
+bounded folder in memory, shared by a server and its workers, until the disk is writable again.
 A file holds named arrays with the text they follow from, facts and a checksum, in two formats by
 suffix: safetensors for networks, npz for the rest. Neither is ever unpickled.
 """
@@ -52,15 +52,15 @@ _ABOUT = "__about__"
 
 
 class _Damaged(ValueError):
-    """What is wrong with a file."""
+    """The damage of a file, in words."""
 
 
 class StoreFullError(OSError):
-    """Neither the disk nor memory takes a file: why, and what to do."""
+    """Neither the disk nor memory can take a file; the message has the reason and the remedy."""
 
 
 class _About(NamedTuple):
-    """What a file says of itself, read without its arrays."""
+    """Metadata of a file, read without its arrays."""
 
     spec: str
     meta: Mapping[str, JSON]
@@ -69,14 +69,14 @@ class _About(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What a key holds: plain arrays in memory, facts about them, the specification's text."""
+    """A loaded file: its arrays in memory, its metadata, and the specification's text."""
 
     arrays: dict[str, NDArray[np.generic]]
     meta: Mapping[str, JSON]
     spec: str
 
     def number(self, name: str) -> float:
-        """A fact that is a number."""
+        """A numeric value of the metadata."""
         value = self.meta[name]
         assert isinstance(value, int | float), f"{name} is kept as a number"
         return float(value)
@@ -103,11 +103,11 @@ def _write_file(path: Path, arrays: Arrays, spec: str, meta: Mapping[str, object
 
 
 def _read_file(path: Path) -> Stored:
-    """The whole file, held against its checksum.
+    """Read a file and verify its checksum.
 
     Raises:
-        _Damaged: when the content is not what was written; and whatever a damaged file makes
-            its format's reader raise.
+        _Damaged: when the content differs from what was written. The reader of the format may
+            raise other exceptions for a damaged file.
     """
     text, arrays = _READERS[path.suffix](path, whole=True)
     about = _parse(text)
@@ -117,7 +117,7 @@ def _read_file(path: Path) -> Stored:
 
 
 def _about(path: Path) -> _About:
-    """What a file says of itself; raises as `read` does, but for the checksum."""
+    """Read the metadata of a file; raises as `read` does, except for the checksum."""
     return _parse(_READERS[path.suffix](path, whole=False)[0])
 
 
@@ -192,9 +192,9 @@ _BOUNDED: tuple[Kind, ...] = ("models", "results", "tables")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ABOUTS = 20_000  # files whose description is remembered
 _STALE = 3600.0
-_AGAIN = 5.0  # seconds until a folder that took nothing is tried again
+_AGAIN = 5.0  # seconds until an unwritable folder is tried again
 _IN_MEMORY = 512 * 2**20  # bytes kept in memory while the disk takes none
-# What the system says of itself, not of a file that it was to read.
+# Errors of the system rather than of the file.
 _NOT_THE_FILE = {
     errno.EACCES,
     errno.EPERM,
@@ -208,7 +208,7 @@ _NOT_THE_FILE = {
 
 
 class StorePlace(TypedDict):
-    """Where a store is, for another process."""
+    """Location of a store, for another process."""
 
     root: str
     limit: int
@@ -234,8 +234,8 @@ class Store:
 
     Args:
         root: the folder; by default NPTLAB_CACHE, else the platform's user cache folder. While
-            it takes no files they are kept in memory, and `notices` says so.
-        limit: bound in bytes on models, results and tables, until the folder itself keeps one.
+            it cannot be written, files are kept in memory and `notices` says so.
+        limit: bound in bytes on models, results and tables, until the folder records one.
         gallery: a second folder of the same layout, read after the first and never written.
 
     Raises:
@@ -259,10 +259,10 @@ class Store:
         self.root = Path(root or _default_root()).expanduser().absolute()
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.memory = memory_folder() / name
-        """Where files are kept while the folder takes none; there only then."""
+        """Folder of files while the root cannot be written; it exists only then."""
         self._default_limit = _positive(limit)
         self._unwritten_limit: int | None = None
-        self._gone: set[Path] = set()  # what should be away and could not be deleted
+        self._gone: set[Path] = set()  # files that could not be deleted
         self._waiting: threading.Thread | None = None
         clear_at_exit(os.getpid(), flush_and_clear)
         _OPEN.add(self)
@@ -273,20 +273,27 @@ class Store:
 
     @classmethod
     def usual(cls) -> Store:
-        """The user's folder, then what the package ships.
+        """The user's folder, with the shipped gallery behind it.
 
-        What the front door, the command line and every page open where no store is named.
+        The API, the command line and every page open it where no store is given.
         """
         return cls(gallery=SHIPPED)
 
     def save(
         self, kind: Kind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
     ) -> None:
-        """Keep arrays under a key, whole or not at all; older files give way to the bound.
+        """Write arrays under a key atomically; the files used longest ago are deleted for room.
+
+        Args:
+            kind: of file, which names its folder and format.
+            key: name of the file.
+            arrays: by name, of any numeric type or text.
+            spec: canonical text of the specification that they follow from.
+            meta: further metadata, as JSON values.
 
         Raises:
             ValueError: for a key that is no plain name, or arrays of Python objects.
-            StoreFullError: when neither the disk nor memory takes it.
+            StoreFullError: when neither the disk nor memory has room.
         """
         try:
             self._write(self.root, kind, key, arrays, spec, meta)
@@ -297,11 +304,11 @@ class Store:
         _unlink(self.path_of(kind, key, self.memory))
         self.settle()
         if kind in _BOUNDED and self.size() > self.limit:
-            with suppress(OSError):  # another process may be at it
+            with suppress(OSError):  # another process may be pruning
                 self.prune()
 
     def settle(self) -> None:
-        """Move what is kept in memory into the folder, as far as that takes it."""
+        """Move files from memory into the folder, as far as it can be written."""
         if not (self.memory.is_dir() or self._is_blocked):
             return
         for path in self._files(self.memory, tuple(_SUFFIX)):
@@ -324,12 +331,12 @@ class Store:
 
     @property
     def awaits_disk(self) -> bool:
-        """Whether anything is kept in memory for want of the folder, or that is not writable."""
+        """Whether files wait in memory, or the folder cannot be written."""
         kept = self.memory.is_dir() and self._files(self.memory, tuple(_SUFFIX))
         return bool(kept) or self._is_blocked
 
     def load(self, kind: Kind, key: str) -> Stored | None:
-        """What a key holds, or None; reading it marks it as used."""
+        """Load the file of a key, or None; this marks it as used."""
         for path in self._places(kind, key):
             stored = self._sound(_read_file, path)
             if stored is not None:
@@ -339,34 +346,34 @@ class Store:
         return None
 
     def has(self, kind: Kind, key: str) -> bool:
-        """Whether a file of that key is there (its content is checked when it is loaded)."""
+        """Whether a file of that key exists (its content is verified when it is loaded)."""
         return any(os.path.exists(path) for path in self._places(kind, key))
 
     def file(self, kind: Kind, key: str) -> Path | None:
-        """Where this store, not its gallery, has a key; None where it has not."""
+        """The file of a key in this store, not in its gallery; None without one."""
         own = (path for path in self._places(kind, key) if not self._is_shipped(path))
         return next((path for path in own if os.path.exists(path)), None)
 
     def entries(self) -> list[StoreEntry]:
-        """Every model, result and table, last used first; then what the gallery ships."""
+        """Every model, result and table, last used first; then those of the gallery."""
         own = [entry for path in self._own_files(_BOUNDED) if (entry := self._entry(path))]
         shipped = [entry for path in self._shipped() if (entry := self._entry(path))]
         own.sort(key=lambda entry: entry.used, reverse=True)
         return own + [entry._replace(shipped=True) for entry in shipped]
 
     def counts(self) -> tuple[int, int]:
-        """How many files are this store's own, and how many its gallery ships."""
+        """The numbers of files of this store and of its gallery."""
         return len(self._own_files(_BOUNDED)), len(self._shipped())
 
     def records(self) -> dict[str, StoreEntry]:
-        """What the job records say, by key, each read once."""
+        """Job records by key, each read once."""
         paths = sorted(self._own_files(("jobs",)))
         return {path.stem: entry for path in paths if (entry := self._entry(path))}
 
     def delete(self, kind: Kind, key: str) -> None:
-        """Forget a key of this store; the gallery stays as it is.
+        """Delete a key of this store; the gallery stays unchanged.
 
-        What a folder that cannot be written keeps of it counts as deleted here, which is said.
+        A file that cannot be deleted is ignored from then on, with a notice.
         """
         for path in (self.path_of(kind, key, self.memory), self.path_of(kind, key)):
             if not _unlink(path):
@@ -374,7 +381,7 @@ class Store:
                 self._say(OSError(errno.EROFS, os.strerror(errno.EROFS)))
 
     def size(self) -> int:
-        """Bytes that models, results and tables take in this folder."""
+        """Bytes of the models, results and tables in this folder."""
         return sum(size for _, size, _ in self._sizes(self.root))
 
     @property
@@ -409,12 +416,12 @@ class Store:
         self.prune()
 
     def prune(self) -> int:
-        """Delete what was used longest ago until the bound holds; gives the bytes freed.
+        """Delete the files used longest ago until the bound holds; returns the bytes freed.
 
-        The file used last stays, however large: otherwise its job would never end.
+        The file used last is kept whatever its size: otherwise its job would never end.
 
         Raises:
-            TimeoutError: when another process is at it for half a minute.
+            TimeoutError: when another process prunes for more than half a minute.
         """
         with self.locked(".", "prune", timeout=30):
             freed = self._prune(self.root, self.limit)
@@ -423,12 +430,12 @@ class Store:
 
     @contextmanager
     def locked(self, folder: str, name: str, timeout: float = -1) -> Iterator[None]:
-        """A lock among all processes that use this store; in memory where the disk takes none.
+        """Hold a lock among all processes of this store; in memory if the disk is unwritable.
 
-        Two that cannot see each other's lock both do the same work, with the same result.
+        Processes that cannot see each other's lock do the same work twice, with the same result.
 
         Raises:
-            TimeoutError: when another has it for so many seconds.
+            TimeoutError: when another process holds it for `timeout` seconds.
         """
         lock: filelock.BaseFileLock | None = None
         try:
@@ -445,10 +452,10 @@ class Store:
                 lock.release()
 
     def lock(self, folder: str, name: str, timeout: float = -1) -> filelock.BaseFileLock:
-        """As `locked`, to be held beyond a block.
+        """The lock of `locked`, to be held beyond a block.
 
         Raises:
-            StoreFullError: when neither the disk nor memory takes one.
+            StoreFullError: when neither the disk nor memory can hold a lock.
         """
         errors: list[OSError] = []
         for root in (self.root, self.memory):
@@ -462,7 +469,7 @@ class Store:
         raise self._unkept(*errors)
 
     def verify(self) -> list[str]:
-        """Read every file against its checksum; says what was wrong and moved aside."""
+        """Verify the checksum of every file; returns a message for each that was moved aside."""
         problems: list[str] = []
         for path in [*self._own_files(tuple(_SUFFIX)), *self._shipped()]:
             self._sound(_read_file, path, problems.append)
@@ -470,12 +477,12 @@ class Store:
 
     @staticmethod
     def is_key(text: str) -> bool:
-        """Whether something may be kept under this name."""
+        """Whether a text is a valid key."""
         return _NAME.fullmatch(text) is not None
 
     def note(self, notice: str) -> None:
-        """Remember something a user should be told: once, among the last fifty."""
-        if notice.startswith(self._blocked):  # whatever the reason was before
+        """Add a notice for the user, once among the last fifty."""
+        if notice.startswith(self._blocked):  # whatever the earlier reason
             self._unsay()
         if notice not in self.notices:
             self.notices[:] = [*self.notices, notice][-50:]
@@ -483,7 +490,7 @@ class Store:
             self._wait()
 
     def place(self) -> StorePlace:
-        """Where this store is, for another process: `Store.at(place)`."""
+        """Location of this store, for another process: `Store.at(place)`."""
         gallery = None if self.gallery is None else str(self.gallery)
         return {
             "root": str(self.root),
@@ -494,7 +501,7 @@ class Store:
 
     @classmethod
     def at(cls, place: StorePlace) -> Store:
-        """The store that another process described by `place`."""
+        """The store at a location from another process's `place`."""
         gallery = place["gallery"]
         store = cls(
             Path(place["root"]), place["limit"], None if gallery is None else Path(gallery)
@@ -503,7 +510,7 @@ class Store:
         return store
 
     def _refusal(self) -> OSError | None:
-        """Why the folder cannot be written, if it cannot."""
+        """The reason why the folder cannot be written, or None."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root) as file:
@@ -513,7 +520,7 @@ class Store:
         return None
 
     def _wait(self) -> None:
-        """Try the folder now and again, until it takes files or nobody has this store."""
+        """Retry the folder until it can be written or this store is no longer referenced."""
         if self._waiting is None or not self._waiting.is_alive():
             arguments = (weakref.ref(self),)
             self._waiting = threading.Thread(target=_wait, args=arguments, daemon=True)
@@ -535,7 +542,7 @@ class Store:
         )
 
     def _unsay(self) -> None:
-        """The folder can be written again."""
+        """Remove the notice once the folder can be written again."""
         if self._is_blocked:
             kept = [notice for notice in self.notices if not notice.startswith(self._blocked)]
             self.notices[:] = kept
@@ -587,7 +594,7 @@ class Store:
         return root / "tmp" / f"{process_stamp()}-{uuid.uuid4().hex}{suffix}"
 
     def path_of(self, kind: Kind, key: str, root: Path | None = None) -> Path:
-        """The file that a key has in this store's folder, or in another root.
+        """The path of a key in this store's folder, or in another root.
 
         Raises:
             ValueError: for a key that is no plain name.
@@ -611,7 +618,7 @@ class Store:
         return [path for path in paths if path not in self._gone]
 
     def _own_files(self, kinds: Sequence[Kind]) -> list[Path]:
-        """Of the folder and of memory, which is the newer where both have one."""
+        """Files of the folder and of memory, which has the newer one where both have it."""
         paths = [*self._files(self.root, kinds), *self._files(self.memory, kinds)]
         return list({(path.parent.name, path.name): path for path in paths}.values())
 
@@ -649,7 +656,7 @@ class Store:
         return None
 
     def _about(self, path: Path, status: os.stat_result) -> _About | None:
-        """What a file says of itself, read once: files are replaced whole, never written anew."""
+        """The metadata of a file, read once: files are replaced, never modified."""
         written = status.st_ino, status.st_size
         known = self._abouts.get(path)
         if known is not None and known[0] == written:
@@ -667,14 +674,14 @@ class Store:
         path: Path,
         say: Callable[[str], None] = lambda problem: None,
     ) -> T | None:
-        """What a reader makes of a file; None when it is not there or cannot be used."""
+        """Read a file; None when it is missing or damaged."""
         try:
             return reader(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (MemoryError, ImportError):
-            raise  # says nothing about the file
-        except Exception as error:  # what a damaged file makes its reader raise
+            raise  # no fault of the file
+        except Exception as error:  # any exception that a reader raises for a damaged file
             if isinstance(error, OSError) and error.errno in _NOT_THE_FILE:
                 problem = f"{path.name} must be readable; got: {error.strerror}."
             else:
@@ -684,7 +691,7 @@ class Store:
         return None
 
     def _aside(self, path: Path, error: Exception) -> str:
-        # what a format's reader says is about files that a user would open with it
+        # a reader's own message is for users who open a file with it
         reason = error if isinstance(error, _Damaged) else "it is cut short or was overwritten"
         what = f"A file of the store was damaged ({path.parent.name}/{path.name}: {reason})."
         if self._is_shipped(path):
@@ -701,9 +708,9 @@ class Store:
         return f"{what} It was moved to {damaged} and is made again when asked for."
 
     def _drop_leftovers(self) -> None:
-        """Remove what writers left that were ended while they wrote.
+        """Delete partial files of writers that were killed.
 
-        A writer of this machine is known by its stamp; others are given an hour.
+        A writer of this machine is identified by its stamp; files of others are kept for an hour.
         """
         try:
             names = os.listdir(self.root / "tmp")
@@ -721,14 +728,14 @@ _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
 def flush_stores() -> None:
-    """Bring to the disk what the stores of this process keep in memory, as far as it takes it."""
+    """Move files of this process's stores from memory to the disk, as far as it is writable."""
     for store in list(_OPEN):
         with suppress(Exception):
             store.settle()
 
 
 def flush_and_clear() -> None:
-    """The same, and forget the rest: at the end of a process, however it is told to end."""
+    """Call `flush_stores` and discard the rest: at the end of a process or on a signal."""
     flush_stores()
     clear()
 
@@ -758,10 +765,10 @@ def _positive(limit: int) -> int:
 
 
 def _unlink(path: Path) -> bool:
-    """Delete a file; whether it is away."""
+    """Delete a file; returns whether it is gone."""
     try:
         path.unlink(missing_ok=True)
-    except NotADirectoryError:  # below a file nothing is
+    except NotADirectoryError:  # a parent is a file
         return True
     except OSError:
         return False

@@ -1,10 +1,10 @@
-"""A study is a frozen question; its result a frozen record of numbers and arrays, kept by its key.
+"""Studies: frozen specifications of a computation, whose result is stored under their key.
 
-    class MapStudy(Study[Maps], spec="map"):      # fields: what data, which options, which seed
-        def compute(self, store, report) -> Maps  # all that is its own
+    class MapStudy(Study[Maps], spec="map"):      # fields: the data, options and seed
+        def compute(self, store, report) -> Maps  # the only method to write
 
-It is done when the store holds its result, so that progress counts keys, a restart submits what
-is missing, and two users who ask for the same thing wait for one.
+A study is done when the store holds its result: progress counts keys, a restart submits missing
+ones, and users who need the same result wait for one computation.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ R = TypeVar("R")
 
 
 def versions() -> dict[str, str]:
-    """Of what numbers depend on: Python, and the libraries that this process has imported."""
+    """Versions of Python and of the imported libraries that numbers depend on."""
     loaded = ((name, sys.modules.get(name)) for name in ("numpy", "scipy", "torch"))
     own = {name: str(module.__version__) for name, module in loaded if module is not None}
     return {"python": platform.python_version(), **own}
 
 
 def _device() -> str:
-    """Where networks run in this process; without torch there is none."""
+    """The device of networks in this process; empty without torch."""
     nets = sys.modules.get("validation_core.learn.perceptron")
     return "cpu" if nets is None else str(nets.pick_device())
 
 
 Report = Callable[[float, Mapping[str, Any]], None]
-"""Called with the fraction done and a small payload that a page may draw meanwhile."""
+"""Called with the fraction done and a small payload for a page to draw meanwhile."""
 
 
 class Study(Specification, Generic[R]):
-    """A question whose answer lands in the store.
+    """A computation whose result is kept in the store.
 
-    A subclass is a frozen dataclass that says its `label` and computes; where it reads trained
-    networks it names their `trainings`, so that the engine trains each of them once and first.
+    A subclass is a frozen dataclass with a `label` and `compute`; where it reads trained networks
+    it lists their `trainings`, so that the engine trains each of them once and first.
     """
 
     result: ClassVar[type[Any]]
-    """The class R of its results: a frozen dataclass or a NamedTuple."""
+    """Class R of its result: a frozen dataclass or a NamedTuple."""
     gpu: ClassVar[bool] = True
-    """Whether it may run a network: then it queues for a GPU, where there is one."""
+    """Whether it may run a network, and so queues for the GPU where there is one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -66,37 +66,37 @@ class Study(Specification, Generic[R]):
 
     @property
     def label(self) -> str:
-        """What it does, in a line."""
+        """A description in one line."""
         raise NotImplementedError
 
     @property
     def trainings(self) -> tuple[Specification, ...]:
-        """The networks that it reads."""
+        """Trainings of the networks that it reads."""
         return ()
 
     @property
     def needs(self) -> frozenset[str]:
-        """Keys of what must be made before it: it waits while another study makes one."""
+        """Keys of results that must exist first: it waits while another study makes one."""
         return frozenset(training.key for training in self.trainings)
 
     @property
     def makes(self) -> frozenset[str]:
-        """Keys that others wait for."""
+        """Keys of results that other studies wait for."""
         return frozenset()
 
     def compute(self, store: Store, report: Report) -> R:
-        """The result; `report(fraction, {})` may be called on the way."""
+        """Compute the result; `report(fraction, {})` may be called on the way."""
         raise NotImplementedError
 
     def run(self, store: Store, report: Report) -> None:
-        """Compute, and keep the result."""
+        """Compute and store the result."""
         began = time.perf_counter()
         result = self.compute(store, report)
         self.keep(store, result, seconds=time.perf_counter() - began)
         report(1.0, {})
 
     def keep(self, store: Store, result: R, *, seconds: float | None = None) -> None:
-        """Put a result into the store, with what made it, and in how many seconds."""
+        """Store a result with its specification, library versions and run time in seconds."""
         arrays, tree = dump(result)
         meta: dict[str, object] = {"label": self.label, "result": tree, "versions": versions()}
         if seconds is not None:
@@ -117,5 +117,5 @@ class Study(Specification, Generic[R]):
         return load(self.result, stored.arrays, stored.meta["result"])
 
     def _older(self, stored: Stored) -> R:
-        """An older result: arrays by the names of fields, what is no array beside the label."""
+        """A result of an older format: arrays by field name, other fields in the metadata."""
         return load(self.result, stored.arrays, {**stored.meta, **dump(stored.arrays)[1]})

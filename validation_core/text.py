@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 SMALLEST = 1e-300
-"""What a p-value is written as when it is too small for a float: never 0."""
+"""Smallest p-value written as a number: smaller ones as a bound, never as 0."""
 
 
 def pvalue_text(p: float | None) -> str:
-    """A p-value to read: two digits, and never 0."""
+    """A p-value to two significant digits, never 0."""
     if p is None:
         return "–"
     if p <= SMALLEST:
@@ -23,31 +23,31 @@ def pvalue_text(p: float | None) -> str:
 
 
 def equals(p: float | None) -> str:
-    """A p-value with its sign, to follow a letter: `= 0.034`, `< 1e-300`."""
+    """A p-value with its relation: `= 0.034`, `< 1e-300`."""
     text = pvalue_text(p)
     return text if text.startswith("<") else f"= {text}"
 
 
 def interval_text(ends: Iterable[float], form: str = ".2f") -> str:
-    """An estimate with the ends of its interval, as one reads it: `−0.12 [−0.31, 0.07]`.
+    """An estimate with its interval: `−0.12 [−0.31, 0.07]`.
 
     Args:
         ends: estimate, low and high.
-        form: of each, as Python's `format` takes it; per cent are written once.
+        form: format specification of each; a per cent sign is written once.
     """
     estimate, low, high = (signed_text(end, form) for end in ends)
     return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]"
 
 
 def signed_text(value: float, form: str) -> str:
-    """A number with a proper minus, and without a sign where all of its digits are 0."""
+    """A number with a typographic minus, and without a sign where it rounds to 0."""
     text = format(value, form)
     nothing = text[:1] in "+-" and not any(digit in text for digit in "123456789nif")
     return text[1:] if nothing else text.replace("-", "−")
 
 
 def number_text(value: float, digits: int = 3) -> str:
-    """A number to so many digits as one reads it: 100, never 1e+02; `−1.02`, never `-1.02`."""
+    """A number to `digits` significant digits: 100, never 1e+02; `−1.02`, never `-1.02`."""
     rounded = float(f"{value:.{digits}g}")
     if rounded == 0:
         return "0"

@@ -1,4 +1,4 @@
-"""The values that travel through NPT Lab: draws, scores, outcomes, and what makes them.
+"""Types shared by all of NPT Lab: draws, scores, outcomes, and the protocols that make them.
 
     benchmark or upload --sample--> PosteriorTable or TwoSamples
         --apply(score)--> TableScores or BlockScores --method.test--> Outcome
@@ -24,12 +24,12 @@ Float = NDArray[np.float64]
 LogDensity = Callable[[Array, Array], Array]
 """log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
 Preset = Literal["interactive", "paper"]
-"""How long a network learns: seconds, while a page is looked at, or as in its paper."""
+"""Length of a training: seconds, for interactive pages, or as in the paper."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Rows (theta, x) drawn from one joint law: theta (n, D), x (n, M)."""
+    """Rows (theta, x) from one joint distribution: theta (n, D), x (n, M)."""
 
     theta: Array
     x: Array
@@ -42,7 +42,7 @@ class Joint:
 class TwoSamples:
     """Two independent samples of (theta, x): p with theta from the truth, q from the estimator.
 
-    The two never share an x: C2ST, Multiple and Uniform are conservative otherwise.
+    They share no x: otherwise C2ST, Multiple and Uniform would be conservative.
     """
 
     p: Joint
@@ -51,7 +51,7 @@ class TwoSamples:
 
 @dataclass(frozen=True, eq=False)
 class PosteriorTable:
-    """A table: at each x the truth and K draws of q. theta (N, D), x (N, M), q (N, K, D)."""
+    """A table: the truth and K draws of q at each x. theta (N, D), x (N, M), q (N, K, D)."""
 
     theta: Array
     x: Array
@@ -62,7 +62,7 @@ class PosteriorTable:
 
 
 class Score(Protocol):
-    """A function of (theta, x), fixed before the test draws are seen. High looks like p."""
+    """A function of (theta, x), fixed before the test draws are seen; high values favour p."""
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """Scores (n,), or (S, n) for S test quantities, of rows theta (n, D), x (n, M)."""
@@ -71,27 +71,27 @@ class Score(Protocol):
 
 @runtime_checkable
 class TableScore(Protocol):
-    """A score that reads a whole table at once, where what depends on x alone is dear."""
+    """A score of whole tables: terms that depend on x alone are computed once per row."""
 
     def table(self, draws: PosteriorTable) -> TableScores:
-        """Scores of the truth and of q's draws, as row by row."""
+        """Scores of the truth and of q's draws, equal to those row by row."""
         ...
 
 
 class Reference(Protocol):
-    """A law of calibration scores under p, known by its draws."""
+    """A distribution of calibration scores under p, represented by draws."""
 
     def counts(self, test: Array, m: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """How many of m calibration scores lie below each test score, and how many equal it."""
+        """Of m calibration scores, the numbers below and equal to each test score."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
-    """Scores of independent blocks: p (..., n_p), q (..., n_q), and what calibrates Uniform(m).
+    """Scores of independent blocks, p (..., n_p) and q (..., n_q), and Uniform(m)'s reference.
 
-    A score of S test quantities puts an axis S before the last. With `reference` None the p
-    scores themselves are split into disjoint calibration sets; with one, p may be empty.
+    A score of S test quantities has an axis S before the last. With `reference` None the p scores
+    are split into disjoint calibration sets; with a reference p may be empty.
     """
 
     p: Array
@@ -106,14 +106,14 @@ class TableScores:
     truth: Array
     draws: Array
     x: Array | None = None
-    """Data (..., n, M), for a test that looks over x; else None."""
+    """Data (..., n, M), for a test that varies over x; else None."""
 
 
 Scores = BlockScores | TableScores
 
 
 class Budget(NamedTuple):
-    """Draws that one test uses up: from p (true pairs) and from q."""
+    """Draws that one test uses: from p (true pairs) and from q."""
 
     p: int
     q: int
@@ -121,9 +121,9 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a test says, over any leading axes of trials.
+    """Result of a test, over any leading axes of trials.
 
-    statistic, pvalue (...); arrays carry what the figures draw; effect holds plain numbers.
+    statistic, pvalue (...); `arrays` hold data of the figures, `effect` plain numbers.
     """
 
     statistic: Array
@@ -135,7 +135,7 @@ class Outcome:
 
 
 class MethodStyle(NamedTuple):
-    """How one method is drawn everywhere: grey until it says otherwise."""
+    """Colour and line style of a method in every figure; grey by default."""
 
     color: str = "#8A8F98"
     dash: str = "solid"
@@ -143,7 +143,7 @@ class MethodStyle(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """Where something comes from."""
+    """A reference to the literature."""
 
     authors: str
     year: int
@@ -157,25 +157,25 @@ class Paper(NamedTuple):
 
     @property
     def short(self) -> str:
-        """Authors and year; from four authors on the first stands for all."""
+        """Authors and year; four or more authors are shortened to the first."""
         names = self.authors.split(", ")
         return f"{names[0] + ' et al.' if len(names) > 3 else self.authors} ({self.year})"
 
 
 class Benchmark(Specification):
-    """Three samplers and, where known, the oracle: x ~ p(x), theta ~ p(.|x), q ~ q_gamma(.|x).
+    """Three samplers, x ~ p(x), theta ~ p(.|x), q ~ q_gamma(.|x), and log densities where known.
 
-    A subclass is a frozen dataclass whose fields are its options; its `name` is also what stored
-    keys call it.
+    A subclass is a frozen dataclass whose fields are its options; its `name` also identifies it
+    in stored keys.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[Paper]
     counts_iterations: ClassVar[bool] = False
-    """Whether gamma is a number of iterations, by which q gets better, not worse."""
+    """Whether gamma is a number of iterations, with which q improves."""
     gamma_title: ClassVar[str] = "Strength, gamma"
-    """Gamma above a slider."""
+    """Label of gamma's slider."""
 
     def __init_subclass__(cls, *, spec: str | None = None, **options: object) -> None:
         """Register the class under its name."""
@@ -184,7 +184,7 @@ class Benchmark(Specification):
 
     @property
     def summary(self) -> str:
-        """What gamma does, in one sentence."""
+        """The effect of gamma, in one sentence."""
         raise NotImplementedError
 
     @property
@@ -194,7 +194,7 @@ class Benchmark(Specification):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """The paper's grid of perturbation strengths, the first of them 0 where q can equal p."""
+        """The paper's grid of gamma; it begins at 0 where q can equal p."""
         raise NotImplementedError
 
     @property
@@ -204,11 +204,11 @@ class Benchmark(Specification):
 
     @property
     def axis(self) -> str:
-        """Gamma on an axis."""
+        """Label of an axis of gamma."""
         return "iterations" if self.counts_iterations else "perturbation strength gamma"
 
     def place(self, gamma: float) -> str:
-        """One gamma, after "at"."""
+        """One gamma in words, to follow "at"."""
         return f"gamma = {gamma:g}"
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
@@ -216,7 +216,7 @@ class Benchmark(Specification):
         raise NotImplementedError
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        """One draw of the truth at each x: (n, D). Mode collapse perturbs p, hence gamma."""
+        """One draw of the truth at each x: (n, D). Mode collapse perturbs p by gamma."""
         raise NotImplementedError
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -224,21 +224,21 @@ class Benchmark(Specification):
         raise NotImplementedError
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
-        """log p(theta|x) - log q_gamma(theta|x): (n,), or None where nobody knows it."""
+        """log p(theta|x) - log q_gamma(theta|x): (n,), or None where it is unknown."""
         del theta, x, gamma
         return None
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
-        """log p(theta|x), normalised: (n,), or None where nobody knows it."""
+        """log p(theta|x), normalised: (n,), or None where it is unknown."""
         del theta, x, gamma
         return None
 
 
 class Pairs(Benchmark):
-    """A benchmark whose theta comes together with x, and whose q is dear at each new x."""
+    """A benchmark that draws theta and x jointly, and whose q is costly at each new x."""
 
     def pairs(self, n: int, gamma: float, rng: np.random.Generator) -> Joint:
-        """n draws of theta with its x, independent of one another."""
+        """n independent draws of (theta, x)."""
         raise NotImplementedError
 
     def draws(self, x: Array, k: int, gamma: float, rng: np.random.Generator) -> Array:
@@ -248,10 +248,10 @@ class Pairs(Benchmark):
 
 @runtime_checkable
 class Weighted(Protocol):
-    """A benchmark that knows log p(theta, x) - log q_gamma(theta | x), if not log p(x)."""
+    """A benchmark with known log p(theta, x) - log q_gamma(theta | x), but unknown log p(x)."""
 
     def log_weight(self, theta: Array, x: Array, gamma: float) -> Array:
-        """It (n,), up to a function of x."""
+        """The log weight (n,), up to a function of x."""
         ...
 
 
@@ -275,18 +275,18 @@ class PowerCell:
     alpha: float
     protocol: Literal["pooled", "fresh"]
     draws_p: int
-    """Draws from p that all trials together used."""
+    """Draws from p used by all trials together."""
     draws_q: int
     seconds: float
     label: str = ""
-    """The method with its options, as a legend shows it."""
+    """Method and options, for legends."""
     statistic: float | None = None
     """Mean of the statistic over trials."""
     statistic_low: float | None = None
     statistic_high: float | None = None
-    """Where the middle 90% of the trials' statistics lie."""
+    """End of the central 90% of the trials' statistics; the other is above."""
 
     @property
     def rate(self) -> float:
-        """Share of trials that rejected."""
+        """Rejection rate over trials."""
         return self.rejections / self.trials

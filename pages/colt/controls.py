@@ -1,4 +1,4 @@
-"""The CoLT page's rail: which benchmark, which localizer, how many draws."""
+"""Controls of the CoLT page: benchmark, localizer and numbers of draws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
 
 BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral)}
-# The first ones can be seen whole: theta on a line or a plane, x too.
+# The first ones can be drawn completely: theta and x have one or two dimensions.
 _DIMS = ((2, 2), (1, 1), (1, 2), *DIMENSIONS)
 _NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
 N, K = (100, 200, 500, 1000), (50, 100, 200, 500)
@@ -33,12 +33,12 @@ _EMBEDDINGS: dict[Embedding, str] = {
     "mlp": "MLP",
 }
 _FIRST = {"tree": 1.5, "spiral": 4}
-"""Strengths to begin with where the middle of the grid shows less."""
+"""Initial gammas where the middle of the grid shows less."""
 
 
 @dataclass(frozen=True)
 class ColtChoice:
-    """What the rail says."""
+    """Settings of the controls."""
 
     benchmark: Benchmark
     colt: CoLT
@@ -54,16 +54,16 @@ class ColtChoice:
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """Of the slider."""
+        """Gammas of the slider."""
         return tuple(float(gamma) for gamma in self.benchmark.gammas)
 
     @property
     def start(self) -> float:
-        """The gamma to begin with."""
+        """The initial gamma."""
         return self.start_among(self.gammas)
 
     def start_among(self, gammas: tuple[float, ...]) -> float:
-        """That, where a picture has all gammas; where it has one, it."""
+        """The initial gamma of a picture with all gammas, or the only one."""
         if len(gammas) == 1:
             return gammas[0]
         return float(_FIRST.get(self.benchmark.name, gammas[len(gammas) // 2]))
@@ -93,7 +93,7 @@ class ColtChoice:
 
 
 def choose() -> ColtChoice:
-    """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
+    """Draw the controls in the sidebar. The address holds every setting, for sharing."""
     with st.sidebar:
         kind = forms.choice(
             "Benchmark", list(BENCHMARKS), "benchmark", words=BENCHMARKS.__getitem__
@@ -167,7 +167,7 @@ def _spiral() -> Spiral:
 
 
 def choose_gamma(chosen: ColtChoice) -> float:
-    """One gamma of the benchmark, where its own localizer is looked at."""
+    """The gamma whose own localizer is shown."""
     if len(chosen.gammas) == 1:
         return chosen.gammas[0]
     return forms.gamma(
@@ -180,12 +180,12 @@ def choose_gamma(chosen: ColtChoice) -> float:
 
 
 def slider(gammas: tuple[float, ...]) -> tuple[str, ...]:
-    """What the address carries of a picture's gamma: its slider, where it has one."""
+    """Names in the address of a picture's gamma slider, if it has one."""
     return ("gamma",) if len(gammas) > 1 else ()
 
 
 def owner(benchmark: Benchmark) -> str:
-    """Whose gamma it is: that of another benchmark begins anew."""
+    """The owner of gamma in the address: each benchmark has its own."""
     return str(getattr(benchmark, "perturbation", benchmark.name))
 
 
@@ -213,7 +213,7 @@ def _sizes(benchmark: Benchmark) -> tuple[int, int]:
 
 
 def _how(colt: CoLT) -> tuple[CoLT, int]:
-    """What is seldom changed: how training climbs, and from which seed."""
+    """Advanced settings: the training objective and the seed."""
     presets: dict[Literal["interactive", "paper"], str] = {
         "interactive": "Interactive",
         "paper": "Paper",

@@ -1,4 +1,4 @@
-"""What the CoLT page reads from the store, once for all sessions."""
+"""Results of the CoLT page, read from the store once for all sessions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ def maps(key: str, _task: MapTask) -> Maps:
 
 @dataclass(frozen=True)
 class Located:
-    """What is drawn of one localizer: its maps, at every gamma or at one."""
+    """Maps of one localizer, at every gamma or at one."""
 
     key: str
     gammas: tuple[float, ...]
     maps: list[Maps]
     stored: tuple[LocalRate, ...] = ()
-    """Where along x each ball is wrong, where the store holds it."""
+    """Local rates along x of each ball, where stored."""
 
     @cached_property
     def rates(self) -> Sequence[LocalRate]:
-        """Where along x each ball is wrong; its permutations cost a moment."""
+        """Local rates along x of each ball; computed where not stored."""
         return self.stored or [where.rates(each) for each in self.maps]
 
 
@@ -55,7 +55,7 @@ def at_one_gamma(key: str, _task: MapTask, gamma: float) -> Located:
 
 
 def cells(sweep: Sweep) -> list[PowerCell]:
-    """What has run of a sweep, under the names of its curves."""
+    """Finished cells of a sweep, under the names of its curves."""
     store = services().store
     return named(collect(sweep, store, _memory(str(store.root))).cells)
 

@@ -1,4 +1,4 @@
-"""How the localizer learnt: its distance on anchors it saw and on held-out ones, and the film."""
+"""Training of the localizer: its distance on training and held-out anchors, and the film."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from validation_core.text import duration_text
 
 
 def show_training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes) -> None:
-    """The film under a frame slider, and what the training cost."""
+    """The film under a frame slider, and the cost of the training."""
     task = chosen.map(gamma)
     watched = _watched(chosen)
     payload = live.once(

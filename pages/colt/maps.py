@@ -1,4 +1,4 @@
-"""Where q is wrong: the map in theta at an x, and the map over x that moves it."""
+"""Where q is wrong: a map in theta at one x, chosen in a map over x."""
 
 from typing import Literal
 
@@ -41,7 +41,7 @@ def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
 
 
 def directions(d: int) -> ThetaAxes:
-    """Which two directions of theta are shown where it has more, and about which origin."""
+    """The two directions of theta that are shown, and their origin."""
     if d == 1:
         return ThetaAxes()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -71,5 +71,5 @@ def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _bent(key: str, _localization: Maps, sight: ThetaAxes) -> str:
-    """How curved the truth is, in words; keyed by the task's key."""
+    """The curvature of the true posterior in words; cached by the task's key."""
     return where.bend_text(_localization, sight)

@@ -1,4 +1,4 @@
-"""CoLT: the ball to which q gives the wrong mass, at every gamma and x, and how it was found."""
+"""CoLT: the ball with the wrong mass under q, at every gamma and x, and its training."""
 
 from contextlib import nullcontext
 
@@ -62,7 +62,7 @@ def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
 
 
 def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> None:
-    """What needs no learning."""
+    """Figures that need no training."""
     benchmark = chosen.benchmark
     if trained_scores.network_behind(benchmark) is not None:
         return
@@ -84,7 +84,7 @@ def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> 
 
 
 def _theta(chosen: ColtChoice, view: str) -> None:
-    """The ball as it is, or how it was learnt; in a plane nothing is chosen before one looks."""
+    """The ball, or its training; in two dimensions there is no choice of axes."""
     d = chosen.benchmark.dims[0]
     above = st.container() if d == 2 else nullcontext()
     with above:
@@ -101,7 +101,7 @@ def _theta(chosen: ColtChoice, view: str) -> None:
 
 @address.fragment
 def _results(chosen: ColtChoice) -> None:
-    """The view that was chosen."""
+    """The chosen view."""
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
     address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":

@@ -1,4 +1,4 @@
-"""The paper's tables and figures as run here, beside what it printed."""
+"""The paper's tables and figures as reproduced here, beside the printed numbers."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -40,7 +40,7 @@ _DENOISERS: dict[Model, str] = {"diffusion": "trained denoiser", "ideal": "ideal
 
 
 def tables() -> None:
-    """Figures first, then the tables; each with a button for what is missing."""
+    """Figures, then tables; each with a button for missing results."""
     st.subheader("Figure 5: the ball on the tree, for growing blur alpha", anchor=False)
     _tree()
     st.subheader("Figure 4d: the spiral, by the reverse steps left out", anchor=False)
@@ -110,7 +110,7 @@ def _table(key: str, compared: Sequence[PublishedPlace], words: str) -> None:
 
 
 def table(compared: Sequence[PublishedPlace]) -> pd.DataFrame:
-    """Methods by places: what was found here, where it has been run, beside the paper's number."""
+    """Methods by places: the result here, where it has run, beside the paper's number."""
     rows: dict[str, dict[str, str]] = {}
     for comparison in compared:
         sweep = comparison.sweep

@@ -1,4 +1,4 @@
-"""How often CoLT rejects as q gets worse, beside its rivals and beside what no learning gives."""
+"""Power of CoLT over gamma, beside other tests and tests without training."""
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ TRIALS = 200
 
 
 def show_power(chosen: ColtChoice) -> None:
-    """Curves along gamma, and what is missing of them."""
+    """Power curves over gamma, with a button for missing trials."""
     store, sweeps = services().store, chosen.contest(TRIALS)
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
     if power_cells:
@@ -34,7 +34,7 @@ def show_power(chosen: ColtChoice) -> None:
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
         if numbers.open:
             numbers.dataframe(table(power_cells), hide_index=True)
-    # Kind by kind, so that one curve is whole before the next begins.
+    # Curve by curve, so that each is complete before the next begins.
     wanted = [task for sweep in sweeps for task in missing(sweep, store)]
     state = jobs.latest(wanted) if wanted else None
     if wanted and state is None:

@@ -1,4 +1,4 @@
-"""Are the truth's ranks among q's draws uniform? And how does their distance grow with gamma?"""
+"""Uniformity of the truth's ranks among q's draws, and their distance over gamma."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,7 +37,7 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
 def distances(
     series: Mapping[str, Sequence[MapTask]], gammas: Sequence[float], *, key: str, label: str
 ) -> None:
-    """The distance of the ranks from uniform at every gamma of which the store holds the map."""
+    """Distance of the ranks from uniform at every gamma with a stored map."""
     done = {
         name: [(gamma_of(task), maps(task.key, task)) for task in tasks if _done(task)]
         for name, tasks in series.items()
@@ -60,7 +60,7 @@ def _done(task: MapTask) -> bool:
 
 
 def train_more(tasks: Sequence[MapTask], label: str, key: str, what: str = "gamma") -> None:
-    """A button for the maps that are missing, and how far they are."""
+    """A button for missing maps, and their progress."""
     missing = [task for task in tasks if not _done(task)]
     if not missing:
         return

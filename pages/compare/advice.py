@@ -1,4 +1,4 @@
-"""The advisor: what is cheap, what is wanted, which test, and why."""
+"""The advisor: a test recommended for the available draws and the aim, with reasons."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Which Bayesian model, and what infers it: the rail's part of the benchmark `bayes_model`."""
+"""Controls of the benchmark `bayes_model`: the model and its inference."""
 
 from dataclasses import replace
 from typing import get_args

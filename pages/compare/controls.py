@@ -1,4 +1,4 @@
-"""The Compare page's rail: a figure to reproduce, or a comparison of one's own."""
+"""Controls of the Compare page: a figure to reproduce, or the user's own comparison."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ _VARIANTS = 4
 
 @dataclass(frozen=True)
 class CompareChoice:
-    """What the rail says."""
+    """Settings of the controls."""
 
     sweep: Sweep
     comparison: Comparison | None
@@ -41,12 +41,12 @@ class CompareChoice:
 
     @property
     def axis(self) -> str:
-        """What the curves run along."""
+        """Name of the variable on the axis."""
         return power.along(self.sweep)
 
     @property
     def axis_label(self) -> str:
-        """What that is."""
+        """Label of the axis."""
         return power.axis_label(self.sweep)
 
     def at(self, value: float) -> str:
@@ -55,7 +55,7 @@ class CompareChoice:
 
 
 def choose() -> CompareChoice:
-    """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
+    """Draw the controls in the sidebar. The address holds every setting, for sharing."""
     known = keys.by_name(*presets.figures(), *presets.demonstrations())
     with st.sidebar:
         name = forms.choice(
@@ -83,7 +83,7 @@ def choose() -> CompareChoice:
 
 
 def take(name: str) -> None:
-    """Let the rail hold this comparison at the next run."""
+    """Set the controls to this comparison at the next run."""
     st.session_state["comparison"] = name
 
 

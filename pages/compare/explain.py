@@ -1,4 +1,4 @@
-"""Why tests disagree: remarks on the curves at hand, and demonstrations that run at a press."""
+"""Disagreements of tests: remarks on the present curves, and demonstrations to run."""
 
 import streamlit as st
 

@@ -19,7 +19,7 @@ def comparison_frame(progress: Progress) -> pd.DataFrame:
 
 
 def _table(progress: Progress) -> pd.DataFrame:
-    """What a reader wants of it."""
+    """The columns shown."""
     selection = comparison_frame(progress)[
         ["label", "gamma", "beta", "rejections", "trials", "rate", "low", "high", "statistic"]
     ]

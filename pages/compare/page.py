@@ -1,4 +1,4 @@
-"""Compare: which tests see what is wrong with q, how often, and at what price."""
+"""Compare: which tests detect the errors of q, how often, and at what cost."""
 
 import streamlit as st
 
@@ -26,7 +26,7 @@ def _memory() -> Memory:
 
 
 def _compare(chosen: CompareChoice) -> None:
-    """Curves with what they cost, then one test opened up."""
+    """Power curves with their cost, then the details of one test."""
     for problem in chosen.problems:
         st.error(f"{problem} It is left out.", icon=":material/error:")
     if not chosen.sweep.methods:
@@ -59,7 +59,7 @@ def _curves(chosen: CompareChoice) -> None:
 
 
 def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
-    """The curves, or power against what it costs."""
+    """Power curves, or power against cost."""
     if view == "power":
         answer, payload = once(
             ("compare", chosen.sweep.key, *progress.done.items()),
@@ -72,7 +72,7 @@ def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
 
 
 def _wrong(progress: Progress) -> None:
-    """Tests whose level does not hold."""
+    """Tests that exceed their level."""
     for cell in broken(progress.cells):
         st.warning(
             f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is "

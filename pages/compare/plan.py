@@ -1,4 +1,4 @@
-"""What a comparison costs before it is run: draws of every method, time and memory here."""
+"""The cost of a comparison before it is run: draws of every method, time and memory."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from validation_core.text import count_text, rough_duration_text
 
 
 def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:
-    """Draws of one test, and what it takes, a row for each method."""
+    """Draws and time of one test, a row for each method."""
     design = chosen.sweep.design
     rows = []
     for method in chosen.sweep.methods:
@@ -74,7 +74,7 @@ def _trained(recipe: Recipe) -> str:
 def run_button(
     chosen: CompareChoice, left: Sequence[TrainTask | Batch], progress: Progress
 ) -> None:
-    """Says what is missing and what it takes, and starts it."""
+    """The button that starts the missing trials, with their number and cost."""
     workers = int(getattr(services().engine.executor, "slots", 1))
     guess = costs.estimate(chosen.sweep, left, workers, progress)
     design = chosen.sweep.design
@@ -94,5 +94,5 @@ def run_button(
 
 
 def start(chosen: CompareChoice, left: Sequence[TrainTask | Batch]) -> None:
-    """Submit what is missing."""
+    """Submit the missing tasks."""
     jobs.ensure(left, chosen.sweep.label, start=True, again=True)

@@ -1,4 +1,4 @@
-"""The workbench's rail: which benchmark, which classifier, which test."""
+"""Controls of the workbench: benchmark, classifier and test."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ _M_BETAS = (0.0, 0.4, 0.7, 0.9)
 
 @dataclass(frozen=True)
 class ConformalChoice:
-    """What the rail says."""
+    """Settings of the controls."""
 
     study: ConformalStudy
     alpha: float
@@ -32,7 +32,7 @@ class ConformalChoice:
         return self.study.learned
 
     def power(self, *, over_m: bool) -> ConformalPower:
-        """Trials over gamma and beta, of every m of the paper where its curve is wanted."""
+        """Trials over gamma and beta, for every m of the paper where that curve is shown."""
         power = ConformalPower(learned=self.learned, n=self.study.n, ms=(self.study.m,))
         if not over_m:
             return power
@@ -40,7 +40,7 @@ class ConformalChoice:
 
 
 def choose() -> ConformalChoice:
-    """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
+    """Draw the controls in the sidebar. The address holds every setting, for sharing."""
     with st.sidebar:
         name = forms.perturbation()
         dim_x, dim_theta = forms.choice("Dimensions of (x, θ)", DIMENSIONS, "dims")

@@ -18,7 +18,7 @@ ALONG = {"gamma": "over gamma and beta", "m": "over m"}
 
 @address.fragment
 def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
-    """All pictures, which follow gamma and beta while they are dragged, and what lies below."""
+    """All figures, which follow the sliders of gamma and beta, and the parts below them."""
     counted = studies.counted(chosen, over_m=over_m)
     look, views = _look(chosen, view, over_m)
     if views is None:
@@ -46,7 +46,7 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
 def _look(
     chosen: ConformalChoice, view: str, over_m: bool
 ) -> tuple[ConformalView, Conformal | None]:
-    """What there is to look at: by the classifier, or by the oracle while it learns."""
+    """The figures of the classifier, or of the oracle while it trains."""
     study = studies.seen(chosen)
     if study is None:
         look = ConformalView(chosen.study, view, chosen.alpha, over_m, oracle=True)
@@ -73,7 +73,7 @@ def _below(
 
 
 def _network(chosen: ConformalChoice) -> str:
-    """What learns."""
+    """The network that is trained."""
     count = len(chosen.learned.gammas)
     if count == 1:
         return "One network scores."

@@ -1,4 +1,4 @@
-"""What the Conformal C2ST page asks for and reads: stored results, and the job that makes them."""
+"""Studies of the Conformal C2ST page: their stored results, and the job that makes them."""
 
 from collections.abc import Sequence
 
@@ -21,13 +21,15 @@ from validation_core.text import count_text, rough_duration_text
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def by_oracle(key: str, _study: ConformalStudy) -> Conformal | None:
-    """What needs no network, worked out once for all sessions."""
+    """Results that need no network, computed once for all sessions."""
     return score_by_oracle(_study)
 
 
 def seen(chosen: ConformalChoice) -> ConformalStudy | None:
-    """The study to draw: the present one, at a few betas if need be, or while only n or m is new
-    what was drawn before; None before anything was learnt."""
+    """The study to draw, if need be with few betas, or the last one while only n or m is new.
+
+    None before a network is trained.
+    """
     store, study = services().store, chosen.study
     before: ConformalStudy | None = st.session_state.get("conformal_seen")
     candidates = [study, study.first()]
@@ -41,7 +43,7 @@ def seen(chosen: ConformalChoice) -> ConformalStudy | None:
 
 
 def counted(chosen: ConformalChoice, *, over_m: bool) -> MeasuredPower | None:
-    """Trials to draw: all, the first, or those of an earlier setting until these have come."""
+    """Trials to draw: all, the first ones, or until then those of an earlier setting."""
     store, power = services().store, chosen.power(over_m=over_m)
     slot = f"conformal_counted_{over_m}"
     for candidate in (power, power.few()):
@@ -57,7 +59,7 @@ def counted(chosen: ConformalChoice, *, over_m: bool) -> MeasuredPower | None:
 
 
 def ask(chosen: ConformalChoice, *, over_m: bool) -> JobState | None:
-    """The job of what is missing: it starts by itself, and what was asked for before is left.
+    """The job of the missing results: it starts by itself, and the session leaves its last one.
 
     The paper's preset waits for its button.
     """

@@ -1,4 +1,4 @@
-"""How the classifier at hand was trained."""
+"""Training of the chosen classifier."""
 
 import streamlit as st
 
@@ -10,7 +10,7 @@ from validation_core.scores import trained_scores
 
 
 def trained(learned: Learned, gamma: float) -> None:
-    """Loss and held-out AUC of the network of all gammas, or of the one nearest to this."""
+    """Loss and held-out AUC of the network of all gammas, or of the nearest gamma."""
     network = trained_scores.load(services().store, learned.training(gamma))
     if network is None:
         st.caption("The network itself is not stored here; its results are.")

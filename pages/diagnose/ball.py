@@ -1,4 +1,4 @@
-"""What the diagnosis page shows of CoLT: its ranks, what its ball holds, and where it lies."""
+"""CoLT on the diagnosis page: its ranks, and the mass and place of its ball."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _AXES = {"own": "The same everywhere", "around": "Around q"}
 
 
 def where(record: Record, diagnosis: Diagnosis, task: MapTask | None) -> None:
-    """What the ball holds, in words, and a picture of it at an observation that a user picks."""
+    """The mass of the ball in words, and its picture at a chosen observation."""
     sentence, estimate, learnt = (plain(words) for words in record.kind.findings(record))
     st.markdown(sentence)
     st.caption(f"{estimate} {learnt}")
@@ -44,7 +44,7 @@ def _picture(
 
 
 def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> BallAxes:
-    """What to draw: the first two parameters of this order, or what the user chooses."""
+    """The two parameters to draw: the first ones of this order, or the user's choice."""
     draws, d = maps.q.shape[1:]
     if d == 1:
         return BallAxes(0, 0, around=False)

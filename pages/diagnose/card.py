@@ -44,8 +44,7 @@ def style() -> str:
 def show(known: Known, answers: Answers, asked: Asked) -> None:
     """The card with what has answered so far, of all that was asked.
 
-    All that a user named in it is escaped where it is made; Streamlit's own markup would leave its
-    drawing out.
+    `report.card` escapes names chosen by a user; `st.markdown` would drop the drawing.
     """
     name = f"card-{'-'.join(sorted(asked.running))}"
     html = known.once(

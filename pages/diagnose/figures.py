@@ -1,4 +1,4 @@
-"""What the diagnosis page shows of each test: what it found, in words and in figures."""
+"""Details of each test on the diagnosis page: findings and figures."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def one_by_one(found: Diagnosis) -> None:
     ran = [record for record in found.records if record.status == "ran"]
     if not ran:
         return
-    # What the verdict rests on comes first.
+    # The test of the verdict comes first.
     order = sorted(ran, key=lambda one: (not found.counts(one), found.adjusted[one.label]))
     _opened(found, order)
 
@@ -38,7 +38,7 @@ def _opened(found: Diagnosis, order: Sequence[Record]) -> None:
 
 
 def _section(record: Record, drawings: Sequence[Drawn], found: Diagnosis) -> None:
-    """A method opened: what it found, and its figures two by two."""
+    """The findings of a method, and its figures in two columns."""
     sentences = findings(record, found.upload.x_names) if not record.kind.repeats_findings else ()
     if sentences:
         st.caption(plain(" ".join(sentences)))
@@ -55,7 +55,7 @@ def _section(record: Record, drawings: Sequence[Drawn], found: Diagnosis) -> Non
 
 
 def _quantity(found: Diagnosis) -> int | None:
-    """Which parameter's ranks to draw: the worst ones, or one that the user chooses."""
+    """The parameters whose ranks are drawn: the worst ones, or the user's choice."""
     order = sorted(range(len(found.parameters)), key=lambda i: found.parameters[i].pvalue)
     if len(order) < _WIDE:
         return None

@@ -57,11 +57,11 @@ _OPTIONAL = {
     "theta_o": "theta_o: q's draws there (K, D)",
     "theta_names": "theta_names: names of the parameters (D,)",
 }
-"""What a form asks for, by the array's own name."""
+"""Labels of a form's fields, by the name of the array."""
 
 
 def uploaded(removed: Callable[[], None] | None = None) -> Tables:
-    """What was uploaded.
+    """Draw the uploader; returns the uploaded tables.
 
     Args:
         removed: called when the last file has been taken away again.
@@ -124,13 +124,13 @@ def below() -> Tables:
 
 
 class _Reading(NamedTuple):
-    """What came of reading some files."""
+    """Result of reading some files."""
 
     tables: Tables
     refusals: tuple[str, ...] = ()
-    """Why some of them hold no table."""
+    """Reasons why some of them hold no table."""
     unknown: UnknownArrays | None = None
-    """That the names of their arrays tell no table, and what they are."""
+    """The arrays of a file whose names do not determine their roles."""
 
 
 def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
@@ -203,7 +203,7 @@ def _select(
 
 
 def _say_arrays(stamp: str) -> None:
-    """Keep what the form says, by role."""
+    """Keep the arrays chosen in the form, by role."""
     values = {role: st.session_state.get(f"which-{stamp}-{role}") for role in _ROLES | _OPTIONAL}
     st.session_state[f"arrays-{stamp}"] = {role: name for role, name in values.items() if name}
 
@@ -237,7 +237,7 @@ def read_tables(
 
 
 def _held(reading: _Reading) -> _Reading:
-    """What was read, unless it is more than this visitor may have in memory."""
+    """The tables that fit this visitor's quota of memory."""
     try:
         for _, upload in reading.tables:
             quotas.hold(upload)
@@ -249,7 +249,7 @@ def _held(reading: _Reading) -> _Reading:
 def _tables(
     sent: Sequence[tuple[str, File]], order: Order | None, arrays: Mapping[str, str]
 ) -> Tables:
-    """What these files hold; one by itself is refused in words that speak of one."""
+    """The tables in these files; the message for a single file speaks of one."""
     for _, stream in sent:
         if isinstance(stream, io.IOBase):
             stream.seek(0)

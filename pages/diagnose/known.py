@@ -1,6 +1,6 @@
-"""What is known of a table, worked out or read from the store once for all sessions.
+"""Results on a table, computed or read from the store once for all sessions.
 
-Kept by the keys of all that it depends on; a table itself is never kept.
+They are cached by the keys of all that they depend on; the table itself is never cached.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _Key = tuple[Hashable, ...]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What one session asks of one table, and what has answered: as long as a run of the page."""
+    """The diagnosis of one table with the results so far, for one run of the page."""
 
     diagnosis: Diagnosis
     methods: tuple[Method, ...]
     key: _Key
-    """Of the diagnosis: equal ones say the same."""
+    """Key of the diagnosis; equal keys have equal results."""
     _done: dict[str, _Key] = field(default_factory=dict)
-    """By question, what the store had of it when it was last asked for its answer."""
+    """Keys of the stored stages of each question when its answer was last made."""
 
     @property
     def pending(self) -> int:
-        """Tests that are to come."""
+        """Number of tests that have not run yet."""
         return self.diagnosis.pending
 
     def answers(self, among: Sequence[AnyQuestion] = QUESTIONS) -> Answers:
@@ -52,7 +52,7 @@ class Known:
         return answers
 
     def once(self, name: str, make: Callable[[], _T], among: Sequence[AnyQuestion]) -> _T:
-        """What is made of the diagnosis and of the answers to some questions."""
+        """A value made from the diagnosis and some answers, cached for all sessions."""
         key = (name, self.key, *(self._done[question.name] for question in among))
         return once(key, make, partial(self._unchanged, among))
 
@@ -72,7 +72,7 @@ class Known:
 
 
 def diagnose(upload: Upload, methods: Sequence[Method], alpha: float, seed: int) -> Known:
-    """The verdict with what there is of every test."""
+    """The verdict from the tests that have run so far."""
     store, methods = services().store, tuple(methods)
     wanted = tasks.tasks(upload, methods, seed)
     done = _done(wanted)

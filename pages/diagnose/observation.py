@@ -1,4 +1,4 @@
-"""At my observation: which one, picked among the rows or typed, and what is found there."""
+"""The question at one observation, picked among the rows or typed."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def show(
         diagnosis: of it.
         methods: that run: CoLT's ball is shown where it is one of them.
         usual: the answer at the upload's own observation, or at the middle of x, once it is there.
-        label: what the table is called.
+        label: name of the table.
         waiting: why there is no answer at the usual place, where there is none.
     """
     try:

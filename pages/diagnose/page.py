@@ -11,10 +11,10 @@ from validation_core.text import uncapitalise
 
 
 def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
-    """Submit what is missing, and show what has answered: the card, then a row per question."""
+    """Submit missing tasks, and show the results so far: the card, then a row per question."""
     tasks.register_upload(upload)
     tasks.save_upload(store, upload)
-    # The order on the page; what stands below is drawn first where what is above needs it.
+    # The order on the page; a lower part is drawn first where an upper one needs its result.
     top, below, last = st.container(), st.container(), st.container()
     with (
         last,

@@ -40,7 +40,7 @@ _BLANK = '<svg xmlns="http://www.w3.org/2000/svg" width="108" height="38"/>'
 
 
 def wanted(upload: Upload, methods: Sequence[Method], seed: int) -> list[AnyStudy]:
-    """What the questions that do not take long need worked out, the card's own first."""
+    """Studies of the short questions, those of the card first."""
     quick = [question for question in QUESTIONS if not question.long]
     order = sorted(quick, key=lambda question: question.picks_x)
     return question_studies(order, upload, methods, seed)
@@ -70,12 +70,12 @@ def _long(
 def row(
     name: str, title: str, answer: str, *, icon: str = ":material/info:", spark: str = ""
 ) -> Iterator[ExpanderContainer]:
-    """A line that opens: what is drawn inside stands in it.
+    """An expander with a line; draw its content inside the `with` block.
 
     Args:
         name: of the row, its key.
         title: the question.
-        answer: in a sentence; it may hold what a user named.
+        answer: in a sentence; it may have names chosen by a user.
         icon: its state.
         spark: a small picture as markup.
     """
@@ -93,14 +93,14 @@ def show(
 ) -> list[JobState]:
     """Every question in its order: its answer, or that it is to come, or why there is none.
 
-    What long questions have begun is returned: its progress stands below all rows.
+    Returns the jobs of long questions, whose progress is drawn below all rows.
 
     Args:
         known: the diagnosis.
         answers: so far.
         maps: of CoLT's ball.
         waiting: the job that works out all but the long ones; these begin when it has ended.
-        label: what the table is called.
+        label: name of the table.
     """
     diagnosis, methods = known.diagnosis, known.methods
     upload = diagnosis.upload
@@ -118,7 +118,7 @@ def show(
             state = jobs.ensure(long, question.title, start=True)
             begun += [] if state is None else [state]
         own = answers
-        if question.long:  # what it has begun meanwhile may be there already
+        if question.long:  # its result may have arrived meanwhile
             own = known.answers([question])
         answer = own.get(question.name)
         summary = None if answer is None else _summarise(question, answer, known)
@@ -140,7 +140,7 @@ def show(
 
 
 class _AnswerSummary(NamedTuple):
-    """What the page shows of an answer, opened or not."""
+    """The parts of an answer shown on the page."""
 
     sentences: Sequence[str]
     finds: bool | None
@@ -165,7 +165,7 @@ def _answer(
     seen: _AnswerSummary | None,
     state: JobState | None,
 ) -> tuple[str, str]:
-    """What a row says, and the icon of its state."""
+    """The text of a row, and the icon of its state."""
     reason = question.obstacle(diagnosis.upload)
     if reason is not None:
         return f"Not worked out. {reason}", _ICONS[None]

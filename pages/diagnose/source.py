@@ -1,4 +1,4 @@
-"""Where the table to diagnose comes from: files, those of before, a sample, a benchmark."""
+"""Choose the table to diagnose: files, earlier uploads, an example, or a benchmark."""
 
 import streamlit as st
 
@@ -39,14 +39,14 @@ def choose() -> Tables:
     tables = files.below() if path else files.uploaded(removed=recent.forget)
     if len(tables) > 1:
         tables = [_one_of(tables)]
-    if not tables:  # beside a refusal or a question, an earlier table would look like its answer
+    if not tables:  # an earlier table beside an error message would look like a result
         return [] if st.session_state.get("path" if path else "file") else _again()
     recent.remember(*tables[0])
     return tables
 
 
 def waits() -> bool:
-    """Whether nothing was brought yet: then an example stands in."""
+    """Whether nothing was uploaded yet: then an example is shown."""
     return st.session_state.get("source") == "file" and not st.session_state.get("file")
 
 

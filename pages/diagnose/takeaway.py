@@ -1,4 +1,4 @@
-"""What a user takes away from a diagnosis: notes, a report, its numbers, its ranks, a link."""
+"""Downloads of a diagnosis: report, numbers, ranks; notes, and a link to the settings."""
 
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from validation_core.report import card, datatree, numbers
 from validation_core.report.sections import slug
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
-"""Of the address: what a link restores. Never the data."""
+"""Names in the address of the settings that a link restores, never the data."""
 
 
 def section(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
@@ -24,7 +24,7 @@ def section(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     Args:
         diagnosis: the verdict, with every test's record.
         answers: that have been worked out, by question.
-        label: what the file is called.
+        label: name of the file.
     """
     with st.container(horizontal=True, key="save-or-share"):
         _downloads(diagnosis, dict(answers), label)

@@ -1,4 +1,4 @@
-"""What the diagnosis page says beside the card: what was read, what will run, every test."""
+"""Parts of the diagnosis page beside the card: the table, the planned tests, every test."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,11 +25,11 @@ from validation_core.text import (
 
 
 def what_was_read(upload: Upload, about: str = "") -> None:
-    """Sizes, names, what was left out, and everything else a user should know.
+    """Draw the sizes and names of a table, omitted rows, warnings and notes.
 
     Args:
         upload: the table.
-        about: what it is, where it is none of the user's.
+        about: a description, for a table that is not the user's.
     """
     dim_theta, dim_x = upload.dims
     names = begun_text(upload.names, 8)
@@ -99,7 +99,7 @@ def each_test(diagnosis: Diagnosis) -> None:
 
 
 def _table(diagnosis: Diagnosis) -> None:
-    """One row per method, what the verdict rests on first, then the smallest p."""
+    """One row per method, the test of the verdict first, then by p-value."""
     order = sorted(
         diagnosis.records,
         key=lambda one: (not diagnosis.counts(one), diagnosis.adjusted.get(one.label, 2.0)),
@@ -133,7 +133,7 @@ def _table(diagnosis: Diagnosis) -> None:
 
 
 def _not_run(records: Sequence[Record]) -> list[str]:
-    """Why tests were not run, each reason once."""
+    """Reasons why tests were not run, each once."""
     reasons: dict[str, list[str]] = {}
     for record in records:
         if record.status == "not run":
@@ -166,7 +166,7 @@ def _cell(pvalue: str) -> str:
 
 
 def _time(record: Record) -> float:
-    """Of the test and of a network of its own; the classifier that several share is told below."""
+    """Time of the test and of its own network; the shared classifier is listed below."""
     shared = record.effect.classifier_auc is not None
     return record.seconds + (0.0 if shared else record.effect.training_seconds or 0.0)
 

@@ -1,4 +1,4 @@
-"""The Symmetric divergence page's rail: models with their data, inference, how much of it."""
+"""Controls of the Symmetric divergence page: models with data, inference, iterations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INFERENCES = (
 
 @dataclass(frozen=True)
 class DivergenceChoice:
-    """What the rail says: never without a model and an inference."""
+    """Settings of the controls: always with a model and an inference."""
 
     plan: Plan
     trained: Plan
@@ -116,7 +116,7 @@ def _inference(name: str, m: int) -> Inference:
 
 
 class _AdvancedSettings(NamedTuple):
-    """What is seldom changed."""
+    """Advanced settings."""
 
     m: int
     seed: int
@@ -145,7 +145,7 @@ def _more(names: list[str], algorithms: list[str]) -> _AdvancedSettings:
 
 
 def choose_covariates() -> covariates.Design:
-    """Which covariates the two regressions have."""
+    """Choose the covariates of the two regressions."""
     return segmented(
         "Covariates of the regressions",
         DESIGNS,

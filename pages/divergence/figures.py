@@ -1,4 +1,4 @@
-"""What the Symmetric divergence page draws: nats along iterations or M, a panel for each model."""
+"""Figures of the Symmetric divergence page: nats over iterations or M, a panel per model."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ READ = {
     "about 0 "
     "from M = 1 on.",
 }
-"""How to read each view, and what it would look like if q were correct."""
+"""Reading guide of each view, with its appearance under a correct q."""
 
 
 ADDRESS = {"iterations": "weigh", "weighted": "after", "trained": "after"}
-"""What the address calls the first slider of each view."""
+"""Name in the address of the first slider of each view."""
 
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Payload:

@@ -1,4 +1,4 @@
-"""What does 0.2 nats mean? Two pairs of normals with the divergence that a slider chooses."""
+"""Examples of a divergence: two pairs of normals with the nats of a slider."""
 
 from math import isfinite, sqrt
 

@@ -46,7 +46,7 @@ def _choose(plan: Plan) -> InferenceRun:
 
 
 def _found(run: InferenceRun, begin: bool, watched: str) -> RunResult | None:
-    """What the run left; it is started where there is nothing yet and it may, and watched."""
+    """The result of the run, which is started, if allowed, and watched while missing."""
     if not run.done(services().store):
         state = jobs.ensure([run], run.label, start=begin)
         if state is not None and state.key != watched:

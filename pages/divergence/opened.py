@@ -57,7 +57,7 @@ def _failed(result: RunResult) -> None:
 
 
 def _pair(names: Sequence[str]) -> tuple[int, int]:
-    """Which two coordinates the picture has; chosen where there are more."""
+    """The two coordinates of the picture, chosen by the user where there are more."""
     if len(names) < 3:
         return (0, 1)
     left, right = st.columns(2)
@@ -91,8 +91,7 @@ def _numbers(key: str, _run: InferenceRun, _found: RunResult) -> DatasetTerms:
 
 
 def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | None, Array, str]:
-    """The job of what is missing; draws (V, draws, D) at each place, NaN where it is still at
-    it; and a name for these."""
+    """The job of the missing draws; the draws (V, draws, D), NaN while missing; and their key."""
     wanted = terms.tasks(run, numbers.places)
     if one_run.has_exact_posterior(run):
         parts = [(task, _exact(task.key, task)) for task in wanted]

@@ -1,4 +1,4 @@
-"""Symmetric divergence: how many nats is q away from the posterior, on data that we simulate?"""
+"""Symmetric divergence of q from the posterior in nats, on simulated data."""
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ _ABOUT = (
 
 
 def _divergence(chosen: DivergenceChoice, view: str) -> None:
-    """A figure that refines, what is missing of it, its numbers, and one run opened up."""
+    """A figure that refines, its missing runs and numbers, and the details of one run."""
     plan = chosen.trained if view == "trained" else chosen.plan
     first = runs.begin(plan)
     if first:

@@ -1,4 +1,4 @@
-"""The runs behind the Symmetric divergence page: what is missing, what it takes, what failed."""
+"""Runs of the Symmetric divergence page: missing ones, their cost, and failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POINT = 2.5e-4  # and of each further point at which a step looks at the model
 
 @st.cache_resource(show_spinner=False)
 def memory() -> Memory:
-    """What was read from the store before."""
+    """Results read from the store before."""
     return {}
 
 
@@ -60,7 +60,7 @@ def unasked(left: Sequence[InferenceRun], state: JobState | None) -> bool:
 
 
 def button(left: Sequence[InferenceRun]) -> None:
-    """Says what is missing and what it takes, and starts it."""
+    """The button that starts the missing runs, with their number and cost."""
     workers = int(getattr(services().engine.executor, "slots", 1))
     guess = rough_duration_text(_seconds(left) / workers)
     many = len(left) > 1
@@ -81,7 +81,7 @@ def button(left: Sequence[InferenceRun]) -> None:
 
 
 def _start(left: tuple[InferenceRun, ...]) -> None:
-    """Submit what is missing."""
+    """Submit the missing runs."""
     models = dict.fromkeys(run.model.title for run in left)
     jobs.ensure(left, f"Divergence on {', '.join(models)}", start=True, again=True)
 

@@ -1,4 +1,4 @@
-"""The terms d_k behind one divergence, and what signs alone would make of their mean."""
+"""The terms d_k of one divergence, and the null of their mean under random signs."""
 
 import streamlit as st
 
@@ -45,7 +45,7 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
 
 
 def _left_out(result: RunResult, terms: TermSpread | None) -> None:
-    """What of the data sets has no term, in words."""
+    """A sentence on data sets without a term."""
     k = len(result.ok)
     without = int((~result.ok).sum())
     if terms is None:

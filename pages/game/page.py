@@ -29,7 +29,7 @@ def _read(name: str, texts: Sequence[str]) -> tuple[Game, str]:
 
 
 def _game(name: str) -> Game:
-    """Answers that the address carries."""
+    """The game with the answers in the address."""
     return address.setting(
         name,
         EMPTY,
@@ -47,14 +47,14 @@ def _read_plots(texts: Sequence[str]) -> tuple[tuple[Plot, ...], str]:
 
 
 def _opened() -> tuple[Plot, ...]:
-    """Plots that were paid for in this round."""
+    """Plots bought in this round."""
     return address.setting(
         "plots", (), lambda: st.session_state["plots"], read=_read_plots, texts=lambda value: value
     )
 
 
 def _restart() -> None:
-    """Another seed or level is another game; who challenged keeps to his."""
+    """Start the game of another seed or level."""
     st.session_state.update({"played": EMPTY, "plots": (), "against": EMPTY, "round": 1})
 
 
@@ -186,7 +186,7 @@ def _board(seed: int, level: Level, played: Game, against: Game) -> None:
     def cell(answer: Guess | None, at: int) -> str:
         if answer is None:
             return "not yet"
-        # What was hidden in a round stays hidden until one's own answer.
+        # The defect of a round stays hidden until the player's own answer.
         if played[at - 1] is None:
             return "answered"
         return f"{points.points(answer, seed, level, at)} ({DEFECTS[answer.defect].title})"
@@ -250,7 +250,7 @@ else:
     if following:
         st.button("Next round", on_click=_turn, args=(following,), type="primary")
     with st.spinner(f"Simulating {plot_power.REPEATS} more rounds with this q…"):
-        # What a defect does to plots depends on its size alone: all rounds with it share this.
+        # Plots of a defect depend on its size alone: all rounds with it share them.
         alike = replace(round_, seed=0, number=1)
         telling = once(("defect-telling", alike), partial(plot_power.estimate_plot_power, alike))
     st.caption(

@@ -19,7 +19,7 @@ TRUTHS: dict[Truth, str] = {
 
 
 def show() -> None:
-    """What p and q draw, whom the classifier is sure of, where it looks, and power."""
+    """Draws of p and q, those with extreme scores, a map of the score, and power."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("p draws", width="content")
         truth = segmented("p draws", TRUTHS, "truth", label_visibility="collapsed")
@@ -45,7 +45,7 @@ def show() -> None:
 
 
 def _further() -> None:
-    """Two tests that learn scores of their own, where gamma is all that is wrong."""
+    """Two tests that train their own scores."""
     cells = [cell for sweep in sweeps() for cell in collect(sweep, services().store).cells]
     if not cells:
         return

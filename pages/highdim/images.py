@@ -25,7 +25,7 @@ LABELS = {"seen": "Image and label", "unseen": "Image alone"}
 
 
 def show() -> None:
-    """Images before and after, what the classifier says of them, and power over gamma."""
+    """Images before and after, their scores, and power over gamma."""
     study, conditional = _choose()
     absent = image_sources.missing(study.benchmark.source) or features.missing(study.features)
     if image_sources.missing(study.benchmark.source):
@@ -47,7 +47,7 @@ def show() -> None:
 
 
 def _choose() -> tuple[ImagesStudy, bool]:
-    """The controls, and what they ask for."""
+    """Draw the controls; returns their settings."""
     with st.container(horizontal=True):
         corruption = segmented("q's images carry", CORRUPTIONS, "corruption")
         source = segmented("Images", SOURCES, "images")

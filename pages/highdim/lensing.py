@@ -1,4 +1,4 @@
-"""Gravitational lensing: galaxies and maps under gamma, and Table 2 as it comes out here."""
+"""Gravitational lensing: galaxies and maps over gamma, and Table 2 as reproduced here."""
 
 import streamlit as st
 
@@ -36,7 +36,7 @@ def show() -> None:
 
 
 def _pictures(study: LensingStudy) -> float | None:
-    """Images and maps; the gamma that they stand at."""
+    """Draw images and maps; returns their gamma."""
     if not study.done(services().store):
         tasks: tuple[Task, ...] = (
             *(TrainTask(trainings=(training,)) for training in study.trainings),
@@ -74,7 +74,7 @@ def _rates(halves: tuple[Sweep, ...], progress: list[Progress], gamma: float | N
 
 
 def _missing(halves: tuple[Sweep, ...]) -> None:
-    """What has not run yet, and a button for it."""
+    """The missing trials, with a button to run them."""
     tasks = (task for sweep in halves for task in missing(sweep, services().store, beside=halves))
     left = list(dict.fromkeys(tasks))  # both halves want some of them
     if not left:

@@ -1,4 +1,4 @@
-"""Models and jobs: what is kept on disk, what runs, what was left unfinished."""
+"""Models and jobs: stored files, running jobs, and unfinished ones."""
 
 import streamlit as st
 
@@ -22,7 +22,7 @@ def _forget(entries: list[StoreEntry]) -> None:
 
 
 def _bound() -> None:
-    """Set the bound on disk use; what was used longest ago makes room at once."""
+    """Set the bound on disk use; files used longest ago are deleted at once."""
     store.limit = int(st.session_state["bound"] * _GIB)
 
 
@@ -36,13 +36,13 @@ def _check() -> None:
 
 
 def _say_token() -> None:
-    """Take what was written for the token; it is never kept."""
+    """Check the entered token, which is never stored."""
     text = st.session_state.pop("token", "")
     st.session_state["wrong-token"] = bool(text) and not visitors.become_admin(text)
 
 
 def _log_in() -> None:
-    """Where whoever runs the server for others says that it is he."""
+    """The form in which the operator of a public server enters the token."""
     if not ADMIN.value():
         return
     with st.popover("I run this server", icon=":material/key:", type="tertiary"):
@@ -82,7 +82,7 @@ def _on_disk(entries: list[StoreEntry]) -> None:
 
 
 def _own_tables() -> None:
-    """The tables that this browser brought, each with a button to delete it."""
+    """This browser's uploads, each with a button to delete it."""
     tables = recent.listed()
     if not tables:
         st.caption("This browser has brought no table. Networks and results are shared by all.")
@@ -94,7 +94,7 @@ def _own_tables() -> None:
 
 
 def _workers() -> None:
-    """Whether workers compute what this process does, to the bit."""
+    """Check that workers agree with this process to the bit."""
     st.button("Check the workers", on_click=_check)
     checks = st.session_state.get("checks", [])
     if not checks:

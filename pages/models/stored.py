@@ -12,7 +12,7 @@ _KINDS = {"models": "network", "results": "result", "tables": "uploaded table"}
 
 
 def table(entries: Sequence[StoreEntry], key: str = "files") -> list[StoreEntry]:
-    """Show what each file holds; gives those that the user chose."""
+    """Show a table of files; returns those that the user chose."""
     columns = {
         "Size": st.column_config.NumberColumn(format="bytes"),
         "Seconds": st.column_config.NumberColumn(format="%.1f"),

@@ -27,7 +27,7 @@ def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
 
 
 def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
-    """Where to go from here, with what was chosen."""
+    """Links to other pages with the present settings."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if isinstance(benchmark, Boundary):
             st.page_link("weak/page.py", label="Open in the workbench", icon=":material/school:")

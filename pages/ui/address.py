@@ -1,11 +1,11 @@
 """Settings in the page's address: a link, a reload and the browser's Back restore them.
 
-A setting stands there by its name and its value's, never by a label; a usual value stays out.
-The address is read where a setting is drawn that this session has not drawn yet: when a page is
-opened, by its menu, a link or Back. From then on what is on screen counts. It is written once, at
-the end of a run, so that the browser's history has one entry for each change.
+A setting is stored by the names of itself and its value, never by labels; defaults are left out.
+The address is read when a setting is first drawn in this session: when a page is opened from the
+menu, by a link or by Back. From then on the widgets hold the values. It is written once, at the
+end of a run, so that the browser's history has one entry for each change.
 
-    name, value in the address    what they are
+    name, value in the address    meaning
     level=0.05                    a number
     source=exact                  one of several
     more=dc&more=automl           some of several; `models=` none of them
@@ -28,39 +28,38 @@ from pages.ui.jobs import plain
 
 _T = TypeVar("_T")
 _Texts = Sequence[str]
-# Python's own float reads 1_0 and other scripts' digits too: nobody means those.
+# Python's float also reads 1_0 and digits of other scripts, which are not meant here.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _LINE = 60  # characters of a link that a note repeats
 
 
 @dataclass
 class _Visit:
-    """What a session knows of the page that it has open."""
+    """State of a session's open page."""
 
     page: str | None = None
     arrived: bool = True
-    """Whether this run is the first: what the address says was brought by a link or by Back."""
+    """Whether this run is the first, so that the address is from a link or Back."""
     shown: dict[str, _Texts] = field(default_factory=dict)
-    """What this run's settings say; nothing for a usual value."""
+    """Values of this run's settings as text; nothing for a default."""
     known: set[str] = field(default_factory=set)
-    """Names that settings of earlier runs have said."""
+    """Names of the settings of earlier runs."""
     asked: dict[str, _Texts] = field(default_factory=dict)
-    """What the address is going to say, beside what it says."""
+    """Pending changes of the address."""
     keys: set[str] = field(default_factory=set)
-    """Of the widgets."""
+    """Keys of the widgets."""
     notes: dict[str, tuple[object, str]] = field(default_factory=dict)
-    """Of settings that a link could not set: the value that they have instead, and words."""
+    """For settings that a link could not set: the value used instead, and a message."""
     changed: bool = False
-    """Whether a setting says something else than the address."""
+    """Whether a setting differs from the address."""
     backs: int = 0
-    """How often the browser's Back or Forward was pressed, on all pages."""
+    """Number of presses of the browser's Back or Forward, on all pages."""
 
 
 def arrive(page: str) -> None:
-    """Before a page runs: what it reads its settings from.
+    """Choose the address from which a page reads its settings, before it runs.
 
-    Its address as it is, where a link or Back has brought one; else as it was when the page was
-    left.
+    The present one after a link or Back; otherwise the one at which the page was left.
     """
     visit = _visit()
     went_back = arrived_by_history()
@@ -69,7 +68,7 @@ def arrive(page: str) -> None:
     visit.arrived = went_back or visit.page != page
     if not visit.arrived:
         return
-    for key in visit.keys:  # their widgets would stay as they are
+    for key in visit.keys:  # their widgets would keep their values
         st.session_state.pop(key, None)
     before = {} if went_back or len(st.query_params) else _left().get(page, {})
     backs = visit.backs + went_back
@@ -77,7 +76,7 @@ def arrive(page: str) -> None:
 
 
 def write() -> None:
-    """After a run of a page or of a fragment: bring the address up to date, in one step."""
+    """Update the address in one step, after a run of a page or fragment."""
     visit = _visit()
     now = _now()
     new = settings() if visit.changed else _without_empty(now | visit.asked)
@@ -91,18 +90,18 @@ def write() -> None:
 
 
 def beside(name: str) -> str | None:
-    """What the address says under a name that is no setting of a page; None where it has none."""
+    """The value in the address of a name that is no setting of a page, or None."""
     return st.query_params.get(name)
 
 
 def leave() -> None:
-    """The next run reads the address anew, even on the same page: a story's next scene."""
+    """Read the address anew in the next run, even on the same page: a story's next scene."""
     visit = _visit()
     st.session_state["address"] = _Visit(keys=visit.keys, backs=visit.backs + 1)
 
 
 def fragment(draw: Callable[..., None], *, run_every: float | None = None) -> Callable[..., Any]:
-    """`st.fragment` for what draws settings: a run of it alone brings the address up to date."""
+    """`st.fragment` for functions that draw settings: its runs update the address."""
 
     @wraps(draw)
     def whole(*args: Any, **options: Any) -> None:
@@ -125,16 +124,16 @@ def setting(
     texts: Callable[[_T], _Texts],
     name: str = "",
 ) -> _T:
-    """Draw a widget whose value the address carries, and a note where a link could not set it.
+    """Draw a widget whose value is in the address, and a note where a link could not set it.
 
     Args:
         key: of the widget, which must be given no value of its own.
-        usual: its value where the address says nothing.
-        draw: draws it.
-        read: what the address says -> the value, and what to say of a link that says something
-            else, in Markdown; nothing where it can be set.
-        texts: a value -> how the address says it.
-        name: in the address, where it is not the key.
+        usual: the default value.
+        draw: draws the widget.
+        read: parses texts of the address; returns the value, and a message in Markdown for a link
+            that asks for an invalid one, else empty.
+        texts: formats a value for the address.
+        name: in the address, if it is not the key.
     """
     visit, name = _visit(), name or key
     linked_texts = asked(name)
@@ -153,15 +152,17 @@ def setting(
 
 
 def asked(name: str) -> _Texts:
-    """What the address says under a name, or is going to say; nothing for an absent one."""
+    """The texts of a name in the address, after pending changes; empty for an absent one."""
     return _visit().asked.get(name, st.query_params.get_all(name))
 
 
 def say(name: str, texts: _Texts, *, same: bool = False) -> None:
-    """Let the address say this from the end of the run on.
+    """Set a name of the address at the end of the run.
 
     Args:
-        same: where it says it already, if in other words: an old link keeps its labels.
+        name: in the address.
+        texts: its values.
+        same: whether the address has an equivalent text, which an old link keeps.
     """
     visit = _visit()
     visit.shown[name] = texts
@@ -169,12 +170,12 @@ def say(name: str, texts: _Texts, *, same: bool = False) -> None:
 
 
 def ask(name: str, *texts: str) -> None:
-    """Let the next setting of this name, and the address, begin with this; without, as usual."""
+    """Set the initial value of the next setting of this name; without texts, its default."""
     _visit().asked[name] = texts
 
 
 def number(text: str) -> float | None:
-    """The finite number that a text of the address is; None for what is none."""
+    """The finite number that a text of the address is, or None."""
     if not _NUMBER.fullmatch(text.strip()):
         return None
     value = float(text)
@@ -182,16 +183,16 @@ def number(text: str) -> float | None:
 
 
 def unknown(name: str, text: str, instead: str = "") -> str:
-    """What a page says of a link that asks for what it has not, in Markdown."""
+    """The message of a page about an invalid value in a link, in Markdown."""
     rest = f"it shows {plain(instead)} instead" if instead else "it is left out"
     value = plain(_legible(text)) or "a blank"
     return f"The link says {name} = {value}, which this page does not have; {rest}."
 
 
 def owned(name: str, owner: str) -> None:
-    """A value of the address belongs to its owner: where another is chosen, it is forgotten.
+    """Tie a value of the address to its owner: it is dropped when another owner is chosen.
 
-    What a link brings stays.
+    Values from a link stay.
     """
     visit, slot = _visit(), f"{name}-of"
     before = st.session_state.get(slot)
@@ -201,23 +202,23 @@ def owned(name: str, owner: str) -> None:
 
 
 def renewed(key: str) -> str:
-    """A component's key, another one after each Back: it begins where the address says."""
+    """A component's key, new after each Back, so that it restarts from the address."""
     backs = _visit().backs
     return f"{key}-{backs}" if backs else key
 
 
 def settings() -> dict[str, _Texts]:
-    """What is on screen, as an address says it, and what that says of what is not drawn yet."""
+    """The address of the settings on screen, with those of settings not drawn yet."""
     visit = _visit()
     new = _now() | visit.asked
-    # A run of the whole page has drawn all that there is: what it has not drawn is gone.
+    # A run of the whole page draws every setting: others no longer exist.
     if visit.changed and not _in_fragment():
         new = {name: texts for name, texts in new.items() if name not in visit.known}
     return _without_empty(new | visit.shown)
 
 
 def _legible(text: str) -> str:
-    """As much of a link's text as a line holds; what has no shape, or turns a line, is a sign."""
+    """A link's text shortened to a line; invisible and direction characters are replaced."""
     printable = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[:_LINE])
     return f"{printable}…" if len(text) > _LINE else printable
 
@@ -236,13 +237,13 @@ def _visit() -> _Visit:
 
 
 def _left() -> dict[str, dict[str, _Texts]]:
-    """What each page's address said when the session last saw it."""
+    """The address of each page when the session last left it."""
     left: dict[str, dict[str, _Texts]] = st.session_state.setdefault("addresses", {})
     return left
 
 
 def arrived_by_history() -> bool:
-    """Whether the browser's Back or Forward asked for this run."""
+    """Whether the browser's Back or Forward caused this run."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 

@@ -1,4 +1,4 @@
-"""How every page puts a figure on screen."""
+"""Draw figures on pages."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,9 +20,8 @@ def show(picture: Picture, key: str, *, title: str = "", save_as: str | None = N
     """The picture in the theme's text colours, and in words for those who do not see it.
 
     Args:
-        title: what stands above it.
-        save_as: name of a file: a button that saves the figure as SVG then stands above it, in a
-            strip of its own.
+        title: of the picture.
+        save_as: file name for a button above the picture that saves it as SVG.
     """
     figure, words = _figure(_Shown(picture), title, save_as is not None)
     config: dict[str, Any] = {"displayModeBar": False}
@@ -37,7 +36,7 @@ def show(picture: Picture, key: str, *, title: str = "", save_as: str | None = N
 
 
 class _Shown:
-    """A picture, known by being the same object: those that are kept are shown at every run."""
+    """A picture compared by identity: cached pictures are shown at every run."""
 
     def __init__(self, picture: Picture) -> None:
         self.picture = picture
@@ -51,7 +50,7 @@ class _Shown:
 
 @lru_cache(maxsize=128)
 def _figure(shown: _Shown, title: str, strip: bool) -> tuple[Figure, str]:
-    """Plotly's figure, with a strip above it for a button, and the picture in words."""
+    """The Plotly figure, with a strip above it for a button, and the picture's description."""
     figure = plotly.figure(shown.picture)
     if strip:
         room = _STRIP[bool(figure.layout.showlegend)]
@@ -69,7 +68,7 @@ def captioned(
     *,
     save_as: str | None = None,
 ) -> None:
-    """A picture under its name and over the sentence that says how to read it, both Markdown."""
+    """A picture with a title above and a caption below, both Markdown."""
     with where:
         st.markdown(f"**{title}**")
         show(picture, key, title=title, save_as=save_as)
@@ -77,7 +76,7 @@ def captioned(
 
 
 def side_by_side(key: str, drawings: Sequence[Drawn]) -> None:
-    """Figures two by two, each with its title and how to read it."""
+    """Figures in two columns, each with its title and caption."""
     for row in range(0, len(drawings), 2):
         columns = st.columns(2, gap="large")
         for i, (column, drawing) in enumerate(zip(columns, drawings[row : row + 2], strict=False)):

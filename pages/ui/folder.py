@@ -1,4 +1,4 @@
-"""Files below the folder that whoever runs this server allows: one is picked or written."""
+"""Choose a file below the folder that the server's operator allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from validation_core.tables import server_files
 
 
 def allowed() -> bool:
-    """Whether files on the server may be read; says so when its operator named no folder."""
+    """Whether files on the server may be read; draws a message where none may."""
     try:
         return server_files.data_folder() is not None
     except ValueError as refusal:
@@ -21,7 +21,7 @@ def allowed() -> bool:
 
 
 def pick(label: str, key: str) -> tuple[Path, str] | None:
-    """The file that is chosen, with a stamp that changes when it does; None without one."""
+    """The chosen file, with a stamp that changes with its content; None without one."""
     folder = server_files.data_folder()
     assert folder is not None
     known = server_files.list_files(folder)

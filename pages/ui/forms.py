@@ -1,4 +1,4 @@
-"""Widgets that several pages share. Their values stand in the address, by name."""
+"""Widgets that several pages share; the address holds their values, by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def choice(
         options: the values; the address has them in lower case, without spaces.
         key: of the widget, and the address's name for it.
         first: the usual value, if not the first one.
-        words: what a reader sees of a value; old links hold these, and are understood.
+        words: the label of a value; old links with labels are still read.
         draw: `st.selectbox` or another widget that takes options.
         looks: for the widget: help, width, whether its label is visible.
     """
@@ -68,7 +68,7 @@ def segmented(
     help: str | None = None,
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> _Name:
-    """One of several names side by side; what the address leaves empty is the first."""
+    """One of several names side by side; the first by default."""
     return choice(
         label,
         list(names),
@@ -91,7 +91,7 @@ def several(
     draw: Callable[..., Any] = st.multiselect,
     **looks: Any,
 ) -> list[_T]:
-    """Some of several values, which may be none; the arguments are those of `choice`."""
+    """A subset of several values, possibly empty; the arguments are those of `choice`."""
     usual = list(first)
 
     def read(texts: Sequence[str]) -> tuple[list[_T], str]:
@@ -121,9 +121,9 @@ def number(
     draw: Callable[..., Any] = st.number_input,
     **looks: Any,
 ) -> _Number:
-    """A number between two bounds, of the kind of its usual value.
+    """A number between two bounds, of the type of its default.
 
-    A whole number is one that the browser can hold, whatever its bounds.
+    Integers are limited to those that JavaScript represents exactly.
 
     Args:
         draw: `st.number_input`, or `st.slider`.
@@ -184,7 +184,7 @@ def flag(
 
 
 def text_field(label: str, key: str, *, first: str = "", **looks: Any) -> str:
-    """A line of text, as it is; the looks are those of `st.text_input`."""
+    """A line of text; the looks are those of `st.text_input`."""
     return address.setting(
         key,
         first,
@@ -203,15 +203,15 @@ def level(choices: Sequence[float], *, help: str | None = None) -> float:
 
 
 def seed(*, help: str | None = None) -> int:
-    """The seed of what is drawn or learnt."""
+    """The seed of draws and trainings."""
     return number("Seed", 0, 9999, 0, "seed", help=help)
 
 
 def form(kind: type[_Kind], key: str) -> _Kind:
-    """One of the kind with the options that its fields' widgets hold.
+    """An instance of a dataclass with the options of its fields' widgets.
 
     Raises:
-        ValueError: where the kind refuses them together.
+        ValueError: where the class refuses the combination.
     """
     hints = get_type_hints(kind)
     chosen = {
@@ -238,14 +238,14 @@ def _widget(field: dataclasses.Field[Any], hint: object, key: str) -> object:
 
 
 def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: str) -> float:
-    """A strength from a benchmark's grid; the address carries it as `gamma`, whatever benchmark.
+    """A gamma from a benchmark's grid; in the address it is `gamma` for every benchmark.
 
-    A link's value that is not on the grid opens at the nearest, and a caption says so.
+    A link's value off the grid opens at the nearest one, with a caption.
 
     Args:
-        name: of the benchmark: another one begins at its own first value.
+        name: of the benchmark; each has its own default.
         grid: the values.
-        first: where it stands when the address says nothing.
+        first: the default.
     """
     address.owned("gamma", name)
     key = f"gamma-{name}"
@@ -273,7 +273,7 @@ def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: s
 
 
 def name_of(value: object) -> str:
-    """How the address writes a value: (3, 3) is 3x3, "Other tests" is other-tests."""
+    """A value as text of the address: (3, 3) is 3x3, "Other tests" is other-tests."""
     if isinstance(value, tuple):
         return "x".join(map(name_of, value))
     text = f"{value:.12g}" if isinstance(value, float) else str(value)
@@ -281,7 +281,7 @@ def name_of(value: object) -> str:
 
 
 def _meant(text: str, options: Sequence[_T], words: Callable[[_T], str]) -> list[_T]:
-    """The value that a link's text is, by name, as a number or in a reader's words; or none."""
+    """The value of a link's text, by name, number or label; or None."""
     text, value = text.casefold(), address.number(text)
     meant = [
         option

@@ -1,9 +1,8 @@
-"""What every request passes before Streamlit sees it: hosts, origins, who a visitor is, bounds.
+"""The filter of every request before Streamlit: hosts, origins, cookies and quotas.
 
-A page of another site must not reach this server through a visitor's browser, whatever name it
-makes the browser believe in (DNS rebinding): only names that were allowed are answered, and
-numbers, which no name server can give to another. What a request from outside says of itself is
-never passed on where Streamlit would ask the network about it.
+A page of another site must not reach this server through a visitor's browser, not even by DNS
+rebinding: only allowed host names are answered, and IP addresses, which no name server can
+redirect. Headers that Streamlit would look up on the network are removed from outside requests.
 """
 
 from __future__ import annotations
@@ -60,16 +59,16 @@ padding:0 1rem;color-scheme:light dark"><h1 style="font-size:1.5rem">No room jus
 
 
 def take_long_cookies() -> None:
-    """Open a page's own connection wherever the page itself is answered.
+    """Accept long cookies on a page's WebSocket, as for the page itself.
 
-    All applications on a host share their cookies, which may take 64 KB of a request; the library
-    that opens connections gives up at 8 KB, and the page would wait for ever.
+    All applications on a host share their cookies, up to 64 KB of a request; the WebSocket library
+    rejects more than 8 KB, and the page would never load.
     """
     http11.MAX_LINE_LENGTH = max(http11.MAX_LINE_LENGTH, _COOKIES)
 
 
 class Gate:
-    """Refuses what must not come in, gives each browser its cookie, bounds what visitors take."""
+    """Refuses foreign requests, gives each browser its cookie, and enforces the quotas."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -97,7 +96,7 @@ class Gate:
             await self.app(_own_origin(scope, headers), receive, with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Why a request is not answered, or None."""
+        """The reason for refusing a request, or None."""
         host = hostname(headers.get("host", ""))
         if not (visitors.is_loopback(host) or _is_address(host) or host in self._names):
             return PlainTextResponse(
@@ -113,14 +112,14 @@ class Gate:
         return None
 
     def _no_room(self, scope: Scope, headers: Headers, token: str) -> Response | None:
-        """What a visitor is told instead of a page when there are too many open."""
+        """The reply instead of a page when too many are open."""
         why = _is_document(scope, headers) and quotas.full(visitors.name_of(token))
         return HTMLResponse(_FULL.format(why=why), 503, {"Retry-After": "20"}) if why else None
 
     async def _socket(
         self, scope: Scope, receive: Receive, send: Send, headers: Headers, *, refused: bool
     ) -> None:
-        """A page's own connection; another browser's session is not taken up again by it."""
+        """Accept a page's WebSocket, which may resume only sessions of the same browser."""
         name = visitors.name_of(visitors.cookie(headers.getlist("cookie")))
         if refused or not quotas.enter(name):
             await receive()
@@ -140,7 +139,7 @@ class Gate:
         session: str,
         token: str,
     ) -> None:
-        """A file, only from the browser whose session it goes to, and while there is room."""
+        """Accept an upload only from the browser of its session, and within the quota."""
         if visitors.owner(session) not in ("", visitors.name_of(token)):
             await PlainTextResponse("A file goes to a page of one's own.\n", 403)(
                 scope, receive, send
@@ -158,7 +157,7 @@ class Gate:
             await PlainTextResponse("The file is too large.\n", 413)(scope, receive, send)
             return
         if not quotas.begin_upload(session, length):
-            # Let go unread, as if it had arrived: the page, which then runs, says why in words.
+            # Discarded as if it had arrived: the page, which then runs, gives the reason.
             while (await receive()).get("more_body"):
                 pass
             await Response(status_code=204)(scope, receive, send)
@@ -170,13 +169,13 @@ class Gate:
 
 
 def _allowed_names() -> frozenset[str]:
-    """Names that this server is known by, beside this machine's own."""
+    """Allowed host names, beside this machine's own."""
     own = config.get_option("browser.serverAddress"), *config.get_option("server.allowedHosts")
     return frozenset(name.lower().rstrip(".") for name in (*HOSTS.value(), *own) if name)
 
 
 def _framed(origins: Sequence[str]) -> Mapping[str, str]:
-    """The headers, where pages of these origins may show ours."""
+    """The headers that allow pages of these origins to embed ours."""
     if not origins:
         return HEADERS
     policy = HEADERS["Content-Security-Policy"]
@@ -203,7 +202,7 @@ def _is_address(host: str) -> bool:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a browser says that a page of another site asks."""
+    """Whether the headers show that a page of another site made the request."""
     origin = headers.get("origin")
     if origin is not None and _place(origin) != headers.get("host", "").lower():
         return True
@@ -211,7 +210,7 @@ def _is_foreign(headers: Headers) -> bool:
 
 
 def _place(origin: str) -> str:
-    """The host and port of an origin; empty for what is none."""
+    """The host and port of an origin; empty for other text."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -219,14 +218,14 @@ def _place(origin: str) -> str:
 
 
 def _own_origin(scope: Scope, headers: Headers) -> Scope:
-    """The request, without another site's name: Streamlit would ask the network what it is."""
+    """The request without a foreign origin, which Streamlit would look up on the network."""
     return _with(scope, {"origin": None}) if _is_foreign(headers) else scope
 
 
 def _own_session(scope: Scope, headers: Headers, name: str) -> Scope:
-    """The request, without a session that another browser began.
+    """The request without the session of another browser.
 
-    The third of its protocols is a session that is to be taken up again.
+    The third of its protocols is a session to resume.
     """
     protocols = [item.strip() for item in headers.get("sec-websocket-protocol", "").split(",")]
     if len(protocols) < 3 or visitors.owner(protocols[2]) in ("", name):
@@ -236,7 +235,7 @@ def _own_session(scope: Scope, headers: Headers, name: str) -> Scope:
 
 
 def _with(scope: Scope, headers: Mapping[str, str | None]) -> Scope:
-    """The request with other headers; None for one that it is not to have."""
+    """The request with replaced headers; None removes one."""
     others = [pair for pair in scope["headers"] if pair[0].decode("latin-1") not in headers]
     new = [(k.encode(), v.encode("latin-1")) for k, v in headers.items() if v is not None]
     return {**scope, "headers": [*others, *new]}
@@ -257,7 +256,7 @@ def _fresh_token() -> str:
 
 
 def _adding(send: Send, own: Mapping[str, str], token: str, *, secure: bool) -> Send:
-    """Sends with the headers above, and the cookie where the browser has none."""
+    """A `send` that adds the headers above, and the cookie where the browser has none."""
 
     async def adding(message: Message) -> None:
         if message["type"] == "http.response.start":

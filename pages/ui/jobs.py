@@ -1,10 +1,10 @@
-"""Long work on a page: ask for it, watch it, stop it. It runs in the engine, never in a page.
+"""Jobs on a page: submit, watch, stop. They run in the engine, never in a page.
 
     state = jobs.ensure(tasks, "Train 7 classifiers", start=True)
     if state is None: draw the results that the store holds
     else:             jobs.panel(state)
 
-A page may do this at every run: whoever asks for the same waits for one computation.
+A page may do this at every run: all sessions that submit the same tasks share one computation.
 """
 
 import math
@@ -24,21 +24,21 @@ from validation_core.text import count_text, duration_text
 
 T = TypeVar("T")
 _POLLS = ((10.0, 0.3), (60.0, 1.0), (math.inf, 3.0))
-"""Up to what age of a job, in seconds, a page looks at it how often."""
-_FETCH = 3.0  # seconds that a browser may take to ask for a download that was made
+"""Largest age of a job and interval between polls of it, in seconds."""
+_FETCH = 3.0  # seconds that a browser may take to fetch a prepared download
 
 
 def ensure(
     tasks: Sequence[Task], label: str, *, start: bool, again: bool = False
 ) -> JobState | None:
-    """The job of these tasks, or None when the store holds every result or nothing was asked for.
+    """The job of these tasks, or None when the store holds every result or none was submitted.
 
     Args:
-        tasks: what is wanted.
-        label: what to call it.
-        start: submit what is missing, or join those who wait for it; a job that failed or was
-            stopped is left at that, so that a page may pass True at every run.
-        again: submit it even then: for a button that was pressed.
+        tasks: of the job.
+        label: description of the job.
+        start: submit the missing tasks, or join their job; a failed or stopped job is not
+            restarted, so that a page may pass True at every run.
+        again: restart such a job too: for a button that was pressed.
     """
     store, engine = services()
     if all(task.done(store) for task in tasks):
@@ -52,7 +52,7 @@ def ensure(
 
 
 def _submit(tasks: Sequence[Task], label: str) -> JobState:
-    """The job of these tasks, or one that could not begin: who has too many is told so."""
+    """Submit these tasks; over a quota, the result is a failed job with the reason."""
     engine, key = services().engine, job_key(tasks)
     under_way = {job.key: job for job in engine.jobs() if job.ended is None and job.key != key}
     own = sum(visitor() in job.watchers for job in under_way.values())
@@ -76,11 +76,10 @@ def _submit(tasks: Sequence[Task], label: str) -> JobState:
 
 
 def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
-    """`ensure` for a session that looks at one thing of this name at a time: it starts by itself.
+    """`ensure` for a session that has at most one job of this name; the job starts by itself.
 
-    What the session asked for before is left as soon as it asks for something else, or for
-    nothing. A job that was stopped while it looked on stays so until it comes back to it; one
-    that somebody gave up before starts again.
+    The session leaves its last job as soon as it needs another one, or none. A job stopped while
+    it was shown stays stopped until the session returns to it; one stopped before starts again.
     """
     key = job_key(tasks) if tasks else ""
     before, stopped = st.session_state.get(f"only-{name}", ("", False))
@@ -88,17 +87,17 @@ def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
     cancelled = known is not None and known.snapshot().state == "cancelled"
     stopped = before == key and (stopped or cancelled)
     state = ensure(tasks, label, start=True, again=cancelled and not stopped)
-    if before and before != key:  # only now: what both want goes on
+    if before and before != key:  # only now: tasks of both jobs go on
         services().engine.leave(before, visitor())
     st.session_state[f"only-{name}"] = (key, stopped)
     return state
 
 
 def lacking(name: str, asked: Hashable, tasks: Callable[[], Sequence[Task]]) -> Sequence[Task]:
-    """What was missing of some tasks when the session first asked for this; none once all is done.
+    """Tasks that were missing when the session first needed them; none once all are done.
 
-    It stays the same while they are worked out, and so does the job that they are. Networks are
-    among them where something that reads them was missing.
+    The list, and so the job, stays the same while they run. It has the trainings of networks that
+    a missing task reads.
     """
     store, slot = services().store, f"lacking-{name}"
     known = st.session_state.get(slot)
@@ -116,7 +115,7 @@ def lacking(name: str, asked: Hashable, tasks: Callable[[], Sequence[Task]]) -> 
 
 
 def starting(tasks: Sequence[Task], label: str) -> Callable[[], None]:
-    """What a button does that was pressed for these tasks: it submits them, again if need be."""
+    """The callback of a button that submits these tasks, again after a failure."""
 
     def press() -> None:
         ensure(tasks, label, start=True, again=True)
@@ -125,9 +124,9 @@ def starting(tasks: Sequence[Task], label: str) -> Callable[[], None]:
 
 
 def latest(tasks: Sequence[Task]) -> JobState | None:
-    """The last job that has any of these tasks, unless it ended well; whoever asked for it.
+    """The last job of any visitor that has one of these tasks, unless it succeeded.
 
-    Trainings do not tell, where there are other tasks: several jobs may want the same network.
+    Trainings are ignored where there are other tasks: several jobs may need the same network.
     """
     own = [task for task in tasks if not isinstance(task, TrainTask)] or tasks
     wanted = {task.key for task in own}
@@ -141,12 +140,12 @@ def latest(tasks: Sequence[Task]) -> JobState | None:
 def panel(
     state: JobState | None, *, follow: bool = False, draw: Callable[[JobState], None] | None = None
 ) -> None:
-    """Progress, and a button to stop or start again; the page runs anew once when the job ends.
+    """Progress, and a button to stop or restart; the page reruns when the job ends.
 
     Args:
         state: from `ensure`; nothing is shown for None.
-        follow: run the page anew whenever one more task is done, for results that refine.
-        draw: draws the payload that the running task reports, at each look.
+        follow: rerun the page whenever a task is done, for results that refine.
+        draw: draws the payload of the running task, at each poll.
     """
     if state is not None:
         watched = st.fragment(_watch, run_every=_poll(state) if state.active else None)
@@ -154,14 +153,14 @@ def panel(
 
 
 def _poll(state: JobState) -> float:
-    """Seconds between two looks at a job: forty pages that wait for long ones cost little."""
+    """Seconds between two polls of a job, longer for long jobs."""
     return next(interval for age, interval in _POLLS if state.seconds < age)
 
 
 def undisturbed(make: Callable[[], T]) -> Callable[[], T]:
-    """What makes a download on request; polls wait until a browser has had time to fetch it.
+    """Wrap the maker of a download; polls then wait until the browser has fetched it.
 
-    Streamlit drops such a file when two more runs have ended, and a poll is one.
+    Streamlit drops such a file after two more runs, and a poll is one.
     """
     pause = st.session_state.setdefault("pause", [-math.inf])
 
@@ -176,9 +175,9 @@ def undisturbed(make: Callable[[], T]) -> Callable[[], T]:
 
 
 def notices() -> None:
-    """What the store has to say: a damaged file moved aside, a folder that cannot be written.
+    """Notices of the store: a damaged file moved aside, a folder that cannot be written.
 
-    They name folders of the server, and are its operator's.
+    They name folders of the server, so only its operator sees them.
     """
     store = services().store
     if not store.notices:
@@ -192,12 +191,12 @@ def notices() -> None:
 
 
 def plain(text: str) -> str:
-    """Text that Streamlit's Markdown shows as it is, whatever a user's file calls itself."""
+    """Text escaped for Streamlit's Markdown, such as names in a user's file."""
     return re.sub(r"([\\`*_\[\]<>#|~$:&])", r"\\\1", " ".join(text.split()))
 
 
 def running(drawn: Sequence[str]) -> None:
-    """Jobs under way: one's own, an admin's all; the page runs anew when one begins or ends."""
+    """Running jobs: the visitor's own, or all for an admin; the page reruns on changes."""
     engine = services().engine
     states = active()
     if [state.key for state in states] != list(drawn):
@@ -214,7 +213,7 @@ def running(drawn: Sequence[str]) -> None:
 
 
 def active() -> list[JobState]:
-    """Jobs under way, the latest first."""
+    """Running jobs, newest first."""
     states = (job.snapshot() for job in services().engine.jobs())
     return [state for state in states if state.active]
 
@@ -227,7 +226,7 @@ def _is_mine(key: str) -> bool:
 
 def _again(key: str) -> None:
     job = services().engine.find(key)
-    if job is not None:  # one that could not begin is asked for by the page, which runs now
+    if job is not None:  # the page, which runs now, submits one that could not begin
         _submit(job.tasks, job.label)
 
 
@@ -236,7 +235,7 @@ def _resume(key: str) -> None:
 
 
 def unfinished(job: Interrupted) -> None:
-    """A job that an earlier server left, and what can be done about it."""
+    """An unfinished job of an earlier server, with buttons to resume or delete it."""
     engine = services().engine
     reach = job.problem or f"{job.done} of {job.total} done"
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -265,7 +264,7 @@ def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | Non
 
 
 def _show(state: JobState, *, everyone: bool = False) -> None:
-    """Progress of a job under way, and buttons to wait for it no longer, or to stop it for all."""
+    """Progress of a running job, and buttons to leave it, or to stop it for all."""
     engine = services().engine
     text = f"{plain(state.label)} · {duration_text(state.seconds)}{_left(state)}"
     st.progress(state.fraction, text=text)
@@ -297,7 +296,7 @@ def _ended(state: JobState) -> None:
 
 
 def _left(state: JobState) -> str:
-    """What is left, once a tenth has shown the pace."""
+    """The remaining time, estimated once a tenth is done."""
     if state.fraction < 0.1 or state.seconds < 2:
         return ""
     return f", about {duration_text(state.seconds * (1 / state.fraction - 1))} left"

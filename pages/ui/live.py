@@ -3,7 +3,7 @@ switches between them and tells Python on release.
 
     (beta,) = live.chart(payload, key="beta", default=(0.4,))
 
-A payload is what `validation_core.drawing.live` makes of a picture.
+`validation_core.drawing.live` makes the payload of a picture.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from validation_core.drawing.live import Payload
 
 
 def once(key: tuple[Hashable, ...], make: Callable[[], Payload]) -> Payload:
-    """A payload that is made once for all sessions.
+    """A payload made once for all sessions.
 
     Args:
-        key: the picture's name and all that it depends on: numbers, strings, tuples of them.
+        key: name of the picture and everything it depends on: numbers, strings, tuples of them.
     """
     return _once(key, make)
 
@@ -41,7 +41,7 @@ def _component() -> Callable[..., Any]:
 
 
 def one_screen(title: float) -> None:
-    """Little room around the page and its title, of so many rem: sliders and pictures in sight."""
+    """Narrow the margins of the page and set its title's size in rem, to fit one screen."""
     st.html(
         f"""<style>
 .stMainBlockContainer {{ padding: 3.4rem 2.2rem 2rem; max-width: 90rem; }}
@@ -58,10 +58,10 @@ def chart(
     default: Sequence[float] | Callable[[Sequence[float]], Sequence[float]] | None = None,
     url: Sequence[str] = (),
 ) -> tuple[float, ...]:
-    """Draw it; the values at which the sliders were last released, nearest on the grid.
+    """Draw a live chart; returns the grid values at which its sliders were last released.
 
-    Inside a fragment only the fragment runs again on release. Where the payload changes, the
-    sliders stay where they stand.
+    Inside a fragment only the fragment reruns on release. When the payload changes, the sliders
+    keep their positions.
 
     Args:
         default: where the sliders stand first, which may depend on their values as in a lesson,
@@ -103,7 +103,7 @@ def chart(
 
 
 def _other(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]) -> str:
-    """What a link asks for and the sliders have not, beside what is shown instead."""
+    """Values of a link that the grid lacks, with the values shown instead."""
     sentences = []
     for name, value, near in zip(names, linked, shown, strict=False):
         text = "".join(address.asked(name)[-1:])
@@ -117,7 +117,7 @@ def _other(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]
 
 
 def _asked(names: Sequence[str], default: Sequence[float]) -> list[float]:
-    """What the address says of each slider; what is no number is as good as absent."""
+    """The value of each slider in the address; None without a number."""
     values = list(default)
     for i, name in enumerate(names):
         linked = address.number("".join(address.asked(name)[-1:]))
@@ -133,4 +133,4 @@ def _say(
 
 
 def _noted() -> None:
-    """Streamlit keeps a component's state only where a callback is named."""
+    """Do nothing: Streamlit keeps a component's state only with a callback."""

@@ -1,8 +1,8 @@
-"""What this server spares its machine: memory and descriptors go back when visitors have gone.
+"""Return memory and file descriptors to the system after visitors have left.
 
-Streamlit keeps a session for some minutes after its connection ends, so that a lost one finds its
-page again; then it forgets the session, but only when the next visitor comes, and its garbage,
-which goes round in circles, waits for a collection. Here both are done when they are due.
+Streamlit keeps a session for some minutes after its connection ends, so that a lost connection can
+resume; it then deletes the session only when the next visitor comes, and the session's reference
+cycles wait for a garbage collection. Here both are done in time.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _DESCRIPTORS = 16_384
 _EVERY = 2.0
 _PAUSE = 20.0  # between two collections: one holds every session for a moment
 _M_ARENA_MAX, _ARENAS = -8, 2
-"""Of glibc: by default there are eight heaps for each core, and each keeps what it once needed."""
+"""glibc's option for the number of heaps: by default eight per core, which never shrink."""
 
 
 def spare() -> None:
     """Before anything else runs: one thread for sums, few heaps for many short threads, room for
     many sessions, and nobody who looks for changed files."""
-    # Before numpy is there. More threads for one sum only take time from others and from workers.
+    # Before numpy is imported. More threads per sum would take time from sessions and workers.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    with suppress(OSError, AttributeError):  # glibc alone has it
+    with suppress(OSError, AttributeError):  # glibc only
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
     _more_descriptors()
     # Streamlit asks for the path of every module in each session, even where nothing is watched,
@@ -41,7 +41,7 @@ def spare() -> None:
 
 
 def _more_descriptors() -> None:
-    """As many as this process may have: a session takes four, and many systems begin at 1024."""
+    """Raise the limit of file descriptors: a session takes four, and many systems allow 1024."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -52,11 +52,11 @@ def _more_descriptors() -> None:
 
 
 def _nothing(watcher: LocalSourcesWatcher) -> None:
-    """No module is watched."""
+    """Watch no module."""
 
 
 async def give_back() -> None:
-    """Watch sessions for as long as the server runs; on its own event loop."""
+    """Delete old sessions while the server runs, on its event loop."""
     known: set[str] = set()
     due, last = False, -_PAUSE
     clock = asyncio.get_running_loop().time
@@ -72,18 +72,18 @@ async def give_back() -> None:
 
 
 def collect() -> None:
-    """Free what nobody refers to, and hand unused memory back to the system."""
+    """Collect garbage, and return unused memory to the system."""
     gc.collect()
     if (arrow := sys.modules.get("pyarrow")) is not None:
         arrow.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):  # glibc alone has it
+    with suppress(OSError, AttributeError):  # glibc only
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _forget(server: runtime.Runtime) -> set[str]:
-    """Shut down sessions that nobody may come back to; gives those that are left.
+    """Shut down sessions that can no longer be resumed; returns the others.
 
-    Streamlit has no call for it: where its insides are others, they wait for the next visitor.
+    Streamlit has no public call for it: with other internals, they wait for the next visitor.
     """
     with suppress(AttributeError):
         manager: Any = server._session_mgr
@@ -96,7 +96,7 @@ def _forget(server: runtime.Runtime) -> set[str]:
 
 
 def _empty(session: Any) -> None:
-    """End a session: the server's loop has the last one in a variable until somebody comes."""
+    """Empty a session: the server's loop refers to the last one until a visitor comes."""
     session.shutdown()
     session.session_state.clear()
     session.flush_browser_queue()

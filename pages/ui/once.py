@@ -1,7 +1,7 @@
-"""What is worked out once for all sessions: forty who ask for the same wait for one computation.
+"""A cache of values computed once for all sessions; concurrent requests share one computation.
 
-For small things: words, tables of a few rows, pictures. A table that somebody uploaded is never
-among them, nor anything that holds one. Payloads of live charts have a place of their own.
+It is for small values: text, tables of a few rows, figures. It never holds an uploaded table.
+Payloads of live charts have a cache of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST = 512
 
 
 class _Passing(Exception):
-    """What was made of something that is no longer there: seen once, and not kept."""
+    """A value made from a file that is gone: returned once, and not cached."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -27,12 +27,13 @@ class _Passing(Exception):
 def once(
     key: tuple[Hashable, ...], make: Callable[[], _T], sound: Callable[[], bool] = lambda: True
 ) -> _T:
-    """What is made, or what was made before under this key.
+    """The value of a key, made on first use.
 
     Args:
-        key: its name and all that it depends on: numbers, strings, tuples of them.
-        sound: asked when it has been made: whether files that it was read from are still there. A
-            damaged one is moved aside, and would leave a gap under the key of the whole.
+        key: a name and everything that the value depends on: numbers, strings, tuples of them.
+        make: makes the value.
+        sound: called afterwards: whether the files that it was read from still exist. A damaged
+            one is moved aside, and the incomplete value must not be cached.
     """
     try:
         value: _T = _once(key, make, sound)
@@ -43,8 +44,10 @@ def once(
 
 @lru_cache(maxsize=32)  # a sweep with all its tasks takes 2 MB
 def same(value: _T) -> _T:
-    """The equal value that was seen first: what it has worked out of itself, its key and its
-    tasks', is there. For frozen values that a page makes anew at every run."""
+    """The first equal value, which has cached its key and tasks.
+
+    For frozen values that a page makes anew at every run.
+    """
     return value
 
 

@@ -1,7 +1,4 @@
-"""The story that this session puts together, and the pictures it has seen of its scenes.
-
-They can be saved as one file.
-"""
+"""The story composed in this session, with the pictures of its scenes; saved as one file."""
 
 from __future__ import annotations
 
@@ -17,20 +14,20 @@ from validation_core.drawing.live import Payload
 
 @dataclass(frozen=True)
 class Picture:
-    """What a scene's page drew last, and where its sliders stood."""
+    """The last picture of a scene's page, and the values of its sliders."""
 
     payload: Payload
     at: tuple[float, ...]
 
 
 def story_scenes() -> list[Scene]:
-    """The scenes that this session has put together."""
+    """The scenes of this session's story."""
     own: list[Scene] = st.session_state.setdefault("scenes", [])
     return own
 
 
 def add(scene: Scene) -> None:
-    """One more, at the end; with the picture that its page shows now."""
+    """Append a scene, with the present picture of its page."""
     known = story_scenes()
     if len(known) < MOST:
         known.append(scene)
@@ -38,37 +35,37 @@ def add(scene: Scene) -> None:
 
 
 def remove(index: int) -> None:
-    """Take a scene out."""
+    """Remove a scene."""
     if index < len(story_scenes()):
         story_scenes().pop(index)
 
 
 def move(index: int, by: int) -> None:
-    """Further up or down."""
+    """Move a scene up or down."""
     own = story_scenes()
     to = min(max(index + by, 0), len(own) - 1)
     own.insert(to, own.pop(index))
 
 
 def drawn(payload: Payload, at: Sequence[float]) -> None:
-    """The page that is open has drawn this; of several live charts the first counts."""
+    """Record the open page's live chart; only the first of several."""
     st.session_state.setdefault("drawn", Picture(payload, tuple(at)))
 
 
 def begin() -> None:
-    """A page begins: it has drawn nothing yet."""
+    """Forget the last page's live chart when a page begins."""
     st.session_state.pop("drawn", None)
 
 
 def keep(scene: Scene) -> None:
-    """What the open page has drawn is this scene's picture."""
+    """Keep the open page's live chart as this scene's picture."""
     picture: Picture | None = st.session_state.get("drawn")
     if picture is not None:
         pictures()[scene] = picture
 
 
 def pictures() -> dict[Scene, Picture]:
-    """What this session has seen of its scenes."""
+    """Pictures of this session's scenes."""
     by_scene: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
     return by_scene
 
@@ -77,7 +74,8 @@ def story_html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
     """A story as one file; scenes that have no picture are left out.
 
     Args:
-        seen: pictures; a download is made where there is no session to ask.
+        story: its scenes.
+        seen: pictures by scene; a download is made outside any session.
 
     Raises:
         ValueError: when none of them has one.

@@ -1,4 +1,4 @@
-"""One question about a posterior, opened: what else it says, figures, a table, how to read it."""
+"""An opened question about a posterior: text, figures, a table, and how to read them."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,7 +13,7 @@ from validation_core.report import numbers
 from validation_core.report.sections import cell, slug
 
 FEW = 10
-"""Rows of a table that are shown unasked."""
+"""Rows of a table shown at first."""
 
 WIDE = 8
 """Columns that fit side by side; more are scrolled."""
@@ -33,18 +33,18 @@ def panel(
     key: str,
     shown: bool = True,
 ) -> None:
-    """What an answer says beyond its first sentence, its figures, and a quiet row of the rest.
+    """Draw an answer beyond its first sentence: text, figures, and a row of further parts.
 
     Args:
         title: the question, for the names of files.
-        sentences: in their order. They may hold what a user named.
-        notes: how it was got.
+        sentences: in order; they may have names chosen by a user.
+        notes: on the computation.
         how: how to read the panel.
         table: rows, the worst first.
         drawn: figures with their captions.
         code: the Python that reproduces the answer.
         key: of the panel, one for each on a page.
-        shown: whether the figures show anything; those that do not wait until they are asked for.
+        shown: whether the figures show a finding; others are drawn on request.
     """
     if sentences:
         st.markdown(in_markdown(plain(" ".join(sentences))))
@@ -99,7 +99,7 @@ def _row(row: Sequence[tuple[int, Drawn]], key: str) -> None:
 
 
 def _table(rows: Sequence[Row], key: str) -> None:
-    """The worst rows; of a long table, those whose words hold what is looked for, or all."""
+    """The worst rows; of a long table, all or those that match a search."""
     chosen, show_all = list(rows), True
     if len(rows) > FEW:
         chosen, show_all = _asked(rows, key)
@@ -133,7 +133,7 @@ def _words(row: Row) -> str:
 
 
 def _frame(rows: Sequence[Row], safe: Callable[[str], str]) -> pd.DataFrame:
-    """Rows as they are read; `safe` makes text fit for where it is shown."""
+    """Rows as a data frame of text; `safe` escapes text for its output."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[safe(cell(row.get(name))) for name in columns] for row in rows]
     return pd.DataFrame(cells, columns=[safe(name) for name in columns])

@@ -1,7 +1,6 @@
-"""How much of this server a visitor may take: pages, files, tables and jobs.
+"""Quotas of visitors: pages, files, tables and jobs.
 
-What visitors share is bounded for each and in all by NPTLAB_LIMITS, and each bound is said in
-words where it is reached.
+NPTLAB_LIMITS sets a quota for each visitor and one for all; a message says when one is reached.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from pages.ui.visitors import session_id, visitor
 from validation_core.setting_checks import Share
 from validation_core.settings import LIMITS
 
-if TYPE_CHECKING:  # numpy reads how many threads it may use when it is imported: app.py says first
+if TYPE_CHECKING:  # numpy reads its number of threads when imported, and app.py sets it first
     from validation_core.tables import Upload
 
 _MB = 10**6
 
 
 def enter(name: str) -> bool:
-    """Count a page that is opened, unless that were one too many; `leave` it if not."""
+    """Count an opened page, unless over the quota; a counted one must `leave`."""
     known = visitor_registry.registry
     with known.lock:
         if full(name):
@@ -32,7 +31,7 @@ def enter(name: str) -> bool:
 
 
 def leave(name: str) -> None:
-    """A page was closed."""
+    """Count a closed page."""
     known = visitor_registry.registry
     with known.lock:
         known.open[name] -= 1
@@ -41,7 +40,7 @@ def leave(name: str) -> None:
 
 
 def full(name: str) -> str:
-    """Why a visitor may open no more pages, in words; empty where he may."""
+    """The reason why a visitor may open no more pages; empty if allowed."""
     known = visitor_registry.registry
     with known.lock:
         return _over(
@@ -54,7 +53,7 @@ def full(name: str) -> str:
 
 
 def begin_upload(session: str, length: int) -> bool:
-    """Count a file that is being sent, unless that were too much: why is then said on the page."""
+    """Count a file that is being sent, unless over the quota; `refusal` has the reason."""
     known = visitor_registry.registry
     with known.lock:
         name = known.owners.get(session, "")
@@ -76,7 +75,7 @@ def begin_upload(session: str, length: int) -> bool:
 
 
 def end_upload(session: str, length: int) -> None:
-    """It has arrived, or not."""
+    """Stop counting a file as being sent."""
     known = visitor_registry.registry
     with known.lock:
         name = known.owners.get(session, "")
@@ -88,7 +87,7 @@ def end_upload(session: str, length: int) -> None:
 
 
 def refusal() -> str:
-    """Why a file that this session sent was refused, said once; empty where none was."""
+    """The reason why a file of this session was refused, once; empty without one."""
     known = visitor_registry.registry
     with known.lock:
         return known.refused.pop(session_id(), "")
@@ -98,7 +97,7 @@ def hold(upload: Upload) -> None:
     """Count a table that this visitor has in memory.
 
     Raises:
-        ValueError: where that is too much.
+        ValueError: over the quota.
     """
     known = visitor_registry.registry
     name = visitor()
@@ -120,7 +119,7 @@ def hold(upload: Upload) -> None:
 
 
 def others_hold(digest: str) -> bool:
-    """Whether another visitor has the table of this digest in memory: on a page of his."""
+    """Whether another visitor has the table of this digest in memory, on an open page."""
     known = visitor_registry.registry
     name = visitor()
     with known.lock:
@@ -129,11 +128,11 @@ def others_hold(digest: str) -> bool:
 
 
 def too_many_jobs(own: int, total: int) -> str:
-    """Why a visitor may start no more jobs, in words; empty where he may.
+    """The reason why a visitor may start no more jobs; empty if allowed.
 
     Args:
-        own: jobs that he waits for.
-        total: all that are under way.
+        own: running jobs of the visitor.
+        total: running jobs of all visitors.
     """
     advice = "Wait until one ends, or stop one on the page Models and jobs."
     return _over("jobs", LIMITS.value().jobs, own + 1, total + 1, advice)

@@ -1,7 +1,7 @@
-"""The tables that this browser brought last: what makes a refresh or a restart lose nothing.
+"""The last uploads of this browser, kept across reloads and restarts.
 
-A table stays in the store by its content alone; which of them are whose is kept by a name that
-only the browser's own cookie gives, so that nobody sees another one's tables.
+Tables are stored by their content alone; the list of a browser's tables is stored under a name
+derived from its cookie, so that visitors see only their own.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _OPEN = "recent-open"
 
 
 class RecentTable(TypedDict):
-    """What the list says of a table: the store has its arrays, by the digest."""
+    """Entry of a table in the list; the store has its arrays by the digest."""
 
     label: str
     digest: str
@@ -36,7 +36,7 @@ class RecentTable(TypedDict):
 
 
 def remember(label: str, upload: Upload) -> None:
-    """Put a table on top of this browser's list and into the address of the page."""
+    """Put a table first in this browser's list and into the address of the page."""
     _open(upload.digest[:12])
     entry: RecentTable = {
         "label": label,
@@ -54,7 +54,7 @@ def remember(label: str, upload: Upload) -> None:
 
 
 def listed() -> Sequence[RecentTable]:
-    """This browser's tables that the store still has, the last first."""
+    """This browser's tables that the store still has, newest first."""
     store = services().store
     if not store.has("results", _key()):
         return []
@@ -77,12 +77,12 @@ def addressed() -> tuple[str, Upload] | None:
 
 
 def asked() -> str:
-    """How the digest begins of the table that `addressed` looks for; empty for none."""
+    """The first digits of the digest that `addressed` looks for; empty for none."""
     return "".join(address.asked(_ADDRESS)[-1:]) or str(st.session_state.get(_OPEN, ""))
 
 
 def again(entry: RecentTable) -> tuple[str, Upload] | None:
-    """A listed table as it was read, or None when the store has let it go meanwhile."""
+    """A listed table, or None when the store no longer has it."""
     known: dict[str, Upload] = st.session_state.setdefault("recent", {})
     digest = entry["digest"]
     if digest not in known:
@@ -102,32 +102,32 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
 
 
 def delete(digest: str) -> None:
-    """Take a table off this browser's list; the store forgets it with the last who has it.
+    """Remove a table from this browser's list, and from the store unless others list it.
 
-    Results from it stay, under its hash.
+    Its results stay, under its digest.
     """
     known, store = listed(), services().store
     others = _without(known, digest)
     if len(others) == len(known):
         return
-    _list(others)  # first: of two who delete it at once, one finds nobody else
+    _list(others)  # first: if two browsers delete it at once, one of them finds no other
     st.session_state.pop("recent", None)
     if not (quotas.others_hold(digest) or _others_list(digest)):
         store.delete("tables", digest)
 
 
 def forget() -> None:
-    """Take the table out of the address; it stays listed."""
+    """Remove the table from the address; it stays listed."""
     address.ask(_ADDRESS)
     st.session_state.pop(_OPEN, None)
 
 
 def _list(tables: Sequence[RecentTable]) -> None:
-    """Keep this browser's list in place of the one before."""
+    """Replace this browser's list."""
     store, about = services().store, {"label": "A browser's list of tables", "tables": [*tables]}
     try:
         store.save("results", _key(), {}, spec=_SPEC, meta=about)
-    except OSError as error:  # what is open stays open, but will not be listed
+    except OSError as error:  # the open table stays open, but is not listed
         store.note(str(error))
 
 

@@ -11,7 +11,7 @@ from validation_core.study import Study
 _Result = TypeVar("_Result")
 
 
-# Two lines in a module of its own: editing a cached function makes a second one.
+# In a module of its own: editing the file of a cached function would make a second engine.
 @st.cache_resource(show_spinner=False)
 def services() -> Services:
     """The store and the engine of this server."""
@@ -20,7 +20,7 @@ def services() -> Services:
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def stored(key: str, _study: Study[_Result]) -> _Result:
-    """A result that the store holds, read once for all sessions; keyed by the study's key."""
+    """A stored result, read once for all sessions and cached by the study's key."""
     result = _study.load(services().store)
     assert result is not None, "pages draw what the store holds"
     return result

@@ -1,4 +1,4 @@
-"""What a reader takes along or shows: the page's link, its QR code, a story of several pages."""
+"""Sharing: the page's link, its QR code, and stories of several pages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -24,12 +24,12 @@ _SCALE = 5  # pixels of a module of the code
 def copy_link(
     key: str = "copy-link", *, label: str = "", other: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Draw it, below the settings: an old link is copied as the address says them today.
+    """Draw the button that copies the link, below the settings, whose values it has.
 
     Args:
         key: of the component.
-        label: on the button, where it is not "Copy link".
-        other: settings that the link has in place of those on screen.
+        label: on the button; by default "Copy link".
+        other: settings of the link in place of those on screen.
     """
     search = urlencode(address.settings() if other is None else other, doseq=True)
     _component()(key=key, data={"search": search, "label": label or "Copy link"})
@@ -43,7 +43,7 @@ def menu(page: StreamlitPage) -> None:
 
 @st.dialog("Share or present")
 def _dialog(page: StreamlitPage, settings: str) -> None:
-    """Of the page with the settings of its address."""
+    """The dialog for a page with its present settings."""
     with st.container(horizontal=True, vertical_alignment="center"):
         copy_link("share-copy", other=parse_qs(settings, keep_blank_values=True))
         st.link_button("Present", f"?{settings}&present".replace("?&", "?"))
@@ -53,7 +53,7 @@ def _dialog(page: StreamlitPage, settings: str) -> None:
 
 
 def code(link: str) -> str:
-    """The QR code of a link as SVG, dark on light with its quiet zone in either theme."""
+    """The QR code of a link as SVG, dark on light with a quiet zone in both themes."""
     return str(
         segno.make(link, error="m", micro=False).svg_inline(
             scale=_SCALE, border=4, dark="#000", light="#fff"
@@ -67,7 +67,7 @@ def _absolute(query: str) -> str:
 
 
 def _scenes(page: StreamlitPage, settings: str) -> None:
-    """The story that is being put together."""
+    """The list of the story's scenes."""
     st.markdown("**A story** of several pages, stepped through in present mode.")
     title = st.text_input("Title of this scene", value=page.title, max_chars=80, key="scene-title")
     scene = story.Scene(page.url_path, settings, story.named(title))

@@ -1,7 +1,7 @@
-"""How a page is shown: to a room (`?present`), within another site's page (`?embed=true`).
+"""Display modes of a page: presentation (`?present`), or embedded (`?embed=true`).
 
-Present mode has no menu and large type, and a bar that changes the theme, begins anew, and steps
-through the scenes of a story (`story.py`).
+Present mode has no menu, large type, and a bar that changes the theme, restarts, and steps through
+the scenes of a story (`story.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def presenting() -> bool:
 
 
 def begin(pages: Mapping[str, StreamlitPage]) -> None:
-    """Before a page runs: its look, and in present mode the bar.
+    """Set a page's style before it runs, and in present mode draw the bar.
 
     Args:
         pages: by their paths.
@@ -73,7 +73,7 @@ def begin(pages: Mapping[str, StreamlitPage]) -> None:
 
 
 def end() -> None:
-    """After a page has run: what it drew is its scene's picture."""
+    """Keep the picture of a page, after it has run, for its scene."""
     text = address.beside(story.STORY)
     if text and presenting() and "story" in st.session_state:
         scenes, index = st.session_state["story"]
@@ -82,7 +82,7 @@ def end() -> None:
 
 
 def _story(pages: list[str]) -> tuple[tuple[story.Scene, ...], int]:
-    """The scenes that the address carries, and which of them is open; none where it has none."""
+    """The scenes in the address, and the open one's number; none without a story."""
     text = address.beside(story.STORY)
     st.session_state["story"] = (), 0
     if not text:
@@ -109,4 +109,4 @@ def _component() -> Callable[..., Any]:
 
 
 def _noted() -> None:
-    """Streamlit keeps a component's trigger only where a callback is named."""
+    """Do nothing: Streamlit keeps a component's trigger only with a callback."""

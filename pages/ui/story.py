@@ -2,7 +2,7 @@
 
     ?story=eNqL...&scene=2&present
 
-A scene is what its page's address says, so that it shows the same to whoever opens the link.
+A scene is stored as its page's address, so that every reader of the link sees the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlencode
 
 STORY, SCENE = "story", "scene"
 MOST = 40
-"""Scenes of a story."""
+"""Most scenes of a story."""
 _LONGEST = 6000  # characters of a story in a link
 _BYTES = 60_000  # of it, unpacked
 _TITLE = 80
@@ -33,15 +33,15 @@ class Scene:
 
     @property
     def settings(self) -> Mapping[str, list[str]]:
-        """What the address says."""
+        """The settings of the address."""
         return parse_qs(self.query, keep_blank_values=True)
 
 
 def packed(scenes: Sequence[Scene]) -> str:
-    """Scenes as a link carries them.
+    """Encode scenes for a link.
 
     Raises:
-        ValueError: when they are too many or too long for one.
+        ValueError: when they are too many or too long for a link.
     """
     text = json.dumps([[s.page, s.query, s.title] for s in scenes], separators=(",", ":"))
     result = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
@@ -54,13 +54,14 @@ def packed(scenes: Sequence[Scene]) -> str:
 
 
 def unpacked(text: str, pages: Sequence[str]) -> tuple[Scene, ...]:
-    """The scenes of a link.
+    """Decode the scenes of a link.
 
     Args:
-        pages: paths that there are.
+        text: made by `packed`.
+        pages: known paths.
 
     Raises:
-        ValueError: for what is no story of these pages.
+        ValueError: for text that is no story of these pages.
     """
     try:
         if len(text) > _LONGEST:
@@ -94,7 +95,7 @@ def _scene(parts: object, pages: Sequence[str]) -> Scene:
 
 
 def named(title: str) -> str:
-    """A title of one line that fits a bar."""
+    """A title shortened to one line of the bar."""
     line = "".join(sign if sign.isprintable() else " " for sign in title)
     return " ".join(line.split())[:_TITLE] or "A scene"
 

@@ -1,4 +1,4 @@
-"""What this process knows of its visitors: one registry, under one lock."""
+"""The registry of this process's visitors, under one lock."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # numpy reads how many threads it may use when it is imported: app.py says first
+if TYPE_CHECKING:  # numpy reads its number of threads when imported, and app.py sets it first
     from validation_core.tables import Upload
 
 
 @dataclass
 class VisitorRegistry:
-    """Visitors of this process, by session and by what they hold."""
+    """Visitors of this process, by session, with their pages, files and tables."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     owners: dict[str, str] = field(default_factory=dict)
@@ -23,11 +23,11 @@ class VisitorRegistry:
     coming: dict[str, int] = field(default_factory=dict)
     """Bytes by visitor of files that are being sent."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Why a file was refused, by session."""
+    """Reason why a file was refused, by session."""
     tables: weakref.WeakKeyDictionary[Upload, str] = field(
         default_factory=weakref.WeakKeyDictionary
     )
-    """Visitor by table in memory: gone with the table."""
+    """Visitor by table in memory; an entry ends with its table."""
 
 
 registry = VisitorRegistry()

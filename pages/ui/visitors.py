@@ -1,4 +1,4 @@
-"""Who a visitor is, and whether he runs this server.
+"""Identify visitors, and the operator of this server.
 
 A visitor is a browser, known by a cookie of our own that no script can read; where it sends none
 (cookies off, tests) each session is a visitor of its own.
@@ -23,14 +23,14 @@ from validation_core.settings import ADMIN, HOSTS, PUBLIC
 
 COOKIE = "nptlab"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")
-_KNOWN = 10_000  # sessions whose visitor is remembered, long after they ended
+_KNOWN = 10_000  # most sessions whose visitor is kept, ended ones included
 _BLANK = " \t"
 
 
 def cookie(headers: Iterable[str]) -> str:
     """The visitor's own cookie, the first that is one of ours; empty where there is none.
 
-    The only reader of cookies: names and values of others on this host may be anything.
+    The only reader of cookies: those of other applications on this host may be malformed.
 
     Args:
         headers: Cookie headers of one request.
@@ -44,12 +44,12 @@ def cookie(headers: Iterable[str]) -> str:
 
 
 def name_of(token: str) -> str:
-    """The visitor behind a cookie: a name that tells nobody the cookie; empty for what is none."""
+    """The visitor of a cookie: a name that does not reveal it; empty for invalid ones."""
     return hashlib.sha256(token.encode()).hexdigest()[:16] if _TOKEN.fullmatch(token) else ""
 
 
 def visitor() -> str:
-    """Who looks at this page: one name per browser, so that a reload keeps it."""
+    """The visitor of this page: one name per browser, kept across reloads."""
     known = visitor_registry.registry
     if "visitor" not in st.session_state:
         name = name_of(cookie(st.context.headers.get_all("Cookie")))
@@ -66,22 +66,22 @@ def visitor() -> str:
 
 
 def owner(session: str) -> str:
-    """Whose session this is; empty for one that has shown no page."""
+    """The visitor of a session; empty for one that has shown no page."""
     known = visitor_registry.registry
     with known.lock:
         return known.owners.get(session, "")
 
 
 def is_admin() -> bool:
-    """Whether this visitor may stop and delete what is not his.
+    """Whether this visitor may stop and delete the work of others.
 
-    Whoever runs the server for himself may; where others come, whoever has given NPTLAB_ADMIN.
+    The local user of a private server may; on a public one, a visitor who entered NPTLAB_ADMIN.
     """
     return bool(st.session_state.get("admin")) or (not operated() and _is_local())
 
 
 def operated() -> bool:
-    """Whether this server is run for others, as far as its settings tell."""
+    """Whether this server is public, according to its settings."""
     said = PUBLIC.value() or HOSTS.value() or ADMIN.value()
     return bool(said) or not is_loopback(config.get_option("server.address") or "0.0.0.0")
 
@@ -95,21 +95,21 @@ def is_loopback(host: str) -> bool:
 
 
 def become_admin(token: str) -> bool:
-    """Whether this is the admin's token: then this session is his."""
+    """Check the admin's token; if valid, this session is the admin's."""
     right = hmac.compare_digest(token.encode(), ADMIN.value().encode()) and bool(token)
     st.session_state["admin"] = right
     return right
 
 
 def _is_local() -> bool:
-    """Whether this visitor sits at this machine, and no proxy has passed him on."""
+    """Whether this visitor connects from this machine, without a proxy."""
     headers = st.context.headers
     passed = any(name in headers for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host"))
     return not passed and is_loopback(hostname(headers.get("Host", "localhost")))
 
 
 def session_id() -> str:
-    """The session that this page runs in."""
+    """The id of the session of this page."""
     context = get_script_run_ctx()
     assert context is not None, "pages run in a session"
     return context.session_id

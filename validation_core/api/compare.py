@@ -1,4 +1,4 @@
-"""`compare`: which of several posteriors of the same simulations is nearest to the true one."""
+"""`compare`: rank several posteriors of the same simulations by distance from the true one."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class ComparisonResult(Result):
 
     labels: tuple[str, ...]
     measures: tuple[Measure, ...]
-    """Each with a value for every table, and differences whose intervals hold together."""
+    """Measures: a value for every table, and differences with simultaneous intervals."""
     crps: Array
-    """Differences in CRPS from the reference by parameter: estimate, low, high (T, D, 3)."""
+    """Differences in CRPS from the reference (T, D, 3): estimate, low, high by parameter."""
     names: tuple[str, ...]
-    """Of the parameters."""
+    """Names of the parameters."""
     reference: int = 0
-    """The table that differences are taken from."""
+    """Place of the reference table of the differences."""
     ranking: Ranking | None = None
-    """Which table is nearest to the true posterior; None where one has too few draws to say."""
+    """Tables by distance from the true posterior; None where one has too few draws."""
 
     @property
     def title(self) -> str:
@@ -56,12 +56,12 @@ class ComparisonResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which is nearest; then each other table beside the reference, by every measure."""
+        """The nearest table; then each other table beside the reference, by every measure."""
         first = posteriors.headline(self.ranking, self.labels) if self.ranking else ()
         return (*first, *posteriors.describe(self.measures, self.labels, self.reference))
 
     def figures(self) -> tuple[Drawn, ...]:
-        """By how much the nearest leads, differences, and measures in the order given."""
+        """The lead of the nearest table, the differences, and each measure."""
         first = self.labels[self.reference]
         others = [i for i in range(len(self.labels)) if i != self.reference]
         by_parameter = [
@@ -81,7 +81,7 @@ class ComparisonResult(Result):
         )
 
     def rows(self) -> Rows:
-        """A row for each measure of each table; `closer` is None where it cannot be told."""
+        """A row for each measure of each table; `closer` is None where it is undecided."""
         return [
             {
                 "measure": measure.name,
@@ -95,7 +95,7 @@ class ComparisonResult(Result):
         ]
 
     def to_json(self) -> str:
-        """As the command line prints it."""
+        """Every number as JSON, as the command line prints it."""
         document: dict[str, object] = {
             "tables": list(self.labels),
             "reference": self.labels[self.reference],
@@ -129,17 +129,17 @@ def compare(
 ) -> ComparisonResult:
     """Compare posteriors of the same simulations row by row: checkpoints, architectures, methods.
 
-    What an observation adds to both tables cancels, so that small differences show. Energy score,
+    Effects of an observation on both tables cancel, so that small differences show. Energy score,
     CRPS and log score are proper (Gneiting, Raftery 2007): the true posterior has the best. Other
-    cores help, as many as NPTLAB_WORKERS says.
+    cores help, their number set by NPTLAB_WORKERS.
 
     Args:
-        tables: two or more, by what they are called, with the same theta and x in every row.
-        reference: the table that differences are taken from, by its name or place.
+        tables: two or more, by label, with the same theta and x in every row.
+        reference: the table that differences are taken from, by label or place.
         seed: of the tests whose ranks are compared.
-        store: where networks and results are kept; by default the user's cache folder, over what
-            the package ships.
-        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        store: of networks and results; by default the user's cache folder, with the shipped
+            gallery behind it.
+        progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
         ValueError: for fewer than two tables, or tables of other simulations, by their names.
@@ -168,10 +168,10 @@ def compared(
     store: Store,
     progress: bool | Watch,
 ) -> ComparisonResult:
-    """As `compare`, of tables that may share a name.
+    """As `compare`, for tables that may share a label.
 
     Raises:
-        ValueError: for fewer than two tables, or tables of other simulations, by their names.
+        ValueError: for fewer than two tables, or tables of different simulations.
     """
     if len(tables) < 2:
         raise ValueError(
@@ -206,12 +206,12 @@ def compared(
 
 
 def _ranked(ranking: Ranking, labels: Sequence[str]) -> list[dict[str, object]]:
-    """The tables, the nearest first, and how much higher each one's energy score is."""
+    """The tables, nearest first, each with its excess energy score."""
     return [{"table": labels[i], **ranking.behind[i]._asdict()} for i in ranking.order]
 
 
 def _named(tables: Mapping[str, Any] | Sequence[Any]) -> tuple[list[str], list[Table]]:
-    """Tables and what they are called; without names by their files, or by their place."""
+    """Tables by label; unlabelled ones by file name, or by place."""
     if isinstance(tables, Mapping):
         return list(tables), [as_table(table) for table in tables.values()]
     several = [as_table(table) for table in tables]

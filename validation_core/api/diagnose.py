@@ -1,4 +1,4 @@
-"""`diagnose`: is q right, how wrong, where, why, and what could have been missed.
+"""`diagnose`: is q right, how wrong, where, why, and which errors could have been missed.
 
 If q is right, the truth and q's K draws at an x could change places. So the verdict asks which
 slot plays the truth, in every row anew, 999 times over, and recomputes everything each time:
@@ -52,8 +52,8 @@ from validation_core.store import Store
 from validation_core.tables import SamplesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
 
-_QUICK = 30_000  # numbers of the truths from which on a long answer is asked for by name
-_SHARED = 64e6  # bytes of a table that is worth copying to a second process
+_QUICK = 30_000  # numbers in the truths from which on a long question is asked only by name
+_SHARED = 64e6  # bytes of the largest table that is copied to a second process
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +74,7 @@ class QuestionResult(Result):
 
     @property
     def name(self) -> str:
-        """Of the question, as JSON has it."""
+        """Name of the question, as in JSON."""
         return self.answer.question.name
 
     @property
@@ -93,7 +93,7 @@ class QuestionResult(Result):
 
     @property
     def numbers(self) -> object:
-        """The typed record of all that was worked out: arrays and plain values by field."""
+        """The typed record of the results: arrays and plain values by field."""
         return self.answer.result
 
     def figures(self) -> tuple[Drawn, ...]:
@@ -111,7 +111,7 @@ class QuestionResult(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiagnosisResult(Result):
-    """A verdict, everything that it rests on, and the answers beyond it.
+    """A verdict with the tests behind it, and the answers to further questions.
 
     `result["calibration"]` is the answer to one question, `for name in result` runs over those
     that were answered.
@@ -126,15 +126,15 @@ class DiagnosisResult(Result):
 
     diagnosis: Diagnosis
     answers: Answers
-    """By the question's name, in the order in which they are read."""
+    """Answers by the name of the question, in reading order."""
     path: str
     """The file that the table came from."""
     left_out: tuple[str, ...] = ()
-    """Long questions that so large a table is asked only by name."""
+    """Long questions, which are asked of a large table only by name."""
     unfinished: tuple[str, ...] = field(default=())
-    """Tests that the budget of time left no room for, by label."""
+    """Labels of tests for which the time budget did not suffice."""
     asked: Asked | None = None
-    """Which questions were asked, and how others are; by default those that were answered."""
+    """State of each question; by default the answered ones were asked."""
 
     @property
     def title(self) -> str:
@@ -147,12 +147,12 @@ class DiagnosisResult(Result):
 
     @property
     def pvalue(self) -> float | None:
-        """Of the verdict: relabelling's own, or the smallest after Holm; None if no test ran."""
+        """Of the verdict: that of relabelling, or the smallest after Holm; None without tests."""
         return self.diagnosis.pvalue
 
     @property
     def pvalues(self) -> dict[str, float]:
-        """Each test's own p-value, uncorrected, by its label."""
+        """Unadjusted p-values of the tests by label."""
         return {
             record.label: record.pvalue
             for record in self.diagnosis.records
@@ -161,7 +161,7 @@ class DiagnosisResult(Result):
 
     @property
     def adjusted(self) -> Mapping[str, float]:
-        """By label: relabelling's p-value, and Holm's over the others."""
+        """Adjusted p-values by label: that of relabelling, and Holm's over the others."""
         return self.diagnosis.adjusted
 
     @property
@@ -171,17 +171,17 @@ class DiagnosisResult(Result):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What each test had to say, with its arrays."""
+        """Result of each test, with its arrays."""
         return self.diagnosis.records
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """How each parameter's truths rank among q's draws, where SBC ran."""
+        """Ranks of each parameter's truths among q's draws, where SBC ran."""
         return self.diagnosis.parameters
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Names of the questions that were answered, in the order in which they are read."""
+        """Names of the answered questions, in reading order."""
         return tuple(self.answers)
 
     @property
@@ -191,7 +191,7 @@ class DiagnosisResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The card in words, its warning first, then the first sentence of each answer."""
+        """The card in words, any warning first, then the first sentence of each answer."""
         verdict = self.card
         warning = (verdict.warning,) if verdict.warning else ()
         facts = (f"{fact.label}: {fact.text}" for fact in verdict.facts)
@@ -203,7 +203,7 @@ class DiagnosisResult(Result):
         """The answer to one question.
 
         Raises:
-            ValueError: for a question that there is not.
+            ValueError: for an unknown question.
             KeyError: for one that was not asked, or that this table cannot answer, with why.
         """
         wanted = resolve_question(question)
@@ -220,7 +220,7 @@ class DiagnosisResult(Result):
         return ALIASES.get(str(question), question) in self.answers
 
     def figures(self) -> tuple[Drawn, ...]:
-        """The card's own, then of every test, then of every answer."""
+        """Figures of the card, of every test, and of every answer."""
         from validation_core.panels.record import pictures
 
         found, names = self.diagnosis, self.diagnosis.upload.names
@@ -268,7 +268,7 @@ class DiagnosisResult(Result):
         return card.png(self.card, self.path)
 
     def datatree(self) -> bytes:
-        """Ranks as ArviZ reads them: a netCDF file with the group `prior_sbc`.
+        """Ranks for ArviZ: a netCDF file with the group `prior_sbc`.
 
         Raises:
             ValueError: for two samples, which have no x.
@@ -297,24 +297,24 @@ def diagnose(
     store: Store | None = None,
     progress: bool | Watch = True,
 ) -> DiagnosisResult:
-    """Ask whether q could be the posterior, and where it could not, how, where and why.
+    """Test whether q is the posterior, and where it is not, show how, where and why.
 
-    If q is right, a problem is found in at most a share `alpha` of tables. What was worked out
-    before, for the same numbers, options and seed, is taken from the store. Other cores help with
-    what takes seconds, as many as NPTLAB_WORKERS says.
+    If q is right, a problem is found with probability at most `alpha`. Earlier results for the
+    same numbers, options and seed are read from the store. Other cores help with work of seconds,
+    their number set by NPTLAB_WORKERS.
 
     Args:
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
-        methods: those that run unasked, `all` for the further ones too, or these by name.
+        methods: by default the usual ones, `all` for further ones too, or some by name.
         questions: `usual` (all that are quick on a table of this size), `all`, `none`, or some of
             size (calibration), over_x (where_x), in_theta (where_theta), observation, cause,
             sensitivity and checker (type1_error).
         alpha: level of the whole diagnosis.
         seed: of the split into training and test rows, of networks and of tie-breakers.
-        budget: seconds; what would take longer is not run.
-        store: where networks and results are kept; by default the user's cache folder, over what
-            the package ships.
-        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        budget: seconds; tests and questions that would take longer are not run.
+        store: of networks and results; by default the user's cache folder, with the shipped
+            gallery behind it.
+        progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
         ValueError: for a table or names that cannot be used.
@@ -334,7 +334,7 @@ def diagnose(
         queue, left_out = _queue(upload, chosen, asked, seed, everything=questions != "usual")
         for question in left_out:
             watch.left_out(question)
-        if budget is None:  # nobody waits for relabelling's answer without learned scores
+        if budget is None:  # relabelling without learned scores is not needed here
             queue = [task for task in queue if not _preliminary(task)]
         under = _asked_under(queue, upload, seed, store)
         queue = [*under, *queue]
@@ -382,9 +382,9 @@ def ask(
         methods: whose networks it may read; those that a diagnosis runs unasked.
         alpha: level of everything that it may claim.
         seed: of the split into training and test rows, of networks and of tie-breakers.
-        store: where networks and results are kept; by default the user's cache folder, over what
-            the package ships.
-        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        store: of networks and results; by default the user's cache folder, with the shipped
+            gallery behind it.
+        progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
         options: of the question: `where` for observation.
 
     Raises:
@@ -437,10 +437,10 @@ def _queue(
     *,
     everything: bool,
 ) -> tuple[list[Task], tuple[str, ...]]:
-    """What to run, and the questions that are left out unless `everything` is asked."""
+    """The tasks to run, and the questions that are left out unless `everything` is asked."""
     further: Sequence[Task] = question_studies(asked, upload, methods, seed)
     left_out: tuple[str, ...] = ()
-    if not everything:  # what waits for nothing: of a long answer, its first stage
+    if not everything:  # of a long question only the first stage
         slow = [question for question in asked if question.long]
         long = question_studies(slow, upload, methods, seed)
         quick = upload.n * upload.dims[0] <= _QUICK
@@ -458,12 +458,12 @@ def _preliminary(task: Task) -> bool:
 def helper_processes(
     queue: Sequence[Task], store: Store, uploads: Sequence[Upload], budget: float | None = None
 ) -> Iterator[WorkerPool | None]:
-    """Processes that share the work.
+    """Worker processes that share the work.
 
-    None for what is done before they have started, for large tables, of which each would hold a
-    copy, and where time is short: they begin with what is wanted last.
+    None where the work ends before they have started, for large tables, which each would copy, and
+    under a short budget, since they take tasks from the end of the queue.
     """
-    # The trainings of several tables may stand in the queue, some of them done.
+    # The queue may have trainings of several tables, some of them done.
     long = any(tasks.longest_training([task]) and not task.done(store) for task in queue)
     size = sum(array.nbytes for upload in uploads for array in upload.arrays().values())
     pool = helper_pool() if long and size <= _SHARED and budget is None else None

@@ -1,6 +1,6 @@
-"""`divergence`: how far inference is from the posterior, over data simulated from a model.
+"""`divergence`: symmetric divergence of inference from the posterior, over simulated data.
 
-docs/divergence.md has the divergences after 30,000 iterations, by which VI has settled on all
+docs/divergence.md has the divergences after 30,000 iterations, when VI has converged on all
 models but `glm_binomial`.
 
 Where the paper is silent: inference starts at 0, VI at N(0, I) with full covariance and 10 draws
@@ -53,11 +53,11 @@ class DivergenceResult(Result):
     """
 
     plans: Mapping[int, Plan]
-    """What was asked for, by the number of the paper's figure."""
+    """Plan of each figure, by its number in the paper."""
     terms: Mapping[int, Mapping[tuple[int, int], Terms]]
-    """What has run of it: terms by place of model and of inference."""
+    """Terms of the finished runs, by place of model and of inference."""
     m: tuple[int, ...] | None = None
-    """M on the axis of Figure 2."""
+    """Values of M on the axis of Figure 2."""
 
     @property
     def title(self) -> str:
@@ -81,7 +81,7 @@ class DivergenceResult(Result):
         )
 
     def figures(self) -> tuple[Drawn, ...]:
-        """The paper's, in their order."""
+        """The paper's figures, in order."""
         return tuple(
             drawing
             for number, plan in self.plans.items()
@@ -99,7 +99,7 @@ class DivergenceResult(Result):
         ]
 
     def to_json(self) -> str:
-        """As the command line prints it."""
+        """Every number as JSON, as the command line prints it."""
         plan = next(iter(self.plans.values()))
         return dumps(
             {
@@ -138,15 +138,14 @@ def divergence(
         model: a name in MODELS or a model, or several; by default all five.
         inference: laplace, adjusted_laplace, vi, iwvi or exact; by default those of the figure.
         figure: of the paper: 1 against iterations, 2 against M, 3 trained with M; or several.
-        iterations: of inference, each a run of its own.
+        iterations: numbers of iterations of inference, each a separate run.
         datasets: simulated for each model.
         m: draws that Figure 2 weighs and that Figure 3 trains with.
         seed: of data and inference.
         engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
             says (NPTLAB_ENGINE), else worker processes of this machine.
-        store: where runs are kept; by default the user's cache folder, over what
-            the package ships.
-        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        store: of the runs; by default the user's cache folder, with the shipped gallery behind it.
+        progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
         ValueError: for names or numbers that cannot be used, or when a run fails.
@@ -190,10 +189,10 @@ def plans(
     datasets: int,
     seed: int,
 ) -> dict[int, Plan]:
-    """What each figure needs, by its number.
+    """The plan of each figure, by its number.
 
     Raises:
-        ValueError: for a figure, M or inference that there is not.
+        ValueError: for an unknown figure or inference, or an invalid M.
     """
     if not set(numbers) <= set(FIGURES):
         raise ValueError(
@@ -229,10 +228,13 @@ def estimate(
     progress: bool | Watch,
     engine: str | None = None,
 ) -> tuple[DivergenceResult, str]:
-    """Run what is missing and collect; the second is what went wrong, if anything did.
+    """Run the missing runs and collect all.
+
+    Returns:
+        The result, and a message about failed runs, empty without any.
 
     Raises:
-        ValueError: for an engine that there is not.
+        ValueError: for an unknown engine.
     """
     left = tuple(dict.fromkeys(run for plan in wanted.values() for run in missing(plan, store)))
     with progress_watch(progress) as watch:

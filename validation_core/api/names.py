@@ -1,4 +1,4 @@
-"""Names as a user types them: methods, benchmarks and questions."""
+"""Look up methods, benchmarks and questions by the names that users type."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ def _known(kind: type[Method] | type[Benchmark], options: Mapping[str, object]) 
 
 
 def resolve_method(name: str | Method, options: Mapping[str, object]) -> Method:
-    """A method by name with its options; one that is asked for by name begins with options that
-    suit a table.
+    """A method by name with its options; by name alone it has defaults that suit a table.
 
     Raises:
-        ValueError: for a name or an option that there is not.
+        ValueError: for an unknown name or option.
     """
     if not isinstance(name, str):
         return replace(name, **options) if options else name
@@ -60,7 +59,7 @@ def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> B
     """A benchmark by name with its options.
 
     Raises:
-        ValueError: for a name or an option that there is not.
+        ValueError: for an unknown name or option.
     """
     if not isinstance(name, str):
         return replace(name, **options) if options else name
@@ -72,10 +71,10 @@ def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> B
 
 
 def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
-    """The methods of a diagnosis: those that run unasked, `all`, or these.
+    """The methods of a diagnosis: the usual ones, `all`, or those given.
 
     Raises:
-        ValueError: for a name that there is not, or a method that is named twice.
+        ValueError: for an unknown name, or a method that is named twice.
     """
     if names is None:
         return default_methods()
@@ -91,10 +90,10 @@ def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method,
 
 
 def resolve_questions(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
-    """The questions of a diagnosis in their order: `usual` and `all` of them, `none`, or these.
+    """The questions of a diagnosis in order: `usual` or `all`, `none`, or those given.
 
     Raises:
-        ValueError: for a name that no question has.
+        ValueError: for an unknown name.
     """
     if isinstance(names, str):
         if names in ("usual", "all"):
@@ -108,6 +107,6 @@ def resolve_question(name: str) -> AnyQuestion:
     """The question of a name.
 
     Raises:
-        ValueError: for a name that none has.
+        ValueError: for an unknown name.
     """
     return by_name(ALIASES.get(name, name))

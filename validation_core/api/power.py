@@ -1,4 +1,4 @@
-"""`power`: how often tests reject on a benchmark, over how wrong q is."""
+"""`power`: rejection rates of tests on a benchmark, as functions of gamma."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PowerResult(Result):
         )
 
     def rows(self) -> Rows:
-        """A row for each cell: rate, low and high its 95% Wilson interval."""
+        """A row for each cell: the rate with its 95% Wilson interval, low and high."""
         benchmark = self.sweep.benchmark
         about = {"benchmark": benchmark.name, "set": asdict(benchmark)}
         return [{**row, **about} for row in progress_rows(self.counted)]
@@ -75,7 +75,7 @@ class PowerResult(Result):
 
 
 def _axes(sweep: Sweep) -> list[tuple[Along, Along]]:
-    """What is drawn along, and what is fixed there."""
+    """The variable on the axis, and the fixed one."""
     axes: list[tuple[Along, Along]] = []
     if len(sweep.gammas) > 1 or len(sweep.betas) == 1:
         axes.append(("gamma", "beta"))
@@ -102,19 +102,19 @@ def power(
     progress: bool | Watch = True,
     **options: object,
 ) -> PowerResult:
-    """Count how often tests reject, over many trials at each gamma.
+    """Estimate the power of tests: count rejections over many trials at each gamma.
 
     `power("gaussian", gamma=[0, .1, .2], methods=["c2st", "uniform"], perturbation="heavy_tail")`.
-    What has run is kept in parts: stopped, it goes on where it was; with more trials or a further
-    method it adds what is missing. Curves share their random numbers.
+    Trials are stored in parts: a stopped sweep resumes, and with more trials or a further method
+    only the missing ones run. All curves use common random numbers.
 
     Args:
         benchmark: its name in BENCHMARKS, the benchmark itself, or the name of a paper's figure
             (`conformal_mean_shift`, `colt_tree`, ...), which brings its own methods and gammas.
-        gamma: how wrong q is; 0 is the posterior itself, so that its power is the type I error.
+        gamma: strengths of the error of q; at 0 q is the posterior and the rate the type I error.
         methods: names in METHODS, or methods.
-        beta: how far networks are moved back to their random start.
-        trials: at each place; 200, or a paper's own.
+        beta: shares by which networks are moved back to their random initial weights.
+        trials: at each gamma and beta; by default 200, or the paper's number.
         n: test points of a trial.
         k: draws of q at each x, for tests of tables.
         alpha: level of each test.
@@ -123,9 +123,9 @@ def power(
         protocol: `pooled` calibrates Uniform on all trials' scores, `fresh` as the papers do.
         engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
             says (NPTLAB_ENGINE), else worker processes of this machine.
-        store: where networks and results are kept; by default the user's cache folder, over what
-            the package ships.
-        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        store: of networks and results; by default the user's cache folder, with the shipped
+            gallery behind it.
+        progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
         options: of the benchmark, as BENCHMARKS lists them.
 
     Raises:
@@ -168,7 +168,7 @@ def published(name: str, trials: int | None, alpha: float) -> Sweep:
     """The sweep of a paper's figure or a demonstration.
 
     Raises:
-        ValueError: for a name that none has.
+        ValueError: for an unknown name.
     """
     sweep = presets.by_name(name).sweep
     trials = sweep.design.trials if trials is None else trials
@@ -178,10 +178,13 @@ def published(name: str, trials: int | None, alpha: float) -> Sweep:
 def count(
     sweep: Sweep, store: Store, progress: bool | Watch, engine: str | None = None
 ) -> tuple[PowerResult, str]:
-    """Run what is missing of a sweep, and count; the second is what went wrong, if anything did.
+    """Run the missing trials of a sweep, and count rejections.
+
+    Returns:
+        The result, and a message about failed trials, empty without any.
 
     Raises:
-        ValueError: for an engine that there is not.
+        ValueError: for an unknown engine.
     """
     with progress_watch(progress) as watch:
         state = run_on_engine(missing(sweep, store), store, watch, sweep.label, engine)

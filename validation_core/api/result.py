@@ -1,4 +1,4 @@
-"""The base of every result: shown in a notebook, taken as a frame, saved as a file."""
+"""The base class of results: display in notebooks, data frames, and files."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ class Result(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What it answers, as a heading."""
+        """A heading."""
 
     @property
     @abstractmethod
     def sentences(self) -> tuple[str, ...]:
-        """What it says, the first sentence first. They may hold names that a user chose."""
+        """The result in words, the main sentence first, unescaped: names are the user's own."""
 
     @abstractmethod
     def figures(self) -> tuple[Drawn, ...]:
-        """Its figures, each with a title and a caption that says how to read it."""
+        """Its figures, each with a title and a caption on how to read it."""
 
     @abstractmethod
     def rows(self) -> Rows:
-        """Its table, row by row: column name to plain value."""
+        """Rows of its table: plain values by column name."""
 
     @abstractmethod
     def to_json(self) -> str:
-        """Every number of it as JSON text."""
+        """Every number as JSON text."""
 
     def to_frame(self) -> pd.DataFrame:
         """Its table as a pandas DataFrame."""
@@ -63,7 +63,7 @@ class Result(ABC):
         """One of its figures as a plotly Figure.
 
         Args:
-            title: of the figure as `figures` names them, or its place there.
+            title: of the figure, or its place in `figures`.
 
         Raises:
             ValueError: when there is no such figure.
@@ -87,10 +87,10 @@ class Result(ABC):
         return sheet(self.title, self.sentences, self.figures(), {"Numbers": rows}, numbers)
 
     def save(self, path: Path | str) -> Path:
-        """Write it: .html as it shows itself, .json every number, .csv its table.
+        """Write a file: .html the document, .json every number, .csv the table.
 
         Raises:
-            ValueError: for another ending.
+            ValueError: for another suffix.
         """
         path = Path(path)
         writers = self._writers()
@@ -103,7 +103,7 @@ class Result(ABC):
         return path
 
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
-        """What gives the bytes of a file, by its ending."""
+        """Functions that make the bytes of a file, by its suffix."""
         from validation_core.report.numbers import csv_table
 
         return {
@@ -113,7 +113,7 @@ class Result(ABC):
         }
 
     def _repr_html_(self) -> str:
-        """The document in a frame of its own: its styles and scripts stay inside."""
+        """The document in an iframe, which confines its styles and scripts."""
         inside = escape(self.document(), quote=True)
         return (
             f'<iframe srcdoc="{inside}" title="{escape(self.title, quote=True)}" '

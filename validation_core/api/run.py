@@ -45,10 +45,10 @@ class MethodResult(Result):
     method: Method
     record: Record
     names: tuple[str, ...] = ()
-    """Of the parameters."""
+    """Names of the parameters."""
     x_names: tuple[str, ...] = ()
     training: Mapping[str, float] = field(default_factory=dict)
-    """What the training of the network that it reads said of it."""
+    """Facts about the training of its network, by name."""
 
     @property
     def title(self) -> str:
@@ -56,27 +56,27 @@ class MethodResult(Result):
 
     @property
     def statistic(self) -> float:
-        """Its statistic; `method.statistic` says which."""
+        """Value of the statistic that `method.statistic` names."""
         return float(self.record.statistic or 0.0)
 
     @property
     def pvalue(self) -> float:
-        """Uniform or larger if q is right; never 0."""
+        """p-value: uniform or stochastically larger if q is right, and never 0."""
         return float(1.0 if self.record.pvalue is None else self.record.pvalue)
 
     @property
     def effect(self) -> Mapping[str, JSON]:
-        """What was found beyond the p-value, as plain values by name."""
+        """Findings beyond the p-value, as plain values by name."""
         return self.record.effect.to_json()
 
     @property
     def arrays(self) -> Mapping[str, Array]:
-        """What its figures draw, by name: ranks, nulls, scores."""
+        """Data of its figures by name: ranks, nulls, scores."""
         return self.record.arrays
 
     @property
     def draws(self) -> tuple[int, int]:
-        """Draws from p and from q that it used up."""
+        """Numbers of draws from p and from q that it used."""
         return self.record.draws_p, self.record.draws_q
 
     @property
@@ -119,21 +119,21 @@ def run(
     progress: bool | Watch = True,
     **options: object,
 ) -> MethodResult:
-    """Run one test, training what it reads; a network or result that the store has is reused.
+    """Run one test, and train its networks; networks and results in the store are reused.
 
     `run("colt", table, embedding="fourier")` tests a table as a diagnosis does;
     `run("c2st", "gaussian", gamma=0.3)` tests one trial of a benchmark.
 
     Args:
         method: its name in METHODS, or the method itself.
-        data: a table, what holds one, or a benchmark or its name.
-        gamma: of a benchmark: how wrong q is; 0 is the posterior itself.
+        data: a table, a file or arrays that hold one, or a benchmark or its name.
+        gamma: of a benchmark: strength of the error of q; at 0 q is the posterior.
         n: of a benchmark: test points.
         k: of a benchmark: draws of q at each x, for tests of tables.
         seed: of the split of a table, of networks, trials and tie-breakers.
-        store: where networks and results are kept; by default the user's cache folder, over what
-            the package ships.
-        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+        store: of networks and results; by default the user's cache folder, with the shipped
+            gallery behind it.
+        progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
         options: of the method, as METHODS lists them.
 
     Raises:
@@ -201,5 +201,5 @@ def _on_trial(method: Method, sweep: Sweep, store: Store, progress: bool | Watch
 
 
 def _single(arrays: Mapping[str, Array]) -> dict[str, float]:
-    """Arrays of a single number, which a record has as effects."""
+    """Arrays of a single number, which a record stores as effects."""
     return {name: float(array) for name, array in arrays.items() if np.ndim(array) == 0}

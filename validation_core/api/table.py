@@ -1,4 +1,4 @@
-"""A table of draws in memory, which every question is asked about, and names as users type."""
+"""Tables of draws in memory, the input of every analysis."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _UNNAMED = "table.npz"
 class Table:
     """The truths of N simulations, their data, and K draws of an estimator q at each.
 
-    It is checked as a file is: rows with NaN are left out and counted, `warnings` and `notes` say
-    what a user should know. Its numbers are brought to one float type and never changed after.
+    It is checked as a file is: rows with NaN are left out and counted; see `warnings` and `notes`.
+    Its numbers are converted to one float type and never changed after.
 
     Args:
         theta: the true parameters (N, D), drawn from the prior.
@@ -33,7 +33,7 @@ class Table:
         log_joint_draws: the same at the draws (N, K).
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        order: what the first axes of theta_q are, where N = K leaves it open: NKD or KND.
+        order: of the axes of theta_q, NKD or KND; needed only where N = K.
         circular: the angles among the parameters, by name; recognised unless given, () for none.
 
     Raises:
@@ -54,7 +54,7 @@ class Table:
 
     upload: Upload
     path: str
-    """The file that it was read from."""
+    """Path of the file that it was read from."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Table:
 
     @classmethod
     def of(cls, upload: Upload, path: str = _UNNAMED) -> Table:
-        """What was read and checked before."""
+        """A table from an upload that was read and checked before."""
         table = cls.__new__(cls)
         table.upload, table.path = upload, path
         return table
@@ -101,7 +101,7 @@ class Table:
         """Two plain samples without conditioning: the truth p (n, d) and the estimator q (n', d).
 
         Raises:
-            ValueError: for samples of different columns, or too few rows.
+            ValueError: for samples with different numbers of columns, or too few rows.
         """
         return cls.of(Upload.of(_arrays({"p": p, "q": q, "theta_names": names or None})))
 
@@ -117,22 +117,22 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the D parameters."""
+        """Names of the D parameters."""
         return self.upload.names
 
     @property
     def x_names(self) -> tuple[str, ...]:
-        """Of the M columns of x."""
+        """Names of the M columns of x."""
         return self.upload.x_names
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What may be wrong with it, in sentences."""
+        """Possible faults of the table, in sentences."""
         return self.upload.warnings
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done with it on the way in, in sentences."""
+        """Changes made while reading it, in sentences."""
         return self.upload.notes
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -177,8 +177,8 @@ def read(
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
-        order: what the first axes of theta_q are, where N = K leaves it open: NKD or KND.
-        arrays: what its arrays are called, where that is not understood: {"theta": "params"}.
+        order: of the axes of theta_q, NKD or KND; needed only where N = K.
+        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
         circular: the angles among the parameters, by name; recognised unless given, () for none.
 
     Raises:
@@ -195,7 +195,7 @@ def read(
 
 
 def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
-    """A table from whatever holds one: itself, a file, or arrays by their public names.
+    """Convert a table, an upload, a file, or arrays by their public names to a table.
 
     Raises:
         ValueError: as `read` does.

@@ -1,4 +1,4 @@
-"""Long work of the front door, under a bar, and what every answer of it can do."""
+"""Long work of the API: progress, sharing with helper processes, and engines."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ _ME = "front door"
 
 
 class Watch(Protocol):
-    """What hears how far some work is."""
+    """Receives the progress of some work."""
 
     every: float
-    """Seconds between what it is told of work that runs elsewhere."""
+    """Seconds between progress reports of work in other processes."""
 
     def note(self, text: str) -> None:
-        """Something a user should know, such as where results are kept."""
+        """Called with a message for the user, such as where results are kept."""
         ...
 
     def begin(self, label: str) -> None:
-        """A piece of work begins, if it is not done already."""
+        """Called when a piece of work begins, unless it is done already."""
         ...
 
     def progress(self, done: int, part: float, total: int, seconds: float) -> None:
-        """Pieces done and under way, of how many, and the time since the first began."""
+        """Called with the pieces done and running, their total, and the seconds elapsed."""
         ...
 
     def end(self, task: Task, seconds: float, store: Store) -> None:
-        """A piece of work has left its result in the store, so long after the first began."""
+        """Called when a piece of work has stored its result, with the seconds elapsed."""
         ...
 
     def late(self, task: Task) -> None:
-        """The time that the work was given was spent before this piece."""
+        """Called when the time budget was spent before this piece."""
         ...
 
     def left_out(self, question: str) -> None:
-        """A question takes long on a table this large, and is asked by its name only."""
+        """Called for a question that takes long on this table, and is asked only by name."""
         ...
 
 
 class SilentProgress:
-    """Says nothing but what a user must know: as warnings."""
+    """Reports no progress; messages for the user become warnings."""
 
     every = 0.2
 
@@ -103,11 +103,11 @@ class _Bar:
 
 @contextmanager
 def progress_watch(progress: bool | Watch) -> Iterator[Watch]:
-    """What is told of the work: a bar where somebody may see it, else nothing."""
+    """The watch of some work: a bar on terminals and in notebooks, else silence."""
     if not isinstance(progress, bool):
         yield progress
         return
-    # A kernel's standard error is no terminal, and is looked at all the same.
+    # A notebook kernel's standard error is no terminal, yet shown.
     if not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield SilentProgress()
         return
@@ -119,21 +119,21 @@ def progress_watch(progress: bool | Watch) -> Iterator[Watch]:
 
 
 class _OutOfTime(Exception):
-    """The time that some work was given has gone."""
+    """The time budget of some work is spent."""
 
 
-_LOOK = 0.2  # seconds between two looks at a clock while helpers work
+_LOOK = 0.2  # seconds between two checks of the clock while helpers work
 
 
 class SharedQueue:
-    """Tasks that this process takes from the front of a queue, and helpers from its back.
+    """A queue of tasks: this process takes from its front, and helpers from its back.
 
-    Nobody begins what reads a network that is still to come. What a helper cannot do, such as a
-    method that only this process knows, comes back.
+    A task that reads a network starts only after its training. Tasks that a helper cannot run,
+    such as a method defined in this process alone, are returned to the queue.
 
     Args:
         queue: tasks whose results are missing.
-        store: where results go.
+        store: of the results.
         pool: the helpers; None for none.
     """
 
@@ -146,18 +146,18 @@ class SharedQueue:
 
     @property
     def waiting(self) -> Sequence[Task]:
-        """What has not ended, as far as this process was told."""
+        """Tasks that have not ended, as far as this process knows."""
         with self._changed:
             return [*self._left, *self._lent.values(), *self._ended]
 
     def ended(self) -> list[Task]:
-        """What helpers have done since this was asked last."""
+        """Tasks that helpers have finished since the last call."""
         with self._changed:
             ended, self._ended = self._ended, []
             return ended
 
     def take(self) -> Task | None:
-        """The next for this process; None, after a while, where all is with helpers."""
+        """The next task of this process; None, after a wait, when helpers have all of them."""
         with self._changed:
             self._here.clear()
             self._lend()
@@ -172,12 +172,12 @@ class SharedQueue:
             return task
 
     def _able(self) -> Task | None:
-        """The first that waits for no helper."""
+        """The first task that waits for no helper."""
         coming = _made_by(self._lent.values())
         return next((task for task in self._left if coming.isdisjoint(task.needs)), None)
 
     def _lend(self) -> None:
-        """Give each helper without work something that it can begin."""
+        """Give each idle helper a task that it can start."""
         while self._pool and len(self._lent) < self._pool.slots:
             coming = _made_by([*self._left, *self._lent.values(), *self._here])
             able = [
@@ -194,8 +194,8 @@ class SharedQueue:
             future.add_done_callback(self._back)
 
     def _take_back(self) -> bool:
-        """Whether something that no helper has begun, which may be starting, is here again."""
-        # The pool's own way to cancel would end a helper that begins right now.
+        """Take back a task that no helper has begun; returns whether one was."""
+        # Cancelling by the pool would end a helper that begins it right now.
         return any(Future.cancel(future) for future in list(self._lent))
 
     def _back(self, future: Future[None]) -> None:
@@ -212,12 +212,12 @@ class SharedQueue:
 
 
 def _made_by(tasks: Iterable[Task]) -> frozenset[str]:
-    """Keys of what these leave in the store."""
+    """Keys of the results of these tasks."""
     return frozenset(key for task in tasks for key in task.makes)
 
 
 def _unheard(fraction: float, live: Mapping[str, JSON]) -> None:
-    """How far a helper is: nobody looks."""
+    """Ignore the progress of a helper."""
 
 
 def run_in_turn(
@@ -232,12 +232,12 @@ def run_in_turn(
     """Run the tasks whose results are missing, one after the other, in this process.
 
     Args:
-        queue: what is wanted, in order.
-        store: where results go.
-        watch: is told of each.
-        budget: seconds; what would take longer is not run.
-        helpers: worker processes that do some of it meanwhile, from the end.
-        label: what the watch is told that a task is.
+        queue: tasks in order.
+        store: of the results.
+        watch: receives the progress.
+        budget: seconds after which the work stops.
+        helpers: worker processes that run tasks from the end meanwhile.
+        label: description of a task for the watch.
     """
     start, total = time.perf_counter(), len(queue)
     known = [task for task in queue if task.done(store)]
@@ -267,12 +267,12 @@ def run_in_turn(
         except _OutOfTime:
             watch.late(own or waiting[0])
             return
-        _release_memory()  # a table may be nearly all that fits
+        _release_memory()  # a table may fill most of the memory
         ended = [*([own] if own else []), *shared.ended()]
 
 
 def _release_memory() -> None:
-    """Give back what is free, where the C library can: after much of it was in use, 50 MB."""
+    """Return free memory to the system, where the C library can: about 50 MB after heavy use."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
         if trim is not None:
@@ -282,22 +282,22 @@ def _release_memory() -> None:
 def run_on_engine(
     tasks: Sequence[Task], store: Store, watch: Watch, label: str, engine: str | None = None
 ) -> JobState:
-    """Run tasks where `engine` says, and watch them.
+    """Run tasks on an engine, and watch them.
 
     Args:
-        tasks: what is wanted.
-        store: where results go.
-        watch: is told how far they are, and what the store has to say.
-        label: what to call the work.
+        tasks: to run.
+        store: of the results.
+        watch: receives the progress and the notices of the store.
+        label: description of the work.
         engine: `local` for worker processes, `serial` for this one, `dask:ADDRESS` for a cluster,
             `dask:ADDRESS,local` for one that may be replaced by this machine; None as the
             environment says (NPTLAB_ENGINE, NPTLAB_SCHEDULER), which is `local` by default.
 
     Returns:
-        How the job ended; some of its tasks may have failed.
+        The final state of the job; some of its tasks may have failed.
 
     Raises:
-        ValueError: for another name, or a cluster that does not answer.
+        ValueError: for an unknown engine, or a cluster that does not answer.
     """
     runner = Engine(store, executor(engine, watch.note))
     past_notices: set[str] = set()

@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 from validation_core import settings
 from validation_core.cli.process import prepare_process, tell
 
-# name, what adds its arguments (in validation_core.cli), help text
+# name, function that adds its arguments (in validation_core.cli), help text
 COMMANDS = (
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
     ("compare", "compare:add", "several posteriors of the same simulations"),
@@ -54,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Command(_Parser):
-    """A command: its module is imported, and its arguments are added, when it is parsed."""
+    """A command whose module is imported, and arguments are added, only when it is parsed."""
 
     def __init__(self, *, add: str, **options: Any) -> None:
         super().__init__(**options)
@@ -68,10 +68,10 @@ class _Command(_Parser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code.
+    """Run one command and return its exit code.
 
     Args:
-        arguments: None where this process is the command: those that were typed.
+        arguments: of the command; by default those of this process.
     """
     if arguments is None:
         prepare_process()  # before a command's imports, which take a second
@@ -83,8 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings.check(server=False)
         code: int = chosen.run(chosen) or 0
         sys.stdout.flush()
-    except BrokenPipeError:  # `nptlab methods | head`: who reads has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
+    except BrokenPipeError:  # `nptlab methods | head`: the reader has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the buffer
         return 141
     except (ValueError, OSError) as error:
         tell(f"error: {error}")
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command line understands."""
+    """The parser of all commands."""
     command_line = _Parser(
         prog=_program(),
         description="Is a learned posterior right, and if not, where and how is it wrong?",
@@ -116,5 +116,5 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _program() -> str:
-    """What was typed: the installed command, or this package."""
+    """The name of the program as typed: the installed command, or this package."""
     return "nptlab" if Path(sys.argv[0]).stem == "nptlab" else "python -m validation_core"

@@ -21,7 +21,7 @@ from validation_core.diagnosis.questions.posteriors import number
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of the command."""
     option = parser.add_argument
     option("files", type=Path, nargs="+", metavar="FILE", help="tables of the same simulations")
     option("--seed", type=int, default=0)
@@ -34,7 +34,7 @@ def _run(chosen: argparse.Namespace) -> None:
     """Read the files, score each row, and print the differences from the first file.
 
     Raises:
-        ValueError: for fewer than two files, files that cannot be read, or other simulations.
+        ValueError: for fewer than two files, unreadable ones, or different simulations.
     """
     if len(chosen.files) < 2:
         raise ValueError(
@@ -47,14 +47,14 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 class _StartLines(NoteLines):
-    """A line for each piece of work before it runs."""
+    """Prints a line for each piece of work before it runs."""
 
     def begin(self, label: str) -> None:
         tell(label)
 
 
 def _labels(files: Sequence[Path]) -> list[str]:
-    """File names, with their folders where names alone are the same."""
+    """File names, with folders where names alone are equal."""
     names = [path.name for path in files]
     return names if len(set(names)) == len(names) else [str(path) for path in files]
 

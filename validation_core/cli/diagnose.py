@@ -1,4 +1,4 @@
-"""`diagnose FILE`: the page's diagnosis, in this process."""
+"""`diagnose FILE`: run the diagnosis of the page in this process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ at several rows (a constant x, a few distinct x), they are not independent, and 
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of the command."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
     option = parser.add_argument
     option("file", type=Path)
@@ -91,7 +91,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    """Read the file, run what can run, and print the diagnosis.
+    """Read the file, run the tests that can run, and print the diagnosis.
 
     Raises:
         ValueError: for a file or options that cannot be used.
@@ -125,7 +125,7 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 class _TestLines(NoteLines):
-    """A line for each piece of work, with the p-value that it found."""
+    """Prints a line for each piece of work, with its p-value."""
 
     def end(self, task: Task, seconds: float, store: Store) -> None:
         record = task.load(store) if isinstance(task, DiagnoseTask) else None
@@ -147,7 +147,7 @@ def _asked(text: str) -> str | tuple[str, ...]:
     """The questions of these names.
 
     Raises:
-        ValueError: for a name that no question has.
+        ValueError: for an unknown name.
     """
     questions = text if text in ("usual", "all", "none") else tuple(text.split(","))
     resolve_questions(questions)
@@ -155,9 +155,9 @@ def _asked(text: str) -> str | tuple[str, ...]:
 
 
 def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
-    """The methods that were asked for, by default those that run unasked.
+    """The chosen methods, by default the usual ones.
 
-    A further method's bare name is that method with options that suit a table, as on the page.
+    The name of a further method alone has options that suit a table, as on the page.
     """
     specs = [text for text in texts or () if text != "all"]
     further = diagnosis.further_methods() if texts else {}

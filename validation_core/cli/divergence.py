@@ -29,11 +29,11 @@ from validation_core.report.document import sheet
 from validation_core.symmetric_divergence import GRID, MS
 from validation_core.symmetric_divergence.curves import Row
 
-_WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
+_WIDTHS = (12, 5, 11, 26, 12, 12)  # names of the columns of the printed table
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of the command."""
     option = parser.add_argument
     option(
         "--figure",
@@ -80,11 +80,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    """Run what is missing, print the numbers, write the figures.
+    """Run the missing runs, print the numbers, write the figures.
 
     Raises:
-        ValueError: for options that cannot be used, or when a run fails; what the others found is
-            printed and written first.
+        ValueError: for invalid options, or when a run fails; results of the others are printed and
+            written first.
     """
     check_writable(chosen.html, chosen.json)
     wanted = plans(

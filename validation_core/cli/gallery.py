@@ -1,4 +1,4 @@
-"""`gallery`: what the package ships, and how it is made; `lessons`: each as an HTML file."""
+"""`gallery`: list or make the shipped results and networks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from validation_core.settings import DEVICE
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of the command."""
     option = parser.add_argument
     option("--make", action="store_true", help="compute what is missing, and ship it")
     option("--only", metavar="NAME", help="one part: playground, conformal, colt, ...")
@@ -28,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    """Say how it stands, or make it.
+    """List the state of the gallery, or make it.
 
     Raises:
         ValueError: for an unknown part, or when something is missing, stale or failed.

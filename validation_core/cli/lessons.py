@@ -13,7 +13,7 @@ from validation_core.lessons import LESSONS
 
 
 def add_lessons(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of the command."""
     option = parser.add_argument
     option("--html", type=Path, required=True, metavar="FOLDER", help="where the files go")
     option(
@@ -27,7 +27,7 @@ def add_lessons(parser: argparse.ArgumentParser) -> None:
 
 
 def _write_lessons(chosen: argparse.Namespace) -> None:
-    """Write the files, computing first what neither the store nor the package has.
+    """Write the files, after computing results that neither the store nor the package has.
 
     Raises:
         ValueError: when a lesson's numbers could not be computed.

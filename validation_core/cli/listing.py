@@ -1,4 +1,4 @@
-"""`methods`, `benchmarks` and `store`: what there is, in words or as JSON."""
+"""`methods`, `benchmarks` and `store`: listings, in words or as JSON."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 def add_methods(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `methods`."""
+    """Add the arguments of `methods`."""
     add_json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.METHODS, chosen.json))
 
 
 def add_benchmarks(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `benchmarks`."""
+    """Add the arguments of `benchmarks`."""
     add_json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.BENCHMARKS, chosen.json))
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `store`."""
+    """Add the arguments of `store`."""
     parser.add_argument("action", choices=("ls", "prune", "verify"))
     add_json_option(parser)
     parser.set_defaults(run=_store)
 
 
 def _list(registry: Mapping[str, type[Method] | type[Benchmark]], where: str | None) -> None:
-    """A registry, with options and papers."""
+    """List a registry, with options and papers."""
     entries = [_describe(name, kind) for name, kind in registry.items()]
     write_json(entries, where, lambda: _print_entries(entries))
 
 
 def _describe(name: str, kind: type[Method] | type[Benchmark]) -> dict[str, Any]:
-    # A benchmark's summary depends on its options: the default's stands for it.
+    # A benchmark's summary depends on its options: the default's is shown.
     summary = kind.summary if isinstance(kind.summary, str) else kind().summary
     hints = get_type_hints(kind)
     options = [
@@ -65,7 +65,7 @@ def _describe(name: str, kind: type[Method] | type[Benchmark]) -> dict[str, Any]
 
 
 def _choices(kind: object) -> list[object] | None:
-    """What an option can be, where that is a list."""
+    """The choices of an option, where they are a list."""
     if kind is bool:
         return [False, True]
     return list(get_args(kind)) if get_origin(kind) is Literal else None
@@ -85,7 +85,7 @@ def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _store(chosen: argparse.Namespace) -> int:
-    """List or prune what is kept on disk, or verify it and what is shipped.
+    """List or prune the store, or verify it and the shipped gallery.
 
     Returns:
         1 where something was damaged.

@@ -1,4 +1,4 @@
-"""Options as text: methods and benchmarks from `NAME:field=value`, and how results are printed."""
+"""Parse options, such as methods and benchmarks from `NAME:field=value`, and print results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says how a table's file is read: --order and --map."""
+    """Add the options for reading a table's file: --order and --map."""
     option = parser.add_argument
     option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
     option(
@@ -51,12 +51,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Names with commas between; none of them for `none`."""
+    """Comma-separated names; `none` is the empty list."""
     return () if text == "none" else tuple(name for name in text.split(",") if name)
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """ROLE=NAME with commas between, for argparse."""
+    """Comma-separated ROLE=NAME pairs, for argparse."""
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(role and name for role, _, name in pairs):
         raise argparse.ArgumentTypeError(
@@ -69,12 +69,12 @@ def read_table(path: Path, chosen: argparse.Namespace) -> npt.Table:
     """The table in a file that a command names.
 
     Raises:
-        ValueError: for one that cannot be read, whatever that makes its reader raise.
+        ValueError: for a file that cannot be read, whatever its reader raises.
     """
     try:
         return npt.read(path, order=chosen.order, arrays=_mapped(chosen), circular=chosen.circular)
     except (ValueError, OSError, MemoryError):
-        raise  # says what is wrong
+        raise  # its message is for the user
     except Exception as error:
         raise ValueError(
             f"A table is read from its file's numbers and names; got {path}, where that fails "
@@ -83,7 +83,7 @@ def read_table(path: Path, chosen: argparse.Namespace) -> npt.Table:
 
 
 def _mapped(chosen: argparse.Namespace) -> dict[str, str]:
-    """What every --map of a command said, as one."""
+    """The pairs of every --map of a command, merged."""
     return {role: name for pairs in chosen.map for role, name in pairs.items()}
 
 
@@ -96,7 +96,7 @@ def parse_level(text: str) -> float:
 
 
 def parse_seconds(text: str) -> float:
-    """A time that something may take, for argparse."""
+    """A time limit in seconds, for argparse."""
     value = _number(text)
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(
@@ -106,7 +106,7 @@ def parse_seconds(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """Any number; none is NaN, which no range holds."""
+    """A number; NaN, which is outside every range, for any other text."""
     try:
         return float(text)
     except ValueError:
@@ -114,7 +114,7 @@ def _number(text: str) -> float:
 
 
 def parse_grid(text: str) -> tuple[float, ...]:
-    """Numbers with commas between, for argparse."""
+    """Comma-separated numbers, for argparse."""
     try:
         grid = tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -127,7 +127,7 @@ def parse_grid(text: str) -> tuple[float, ...]:
 
 
 def parse_integers(text: str) -> tuple[int, ...]:
-    """Whole numbers with commas between, for argparse."""
+    """Comma-separated integers, for argparse."""
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -143,7 +143,7 @@ def check_writable(*paths: Path | str | None) -> None:
         paths: None and `-` are no files.
 
     Raises:
-        ValueError: for a folder that is not there, what is no file, or one file named twice.
+        ValueError: for a missing folder, a path that is no file, or one file named twice.
     """
     files = [Path(path) for path in paths if path not in (None, "", "-")]
     for path in files:
@@ -154,7 +154,7 @@ def check_writable(*paths: Path | str | None) -> None:
             )
         there = path.exists()
         if there and not path.is_file() and not path.is_dir():
-            continue  # who reads a pipe takes its first closing for its end
+            continue  # closing a pipe here would end it for its reader
         try:
             path.open("ab").close()
         except OSError as error:
@@ -171,10 +171,10 @@ def check_writable(*paths: Path | str | None) -> None:
 
 
 def parse_methods(texts: Sequence[str] | None) -> list[Method]:
-    """NAME[:field=value,...], each as a method.
+    """Methods from texts NAME[:field=value,...].
 
     Raises:
-        ValueError: for a name or an option that there is not, or two that are the same.
+        ValueError: for an unknown name or option, or two equal methods.
     """
     from validation_core.api.names import entry
 
@@ -196,7 +196,7 @@ def parse_benchmark(name: str, options: Sequence[str]) -> Benchmark:
     """A benchmark by name, with `field=value` options.
 
     Raises:
-        ValueError: for a name or an option that there is not.
+        ValueError: for an unknown name or option.
     """
     from validation_core.api.names import entry
 
@@ -207,16 +207,16 @@ def parse_specification(kind: type[S], options: Sequence[str]) -> S:
     """A frozen dataclass from `field=value` texts.
 
     Raises:
-        ValueError: for an option that there is not.
+        ValueError: for an unknown option.
     """
     return kind(**parse_fields(kind, options))
 
 
 def parse_fields(kind: type[Specification], options: Sequence[str]) -> dict[str, object]:
-    """`field=value` texts by field, each read as the type of that field of a dataclass says.
+    """Parse `field=value` texts by the types of a dataclass's fields.
 
     Raises:
-        ValueError: for an option that there is not.
+        ValueError: for an unknown option.
     """
     hints = get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
@@ -249,17 +249,17 @@ def _value(name: str, text: str, kind: object) -> object:
 
 
 def option_text(value: object) -> str:
-    """An option's value as the command line takes it."""
+    """The value of an option as text for the command line."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def write_json(value: object, where: str | None, aloud: Callable[[], None]) -> None:
-    """JSON to standard output or a file; without it, or beside a file, words."""
+    """Write JSON to standard output or a file; print words unless JSON is printed."""
     write_json_text(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
 
 
 def write_json_text(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) -> None:
-    """As `write`, of text that is already JSON."""
+    """As `write_json`, for JSON text."""
     if where == "-":
         print(text())
         return
@@ -269,12 +269,12 @@ def write_json_text(text: Callable[[], str], where: str | None, aloud: Callable[
 
 
 class NoteLines:
-    """Progress of a command on standard error: what a user should know, and nothing else."""
+    """Prints messages for the user on standard error, without progress."""
 
     every = 5.0
 
     def note(self, text: str) -> None:
-        """A line."""
+        """Print one line."""
         tell(text)
 
     def begin(self, label: str) -> None: ...
@@ -285,8 +285,8 @@ class NoteLines:
 
 
 class ProgressLines(NoteLines):
-    """A line from time to time, with how much is done."""
+    """Prints a line of progress from time to time."""
 
     def progress(self, done: int, part: float, total: int, seconds: float) -> None:
-        """What is under way does not count."""
+        """Print the pieces done; running ones do not count."""
         tell(f"{seconds:6.1f} s  {done} of {total} done")

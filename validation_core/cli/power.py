@@ -28,7 +28,7 @@ _TRIALS = 200
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of the command."""
     option = parser.add_argument
     option("--comparison", metavar="NAME", help="a paper's figure or a demonstration, by name")
     option("--benchmark", metavar="NAME")
@@ -55,11 +55,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    """Train what is not trained, count rejections, and print them.
+    """Train the missing networks, count rejections, and print them.
 
     Raises:
-        ValueError: for options that cannot be used, or when the work of a method fails; what the
-            others found is printed first.
+        ValueError: for invalid options, or when a method fails; results of the others are printed
+            first.
     """
     check_writable(chosen.json)
     wanted = chosen_sweep(chosen)
@@ -74,7 +74,7 @@ def chosen_sweep(chosen: argparse.Namespace) -> Sweep:
     """The sweep that the arguments describe.
 
     Raises:
-        ValueError: for options that cannot be used.
+        ValueError: for invalid options.
     """
     return _known(chosen) if chosen.comparison else _own(chosen)
 
@@ -126,7 +126,7 @@ def _print_cells(cells: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _mean(cell: Mapping[str, Any]) -> str:
-    """Mean of the statistic and where the middle 90% of the trials' lie, if they were kept."""
+    """Mean and central 90% interval of the statistic over trials, where stored."""
     if cell["statistic"] is None:
         return ""
     low, high = cell["statistic_low"], cell["statistic_high"]

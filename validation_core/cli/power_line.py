@@ -1,4 +1,4 @@
-"""The command line that makes a sweep which a page shows."""
+"""The command line that reproduces a sweep of a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from validation_core.sweep.trials import TrialDesign
 
 
 def command_line(sweep: Sweep, comparison: Comparison | None = None) -> str:
-    """`python -m validation_core power ...` with the options that are not the defaults."""
+    """`python -m validation_core power ...` with all options that differ from the defaults."""
     words = ["python", "-m", "validation_core", "power"]
     if comparison is not None:
         words += ["--comparison", comparison.name]
@@ -49,7 +49,7 @@ def _what(sweep: Sweep) -> list[str]:
 
 
 def _options(chosen: Specification) -> list[str]:
-    """Fields that are not their defaults."""
+    """Fields that differ from their defaults."""
     fields = dataclasses.fields(chosen)
     values = {field.name: (getattr(chosen, field.name), field.default) for field in fields}
     return [

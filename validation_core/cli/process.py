@@ -1,9 +1,9 @@
-"""Streams and signals of the command: how it begins, and how it ends when told to.
+"""Standard streams and signals of the command.
 
-Told to stop (Ctrl-C, a terminal that closes, SIGTERM) it ends there and then, with 128 and the
-number of the signal, as shells do. Nothing is raised: an exception could strike while another is
-handled, or where Python prints it and goes on. Workers end with their input, files are whole or
-none, and what is in memory is brought to the disk.
+On Ctrl-C, a closing terminal or SIGTERM it exits at once, with 128 plus the number of the signal,
+as shells do. No exception is raised: it could occur while another is handled, or where Python
+prints it and goes on. Workers end with their input, files are complete or absent, and files kept
+in memory are moved to the disk.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
 def prepare_process() -> None:
-    """Stop when told to, write whatever the streams are."""
+    """Install the signal handlers, and make the standard streams writable."""
     for name in _SIGNALS:
         number = getattr(signal, name, None)
-        # one that is ignored stays so: nohup, and jobs in the background of a script
+        # an ignored signal stays ignored: nohup, and background jobs of a script
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
     _open_streams()
 
 
 def _open_streams() -> None:
-    """Streams that take every text; where one is closed, nothing takes its number.
+    """Open streams that accept any text; replace closed ones, so that their number stays in use.
 
-    A file that is opened later would become the standard output.
+    Otherwise a file opened later would become the standard output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -41,17 +41,17 @@ def _open_streams() -> None:
             if nowhere != number:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
-            os.set_inheritable(number, True)  # workers have it too
+            os.set_inheritable(number, True)  # workers inherit it
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
-        # names in a user's file may hold what this terminal, or no terminal, can show
+        # names in a user's file may have characters that the terminal cannot show
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End now."""
+    """Exit at once."""
     del frame
     for name in _SIGNALS:  # once is enough
         other = getattr(signal, name, None)
@@ -67,5 +67,5 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def tell(text: str) -> None:
-    """Say something that is no result."""
+    """Print a message on standard error."""
     print(text, file=sys.stderr)

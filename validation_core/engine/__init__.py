@@ -1,4 +1,4 @@
-"""Where work runs: in this process or in worker processes, watched and cancelled from anywhere."""
+"""The job engine: tasks run in this process or in workers, and can be watched and cancelled."""
 
 from validation_core.engine.job import Interrupted, JobState, job_key
 from validation_core.engine.self_check import SelfCheck

@@ -1,4 +1,4 @@
-"""A job: some tasks that are wanted together, and how far they are."""
+"""Jobs: tasks submitted together, and their progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIVE: tuple[State, ...] = ("queued", "running")
 
 @dataclass(frozen=True)
 class JobState:
-    """A job at one moment: what a page shows of it."""
+    """Snapshot of a job, for a page."""
 
     key: str
     label: str
@@ -29,29 +29,29 @@ class JobState:
     total: int
     message: str
     live: Mapping[str, JSON]
-    """What the task that reported last had to show."""
+    """Payload of the task that reported last."""
     started: float
-    """When it was asked for, in seconds since 1970."""
+    """Time of submission, in seconds since 1970."""
     seconds: float
     subscribers: int
     failures: Mapping[str, str]
-    """What went wrong, by the key of each task that failed; the others go on."""
+    """Error messages by the key of each failed task; the others go on."""
 
     @property
     def active(self) -> bool:
-        """Whether it waits or works."""
+        """Whether it is waiting or running."""
         return self.state in ACTIVE
 
     @property
     def history(self) -> Mapping[str, Sequence[float]]:
-        """The course of the training that reported last, as `models.trace` tells it."""
+        """Training curves of the network that reported last."""
         return cast("Mapping[str, Sequence[float]]", self.live.get("history") or {})
 
 
 class Interrupted(NamedTuple):
     """A job that a server left unfinished; `problem` says why it cannot be resumed.
 
-    `subscriber` is who asked for it first.
+    `subscriber` is the visitor who submitted it first.
     """
 
     key: str
@@ -91,12 +91,12 @@ class TaskRun:
 
     @property
     def begun(self) -> bool:
-        """Whether somebody works on it: a worker may still be starting."""
+        """Whether a worker has it: the worker may still be starting."""
         return self.future is None or self.future.running() or self.future.done()
 
 
 class Job:
-    """Tasks that are wanted together, and by whom."""
+    """Tasks submitted together, and their subscribers."""
 
     def __init__(
         self, key: str, label: str, tasks: tuple[Task, ...], lock: threading.RLock
@@ -109,15 +109,15 @@ class Job:
         self.watchers: dict[str, float] = {}
         self.cancelled = False
         self.latest: TaskRun | None = None
-        self.served = 0  # when it last got a turn; never
-        self.ended: float | None = None  # by the clock that nobody sets
+        self.served = 0  # when it last got a turn; here never
+        self.ended: float | None = None  # by the monotonic clock
         self.started = time.time()
         self._began = time.monotonic()
         self._lock = lock
 
     @property
     def state(self) -> State:
-        """What it does now, or how it ended."""
+        """Its present state, or how it ended."""
         states = {run.state for run in self.runs}
         if self.cancelled:
             return "cancelled"
@@ -128,7 +128,7 @@ class Job:
         return "failed" if states - {"done"} else "done"
 
     def snapshot(self) -> JobState:
-        """The job at this moment."""
+        """A snapshot of the job."""
         with self._lock:
             left = sum(run.state != "done" for run in self.runs)
             parts = sum(run.fraction for run in self.runs if run.state == "running")

@@ -29,12 +29,12 @@ T = TypeVar("T")
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MOST = 4
 _LARGEST = 256
-_TRIES = 3  # workers in a row that may end before they are ready
-_RUNS = 2  # of one task: once more after its worker ended unexpectedly
+_TRIES = 3  # consecutive workers that may end before they are ready
+_RUNS = 2  # attempts at one task: a second one after its worker ended unexpectedly
 
 
 class _Pending(Future[None]):
-    """A task's future; cancelling it ends the process that runs it."""
+    """The future of a task; cancelling it ends the process that runs it."""
 
     def __init__(self, pool: WorkerPool, task: Task, store: Store, report: Report) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class _Pending(Future[None]):
 
 
 class _Worker:
-    """One process, and the thread that listens to it."""
+    """A worker process, and the thread that reads its replies."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.task: _Pending | None = None
@@ -65,7 +65,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             encoding="utf-8",
             cwd=package.parent,
-            # Ctrl-C and a terminal that closes are for this process, which ends its workers
+            # signals of the terminal go to this process alone, which ends its workers
             process_group=0 if os.name == "posix" else None,
             env={**os.environ, **dict.fromkeys(_ONE_THREAD, "1")},
         )
@@ -83,7 +83,7 @@ class _Worker:
 
     def send(self, message: str) -> None:
         pipe = cast("IO[str]", self.process.stdin)
-        with suppress(OSError):  # it has ended: the listening thread sees to it
+        with suppress(OSError):  # it has ended: the reading thread handles that
             pipe.write(message + "\n")
             pipe.flush()
 
@@ -92,7 +92,7 @@ class _Worker:
             for line in lines:
                 pool.heard(self, json.loads(line))
         self.process.wait()
-        with suppress(OSError):  # what could not be flushed to a process that has ended
+        with suppress(OSError):  # unflushed input of a process that has ended
             cast("IO[str]", self.process.stdin).close()
         pool.lost(self)
 
@@ -102,8 +102,7 @@ class WorkerPool(Executor):
 
     Args:
         size: number of workers; by default one per core, at most four. Where they compute on a
-            GPU, one task that runs a network is at work at a time; the others wait for it while
-            tasks that run none go on.
+            GPU, only one task that runs a network runs at a time; tasks without one go on.
     """
 
     def __init__(self, size: int | None = None) -> None:
@@ -122,7 +121,7 @@ class WorkerPool(Executor):
         self._replace()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: object) -> Future[T]:
-        """Queue `perform(task, store, report)`, the only function that workers know."""
+        """Queue `perform(task, store, report)`, the only function that workers run."""
         if fn is not perform or kwargs or len(args) != 3:
             raise ValueError(
                 f"Workers run engine.tasks.perform(task, store, report) only; got {fn!r}. "
@@ -134,14 +133,14 @@ class WorkerPool(Executor):
             if self._closed:
                 raise RuntimeError("A pool that was shut down takes no tasks. Start another.")
             self._queue.append(pending)
-            if not self._workers:  # none could be started before; try anew
+            if not self._workers:  # no worker could be started before: retry
                 self._failures = 0
                 self._replace()
         self._assign()
         return cast("Future[T]", pending)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End every worker, and whatever it does, at once."""
+        """End every worker at once, whatever it is running."""
         del cancel_futures
         with self._lock:
             self._closed = True
@@ -159,7 +158,7 @@ class WorkerPool(Executor):
                 worker.thread.join()
 
     def stop(self, pending: _Pending) -> bool:
-        """End the process that runs a task; another one takes its place."""
+        """End the process that runs a task, and start another one."""
         with self._lock:
             for worker in self._workers:
                 if worker.task is pending:
@@ -174,19 +173,19 @@ class WorkerPool(Executor):
         return again
 
     def pids(self) -> list[int]:
-        """Process ids of the workers, those at work first."""
+        """Process ids of the workers, busy ones first."""
         with self._lock:
             ordered = sorted(self._workers, key=lambda worker: worker.task is None)
             return [worker.process.pid for worker in ordered]
 
     @property
     def ready(self) -> int:
-        """How many workers are warm."""
+        """The number of warm workers."""
         with self._lock:
             return sum(worker.ready for worker in self._workers)
 
     def heard(self, worker: _Worker, message: TaskReply) -> None:
-        """Act on one line from a worker (called from its thread)."""
+        """Handle one reply of a worker (called from its thread)."""
         if "ready" in message:
             self._welcome(worker, message["ready"])
         elif worker.task and "progress" in message:
@@ -198,7 +197,7 @@ class WorkerPool(Executor):
         self._assign()
 
     def lost(self, worker: _Worker) -> None:
-        """A worker's process has ended: run its task once more, or fail it alone; replace it."""
+        """Handle the end of a worker's process: retry or fail its task, and replace it."""
         with self._lock:
             pending, worker.task = worker.task, None
             self._workers.remove(worker)
@@ -248,7 +247,7 @@ class WorkerPool(Executor):
             if len(self._workers) < self.slots and self._failures < _TRIES:
                 try:
                     self._workers.append(_Worker(self))
-                except OSError:  # no process to be had: said to whoever waits for one
+                except OSError:  # no process can be started: fail the tasks that wait for one
                     self._failures = _TRIES
 
     def _assign(self) -> None:
@@ -262,7 +261,7 @@ class WorkerPool(Executor):
                         worker.send(worker.task.message)
 
     def _next(self) -> _Pending | None:
-        """The first that may start; what would be a second one on the GPU waits."""
+        """The first task that may start; a second one on the GPU waits."""
         at_work = [worker.task for worker in self._workers if worker.task]
         gpu_busy = self.device == "cuda" and any(task.gpu for task in at_work)
         for pending in [task for task in self._queue if not (gpu_busy and task.gpu)]:
@@ -273,7 +272,7 @@ class WorkerPool(Executor):
 
 
 def helper_pool() -> WorkerPool | None:
-    """Workers for a process that computes too: one fewer than it would start; None for none.
+    """Workers beside a process that computes too: one fewer than NPTLAB_WORKERS, or None.
 
     Raises:
         ValueError: when NPTLAB_WORKERS is no number.

@@ -1,7 +1,7 @@
-"""The engine: runs jobs, shared by everyone who asks for the same.
+"""The engine: runs jobs, each shared by all visitors who submit the same tasks.
 
-The store is a job's state: progress counts results, and a record of the job's tasks lets the next
-server submit what is missing.
+A job's state is in the store: progress counts results, and a record of the job's tasks lets the
+next server submit those whose results are missing.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _OWNERS = "engines"  # folder of their locks
 
 
 class Engine:
-    """Runs jobs on an executor; one computation for everyone who asks for the same.
+    """Runs jobs on an executor, one computation for all subscribers of the same tasks.
 
     Args:
-        store: where results go, and the records of unfinished jobs.
-        executor: where tasks run; its `slots` says how many at once, its `gpus` how many of
-            those that run networks (one where its `device` is cuda and it does not say). It may
-            offer `listen(changed)` and then says when it has room for more.
-        patience: seconds after which a job that nobody watches is stopped.
+        store: of results, and of the records of unfinished jobs.
+        executor: runs the tasks; `slots` is the number at once, `gpus` that of tasks with
+            networks (by default one where its `device` is cuda). With `listen(changed)` it
+            calls `changed` when it has room for more.
+        patience: seconds after which a job without watchers is stopped.
     """
 
     def __init__(self, store: Store, executor: Executor, *, patience: float = _PATIENCE) -> None:
@@ -57,13 +57,13 @@ class Engine:
 
     @property
     def device(self) -> str:
-        """Where networks are trained: told by the first warm worker, empty until then."""
+        """The device of networks, reported by the first warm worker; empty until then."""
         return str(getattr(self.executor, "device", ""))
 
     def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> Job:
-        """The job of these tasks, which runs those whose results are missing.
+        """Submit a job that runs those of the tasks whose results are missing.
 
-        Joins the one under way when there is one; its other subscribers stay.
+        Joins the running job of these tasks when there is one.
         """
         with self._lock:
             job = self._jobs.get(job_key(tasks))
@@ -74,7 +74,7 @@ class Engine:
         return job
 
     def again(self, key: str, subscriber: str) -> Job:
-        """Submit a job that failed or was stopped once more.
+        """Resubmit a job that failed or was stopped.
 
         Raises:
             KeyError: for a job this server does not know.
@@ -83,17 +83,17 @@ class Engine:
         return self.submit(job.tasks, subscriber, job.label)
 
     def jobs(self) -> list[Job]:
-        """Jobs of this server, the latest first, ended ones included."""
+        """Jobs of this server, newest first, ended ones included."""
         with self._lock:
             return list(reversed(self._jobs.values()))
 
     def find(self, key: str) -> Job | None:
-        """The job of a key, or None when this server knows none."""
+        """The job of a key, or None when this server has none."""
         with self._lock:
             return self._jobs.get(key)
 
     def touch(self, key: str, subscriber: str) -> None:
-        """A subscriber is still watching."""
+        """Record that a subscriber is still watching."""
         with self._lock:
             job = self._jobs.get(key)
             if job and subscriber in job.watchers:
@@ -112,7 +112,7 @@ class Engine:
         return state
 
     def leave(self, key: str, subscriber: str) -> None:
-        """One subscriber waits no longer; the last one to leave stops the job."""
+        """Remove a subscriber; when the last one leaves, the job stops."""
         with self._lock:
             job = self._jobs.get(key)
             if job is None or job.watchers.pop(subscriber, None) is None:
@@ -122,7 +122,7 @@ class Engine:
             self.cancel(key)
 
     def cancel(self, key: str) -> None:
-        """Stop a job for everyone; work that another job waits for goes on."""
+        """Stop a job for all subscribers; tasks that another job needs go on."""
         with self._lock:
             job = self._jobs.get(key)
             if job is None or not job.snapshot().active:
@@ -138,7 +138,7 @@ class Engine:
                 run.future.cancel()
 
     def interrupted(self) -> list[Interrupted]:
-        """Jobs that a server which is gone left unfinished, the latest first."""
+        """Unfinished jobs of servers that have ended, newest first."""
         records = self.store.records().items()
         interrupted = [
             self._interrupted(key, record.spec, record.meta)
@@ -148,7 +148,7 @@ class Engine:
         return sorted(interrupted, key=lambda job: job.created, reverse=True)
 
     def resume(self, key: str, subscriber: str) -> Job:
-        """Submit what is missing of an interrupted job.
+        """Submit the missing tasks of an interrupted job.
 
         Raises:
             ValueError: when there is no such record, or its tasks are of another version.
@@ -160,11 +160,11 @@ class Engine:
         return self.submit(keys.read(record.spec), subscriber, str(record.meta.get("label", "")))
 
     def forget(self, key: str) -> None:
-        """Drop the record of an interrupted job; results it had made stay."""
+        """Delete the record of an interrupted job; its results stay."""
         self.store.delete("jobs", key)
 
     def close(self) -> None:
-        """End the executor; unfinished jobs stay on record, to be resumed."""
+        """End the executor; records of unfinished jobs remain, to be resumed."""
         with self._lock:
             self._closing = True
         self.executor.shutdown()
@@ -186,7 +186,7 @@ class Engine:
                 run = self._runs.get(name) or self._runs.setdefault(name, TaskRun(task, name))
             run.jobs.append(job)
             job.runs.append(run)
-        self._jobs.pop(key, None)  # the latest stands last
+        self._jobs.pop(key, None)  # the newest is last
         self._jobs[key] = job
         self._forget_old()
         if problem or not missing:
@@ -194,7 +194,7 @@ class Engine:
         return job
 
     def _record(self, job: Job, subscriber: str) -> str:
-        """Put a job on record, to be resumed; why it cannot be, where nothing can be kept."""
+        """Record a job so that it can be resumed; returns the reason where that fails."""
         meta = {
             "label": job.label,
             "owner": self._name,
@@ -208,7 +208,7 @@ class Engine:
         return ""
 
     def _dispatch(self) -> None:
-        """Start what can start. A task that ends at once comes back here: the loop goes on."""
+        """Start all tasks that can start, also those enabled by one that ends at once."""
         if getattr(self._local, "busy", False):
             return
         self._local.busy = True
@@ -219,9 +219,9 @@ class Engine:
             self._local.busy = False
 
     def _next(self) -> TaskRun | None:
-        """The next task of the job that has fewest at work, or was served longest ago.
+        """The next task of the job that has the fewest running or was served longest ago.
 
-        So a short job is not kept waiting by a long one, even where one task runs at a time.
+        A long job thus does not delay a short one, even where one task runs at a time.
         """
         with self._lock:
             working = [run for run in self._runs.values() if run.state == "running"]
@@ -248,7 +248,7 @@ class Engine:
 
     @property
     def _gpus(self) -> int:
-        """How many tasks that run networks may be at work at once."""
+        """The number of tasks with networks that may run at once."""
         slots = int(getattr(self.executor, "slots", 1))
         return int(getattr(self.executor, "gpus", 1 if self.device == "cuda" else slots))
 
@@ -263,7 +263,7 @@ class Engine:
             future.set_exception(error)
         run.future = future
         future.add_done_callback(lambda ended: self._finished(run, ended))
-        if run.stopped:  # while it was being sent
+        if run.stopped:  # cancelled while it was being sent
             future.cancel()
 
     def _reported(self, run: TaskRun, fraction: float, live: Mapping[str, JSON]) -> None:
@@ -333,28 +333,28 @@ class Engine:
             return Interrupted(key, label, 0, 0, created, describe_error(error), whose)
 
     def _live(self) -> filelock.BaseFileLock | None:
-        """Hold a lock that the system frees however this process ends: its jobs are interrupted.
+        """Hold a lock that the system releases when this process ends: jobs are then interrupted.
 
-        None where nothing can be kept: then no job is put on record either.
+        None where nothing can be written: then no job is recorded either.
         """
         try:
             lock = self.store.lock(_OWNERS, keys.key(self._name))
             lock.acquire()
         except OSError:
             return None
-        with suppress(OSError):  # a folder that cannot be entered has none
+        with suppress(OSError):  # an unreadable folder has no locks
             for path in self.store.root.glob(f"{_OWNERS}/*.lock"):
                 if path != Path(lock.lock_file) and not _held(path):
-                    path.unlink(missing_ok=True)  # a server that was killed left it
+                    path.unlink(missing_ok=True)  # left by a server that was killed
         return lock
 
     def _owner_lives(self, name: str) -> bool:
-        # hashed: a record may name anything
+        # hashed: the name in a record is arbitrary text
         return _held(self.store.root / _OWNERS / f"{keys.key(name)}.lock")
 
 
 def _held(path: Path) -> bool:
-    """Whether a process has this lock."""
+    """Whether a process holds this lock."""
     if not os.path.exists(path):
         return False
     lock = filelock.FileLock(path, thread_local=False)
@@ -363,6 +363,6 @@ def _held(path: Path) -> bool:
         lock.release()
     except filelock.Timeout:
         return True
-    except OSError:  # a folder that cannot be written has no server
+    except OSError:  # an unwritable folder has no server
         return False
     return False

@@ -1,4 +1,4 @@
-"""A small task that shows whether workers work, and agree with this process to the bit."""
+"""A small task that checks that workers run and agree with this process to the bit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SelfCheck(Specification, spec="self_check"):
 
     @property
     def label(self) -> str:
-        """What it does, in a line."""
+        """A description in one line."""
         return f"Check of a worker, seed {self.seed}"
 
     def done(self, store: Store) -> bool:
@@ -52,7 +52,7 @@ class SelfCheck(Specification, spec="self_check"):
         store.save("results", self.key, arrays, spec=keys.canonical_text(self), meta=meta)
 
     def agrees(self, store: Store) -> bool:
-        """Whether the stored fingerprint is what this process computes, to the bit."""
+        """Whether the stored fingerprint equals that of this process, to the bit."""
         stored = store.load("results", self.key)
         here = self._numbers(lambda fraction, live: None)
         return stored is not None and keys.digest(**stored.arrays) == keys.digest(**here)

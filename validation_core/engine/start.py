@@ -1,4 +1,4 @@
-"""The store and the engine of one server, as its environment asks for them."""
+"""The store and the engine of a server, configured by its environment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Say = Callable[[str], None]
 
 
 class Services(NamedTuple):
-    """What every page of one server shares."""
+    """Store and engine shared by all pages of a server."""
 
     store: Store
     engine: Engine
@@ -25,22 +25,22 @@ class Services(NamedTuple):
 def start(store: Store | None = None) -> Services:
     """Open the store, the usual one where none is named, and start the engine.
 
-    NPTLAB_SCHEDULER is the address of a Dask scheduler; where it does not answer, jobs say so, or
-    run here with NPTLAB_FALLBACK=local. Without it NPTLAB_ENGINE is `local` (worker processes,
-    the default) or `serial` (this process), and NPTLAB_WORKERS the number of workers.
+    NPTLAB_SCHEDULER is the address of a Dask scheduler; where it does not answer, jobs fail with a
+    message, or run here with NPTLAB_FALLBACK=local. Without it NPTLAB_ENGINE is `local` (worker
+    processes, the default) or `serial` (this process), and NPTLAB_WORKERS the number of workers.
 
     Raises:
-        ValueError: when one of them says anything else.
+        ValueError: when one of them has an invalid value.
     """
     store = store or Store.usual()
     return Services(store, Engine(store, executor(None, store.note)))
 
 
 def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> Executor:
-    """An executor on a Dask cluster, or what runs here instead, which is then said.
+    """An executor on a Dask cluster, or its local replacement with a notice.
 
     Raises:
-        ValueError: for what is no address.
+        ValueError: for text that is no address.
     """
     from validation_core.engine.cluster.executor import DaskExecutor
     from validation_core.engine.cluster.scheduler import ClusterUnreachable
@@ -58,13 +58,13 @@ def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> 
 
 
 def executor(name: str | None, say: Say) -> Executor:
-    """Where work runs, by name or as the environment asks for it.
+    """The executor of a name, or of the environment's settings.
 
     Args:
         name: `local` for worker processes, `serial` for this process, `dask:ADDRESS` for a cluster
-            or `dask:ADDRESS,local` for one that may be replaced by this machine; None for what
-            NPTLAB_SCHEDULER, NPTLAB_FALLBACK and NPTLAB_ENGINE say.
-        say: is told where this machine takes the cluster's place.
+            or `dask:ADDRESS,local` for one that may be replaced by this machine; None for the
+            settings NPTLAB_SCHEDULER, NPTLAB_FALLBACK and NPTLAB_ENGINE.
+        say: called with a message when this machine replaces the cluster.
 
     Raises:
         ValueError: for another name, or a cluster of that name that does not answer.
@@ -86,7 +86,7 @@ def executor(name: str | None, say: Say) -> Executor:
 
 
 def _connected(chosen: Executor) -> Executor:
-    """A cluster that does not answer is told of before anything is asked of it."""
+    """Connect to a cluster; one that does not answer raises before any task is sent."""
     from validation_core.engine.cluster.executor import DaskExecutor
 
     if isinstance(chosen, DaskExecutor):

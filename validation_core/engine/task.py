@@ -12,24 +12,24 @@ from validation_core.store import Store, StoreFullError, StorePlace
 T = TypeVar("T")
 P = ParamSpec("P")
 Report = Callable[[float, Mapping[str, JSON]], None]
-"""Told the fraction done and a small payload that a page may draw while the task runs."""
+"""Called with the fraction done and a small payload for a page to draw meanwhile."""
 
 
 class Task(Protocol):
-    """A frozen dataclass of this package whose result lands in the store.
+    """A frozen dataclass of this package whose result is kept in the store.
 
-    It waits while another task under way makes what it needs. One that may run a network queues
-    where networks run on a GPU, and is never the second one there.
+    It waits while another running task makes a result that it needs. Tasks that may run a network
+    run one at a time on a GPU.
     """
 
     @property
     def makes(self) -> Collection[str]:
-        """Keys of the store (networks, kind "models") that it writes."""
+        """Keys of networks (kind "models") that it writes."""
         ...
 
     @property
     def needs(self) -> Collection[str]:
-        """Those that it reads."""
+        """Keys of networks that it reads."""
         ...
 
     @property
@@ -39,12 +39,12 @@ class Task(Protocol):
 
     @property
     def label(self) -> str:
-        """What it does, in a line."""
+        """A description in one line."""
         ...
 
     @property
     def key(self) -> str:
-        """Its name: `keys.key(self)`."""
+        """Its key: `keys.key(self)`."""
         ...
 
     def done(self, store: Store) -> bool:
@@ -52,19 +52,19 @@ class Task(Protocol):
         ...
 
     def run(self, store: Store, report: Report) -> None:
-        """Compute, and write the result into the store."""
+        """Compute and store the result."""
         ...
 
 
 class TaskRequest(TypedDict):
-    """What a worker process reads, a line each: a task and where its store is."""
+    """One line of input of a worker process: a task and the location of its store."""
 
     task: JSON
     store: StorePlace
 
 
 class TaskReply(TypedDict, total=False):
-    """What it writes, a line each: that it is ready and with what, how far it is, how it ended."""
+    """One line of output of a worker: ready with a device, progress, or the end of a task."""
 
     ready: str
     progress: tuple[float, Mapping[str, JSON]]
@@ -74,20 +74,20 @@ class TaskReply(TypedDict, total=False):
 
 
 class TaskError(RuntimeError):
-    """Why a task failed in another process, in words for a user."""
+    """Failure of a task in another process, with a message for the user."""
 
 
 class TaskStopped(Exception):
-    """Raised inside a task that nobody waits for any more."""
+    """Raised inside a task that has no subscribers any more."""
 
 
 def perform(task: Task, store: Store, report: Report) -> None:
-    """Run one task: what executors are given."""
+    """Run one task; the function that executors are given."""
     task.run(store, report)
 
 
 def describe_error(error: BaseException) -> str:
-    """An exception in a line a user can act on."""
+    """An exception as a one-line message for the user."""
     text = str(error).strip()
     if isinstance(error, ValueError | TaskError | StoreFullError) and text:
         return text
@@ -97,12 +97,12 @@ def describe_error(error: BaseException) -> str:
 
 
 class SerialExecutor(Executor):
-    """Runs each task where it is submitted."""
+    """Runs each task in the thread that submits it."""
 
     slots = 1
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """A future that has ended already."""
+        """Run at once; returns a finished future."""
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
         try:
@@ -113,7 +113,7 @@ class SerialExecutor(Executor):
 
 
 def numpy_as_json(value: object) -> JSON:
-    """JSON for the numbers and arrays of numpy that tasks report, as `json.dumps` asks for it."""
+    """`default` of `json.dumps` for numpy numbers and arrays in reports."""
     if hasattr(value, "tolist"):
         numbers: JSON = value.tolist()
         return numbers

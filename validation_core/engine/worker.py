@@ -1,8 +1,7 @@
 """A worker process: reads tasks as JSON lines, runs them, writes progress as JSON lines.
 
-Started by `engine.WorkerPool` as `python -m validation_core.engine.worker`. It knows the core
-only: no Streamlit, no script of the app. It ends when its standard input does, whatever it is
-doing.
+Started by `engine.WorkerPool` as `python -m validation_core.engine.worker`. It imports only the
+core: no Streamlit, no script of the app. It ends with its standard input, even during a task.
 
     in:   {"task": <keys.encode>, "store": <Store.place>}
     out:  {"ready": device}   {"progress": [fraction, live]}
@@ -41,13 +40,13 @@ from validation_core.store import Store, flush_stores
 Send = Callable[[TaskReply], None]
 
 _EVERY = 0.05  # seconds between progress lines
-_DYING = 2.0  # seconds that a server takes to end once its pipes have closed
-_NICE = 15  # the server that draws pages goes first, even where it sleeps between two
+_DYING = 2.0  # seconds that a server may take to end after its pipes have closed
+_NICE = 15  # the server that draws pages has priority
 
 
 def _main() -> None:
     """Serve tasks until the standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the server
     if hasattr(os, "nice"):
         os.nice(_NICE)
     send = _sender()
@@ -61,7 +60,7 @@ def _main() -> None:
 
 
 def _sender() -> Send:
-    """Writes to the real standard output; what tasks print goes to standard error."""
+    """A function that writes to standard output; the output of tasks goes to standard error."""
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
@@ -70,7 +69,7 @@ def _sender() -> Send:
             out.write(json.dumps(message, default=numpy_as_json) + "\n")
             out.flush()
         except OSError:
-            os._exit(0)  # nobody listens any more
+            os._exit(0)  # the server has ended
 
     return send
 
@@ -84,7 +83,7 @@ def _read(lines: queue.SimpleQueue[str]) -> None:
 
 
 def _clear_up(server: int) -> None:
-    """Where the server was killed: what it kept in memory goes to the disk or away."""
+    """After the server was killed: move its files in memory to the disk, or delete them."""
     until = time.monotonic() + _DYING
     while os.getppid() == server and time.monotonic() < until:
         time.sleep(0.01)
@@ -93,7 +92,7 @@ def _clear_up(server: int) -> None:
 
 
 def _warm() -> str:
-    """Import what tasks need and take one training step, whose first time costs seconds."""
+    """Import the modules of tasks and take one training step: the first takes seconds."""
     _import("sweep.plan", "scores.localizer_training")
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
@@ -105,14 +104,14 @@ def _warm() -> str:
 
 
 def _read_ahead() -> None:
-    """Import what most tasks are read from: the first need not wait for that."""
+    """Import the modules that decode most tasks, before the first one arrives."""
     _import("benchmarks", "diagnosis.questions")
     gc.collect()
     gc.freeze()
 
 
 def _import(*rooms: str) -> None:
-    """Parts of the core; one that cannot be imported is told by the task that needs it."""
+    """Import modules of the core; a failure is left to the task that needs the module."""
     for room in rooms:
         with suppress(ImportError):
             importlib.import_module(f"validation_core.{room}")
@@ -134,7 +133,7 @@ def _serve(message: TaskRequest, send: Send, stores: dict[str, Store]) -> None:
 
 
 def _reporter(send: Send) -> Report:
-    """Sends the first report at once, then twenty a second at most, and the last one."""
+    """A function that sends the first report, then at most twenty a second, and the last."""
     last = 0.0
 
     def report(fraction: float, live: Mapping[str, JSON]) -> None:

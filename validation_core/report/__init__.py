@@ -1,4 +1,4 @@
-"""What a user takes away: one HTML file, JSON, CSV, a DataTree, and the notes kept with them."""
+"""Reports of a diagnosis: one HTML file, JSON, CSV, a DataTree, and the user's notes."""
 
 from validation_core.diagnosis.verdict import read_line
 from validation_core.report.document import LIMIT, html

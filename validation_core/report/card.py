@@ -1,81 +1,81 @@
-"""The card as it is shown: HTML for page, report and notebook, and a PNG for a slide."""
+"""Render the card: HTML for page, report and notebook, and PNG for slides."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from html import escape
 from importlib import resources
+
+from markupsafe import Markup, escape
 
 from validation_core.diagnosis.card import COLORS, Card
 from validation_core.drawing import svg
 from validation_core.drawing.alt import describe_picture
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Panel
-from validation_core.glossary import linked
+from validation_core.glossary import Term, linked
+from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
 
-_PICTURE = 430  # pixels wide on a page: its letters are then as large as others
+_PICTURE = 430  # pixels wide on a page: its text then has the size of other text
 
 
-def html(card: Card, words: str = "glossary") -> str:
+_LINK = Markup('<a href="{address}" target="_blank" title="{meaning}">{mention}</a>')
+
+
+def html(card: Card, words: str = "glossary") -> Markup:
     """The card as one element, without its style sheet; every name in it is escaped.
 
     Args:
-        card: to show.
-        words: the address of the page of words, to which the first mention of each leads; without
-            one they are not linked.
+        card: to render.
+        words: address of the glossary, to which the first mention of each term links; empty for
+            no links.
     """
     known: set[str] = set()
 
-    def line(text: str) -> str:
+    def link(mention: str, term: Term) -> str:
+        address = f"{words}#{term.anchor}"
+        return _LINK.format(address=address, meaning=term.meaning, mention=Markup(mention))
+
+    def line(text: str) -> Markup:
         escaped = _line(text)
-        if not words:
-            return escaped
-        return linked(
-            escaped,
-            lambda mention, term: (
-                f'<a href="{words}#{term.anchor}" target="_blank" '
-                f'title="{escape(term.meaning)}">{mention}</a>'
-            ),
-            known,
-        )
+        return Markup(linked(escaped, link, known)) if words else escaped
 
-    state = card.state.replace(" ", "-")
-    color = COLORS[card.state] or "#8A8F98"
-    facts = "".join(
-        f"<dt>{escape(fact.label)}</dt><dd>{line(fact.text)}</dd>" for fact in card.facts
-    )
-    steps = "".join(f"<li>{line(step)}</li>" for step in card.next_steps)
-    plain = "" if card.picture or card.state == "testing" else " plain"
-    warning = f'<p class="warning" role="alert">{line(card.warning)}</p>' if card.warning else ""
-    return (
-        f'<section class="npt-card {state}{plain}" style="--state:{color}" '
-        f'aria-label="Verdict">{warning}<h2>{escape(card.title)}</h2>'
-        f"<p>{line(card.sentence)}</p>"
-        f'<div class="inside">{_figure(card)}<dl>{facts}<dt>Next</dt>'
-        f'<dd class="steps"><ol>{steps}</ol></dd></dl></div></section>'
+    facts = [(fact.label, line(fact.text)) for fact in card.facts]  # the first to be linked
+    steps = [line(step) for step in card.next_steps]
+    warning = line(card.warning) if card.warning else None
+    waiting = card.picture is None and card.state == "testing"
+    return render(
+        "card",
+        state=card.state.replace(" ", "-"),
+        plain=card.picture is None and not waiting,
+        color=COLORS[card.state] or "#8A8F98",
+        warning=warning,
+        title=card.title,
+        sentence=line(card.sentence),
+        picture=_picture(card.picture) if card.picture else None,
+        waiting=waiting,
+        facts=facts,
+        steps=steps,
     )
 
 
-def _line(words: str) -> str:
-    """Words, escaped, in which no line ends within `p = 0.5`."""
-    return escape(
-        re.sub(r"\bp ([=<]) ", "p\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", utf8_text(words))
-    )
+def _line(words: str) -> Markup:
+    """Escaped text without line breaks within `p = 0.5`."""
+    space = "\N{NO-BREAK SPACE}"
+    return escape(re.sub(r"\bp ([=<]) ", rf"p{space}\1{space}", utf8_text(words)))
 
 
-def _figure(card: Card) -> str:
-    if card.picture is None:  # its place is kept while it may still come
-        waiting = '<figure><b></b><div class="picture"></div><figcaption></figcaption></figure>'
-        return waiting if card.state == "testing" else ""
-    panel = card.picture.picture
+def _picture(drawn: Drawn) -> dict[str, str]:
+    """Title, drawing and caption of a card's figure."""
+    panel = drawn.picture
     assert isinstance(panel, Panel), "a card has one panel"
-    drawing = svg.svg(panel, _PICTURE, title=describe_picture(panel, card.picture.title))
-    return (
-        f"<figure><b>{escape(utf8_text(card.picture.title))}</b>"
-        f'<div class="picture">{drawing}</div>'
-        f"<figcaption>{escape(utf8_text(card.picture.caption))}</figcaption></figure>"
-    )
+    drawing = svg.svg(panel, _PICTURE, title=describe_picture(panel, drawn.title))
+    return {
+        "title": utf8_text(drawn.title),
+        "drawing": Markup(drawing),
+        "caption": utf8_text(drawn.caption),
+    }
 
 
 @cache
@@ -96,9 +96,9 @@ def png(card: Card, name: str = "") -> bytes:
 
     Args:
         card: to draw.
-        name: of the table, in the last line.
+        name: of the table, for the last line.
     """
-    import resvg_py  # here alone: only who saves an image needs it
+    import resvg_py  # imported here: only saving an image needs it
 
     whole = _sheet(card, name)
     fonts = [resources.files(__package__).joinpath(font) for font in _FONTS]
@@ -116,7 +116,7 @@ def png(card: Card, name: str = "") -> bytes:
 
 
 def _sheet(card: Card, name: str) -> str:
-    """The card as one SVG: words at the right of its picture."""
+    """The card as one SVG: text to the right of its picture."""
     color = COLORS[card.state] or "#8A8F98"
     y, parts = float(_MARGIN), []
     for line in wrap_text(card.warning or "", _WIDTH - 2 * _MARGIN - 20, _BODY):
@@ -187,7 +187,14 @@ def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool 
 
 
 def wrap_text(words: str, width: float, size: int, *, bold: bool = False) -> list[str]:
-    """Lines that fit, by the widths of the card's own letters."""
+    """Wrap text by the widths of the card's font.
+
+    Args:
+        words: one paragraph.
+        width: of a line, in pixels.
+        size: of the font, in pixels.
+        bold: whether in the semibold font.
+    """
     from PIL import ImageFont
 
     path = resources.files(__package__).joinpath(_FONTS[bold])

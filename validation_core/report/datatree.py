@@ -1,6 +1,6 @@
 """Ranks of a diagnosis as an ArviZ DataTree.
 
-Group `prior_sbc`, as `plot_ecdf_pit` wants it.
+Its group `prior_sbc` is the input of `plot_ecdf_pit`.
 
 References:
     arviz-plots, plot_ecdf_pit: probability integral transforms in [0, 1], one variable for each
@@ -28,23 +28,23 @@ from validation_core.types import Array
 GROUP = "prior_sbc"
 _TAKEN = ("chain", "draw")  # names of dimensions cannot be variables of two dimensions
 _LONGEST = 80
-_SEPARATE = 200  # parameters that have a variable of their own
+_SEPARATE = 200  # parameters with a variable of their own
 
 
 def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     """A netCDF-4 file with one group, `prior_sbc`.
 
-    Its variables are the randomised ranks of true values among q's draws, (rank + v (1 + ties)) /
-    (K + 1): uniform on [0, 1] if q is right. One for each parameter, dimensions chain (1) and draw
-    (N); variables are called after the parameters as far as a file allows, and `long_name` is what
-    the user called them. More than 200 parameters are one variable, theta, with a third dimension,
-    parameter. Where SBC ran they are the very ranks that it tested. The tree's
-    attributes say of which table they are, and hold the whole diagnosis as JSON.
+    Its variables are the randomised ranks of the truths among q's draws, (rank + v (1 + ties)) /
+    (K + 1): uniform on [0, 1] if q is right. There is one for each parameter, with dimensions
+    chain (1) and draw (N), named after the parameter as far as netCDF allows; `long_name` is the
+    user's name. More than 200 parameters share one variable, theta, with a third dimension,
+    parameter. Where SBC ran these are the ranks that it tested. The attributes of the tree
+    identify the table and hold the whole diagnosis as JSON.
 
     Raises:
-        ValueError: for two plain samples, in which nothing can be ranked at one x.
+        ValueError: for two plain samples, which have no ranks.
     """
-    import xarray  # here: most who import a report want no netCDF
+    import xarray  # imported here: most reports need no netCDF
 
     u = pit_values(diagnosis, upload)
     safe = netcdf_names(upload.names)
@@ -79,7 +79,7 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
 
 
 def pit_values(diagnosis: Diagnosis, upload: Upload) -> Array:
-    """Randomised ranks of each parameter (D, N): those that SBC tested, where it ran.
+    """Randomised ranks (D, N) of the truths; those that SBC tested, where it ran.
 
     Raises:
         ValueError: for two plain samples.
@@ -104,7 +104,7 @@ def pit_values(diagnosis: Diagnosis, upload: Upload) -> Array:
 
 
 def netcdf_names(names: Sequence[str]) -> list[str]:
-    """Names that a netCDF file takes, none twice: letters, digits and underscores."""
+    """Distinct valid netCDF names of letters, digits and underscores."""
     used_names = set(_TAKEN)
     safe_names = []
     for i, name in enumerate(names):
@@ -119,5 +119,5 @@ def netcdf_names(names: Sequence[str]) -> list[str]:
 
 
 def _attribute(value: str) -> str:
-    """Text that HDF5 takes."""
+    """Text as a valid HDF5 attribute."""
     return utf8_text(value).replace("\0", "") or " "

@@ -1,8 +1,8 @@
-"""A diagnosis as one HTML file that needs nothing else and asks no network for anything.
+"""A diagnosis as one self-contained HTML file that makes no network request.
 
-It holds plotly.js once, compressed, and every figure as numbers; a policy in its head lets only
-these two scripts run and nothing be fetched. All that a user named is escaped: the file may be
-opened by somebody else.
+It holds plotly.js once, compressed, and every figure as numbers; its content security policy
+allows only these two scripts and no request. The templates escape all names chosen by a user,
+since somebody else may open the file.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from itertools import groupby
 from types import MappingProxyType
 
 import numpy as np
+from markupsafe import Markup
 
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked
@@ -23,13 +23,13 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.precision import narrow
 from validation_core.report import card, sections
 from validation_core.report.figures import (
-    ScriptFigures,
     fit_figures,
     own_figure,
     pack_figure,
     plotly_bundle,
     trusted_script,
 )
+from validation_core.report.markup import render
 from validation_core.report.numbers import as_json, clean_notes, dumps, library_versions, utf8_text
 from validation_core.report.sections import (
     FigurePlaces,
@@ -41,11 +41,12 @@ from validation_core.report.sections import (
 from validation_core.types import Array
 
 LIMIT = 5_000_000
-"""Bytes of a report, whatever it is about."""
-_ROWS = (1000, 200, 50, 10)  # of a table, the most that is shown: the first that leaves room
-_PROSE = 1_200_000  # bytes for all that is no figure
-_JSON = 300_000  # longer ones are packed
-_SHARE = 0.6  # of what is left, the most for the numbers
+"""Most bytes of any report."""
+_ROWS = (1000, 200, 50, 10)  # most rows of a table: the first that fits
+_PROSE = 1_200_000  # bytes for words and tables
+_JSON = 300_000  # characters; longer JSON is packed
+_SHARE = 0.6  # largest share of the remaining bytes for the JSON
+_RESERVE = 4_000  # bytes for sentences on parts left out
 _NONE: Answers = MappingProxyType({})
 
 
@@ -60,22 +61,20 @@ def html(
     made: datetime | None = None,
     asked: Asked | None = None,
 ) -> str:
-    """The whole document, at most `LIMIT` bytes of UTF-8.
+    """The report of a diagnosis, at most `LIMIT` bytes of UTF-8.
 
-    Where everything does not fit, in turn: tables show fewer rows, the raw draws stay out, figures
-    are drawn with fewer points, the last of them stay out, so does the JSON. Each is said in the
-    report.
+    Where everything does not fit, in turn: tables show fewer rows, the raw draws are left out,
+    figures have fewer points, the last figures and the JSON are left out. The report says so.
 
     Args:
-        diagnosis: the verdict with what it rests on.
-        answers: what has been worked out beyond it, by the name of the panel.
-        notes: the user's own words.
-        draws: the arrays of the table, for those who ask for them; otherwise no draw is inside.
-        path: what the file is called, for the code that reproduces an answer.
-        panels: that tell the answers, in the order in which they are read; by default all that
-            there are, or none where there is no answer.
-        made: when; by default now.
-        asked: which questions were asked; by default those that these answer.
+        diagnosis: the verdict and the tests behind it.
+        answers: to further questions, by the name of the question.
+        notes: of the user.
+        draws: arrays of the table to include; by default none.
+        path: name of the table's file, for the code that reproduces an answer.
+        panels: questions in reading order; by default all, or none without an answer.
+        made: time of the report; by default now.
+        asked: state of each question; by default the answered ones were asked.
     """
     when = made or datetime.now(UTC)
     chosen_panels = _registered(answers) if panels is None else panels
@@ -97,119 +96,80 @@ def _registered(answers: Answers) -> Sequence[AnyQuestion]:
 def _filled(
     told: ReportContext, written: sections.RenderedSections, draws: Mapping[str, Array] | None
 ) -> str:
-    """The document with as much of its figures, numbers and draws as there is room for."""
-    own = trusted_script(own_figure("report.js"))
-    bare = _document(told, [*written.sections, ReportSection("", "", "")], own, "")
-    room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
-    numbers = _numbers(told, int(_SHARE * room))
-    room -= len(numbers.body.encode("utf-8", "replace"))
+    """The document with as many of its figures, numbers and draws as fit."""
+    bare = _document(told, written.sections, None)
+    room = LIMIT - len(bare.encode("utf-8", "replace")) - _RESERVE
+    json = _json(told, int(_SHARE * room))
+    room -= len(json.encode("utf-8", "replace"))
     fitted = fit_figures(written.figures, room)
     room -= len(fitted.packed)
-    raw = _draws(draws, room)
-    data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
-    asides = [f'<p class="aside">{escape(fitted.said)}</p>'] if fitted.said else []
-    end = ReportSection("numbers", "Numbers and data", "".join([*asides, numbers.body, raw]))
-    return _document(told, [*written.sections, end], own, data)
+    body = render("numbers", said=fitted.said, json=json, draws=_draws(draws, room))
+    end = ReportSection("numbers", "Numbers and data", body)
+    return _document(told, [*written.sections, end], fitted.packed)
 
 
 def _document(
-    told: ReportContext, written: Sequence[ReportSection], own: ScriptFigures, data: str
-) -> str:
+    told: ReportContext, written: Sequence[ReportSection], figures: str | None
+) -> Markup:
     title = f"{sections.verdict_heading(told.found)} · {told.path}"
-    return _framed(title, "Posterior report", written, own, data)
+    return _framed(title, "Posterior report", written, figures)
 
 
 def _framed(
-    title: str, kind: str, written: Sequence[ReportSection], own: ScriptFigures, data: str
-) -> str:
-    """Sections as a document of its own: contents, plotly.js, and what runs in it.
+    title: str, kind: str, written: Sequence[ReportSection], figures: str | None
+) -> Markup:
+    """A whole document of sections, with contents, plotly.js and the drawing script.
 
     Args:
         title: of the window.
-        kind: what this is, above the contents.
-        written: in their order; one without a name is left out.
-        own: the script.
-        data: of the figures, as markup.
+        kind: of document, above the contents.
+        written: sections in order.
+        figures: packed.
     """
-    plotly = plotly_bundle()
-    # Only these scripts, and nothing fetched: what a user named can neither run nor call home.
-    policy = (
-        f"default-src 'none'; script-src {own.digest} {plotly.digest}; "
-        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-    contents = "".join(
-        f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>'
-        for section in written
-        if section.title
-    )
-    body = "".join(
-        f'<section id="{escape(section.name)}">{section.heading}{section.body}</section>'
-        for section in written
-        if section.name
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}</title>"
-        f"<style>{own_figure('report.css')}{card.css()}</style></head><body>"
-        f'<nav aria-label="Contents"><p>{escape(kind)}</p><ol>{contents}</ol></nav>'
-        '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
-        "Words, tables and numbers are here without it.</p>"
-        f'<p class="aside" id="old" hidden>This browser has no DecompressionStream, so that the '
-        f"figures and packed data in this file cannot be unpacked. Words and tables are here; "
-        f"browsers from 2023 on show the rest.</p>{body}</main>"
-        f'<script type="text/plain" id="plotly">{plotly.text}</script>{data}'
-        f"<script>{own.text}</script></body></html>"
+    return render(
+        "document",
+        title=title,
+        kind=kind,
+        sections=written,
+        figures=figures,
+        style=own_figure("report.css") + card.css(),
+        own=trusted_script(own_figure("report.js")),
+        plotly=plotly_bundle(),
     )
 
 
-def _numbers(told: ReportContext, room: int) -> ReportSection:
-    """The JSON, in plain text where it is short, else packed, else a word that it is too long."""
+def _json(told: ReportContext, room: int) -> Markup:
+    """The JSON: plain where it is short, else packed, else a sentence that it is left out."""
     written = as_json(told.found, told.answers, told.asked)
     if len(written) <= min(_JSON, room):
         # `<` begins no tag inside JSON's strings when it is written by its number.
-        inside = written.replace("<", "\\u003c")
+        content = written.replace("<", "\\u003c")
         kind = "application/json"
     else:
-        inside, kind = pack_figure(written.encode()), "text/plain"
-    if len(inside.encode()) > room:
-        size = len(written.encode()) / 1e6
-        sentence = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
-        return ReportSection("", "", f'<p class="aside">{sentence} It is a file of its own.</p>')
-    body = (
-        "<p>Every number of this report as JSON, with what it was made with.</p>"
-        '<p><button type="button" data-save="json">Save the JSON</button></p>'
-        f'<script type="{kind}" id="json">{inside}</script>'
-    )
-    return ReportSection("", "", body)
+        content, kind = pack_figure(written.encode()), "text/plain"
+    megabytes = f"{len(written.encode()) / 1e6:.1f}"
+    fits = len(content.encode()) <= room
+    return render("json", content=content if fits else "", kind=kind, megabytes=megabytes)
 
 
-def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
-    if draws is None:
-        return '<p class="aside">The raw draws are not in this file.</p>'
-    small = {name: narrow(array) for name, array in draws.items()}
+def _draws(draws: Mapping[str, Array] | None, room: int) -> Markup:
+    small = {name: narrow(array) for name, array in (draws or {}).items()}
     size = sum(array.nbytes for array in small.values())
-    inside = ""
-    if size < 4 * room:  # what compresses further is too rare to wait for
+    content = ""
+    if small and size < 4 * room:  # better compression than fourfold is rare
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **small)
-        inside = base64.b64encode(buffer.getvalue()).decode()
-    if not inside or len(inside) > room - 1_000:
-        return (
-            f'<p class="aside">The raw draws take {size / 1e6:.1f} MB and do not fit into a '
-            f"report of at most {LIMIT / 1e6:g} MB; send the file itself beside it.</p>"
-        )
-    return (
-        "<p>The raw draws are in this file, in single precision.</p>"
-        '<p><button type="button" data-save="draws">Save the draws (.npz)</button></p>'
-        f'<script type="text/plain" id="draws">{inside}</script>'
+        content = base64.b64encode(buffer.getvalue()).decode()
+    return render(
+        "draws",
+        asked=draws is not None,
+        content=content if len(content) <= room - 1_000 else "",
+        megabytes=f"{size / 1e6:.1f}",
+        limit=f"{LIMIT / 1e6:g}",
     )
 
 
 _SHEET_ROWS = 1000
-_RESERVE = 4_000
 
 
 def sheet(
@@ -219,39 +179,31 @@ def sheet(
     tables: Mapping[str, Sequence[Mapping[str, object]]],
     numbers: object,
 ) -> str:
-    """The whole document.
+    """A document of figures, tables and numbers, at most `LIMIT` bytes.
 
     Args:
-        title: its heading.
+        title: heading.
         lead: paragraphs below it.
-        figures: with their captions; those whose titles agree up to a colon share a section.
+        figures: with captions; those whose titles agree up to a colon share a section.
         tables: rows by heading.
-        numbers: everything as plain values, saved as JSON by a button.
+        numbers: plain values, which a button saves as JSON.
     """
     places = FigurePlaces()
-    first = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in lead)
-    written = [ReportSection("verdict", "", f"<h1>{escape(title)}</h1>{first}", headed=False)]
+    lead_section = render("lead", title=title, paragraphs=lead)
+    written = [ReportSection("verdict", "", lead_section, headed=False)]
     for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
         written.append(ReportSection(slug(name), name, places.of(several)))
     written += [
         ReportSection(slug(name), name, html_table(rows, _SHEET_ROWS))
         for name, rows in tables.items()
     ]
-    facts = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
-        for name, version in library_versions().items()
-    )
-    packed = pack_figure(dumps(numbers).encode())
-    end = (
-        '<p><button type="button" data-save="json">Save every number as JSON</button></p>'
-        f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
-        f'<div class="scroll"><table class="facts">{facts}</table></div>'
-    )
-    own = trusted_script(own_figure("report.js"))
-    bare = _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], own, "")
-    fitted = fit_figures(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
-    if fitted.said:
-        end = f'<p class="aside">{escape(fitted.said)}</p>{end}'
-    data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
-    whole = _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], own, data)
-    return utf8_text(whole)
+    content = pack_figure(dumps(numbers).encode())
+
+    def document(said: str, packed: str | None) -> Markup:
+        end = render(
+            "sheet", said=said, name=slug(title), content=content, versions=library_versions()
+        )
+        return _framed(title, title, [*written, ReportSection("numbers", "Numbers", end)], packed)
+
+    fitted = fit_figures(places.figures, LIMIT - len(document("", None).encode()) - _RESERVE)
+    return utf8_text(document(fitted.said, fitted.packed))

@@ -1,4 +1,4 @@
-"""Plotly figures in a report: numbers of six digits, and as many points as fit."""
+"""Plotly figures of a report: values to six digits, and as many points as fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 
 
 class ScriptFigures(NamedTuple):
-    """A script with the fingerprint by which a content security policy lets it run."""
+    """A script with the digest by which a content security policy allows it."""
 
     text: str
     digest: str
@@ -29,46 +29,46 @@ def pack_figure(content: bytes, *, level: int = 9) -> str:
 
 
 def trusted_script(source: str) -> ScriptFigures:
-    """A script that a policy names by its SHA-256."""
+    """A script with its SHA-256 as a source of a content security policy."""
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
     return ScriptFigures(source, f"'sha256-{digest}'")
 
 
 @lru_cache(maxsize=1)
 def plotly_bundle() -> ScriptFigures:
-    """plotly.js, packed: 4.8 MB as 1.9; the digest is of what it unpacks to."""
+    """plotly.js, packed from 4.8 to 1.9 MB; the digest is of the unpacked script."""
     script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
     return ScriptFigures(pack_figure(script), trusted_script(script.decode()).digest)
 
 
 @lru_cache(maxsize=2)
 def own_figure(name: str) -> str:
-    """A file that lies beside this module: the look of a report, or what runs in it."""
+    """A style sheet or script of the report, from a file beside this module."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 _DIGITS = 6
 _POINTS = (None, 20_000, 5_000, 2_000, 1_000, 500, 250, 100)
-"""Of a trace, the most that is kept: the first that fits."""
-_SQUEEZE = 8  # nothing worth drawing gets smaller than this: longer text is not even tried
+"""Most points of a trace; the first that fits is used."""
+_SQUEEZE = 8  # largest plausible compression: longer text is not compressed at all
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
 class _FittedFigure(NamedTuple):
-    """Figures that fit into the room they were given."""
+    """Figures packed to a given size."""
 
     packed: str
     drawn: int
-    """How many of them, from the first."""
+    """Number of figures kept, from the first."""
     said: str
-    """What was left out, in a sentence; empty where nothing was."""
+    """A sentence on omitted points or figures; empty without any."""
 
 
 def fit_figures(figures: Sequence[go.Figure], room: int) -> _FittedFigure:
-    """The figures in at most `room` characters.
+    """Pack figures into at most `room` characters.
 
-    Where they do not fit, every trace keeps evenly spaced points, fewer and fewer; where even that
-    does not help, the last figures are left out. Both are said.
+    Where they do not fit, every trace is thinned to evenly spaced points; where that does not
+    suffice, the last figures are left out. The result has a sentence on either.
     """
     charts = [_plain(figure) for figure in figures]
     for most in _POINTS:
@@ -89,7 +89,7 @@ def _said(most: int) -> str:
 
 
 def _some(drawn: list[dict[str, Any]], room: int) -> _FittedFigure:
-    """The first figures, as many as fit."""
+    """Pack as many of the first figures as fit."""
     low, high = 0, len(drawn)
     while low < high:
         middle = (low + high + 1) // 2
@@ -107,13 +107,13 @@ def _dump(drawn: list[dict[str, Any]]) -> bytes:
 
 
 def _listed(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):  # of strings, or not in C order
+    if isinstance(value, np.generic | np.ndarray):  # arrays of strings, or not in C order
         return value.tolist()
     return str(value)
 
 
 def _plain(figure: go.Figure) -> dict[str, Any]:
-    """A figure as plotly.js takes it, without the colours of a theme."""
+    """A figure as JSON for plotly.js, without the colours of a theme."""
     layout = figure.layout.to_plotly_json()
     layout.pop("template", None)
     return {
@@ -133,7 +133,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _digits(values: np.ndarray) -> np.ndarray:
-    """Numbers of six digits, in the type that writes them shortest."""
+    """Values rounded to six digits, in the type that prints them shortest."""
     wide = values.astype(np.float64)
     used = np.isfinite(wide) & (wide != 0)
     place = np.floor(np.log10(np.abs(wide), where=used, out=np.zeros_like(wide)))
@@ -152,7 +152,7 @@ def _thin(figure: dict[str, Any], most: int | None) -> dict[str, Any]:
 
 
 def _fewer(trace: dict[str, Any], most: int) -> dict[str, Any]:
-    """Evenly spaced points of a trace; of a map, evenly spaced rows and columns."""
+    """A trace thinned to evenly spaced points; a map, to evenly spaced rows and columns."""
     z = trace.get("z")
     if z is not None and np.ndim(z) == 2:
         side = max(2, int(most**0.5))
@@ -170,7 +170,7 @@ def _fewer(trace: dict[str, Any], most: int) -> dict[str, Any]:
 
 
 def _kept(value: dict[str, Any], size: int, at: np.ndarray) -> dict[str, Any]:
-    """What has one entry for each point, at some of the points."""
+    """A trace with its per-point entries restricted to some points."""
     return {
         name: _kept(item, size, at)
         if isinstance(item, dict)

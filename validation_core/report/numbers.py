@@ -1,9 +1,8 @@
-"""What is taken away beside the page: every number as JSON, tables as CSV, and notes.
+"""Downloads of a diagnosis: every number as JSON, tables as CSV, and notes.
 
-A CSV file is safe to open in a spreadsheet: text is quoted, so that no separator of another
-country splits it, and text that a spreadsheet would calculate begins with an apostrophe. Notes
-are kept by the digest of a table's numbers: they are there again when it is uploaded again, and
-are not deleted to make room for results.
+A CSV file is safe to open in a spreadsheet: text is quoted, so that no locale's separator splits
+it, and text that a spreadsheet would evaluate begins with an apostrophe. Notes are kept by the
+digest of a table's numbers: they return when it is uploaded again, and are never pruned.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR
 
 
 def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> str:
-    """One JSON object; NaN and infinities, which JSON has no word for, are null.
+    """A diagnosis as one JSON object; NaN and infinities become null.
 
-    `where`, `cause` and `sensitivity` begin with what the verdict's own tests say and go on with
-    the answers; everything that was worked out stands under `answers` by the name of its
-    question, and why a question has none under `left_out`.
+    `where`, `cause` and `sensitivity` combine the verdict's own tests with the answers; `answers`
+    has every answer by the name of its question, and `left_out` the reason for each question
+    without one.
 
     Args:
-        found: the verdict with what it rests on.
-        answers: by the name of their questions. They speak of parameters by index: `names` and
-            `x_names` beside them say which is which.
-        asked: which questions were asked; by default those that these answer.
+        found: the verdict and the tests behind it.
+        answers: by the name of their questions. They number parameters in the order of `names`
+            and `x_names`.
+        asked: state of each question; by default the answered ones were asked.
     """
     document = found.to_json()
     why = (asked or Asked.only(answers)).why
@@ -71,10 +70,10 @@ def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> s
 
 
 def dumps(value: object) -> str:
-    """JSON of plain values and of numpy's; a broken letter in a name becomes a question mark."""
+    """JSON of plain and numpy values; a lone surrogate in a text becomes a question mark."""
     try:
         return orjson.dumps(value, default=_plain, option=_OPTIONS).decode()
-    except TypeError:  # half a surrogate pair in some string
+    except TypeError:  # a lone surrogate in some string
         return orjson.dumps(_whole(value), default=_plain, option=_OPTIONS).decode()
 
 
@@ -87,7 +86,7 @@ def _plain(value: object) -> object:
 
 
 def _whole(value: object) -> object:
-    """The same with text that UTF-8 can write."""
+    """The value with all text encodable in UTF-8."""
     if isinstance(value, str):
         return utf8_text(value)
     if isinstance(value, Mapping):
@@ -98,7 +97,7 @@ def _whole(value: object) -> object:
 
 
 def utf8_text(value: str) -> str:
-    """Text that UTF-8 can write: halves of surrogate pairs become question marks."""
+    """Text encodable in UTF-8: lone surrogates become question marks."""
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -106,9 +105,9 @@ _PACKAGES = ("numpy", "scipy", "torch", "plotly")
 
 
 def library_versions() -> dict[str, str]:
-    """Version by name of the program, of Python, and of the packages that numbers depend on.
+    """Versions of NPT Lab, of Python, and of the packages that numbers depend on, by name.
 
-    Read from what is installed: nothing is imported for it.
+    They are read from package metadata, without an import.
     """
     installed = {"nptlab": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
@@ -124,10 +123,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def csv_table(rows: Sequence[Mapping[str, object]]) -> bytes:
-    """The rows under the names of all their columns, in UTF-8 with a byte order mark.
+    """Rows as CSV with a header, in UTF-8 with a byte order mark.
 
-    Without the mark Excel takes the file for the letters of one country; pandas, polars and
-    LibreOffice pass over it. Not-a-number and what a row lacks are left empty.
+    Without the mark Excel assumes a legacy encoding; pandas, polars and LibreOffice skip it. NaN
+    and missing values are empty cells.
     """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO(newline="")
@@ -155,7 +154,7 @@ def _csv_cell(value: object) -> str | int | float:
 
 
 def _safe(value: str) -> str:
-    """Text that no spreadsheet calculates."""
+    """Text that no spreadsheet evaluates as a formula."""
     cleaned = utf8_text(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
     begins = (cleaned, cleaned.lstrip())
     risky = any(begin.startswith(_FORMULA) for begin in begins) and not _NUMBER.fullmatch(cleaned)
@@ -163,21 +162,21 @@ def _safe(value: str) -> str:
 
 
 LONGEST = 20_000
-"""Characters."""
+"""Most characters of notes."""
 
 
 def load_notes(store: Store, digest: str) -> str:
-    """The notes on a table; empty where there are none."""
+    """The notes on a table by its digest; empty without any."""
     stored = store.load("notes", digest)
     return str(stored.meta.get("text", "")) if stored else ""
 
 
 def save_notes(store: Store, digest: str, words: str) -> None:
-    """Keep notes on a table in place of those before; blank ones are forgotten.
+    """Replace the notes on a table; blank notes delete them.
 
     Raises:
         ValueError: for more than 20,000 characters.
-        OSError: when the disk does not take them.
+        OSError: when the disk cannot be written.
     """
     if len(words) > LONGEST:
         raise ValueError(
@@ -193,7 +192,7 @@ def save_notes(store: Store, digest: str, words: str) -> None:
 
 
 def clean_notes(words: str) -> str:
-    """Printable text with its line breaks, and no blank ends."""
+    """Notes without control characters other than line breaks, and without blank ends."""
     lines = utf8_text(words).replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
     characters = (c for c in lines if c == "\n" or not unicodedata.category(c).startswith("C"))
     return "".join(characters).strip()

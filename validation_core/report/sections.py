@@ -1,4 +1,4 @@
-"""The words, tables and places for figures of a report, section by section."""
+"""Sections of a report: their text, tables and places of figures."""
 
 from __future__ import annotations
 
@@ -6,30 +6,37 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods
 from validation_core.diagnosis.card import diagnosis_card
-from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion, Asked
+from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.report import card, numbers
+from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
-from validation_core.text import first_text, level_text, pvalue_text, signed_text
+from validation_core.text import level_text, pvalue_text, signed_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
 
 
 def code(template: str, *, path: str, seed: int) -> str:
-    """A script that reads the file and gives its answer; the path may hold anything."""
-    written = repr(utf8_text(path))  # with its quotes: names may hold those too
+    """Fill in a question's Python script.
+
+    Args:
+        template: with `{path}` and `{seed}`.
+        path: of the table's file, any text.
+        seed: of the diagnosis.
+    """
+    written = repr(utf8_text(path))  # with quotes, which the path may contain too
     return _PATH.sub(lambda found: written, template.replace("{seed}", str(seed)))
 
 
@@ -38,36 +45,22 @@ _NUMBER = re.compile(r"(< )?[+−-]?[\d.,]+(e[+−-]?\d+)?%?", re.ASCII)
 
 
 def slug(text: str) -> str:
-    """Letters, digits and hyphens: an anchor, or the name of a file."""
+    """Text as lower-case letters, digits and hyphens, for anchors and file names."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
 
 
-def html_table(rows: Sequence[Mapping[str, object]], most: int) -> str:
-    """A table of the first rows, and how many there are beside them."""
+def html_table(rows: Sequence[Mapping[str, object]], most: int) -> Markup:
+    """An HTML table of at most `most` rows, and the number of all rows where there are more."""
     if not rows:
-        return ""
+        return Markup()
     columns = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {name for name in columns if all(_numeric(row.get(name)) for row in rows)}
-    head = "".join(
-        f'<th scope="col"{" class=number" * (name in numeric)}>{escape(str(name))}</th>'
-        for name in columns
-    )
-    lines = "".join(
-        f"<tr>{''.join(_cell(row.get(name), name in numeric) for name in columns)}</tr>"
-        for row in rows[:most]
-    )
-    hidden = len(rows) - most
-    more = (
-        f"The first {most:,} of {len(rows):,} rows; the JSON has them all." if hidden > 0 else ""
-    )
-    return (
-        f'<div class="scroll table" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>" + (f'<p class="aside">{more}</p>' if more else "")
-    )
+    cells = [[_cell(row.get(name), name in numeric) for name in columns] for row in rows[:most]]
+    return render("table", columns=columns, numeric=numeric, rows=cells, count=len(rows))
 
 
 def cell(value: object) -> str:
-    """A number to three digits, or a word."""
+    """A value as text: numbers to three digits, missing ones as a dash."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None:
@@ -82,27 +75,26 @@ def cell(value: object) -> str:
 
 
 def _numeric(value: object) -> bool:
-    """Whether it reads as a number: `-0.3`, `< 1e-300`, `1,000`, `12%`, or nothing."""
+    """Whether a value is numeric, also as text: `-0.3`, `< 1e-300`, `1,000`, `12%`, or empty."""
     if isinstance(value, str):
         return value in ("", "–") or _NUMBER.fullmatch(value) is not None
     return not isinstance(value, bool)
 
 
-def _cell(value: object, numeric: bool) -> str:
-    """A cell; what is short stays on one line."""
+def _cell(value: object, numeric: bool) -> tuple[str, str]:
+    """The text of a cell and its class: short text stays on one line."""
     content = cell(value)
-    kind = "number" if numeric else "short" if len(content) <= _SHORT else "long"
-    return f'<td class="{kind}">{escape(content)}</td>'
+    return content, "number" if numeric else "short" if len(content) <= _SHORT else "long"
 
 
 _LISTED = 20  # warnings and notes of a file that are shown
 _SHOWN = 2
-"""Figures of a question that stand open; the others are folded."""
+"""Figures of a question that are open; the others are folded."""
 _METHOD_COLUMNS = ("Test", "Statistic", "Value", "p-value", "adjusted", "True values", "q's draws")
 
 
 class ReportContext(NamedTuple):
-    """What a report is about."""
+    """Contents of a report."""
 
     found: Diagnosis
     answers: Answers
@@ -111,106 +103,90 @@ class ReportContext(NamedTuple):
     notes: str
     when: datetime
     rows: int
-    """Of a table, the most that is shown."""
+    """Most rows shown of a table."""
     asked: Asked | None = None
-    """Which questions were asked; these answers alone, where nothing is said."""
+    """State of each question; by default the answered ones were asked."""
 
 
 class ReportSection(NamedTuple):
-    """A part with its anchor and its heading."""
+    """A section: its anchor, heading and markup."""
 
     name: str
     title: str
-    body: str
+    body: Markup
     headed: bool = True
-    """Whether its title stands above it: the verdict's body begins with a heading of its own."""
-
-    @property
-    def heading(self) -> str:
-        """Its title as markup, where it stands above it."""
-        return f"<h2>{escape(self.title)}</h2>" if self.headed else ""
+    """Whether its title is its heading: the verdict has a heading of its own."""
 
 
 class RenderedSections(NamedTuple):
-    """All sections, and the figures that they have left places for."""
+    """All sections, and the figures of their places."""
 
     sections: list[ReportSection]
     figures: list[go.Figure]
 
 
+class _Place(NamedTuple):
+    """The place of one figure."""
+
+    number: int
+    drawn: Drawn
+    name: str
+    alt: str
+
+
 @dataclass
 class FigurePlaces:
-    """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
+    """Places of figures: each has a number, by which the report's script draws it."""
 
     figures: list[go.Figure] = field(default_factory=list)
 
-    def of(self, shown: Iterable[Drawn]) -> str:
-        """Their places, side by side."""
-        put = "".join(self._one(each) for each in shown)
-        return f'<div class="figures">{put}</div>' if put else ""
+    def of(self, shown: Iterable[Drawn]) -> Markup:
+        """Markup of the places of some figures, side by side."""
+        places = [self._place(drawn) for drawn in shown]
+        return render("figures", places=places) if places else Markup()
 
-    def _one(self, drawn: Drawn) -> str:
-        number = len(self.figures)
+    def _place(self, drawn: Drawn) -> _Place:
         self.figures.append(drawn.figure)
-        wide = ' class="wide"' if drawn.wide else ""
-        name, alt = slug(drawn.title), describe_picture(drawn.picture, drawn.title)
-        buttons = "".join(
-            f'<button type="button" data-image="{kind}" aria-label="Save as {kind.upper()}: '
-            f'{escape(drawn.title)}">{kind.upper()}</button>'
-            for kind in ("svg", "png")
-        )
-        return (
-            f'<figure{wide}><div class="head"><h4>{escape(drawn.title)}</h4><span>{buttons}</span>'
-            f'</div><div class="scroll"><div class="drawing" data-figure="{number}" '
-            f'data-name="{name}" role="img" aria-label="{escape(alt)}" '
-            f'style="height:{drawn.figure.layout.height}px"></div></div>'
-            f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
-        )
+        alt = describe_picture(drawn.picture, drawn.title)
+        return _Place(len(self.figures) - 1, drawn, slug(drawn.title), alt)
 
 
 def render_sections(told: ReportContext) -> RenderedSections:
-    """The card, notes, each question in turn; each test, what was read and methods folded."""
+    """Every section: the card, notes, each question, each test, the table, and methods."""
     places = FigurePlaces()
-    sections = [ReportSection("verdict", "Verdict", "".join(_verdict(told)), headed=False)]
+    sections = [ReportSection("verdict", "Verdict", _verdict(told), headed=False)]
     if told.notes:
-        lines = escape(told.notes).replace("\n", "<br>")
-        sections.append(ReportSection("notes", "Notes", f'<p class="notes">{lines}</p>'))
+        body = render("notes", lines=told.notes.split("\n"))
+        sections.append(ReportSection("notes", "Notes", body))
     for panel in told.panels:
-        body = "".join(_panel(told, panel, places))
+        body = _panel(told, panel, places)
         sections.append(ReportSection(f"panel-{slug(panel.name)}", panel.title, body))
     sections += [
-        ReportSection("tests", "Each test", _folded("Tests and figures", _tests(told, places))),
-        ReportSection("table", "What was read", "".join(_read(told))),
-        ReportSection("methods", "Methods", _folded("What the tests are", _methods(told))),
-        ReportSection(
-            "made", "How this was made", _folded("Versions and settings", [_made(told)])
-        ),
+        ReportSection("tests", "Each test", _tests(told, places)),
+        ReportSection("table", "What was read", _read(told)),
+        ReportSection("methods", "Methods", _methods(told)),
+        ReportSection("made", "How this was made", _made(told)),
     ]
     return RenderedSections(sections, places.figures)
 
 
-def _folded(title: str, parts: Iterable[str]) -> str:
-    """What a reader opens; nothing for nothing."""
-    inside = "".join(parts)
-    summary = f"<summary>{escape(title)}</summary>"
-    return f"<details>{summary}{inside}</details>" if inside else ""
-
-
 def verdict_heading(found: Diagnosis) -> str:
-    """The verdict as a heading, firm or so far."""
+    """The verdict as a heading, final or preliminary."""
     firm = found.verdict == "problem found" or not found.pending
     return found.verdict.capitalize() if firm else "Not all tests have answered"
 
 
-def _verdict(told: ReportContext) -> Iterator[str]:
-    diagnosis = told.found
-    yield f'<h1 class="eyebrow">Is this posterior right? · {escape(told.path)}</h1>'
-    yield card.html(diagnosis_card(diagnosis, told.answers, told.asked), words="")
-    yield f'<p class="eyebrow">{escape(read_line(diagnosis))}</p>'
+def _verdict(told: ReportContext) -> Markup:
+    return render(
+        "verdict",
+        path=told.path,
+        card=card.html(diagnosis_card(told.found, told.answers, told.asked), words=""),
+        line=read_line(told.found),
+    )
 
 
 def _claims(found: Diagnosis) -> list[dict[str, object]]:
-    """Each kind of claim with its p in the verdict's family, the smallest first."""
+    """Rows for each kind of claim with its p-value in the verdict's family, smallest first."""
     return [
         {
             "Claims of": family["title"],
@@ -238,72 +214,78 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Iterator[str]:
-    panel_answer = told.answers.get(panel.name)
-    if panel_answer is None:
-        yield f'<p class="aside">{escape(_why(told, panel))}</p>'
-        return
-    first, *more = panel_answer.describe(told.found) or ("Nothing to report.",)
-    figures = panel_answer.figures(told.found)
-    shown = 0 if panel_answer.finds(told.found) is False else _SHOWN
-    yield f'<p class="lead">{escape(first)}</p>'
-    yield places.of(figures[:shown])
-    yield _folded("More", _more(told, panel, panel_answer, more, places.of(figures[shown:])))
+def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Markup:
+    answer = told.answers.get(panel.name)
+    if answer is None:
+        return render("unanswered", why=_why(told, panel))
+    first, *more = answer.describe(told.found) or ("Nothing to report.",)
+    figures = answer.figures(told.found)
+    shown = 0 if answer.finds(told.found) is False else _SHOWN
+    return render(
+        "question",
+        first=first,
+        figures=places.of(figures[:shown]),
+        more=more,
+        more_figures=places.of(figures[shown:]),
+        reading_guide=panel.reading_guide,
+        notes=answer.notes(told.found),
+        table=html_table(answer.rows(told.found), told.rows),
+        code=code(panel.code, path=told.path, seed=told.found.seed),
+    )
 
 
 def _why(told: ReportContext, panel: AnyQuestion) -> str:
-    """Why a question has no answer: what still ran will not run on in a file."""
+    """The reason why a question has no answer, such as that it was still running."""
     asked, upload = told.asked or Asked.only(told.answers), told.found.upload
     if asked.state(panel, upload) == "running":
         return "This was not finished when the report was made."
     return asked.why(panel, upload)
 
 
-def _more(
-    told: ReportContext,
-    panel: AnyQuestion,
-    answer: AnyAnswer,
-    sentences: Sequence[str],
-    figures: str,
-) -> Iterator[str]:
-    """All that a question has beyond its first sentence and its first figures."""
-    if sentences:
-        yield f"<p>{escape(' '.join(sentences))}</p>"
-    yield figures
-    yield f'<p class="how"><b>How to read it.</b> {escape(panel.reading_guide)}</p>'
-    if notes := answer.notes(told.found):
-        yield f'<p class="how"><b>Method.</b> {escape(" ".join(notes))}</p>'
-    yield html_table(answer.rows(told.found), told.rows)
-    python = code(panel.code, path=told.path, seed=told.found.seed)
-    yield f"<pre><code>{escape(python)}</code></pre>"
-
-
-def _tests(told: ReportContext, places: FigurePlaces) -> Iterator[str]:
+def _tests(told: ReportContext, places: FigurePlaces) -> Markup:
     diagnosis = told.found
-    yield html_table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
+    claims = Markup()
     if diagnosis.relabelled:
-        yield "<h3>What is claimed</h3>"
-        yield html_table(_claims(diagnosis), told.rows)
-    for record in diagnosis.records:
-        if record.status == "not run":
-            sentence = f"{record.label} was not run. {record.reason}"
-            yield f'<p class="aside">{escape(sentence)}</p>'
-        elif weaker := diagnosis.remark(record):
-            yield f'<p class="aside">{escape(weaker)}</p>'
+        claims = html_table(_claims(diagnosis), told.rows)
+    return render(
+        "tests",
+        table=html_table([_row(record, diagnosis) for record in diagnosis.records], told.rows),
+        claims=claims,
+        remarks=filter(None, (_remark(record, diagnosis) for record in diagnosis.records)),
+        tests=list(_findings(told, places)),
+    )
+
+
+def _remark(record: Record, found: Diagnosis) -> str | None:
+    """The reason why a test did not run, or a remark on its limits."""
+    if record.status == "not run":
+        return f"{record.label} was not run. {record.reason}"
+    return found.remark(record)
+
+
+class _Finding(NamedTuple):
+    """Findings of one test."""
+
+    title: str
+    paragraph: str
+    figures: Markup
+    parameters: Markup
+
+
+def _findings(told: ReportContext, places: FigurePlaces) -> Iterator[_Finding]:
+    """Findings of each test that has text, figures or parameters."""
+    diagnosis = told.found
     for record in diagnosis.records:
         drawings = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
         paragraph = " ".join(findings(record, diagnosis.upload.x_names))
         ranked = _parameters(diagnosis) if record.kind.ranks_parameters else []
-        if not (drawings or paragraph or ranked):
-            continue
-        yield f"<h3>{escape(record.title)}</h3>"
-        yield f"<p>{escape(paragraph)}</p>" if paragraph else ""
-        yield places.of(drawings)
-        yield html_table(ranked, told.rows)
+        if drawings or paragraph or ranked:
+            table = html_table(ranked, told.rows)
+            yield _Finding(record.title, paragraph, places.of(drawings), table)
 
 
 def _parameters(found: Diagnosis) -> list[dict[str, object]]:
-    """What SBC says of each parameter, the worst first."""
+    """Rows of SBC's result for each parameter, the smallest p-value first."""
     return [
         {
             "Parameter": parameter.name,
@@ -318,43 +300,34 @@ def _parameters(found: Diagnosis) -> list[dict[str, object]]:
     ]
 
 
-def _read(told: ReportContext) -> Iterator[str]:
+def _read(told: ReportContext) -> Markup:
     upload = told.found.upload
-    yield f"<p>{escape(read_line(told.found))}</p>"
-    yield f"<p>Parameters: {escape(first_text(upload.names, _LISTED))}.</p>"
     remarks = [*upload.warnings, *upload.notes]
-    yield "".join(f'<p class="aside">{escape(remark)}</p>' for remark in remarks[:_LISTED])
-    if len(remarks) > _LISTED:
-        yield f'<p class="aside">{len(remarks) - _LISTED:,} more remarks are in the JSON.</p>'
+    return render(
+        "read",
+        line=read_line(told.found),
+        names=upload.names[:_LISTED],
+        more_names=len(upload.names) - _LISTED,
+        remarks=remarks[:_LISTED],
+        more_remarks=len(remarks) - _LISTED,
+    )
 
 
-def _methods(told: ReportContext) -> Iterator[str]:
-    rests = (
-        "p-values are adjusted by Holm over the tests that ran"
-        if not told.found.relabelled
-        else (
-            "The verdict is one exact test of everything that is looked at: at each x the true "
-            "value and q's draws are relabelled at random, and every claim is adjusted in that "
-            "one family. The papers' tests are shown for comparison, adjusted by Holm among "
-            "themselves, and do not count"
-        )
-    )
-    yield (
-        f"<p>{rests}: if q is correct, a problem is found in at most "
-        f"{level_text(told.found.alpha)} of tables. No answer shows that a posterior is "
-        "correct: each says what would have been found.</p><dl>"
-    )
+def _methods(told: ReportContext) -> Markup:
     further = {name: test.method for name, test in further_methods().items()}
-    for record in told.found.records:
-        method = further.get(record.name) or METHODS.get(record.name)
-        if method is None:
-            continue
-        yield f"<dt>{escape(record.title)}</dt><dd>{escape(method.summary)}"
-        yield f"<br><cite>{escape(str(method.paper))}</cite></dd>"
-    yield "</dl>"
+    methods = [
+        (record.title, further.get(record.name) or METHODS.get(record.name))
+        for record in told.found.records
+    ]
+    return render(
+        "methods",
+        claims=told.found.relabelled,
+        level=level_text(told.found.alpha),
+        methods=[(title, method) for title, method in methods if method is not None],
+    )
 
 
-def _made(told: ReportContext) -> str:
+def _made(told: ReportContext) -> Markup:
     diagnosis = told.found
     facts = {
         "File": told.path,
@@ -362,10 +335,6 @@ def _made(told: ReportContext) -> str:
         "Level": level_text(diagnosis.alpha),
         "Seed": str(diagnosis.seed),
         "Made": told.when.strftime("%Y-%m-%d %H:%M %Z").strip(),
-        **{name: version for name, version in numbers.library_versions().items()},
+        **numbers.library_versions(),
     }
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in facts.items()
-    )
-    return f'<div class="scroll"><table class="facts">{rows}</table></div>'
+    return render("made", values=facts)
