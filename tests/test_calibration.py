@@ -27,7 +27,7 @@ from validation_core.diagnosis.questions.calibration import (
 )
 from validation_core.drawing.marks import Points
 from validation_core.methods import SBC, SKL
-from validation_core.statistics import contraction, coverage, effects, region_coverage
+from validation_core.statistics import contraction, effects, region_coverage
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -516,7 +516,7 @@ def test_highest_density_regions_cover_what_is_known(width):
 def test_regions_of_a_right_q_are_exact_with_ties(k):
     rng, trials = np.random.default_rng(k), 2000
     rejected = sum(
-        coverage.ks(1 - statistics.conformal_ranks(
+        statistics.ks(1 - statistics.conformal_ranks(
             np.round(rng.standard_normal(40)), np.round(rng.standard_normal((40, k))), rng
         )).pvalue <= 0.05
         for _ in range(trials)

@@ -14,13 +14,12 @@ from validation_core import Store
 from validation_core.diagnosis import card_pictures as draw
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.card import diagnosis_card, typeset
-from validation_core.diagnosis.method_runs import run_relabelling
 from validation_core.diagnosis.questions import answered_questions, by_name
 from validation_core.diagnosis.questions.observation import unlike
 from validation_core.diagnosis.tasks import register_upload, save_upload
 from validation_core.drawing import svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
-from validation_core.methods import SBC, Omnibus
+from validation_core.methods import SBC
 from validation_core.report import card as shown
 from validation_core.tables import Upload
 
@@ -144,8 +143,7 @@ def test_every_shape_that_is_rejected_has_its_picture(sizes, tmp_path):
     for study in by_name("size").studies(upload, [], 0):
         study.run(store, lambda fraction, live: None)
     answers = answered_questions(store, upload, [], 0, [by_name("size")])
-    under = run_relabelling(upload, Omnibus(), 0, {})
-    one = diagnosis_card(diagnosed(upload, asked_under=under), answers)
+    one = diagnosis_card(diagnosed(upload), answers)
     assert one.title == "Problem found"
     assert one.picture is not None
     assert "too high" in words(one)[0]["How wrong"]

@@ -19,9 +19,12 @@ from validation_core.diagnosis.questions.cause import (
     STRONG,
     find_likely_cause,
     findings,
+    prepared_table,
     reference_sets,
+    similarity,
+    variants,
 )
-from validation_core.diagnosis.questions.cause.findings import RankedRows, two_groups
+from validation_core.diagnosis.questions.cause.ranked_rows import RankedRows, two_groups
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import SamplesUpload, TableUpload, Upload, read, repeats
@@ -154,9 +157,9 @@ def test_the_pvalue_keeps_its_level(heavy, trials):
         rng = stream(seed, "level")
         draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
-        ready = findings.PreparedTable.of(exact, seed)
+        ready = prepared_table.PreparedTable.of(exact, seed)
         _, null = reference_sets.null_features(ready, count=39)
-        rejected += reference_sets.null_pvalue(null) <= 0.05
+        rejected += similarity.null_pvalue(null) <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert rejected <= high
     assert rejected >= min(low, 1)
@@ -165,8 +168,8 @@ def test_the_pvalue_keeps_its_level(heavy, trials):
 def test_the_pvalue_is_never_zero_and_treats_rows_alike():
     null = stream(0, "rows").standard_normal((40, 5))
     null[0] += 100
-    assert reference_sets.null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
-    every = [reference_sets.null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
+    assert similarity.null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
+    every = [similarity.null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
     for level in (0.05, 0.1, 0.25):
         assert np.mean(np.array(every) <= level) <= level
 
@@ -195,7 +198,7 @@ def test_truths_are_ranked_among_the_other_draws():
 
 def test_an_injection_of_nothing_looks_like_nothing():
     exact = normal(n=200, k=40)
-    ready = findings.PreparedTable.of(exact, 0)
+    ready = prepared_table.PreparedTable.of(exact, 0)
     names, null = reference_sets.null_features(ready, count=60)
     which = stream(0, "which").integers(40, size=(20, 200))
     scores = ready.ranked.moved(ready.pool.take(which), which, stream(0, "break"))
@@ -356,7 +359,7 @@ def test_faults_are_those_that_the_upload_warns_of():
 
 
 def seen_in(draws, seed=0):
-    return findings.find_departures(findings.PreparedTable.of(draws, seed))
+    return findings.find_departures(prepared_table.PreparedTable.of(draws, seed))
 
 
 def turned(exact, way):
@@ -474,15 +477,15 @@ def test_every_cause_has_words_and_a_next_step():
     assert set(cause.NEXT_STEPS) == set(cause.TITLES) == {*NAMED, "unclear", "none"}
     assert all(cause.NEXT_STEPS[name] for name in NAMED)
     exact = normal(n=150, k=30)
-    ready = findings.PreparedTable.of(exact, 0)
+    ready = prepared_table.PreparedTable.of(exact, 0)
     for name in NAMED:
         for one in findings.cause_findings(name, ready):
             assert one.low <= one.value <= one.high
             assert cause.finding_text(one, NAMES)
             assert one.what in cause.KINDS
-    units = {v.unit for v in reference_sets.injectable_variants(ready.ranked, ready.pool)}
+    units = {v.unit for v in variants.injectable_variants(ready.ranked, ready.pool)}
     assert units <= set(cause.STRENGTHS)
-    assert {v.cause for v in reference_sets.injectable_variants(ready.ranked, ready.pool)} == NAMED
+    assert {v.cause for v in variants.injectable_variants(ready.ranked, ready.pool)} == NAMED
 
 
 def test_figures_are_valid(named):
@@ -499,11 +502,15 @@ def test_a_large_table_is_looked_at_in_part():
     large = PosteriorTable(
         np.zeros((1600, 30)), np.zeros((1600, 1)), np.zeros((1600, 210, 30), np.float32)
     )
-    some, columns = findings.subsample(large, 0)
-    assert some.q.shape == (findings.ROWS, findings.FEWER, findings.PARAMETERS)
+    some, columns = prepared_table.subsample(large, 0)
+    assert some.q.shape == (prepared_table.ROWS, prepared_table.FEWER, prepared_table.PARAMETERS)
     long = PosteriorTable(large.theta[:, :2], large.x, large.q[:, :, :2])
-    assert findings.subsample(long, 0)[0].q.shape == (findings.ROWS, findings.DRAWS, 2)
-    assert len(set(columns)) == findings.PARAMETERS
+    assert prepared_table.subsample(long, 0)[0].q.shape == (
+        prepared_table.ROWS,
+        prepared_table.DRAWS,
+        2,
+    )
+    assert len(set(columns)) == prepared_table.PARAMETERS
     found = find_likely_cause(normal(n=150, k=30), 0)
     found = replace(found, full=(1600, 210, 2))
     (note,) = QUESTION.notes(found, Names(NAMES))

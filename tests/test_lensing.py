@@ -38,9 +38,9 @@ def test_prior_is_of_real_galaxies(system):
     assert mean[7:9, 7:9].mean() > 5 * mean[0].mean()
 
 
-@pytest.mark.parametrize("lens", ["isothermal", "affine"])
-def test_lens_keeps_surface_brightness(lens):
-    forward = lens.lens_matrix(lens)
+@pytest.mark.parametrize("kind", ["isothermal", "affine"])
+def test_lens_keeps_surface_brightness(kind):
+    forward = lens.lens_matrix(kind)
     assert forward.shape == (PIXELS, PIXELS)
     assert (forward >= 0).all()
     light = forward.sum(1).reshape(16, 16)

@@ -5,9 +5,9 @@ import pytest
 
 from tests.conftest import in_turn
 from validation_core import statistics
-from validation_core.diagnosis.questions.cause.findings import PreparedTable
 from validation_core.diagnosis.questions.cause.missed_mode import LEVEL, find_missed_mode
 from validation_core.diagnosis.questions.cause.modes import unimodality_test
+from validation_core.diagnosis.questions.cause.prepared_table import PreparedTable
 from validation_core.types import PosteriorTable
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import runpy
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_ten_thousand_parameters_fit():
         "adjusted": np.ones(10_000), "kinds": np.zeros(1, int),
     }  # fmt: skip
     record = Record("sbc", "SBC", "SBC", "ran", statistic=0.1, pvalue=0.5, arrays=arrays)
-    verdict = diagnosis.verdict([record], upload)
+    verdict = replace(diagnosis.verdict([record], upload), claims=diagnosed(table()).claims)
     each = {"each": [{"a": float(item), "b": float(other)} for item, other in u[:, :2]]}
     document = report.html(verdict, {"size": answer(each)}, panels=[Fake()])
     assert size(document) <= report.LIMIT

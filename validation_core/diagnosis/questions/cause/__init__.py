@@ -27,24 +27,25 @@ from validation_core.diagnosis.questions.base import (
     capitalise,
 )
 from validation_core.diagnosis.questions.cause import findings, own_nulls, screening
-from validation_core.diagnosis.questions.cause.findings import (
+from validation_core.diagnosis.questions.cause.findings import Departure, Finding
+from validation_core.diagnosis.questions.cause.missed_mode import far_group
+from validation_core.diagnosis.questions.cause.prepared_table import (
     PARAMETERS,
-    Departure,
-    Finding,
     PreparedTable,
     subsample,
 )
-from validation_core.diagnosis.questions.cause.missed_mode import far_group
 from validation_core.diagnosis.questions.cause.reference_sets import (
-    COUNTED,
-    CauseSimilarity,
     ReferenceSets,
-    Variant,
     build_reference_sets,
-    classify_cause,
-    null_pvalue,
     refine_reference_sets,
 )
+from validation_core.diagnosis.questions.cause.similarity import (
+    COUNTED,
+    CauseSimilarity,
+    classify_cause,
+    null_pvalue,
+)
+from validation_core.diagnosis.questions.cause.variants import Variant
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Bars, Key, Panel, Points

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from validation_core.diagnosis.questions.cause.findings import Finding, PreparedTable
+from validation_core.diagnosis.questions.cause.findings import Finding
 from validation_core.diagnosis.questions.cause.modes import unimodality_test
 from validation_core.diagnosis.questions.cause.own_nulls import apart_over_x
+from validation_core.diagnosis.questions.cause.prepared_table import PreparedTable
 from validation_core.rng import stream
 from validation_core.statistics import clopper_pearson
 

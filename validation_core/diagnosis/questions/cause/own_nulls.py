@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtr, ndtri
 
-from validation_core.diagnosis.questions.cause.findings import (
-    PreparedTable,
-    binomial_pvalue,
-    reach_beside,
-    two_groups,
-)
+from validation_core.diagnosis.questions.cause.findings import binomial_pvalue, reach_beside
+from validation_core.diagnosis.questions.cause.prepared_table import PreparedTable
+from validation_core.diagnosis.questions.cause.ranked_rows import two_groups
 from validation_core.rng import stream
 from validation_core.types import Array
 
