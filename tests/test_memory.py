@@ -160,7 +160,7 @@ def test_training_leaves_the_compiler_of_torch_alone():
         "import sys, numpy as np\n"
         "from dataclasses import replace\n"
         "from validation_core import diagnosis\n"
-        "from validation_core.diagnosis.learning import _training_set\n"
+        "from validation_core.diagnosis.learning import build_training_set\n"
         "from validation_core.methods import CoLT, WithinX\n"
         "from validation_core.tables import Upload\n"
         "rng = np.random.default_rng(0)\n"
@@ -170,7 +170,7 @@ def test_training_leaves_the_compiler_of_torch_alone():
         "short = {'epochs': 2}, {'steps': 4, 'blur_steps': 4}\n"
         "for method, few in zip((WithinX(), CoLT()), short):\n"
         "    how = replace(diagnosis.recipe(upload, method), **few)\n"
-        "    how.learn_all([_training_set(upload, how, 0)], [0])\n"
+        "    how.learn_all([build_training_set(upload, how, 0)], [0])\n"
         "print([name for name in sys.modules if name.startswith('torch._dynamo')])\n"
     )
     done = subprocess.run(
