@@ -15,8 +15,10 @@ from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
 from validation_core.sweep import progress, trials
 from validation_core.sweep.plan import Batch, MethodTrials, Sweep, SweepPlace
+from validation_core.sweep.rates import exceeds_level, rate_interval, standard_error
 from validation_core.sweep.trial_detail import TrialStudy, first_trial
 from validation_core.sweep.trials import TrialDesign
+from validation_core.types import NetworkCount, PowerCell
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
 DESIGN = TrialDesign(trials=70, n=60, k=12)
@@ -56,6 +58,43 @@ def test_a_sweep_runs_and_tells(store):
     assert sbc[0].draws_q == 70 * 60 * 12
     rows = progress.progress_rows(found)
     assert all(row["low"] <= row["rate"] <= row["high"] for row in rows)
+
+
+def test_several_networks_are_averaged_and_shown_with_their_spread(store):
+    wanted = _sweep(networks=3)
+    _run(wanted, store)
+    found = progress.collect(wanted, store)
+    assert found.complete
+    alone = [progress.collect(_sweep(seed=seed), store) for seed in range(3)]
+    assert [one.complete for one in alone[:1]] == [True]
+    for cell in found.cells:
+        if cell.method == "sbc":
+            assert cell.networks == ()
+            assert cell.trials == 70
+            continue
+        same = [
+            c for one in alone for c in one.cells if (c.label, c.gamma) == (cell.label, cell.gamma)
+        ]
+        assert cell.networks == tuple((c.rejections, c.trials) for c in same)
+        assert cell.rate == pytest.approx(np.mean([c.rate for c in same]))
+        low, high = rate_interval(cell)
+        ends = [rate_interval(c) for c in same]
+        assert (low, high) == (min(e.low for e in ends), max(e.high for e in ends))
+        rates = [c.rate for c in same]
+        assert standard_error(cell) == pytest.approx(np.std(rates, ddof=1) / np.sqrt(3))
+    progress.keep_curves(wanted, store)
+    assert progress.missing(wanted, store) == ()
+    assert [cell.networks for cell in progress.collect(wanted, store).cells] == [
+        cell.networks for cell in found.cells
+    ]
+
+
+def test_a_level_is_broken_by_any_of_several_networks():
+    cell = PowerCell("b", "c2st", {}, 0.0, 0.0, 600, 60, 0.05, "pooled", 1, 1, 1.0)
+    spread = [NetworkCount(10, 200), NetworkCount(11, 200), NetworkCount(39, 200)]
+    assert exceeds_level(dataclasses.replace(cell, networks=tuple(spread)), 0.999)
+    even = (NetworkCount(15, 200),) * 3
+    assert not exceeds_level(dataclasses.replace(cell, networks=even, rejections=45), 0.999)
 
 
 def test_first_a_picture_of_everything():

@@ -68,7 +68,7 @@ class Part:
         """Kind and key of every file."""
         yield from (("results", study.key) for study in self.studies)
         for sweep in self.sweeps:
-            yield from (("results", sweep.curve(method).key) for method in sweep.methods)
+            yield from (("results", curve.key) for curve in progress.curve_records(sweep))
         yield from (("models", training.key) for training in self.trainings)
 
     def missing(self, store: Store) -> list[tuple[Kind, str]]:
@@ -93,7 +93,7 @@ class Part:
             state = run_on_engine(wanted, store, watch, self.title, engine)
             failures += state.failures.values()
         for sweep in self.sweeps:
-            if all(store.has("results", sweep.curve(m).key) for m in sweep.methods):
+            if all(store.has("results", curve.key) for curve in progress.curve_records(sweep)):
                 continue
             state = run_on_engine(
                 progress.missing(sweep, store), store, watch, sweep.label, engine

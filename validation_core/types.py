@@ -255,6 +255,13 @@ class Weighted(Protocol):
         ...
 
 
+class NetworkCount(NamedTuple):
+    """Rejections in the trials that read one trained network."""
+
+    rejections: int
+    trials: int
+
+
 @dataclass(frozen=True, eq=False)
 class PowerCell:
     """Rejections of one method at one point of a sweep: counts, so that exact intervals follow.
@@ -285,8 +292,11 @@ class PowerCell:
     statistic_low: float | None = None
     statistic_high: float | None = None
     """End of the central 90% of the trials' statistics; the other is above."""
+    networks: tuple[NetworkCount, ...] = ()
+    """Counts of each trained network, where there are several; they read the same draws, and are
+    added up in `trials` and `rejections`."""
 
     @property
     def rate(self) -> float:
-        """Rejection rate over trials."""
+        """Rejection rate over trials: the mean over networks."""
         return self.rejections / self.trials

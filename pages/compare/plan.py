@@ -30,7 +30,7 @@ def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:
                 "Draws from q": budget.q,
                 "Seconds a test": cost.trial,
                 "Training, s": cost.training,
-                _trials(progress): progress.done[method.label],
+                "Trials run": progress.done[method.label] / progress.wanted[method.label],
             }
         )
     return pd.DataFrame(rows)
@@ -48,9 +48,7 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
             "Draws from q": column.NumberColumn(format="localized"),
             "Seconds a test": column.NumberColumn(format="%.3f"),
             "Training, s": column.NumberColumn(format="%.1f"),
-            _trials(progress): column.ProgressColumn(
-                format="localized", min_value=0, max_value=max(1, progress.wanted)
-            ),
+            "Trials run": column.ProgressColumn(format="percent", min_value=0, max_value=1),
         },
     )
     st.caption(
@@ -58,10 +56,6 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
         "network train it on as many extra draws as one test uses, once per gamma. Seconds are "
         "measured where trials have run, estimated for this machine before."
     )
-
-
-def _trials(progress: Progress) -> str:
-    return f"Trials run of {progress.wanted:,}"
 
 
 def _trained(recipe: Recipe) -> str:

@@ -11,7 +11,7 @@ from validation_core.api.result import Result, Rows
 from validation_core.api.work import Watch, progress_watch, run_on_engine
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods.base import Method
-from validation_core.panels.power import Along, curves, power_figure
+from validation_core.panels.power import Along, power_figure
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
@@ -48,23 +48,24 @@ class PowerResult(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         design = self.sweep.design
+        networks = f", mean of {self.sweep.networks} trained networks" * (self.sweep.networks > 1)
         return (
             f"Share of {design.trials} trials of {design.n} test points that each test rejects at "
-            f"level {level_text(design.alpha)}; brackets and bands are 95% intervals.",
+            f"level {level_text(design.alpha)}{networks}; brackets and bands are 95% intervals.",
         )
 
     def figures(self) -> tuple[Drawn, ...]:
         """One curve over gamma, and over beta, for each value of the other."""
         alpha = self.sweep.design.alpha
         return tuple(
-            power_figure(curves(cells, along), along, f"{fixed} = {value:g}", alpha)
+            power_figure(cells, along, f"{fixed} = {value:g}", alpha)
             for along, fixed in _axes(self.sweep)
             for value in dict.fromkeys(getattr(cell, fixed) for cell in self.cells)
             for cells in [[cell for cell in self.cells if getattr(cell, fixed) == value]]
         )
 
     def rows(self) -> Rows:
-        """A row for each cell: the rate with its 95% Wilson interval, low and high."""
+        """A row for each cell: the rate with its 95% interval, low and high."""
         benchmark = self.sweep.benchmark
         about = {"benchmark": benchmark.name, "set": asdict(benchmark)}
         return [{**row, **about} for row in progress_rows(self.counted)]
@@ -95,6 +96,7 @@ def power(
     k: int = 100,
     alpha: float = 0.05,
     seed: int = 0,
+    networks: int | None = None,
     preset: str = "interactive",
     protocol: Protocol = "pooled",
     engine: str | None = None,
@@ -119,6 +121,8 @@ def power(
         k: draws of q at each x, for tests of tables.
         alpha: level of each test.
         seed: of networks and trials.
+        networks: trained at each gamma, over which rates are averaged; by default 1, or the
+            paper's number.
         preset: how classifiers are trained: interactive, paper, ...
         protocol: `pooled` calibrates Uniform on all trials' scores, `fresh` as the papers do.
         engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
@@ -138,7 +142,7 @@ def power(
     """
     wanted: Sweep
     if isinstance(benchmark, str) and benchmark in _published():
-        wanted = published(benchmark, trials, alpha)
+        wanted = published(benchmark, trials, alpha, networks)
     else:
         on = resolve_benchmark(benchmark, options)
         several = [methods] if isinstance(methods, str | Method) else methods
@@ -149,6 +153,7 @@ def power(
             betas=tuple(map(float, beta)),
             recipe=trained_scores.classifier_of(on, entry(PRESETS, preset, "preset")),
             seed=seed,
+            networks=1 if networks is None else networks,
             design=TrialDesign(
                 trials=200 if trials is None else trials,
                 n=n,
@@ -164,7 +169,7 @@ def power(
     return result
 
 
-def published(name: str, trials: int | None, alpha: float) -> Sweep:
+def published(name: str, trials: int | None, alpha: float, networks: int | None = None) -> Sweep:
     """The sweep of a paper's figure or a demonstration.
 
     Raises:
@@ -172,7 +177,9 @@ def published(name: str, trials: int | None, alpha: float) -> Sweep:
     """
     sweep = presets.by_name(name).sweep
     trials = sweep.design.trials if trials is None else trials
-    return replace(sweep, design=replace(sweep.design, trials=trials, alpha=alpha))
+    networks = sweep.networks if networks is None else networks
+    design = replace(sweep.design, trials=trials, alpha=alpha)
+    return replace(sweep, design=design, networks=networks)
 
 
 def count(

@@ -47,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--k", type=int, default=100, help="draws of q at each x, for tables")
     option("--alpha", type=parse_level, default=0.05)
     option("--seed", type=int, default=0)
+    option("--networks", type=int, help="trained at each gamma, 1, or a comparison's own")
     option("--preset", default="interactive", help="how classifiers are trained")
     option("--protocol", choices=("pooled", "fresh"), default="pooled")
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
@@ -85,7 +86,7 @@ def _known(chosen: argparse.Namespace) -> Sweep:
             "A comparison brings its benchmark, methods and gammas; got some of them beside "
             f"--comparison {chosen.comparison}. Leave one of the two out."
         )
-    return published(chosen.comparison, chosen.trials, chosen.alpha)
+    return published(chosen.comparison, chosen.trials, chosen.alpha, chosen.networks)
 
 
 def _own(chosen: argparse.Namespace) -> Sweep:
@@ -104,6 +105,7 @@ def _own(chosen: argparse.Namespace) -> Sweep:
         betas=chosen.beta,
         recipe=trained_scores.classifier_of(on, entry(PRESETS, chosen.preset, "preset")),
         seed=chosen.seed,
+        networks=1 if chosen.networks is None else chosen.networks,
         design=TrialDesign(
             trials=_TRIALS if chosen.trials is None else chosen.trials,
             n=chosen.n,

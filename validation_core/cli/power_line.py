@@ -23,6 +23,8 @@ def command_line(sweep: Sweep, comparison: Comparison | None = None) -> str:
         words += _what(sweep)
     design, usual = sweep.design, TrialDesign()
     words += ["--trials", str(design.trials)]
+    if sweep.networks != (comparison.sweep.networks if comparison else 1):
+        words += ["--networks", str(sweep.networks)]
     if design.alpha != usual.alpha:
         words += ["--alpha", f"{design.alpha:g}"]
     return shlex.join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -23,8 +24,9 @@ from validation_core.drawing.power_curves import (
     rejection_axis,
 )
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import bounds, broken
+from validation_core.sweep.presets import broken
 from validation_core.sweep.progress import Progress
+from validation_core.sweep.rates import counts_of, rate_interval
 from validation_core.text import first_text, level_text, range_text
 from validation_core.types import Array, MethodStyle, PowerCell
 
@@ -32,35 +34,54 @@ Along = Literal["gamma", "beta", "m"]
 
 
 class PowerCurve(NamedTuple):
-    """Rejection counts of one method along x, seeds pooled."""
+    """Rejection rates of one method along x."""
 
     method: str
     label: str
     x: Array
-    trials: Array
-    rejections: Array
-
-    @property
-    def rates(self) -> Rates:
-        """Rejection rates with their 95% Wilson intervals."""
-        return Rates.of(self.rejections, self.trials)
+    rates: Rates
+    """With the intervals of their cells."""
 
 
 def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
     """Cells gathered into curves by method and label; cells at one place are added up."""
-    counts: dict[tuple[str, str], dict[float, list[int]]] = defaultdict(dict)
+    by_curve: dict[tuple[str, str], dict[float, PowerCell]] = defaultdict(dict)
     for cell in cells:
         label = cell.method if x == "m" else cell.label or cell.method
-        count = counts[cell.method, label].setdefault(_place(cell, x), [0, 0])
-        count[0] += cell.trials
-        count[1] += cell.rejections
+        at, place = by_curve[cell.method, label], _place(cell, x)
+        at[place] = _added(at[place], cell) if place in at else cell
     gathered = []
-    for (method, label), at in counts.items():
+    for (method, label), at in by_curve.items():
         places = sorted(place for place in at if np.isfinite(place))
         if places:
-            trials, rejections = np.array([at[place] for place in places], dtype=float).T
-            gathered.append(PowerCurve(method, label, np.array(places), trials, rejections))
+            along = [at[place] for place in places]
+            gathered.append(PowerCurve(method, label, np.array(places), _rates(along)))
     return gathered
+
+
+def _added(one: PowerCell, other: PowerCell) -> PowerCell:
+    """Counts of two cells together."""
+    trials, rejections = one.trials + other.trials, one.rejections + other.rejections
+    return replace(one, trials=trials, rejections=rejections)
+
+
+def _rates(cells: Sequence[PowerCell | None]) -> Rates:
+    """Rates of cells with their intervals (cells,); NaN where there is none."""
+    rows = [(cell.rate, *rate_interval(cell)) if cell else (np.nan,) * 3 for cell in cells]
+    return Rates(*np.array(rows).reshape(-1, 3).T)
+
+
+def trials_text(cells: Sequence[PowerCell]) -> str:
+    """Trials and networks behind each point, and what bands are: the begin of a caption."""
+    counts = range_text(count for cell in cells for _, count in counts_of(cell))
+    networks = max((len(cell.networks) for cell in cells), default=0)
+    if networks:
+        return (
+            f"{counts} trials a point with each of {networks} trained networks, where a test "
+            "reads one: a curve is their mean, its band reaches from the lowest to the highest "
+            "of their 95% Wilson intervals."
+        )
+    return f"{counts} trials a point; bands are 95% Wilson intervals with one trained network."
 
 
 def _place(cell: PowerCell, x: Along) -> float:
@@ -76,17 +97,17 @@ AXES: dict[Along, str] = {
 }
 
 
-def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
+def power_figure(cells: Sequence[PowerCell], along: Along, fixed: str, alpha: float) -> Drawn:
     """Power curves with their bands and labels; the axis of m is logarithmic.
 
     Args:
-        lines: the methods' curves.
+        cells: counts of the methods.
         along: the setting on the axis.
         fixed: the constant settings, for the title.
         alpha: the level.
     """
+    lines = curves(cells, along)
     places = sorted({float(x) for line in lines for x in line.x}) or [1.0]
-    count = range_text(int(count) for line in lines for count in line.trials)
     place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
     marks: list[Mark] = [level_line(alpha)]
     for line in lines:
@@ -101,9 +122,8 @@ def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: f
             height=300,
             margin=110,
         ),
-        f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
-        "trained network. The dashed line is the level, where every curve would lie if q were "
-        "correct.",
+        f"{trials_text(cells)} The dashed line is the level, where every curve would lie if q "
+        "were correct.",
     )
 
 
@@ -185,8 +205,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     for label, look in looks.items():
         at = {getattr(cell, axis): cell for cell in progress.cells if cell.label == label}
         x = np.array([_spent(sweep, at[p], view) if p in at else np.nan for p in places])
-        counts = [[(at[p].rejections, at[p].trials) if p in at else (0, 0)] for p in places]
-        rates = Rates.of(*np.moveaxis(np.array(counts), -1, 0))  # (places, 1)
+        rates = Rates(*(end[:, None] for end in _rates([at.get(p) for p in places])))
         xs.append(x)
         marks.append(rate_points(over(np.log10(x)[:, None], axis), rates, look, axis, size=8))
     spent = np.concatenate(xs)
@@ -205,9 +224,9 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
             names=[f"{10.0**d:,.0f}" if d >= 0 else f"{10.0**d:g}" for d in decades],
         ),
         y=rejection_axis(),
-        caption="Up and to the left is better: more power for less. Bars are 95% Wilson "
-        "intervals. Training comes on top, once for all trials: the table below has it. If q "
-        "were correct, every point would lie at the level.",
+        caption="Up and to the left is better: more power for less. Bars are the intervals of "
+        "the curves' bands. Training comes on top, once for all trials: the table below has it. "
+        "If q were correct, every point would lie at the level.",
     )
     slider = Slider(
         axis,
@@ -244,7 +263,6 @@ def curve_looks(cells: Sequence[PowerCell]) -> dict[str, MethodStyle]:
 
 
 def _caption(sweep: Sweep, progress: Progress) -> str:
-    count = range_text(cell.trials for cell in progress.cells)
     pooled = any(cell.method == "uniform" and cell.protocol == "pooled" for cell in progress.cells)
     law = (
         " Uniform draws its calibration counts from one pooled law of p's scores, 100 for "
@@ -253,9 +271,8 @@ def _caption(sweep: Sweep, progress: Progress) -> str:
         else ""
     )
     return (
-        f"{count} trials a point; bands are 95% Wilson intervals with one trained network a "
-        f"point.{law} The dashed line is the level of {level_text(sweep.design.alpha)}, where "
-        "every curve would lie if q were correct."
+        f"{trials_text(progress.cells)}{law} The dashed line is the level of "
+        f"{level_text(sweep.design.alpha)}, where every curve would lie if q were correct."
     )
 
 
@@ -283,10 +300,12 @@ def answer(sweep: Sweep, progress: Progress) -> str:
     at = max(by_place, key=differ)
     here = sorted(by_place[at], key=lambda cell: (-cell.rate, cell.label))
     best, last = here[0], here[-1]
-    low, high = bounds(best)
+    low, high = rate_interval(best)
     count = len(sweep.methods)
     far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
-    share = f"in {best.rate:.0%} of {best.trials} trials (95% interval {low:.0%} to {high:.0%})"
+    trials = best.networks[0].trials if best.networks else best.trials
+    mean = f" (mean of {len(best.networks)} networks)" if best.networks else ""
+    share = f"in {best.rate:.0%} of {trials} trials{mean} (95% interval {low:.0%} to {high:.0%})"
     ties = [cell.label for cell in here if cell.rate == best.rate]
     if len(ties) == 1:
         who = f"{best.label} rejects q most often: {share}"

@@ -196,7 +196,7 @@ class _Tallies(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SweepCurve(Study[_Tallies], spec="curve"):
+class SweepCurve(Study[_Tallies], spec="curve"):
     """One method over a whole sweep, in one record: shipped, or stored once it is complete."""
 
     benchmark: Benchmark
@@ -249,6 +249,26 @@ class Sweep(Specification, spec="sweep"):
     recipe: Recipe = field(default_factory=Classifier)
     seed: int = 0
     """Seed of the networks."""
+    networks: int = 1
+    """Networks trained at each gamma, with seeds `seed`, `seed + 1`, ...; three in the papers."""
+
+    def __post_init__(self) -> None:
+        if self.networks < 1:
+            raise ValueError(
+                f"A sweep trains at least one network at each gamma; got {self.networks}. "
+                "The papers take 3."
+            )
+
+    @cached_property
+    def of_one_network(self) -> tuple[Sweep, ...]:
+        """The same sweep once for each network; methods that read none run with the first."""
+        if self.networks == 1:
+            return (self,)
+        first = replace(self, networks=1)
+        trained = tuple(m for m in self.methods if self.network(m, self.gammas[0]) is not None)
+        more = range(1, self.networks if trained else 1)
+        others = (replace(first, methods=trained, seed=self.seed + i) for i in more)
+        return (first, *others)
 
     @property
     def label(self) -> str:
@@ -279,9 +299,9 @@ class Sweep(Specification, spec="sweep"):
             for place in self.places
         }
 
-    def curve(self, method: Method) -> _SweepCurve:
+    def curve(self, method: Method) -> SweepCurve:
         """Record of one method over the whole sweep; it does not depend on the level."""
-        return _SweepCurve(
+        return SweepCurve(
             benchmark=self.benchmark,
             method=method,
             gammas=self.gammas,
@@ -297,9 +317,12 @@ class Sweep(Specification, spec="sweep"):
     def tasks(self) -> tuple[TrainTask | Batch, ...]:
         """All tasks in order: a few trials of every part, cheap methods first, then more trials.
 
-        Each network is trained just before it is first read.
+        Each network is trained just before it is first read; the second network's trials follow
+        those of the first.
         """
-        return tuple(dict.fromkeys(self._ordered()))
+        if self.networks == 1:
+            return tuple(dict.fromkeys(self._ordered()))
+        return tuple(dict.fromkeys(task for one in self.of_one_network for task in one.tasks))
 
     def _parts(self, method: Method, place: SweepPlace) -> tuple[MethodTrials, ...]:
         beta = place.beta if method.degrades else 0.0

@@ -28,8 +28,8 @@ from validation_core.methods import (
 )
 from validation_core.methods.base import Method, kind_of
 from validation_core.scores.classifier import Classifier, TableClassifier
-from validation_core.statistics import binomial_bounds, wilson
 from validation_core.sweep.plan import Sweep, SweepPlace
+from validation_core.sweep.rates import exceeds_level, rate_interval
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import readable_name
 from validation_core.types import PowerCell
@@ -288,7 +288,9 @@ def explain_misses(
         elsewhere = [
             other
             for other in cells
-            if other.label == cell.label and bounds(other)[0] > _LOUD and other.beta == cell.beta
+            if other.label == cell.label
+            and rate_interval(other).low > _LOUD
+            and other.beta == cell.beta
         ]
         if elsewhere:
             nearest = max if sweep.benchmark.counts_iterations else min
@@ -317,28 +319,17 @@ def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> _Disagreement | No
     best: _Disagreement | None = None
     for at in sweep.places:
         here = [cell for cell in cells if (cell.gamma, cell.beta) == at]
-        loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
-        silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
+        loud = [cell for cell in here if rate_interval(cell).low > _LOUD]
+        silent = [cell for cell in here if rate_interval(cell).high < _SILENT]
         explanations = explain_misses(sweep, loud, silent, cells)
         if explanations and (best is None or len(explanations) > len(best.remarks)):
             best = _Disagreement(at, explanations)
     return best
 
 
-def bounds(cell: PowerCell) -> tuple[float, float]:
-    """95% Wilson interval of a cell's power."""
-    low, high = wilson(cell.rejections, cell.trials)
-    return float(low), float(high)
-
-
 def broken(cells: Sequence[PowerCell]) -> list[PowerCell]:
     """Cells of correct q (type I errors) that reject more often than the level allows.
 
-    The bound is the 99.9% binomial quantile: with fifty valid tests, about one page in twenty
-    shows a cell.
+    At 99.9% a cell, with fifty valid tests, about one page in twenty shows one.
     """
-    return [
-        cell
-        for cell in cells
-        if cell.gamma == 0 and cell.rejections > binomial_bounds(cell.trials, cell.alpha, 0.999)[1]
-    ]
+    return [cell for cell in cells if cell.gamma == 0 and exceeds_level(cell, 0.999)]

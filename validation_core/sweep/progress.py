@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from validation_core import statistics
 from validation_core.methods.base import Method
 from validation_core.scores.trained_scores import TrainTask
-from validation_core.sweep.plan import Batch, MethodTrials, Sweep, SweepPlace
+from validation_core.sweep.plan import Batch, MethodTrials, Sweep, SweepCurve, SweepPlace
+from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import Tally, merge_tallies
-from validation_core.types import Array, PowerCell
+from validation_core.types import Array, NetworkCount, PowerCell
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -24,17 +24,18 @@ class Progress:
     cells: Sequence[PowerCell]
     """Counts so far, in the order of methods and places; places without a trial are left out."""
     done: Mapping[str, int]
-    """Trials that have run, by method's label, over all places."""
-    wanted: int
-    """Trials of each method, over all places."""
+    """Trials that have run, by method's label, over all places and networks."""
+    wanted: Mapping[str, int]
+    """Trials of each method, by its label, over all places and networks."""
     training: Mapping[str, float]
     """Training seconds of the networks that a method read, by its label."""
     pvalues: Mapping[tuple[str, SweepPlace], Array]
+    """Of the trials with the first network, by method's label and place."""
 
     @property
     def complete(self) -> bool:
         """Whether every trial has run."""
-        return all(count >= self.wanted for count in self.done.values())
+        return all(count >= self.wanted[label] for label, count in self.done.items())
 
 
 Memory = MutableMapping[str, "list[Tally]"]
@@ -53,19 +54,38 @@ def collect(
         beside: further sweeps whose stored curves may hold the same trials.
     """
     known: Memory = {} if memory is None else memory
-    cells, done, seconds = [], {}, {}
+    cells, done, wanted, seconds = [], {}, {}, {}
     pvalues: dict[tuple[str, SweepPlace], Array] = {}
     for method in sweep.methods:
+        every = [one for one in sweep.of_one_network if method in one.methods]
+        tallies = [_tallies(one, method, store, known, _like(one, beside)) for one in every]
         done[method.label], training = 0, {}
-        for place, tally in _tallies(sweep, method, store, known, beside).items():
-            cell = tally.cell(sweep.benchmark, method, *place, sweep.design)
-            pvalues[method.label, place] = tally.pvalues
+        for place in sweep.places:
+            here = [of_one[place] for of_one in tallies if place in of_one]
+            if not here:
+                continue
+            cell = _cell(sweep, method, place, here)
+            pvalues[method.label, place] = here[0].pvalues
             cells.append(cell)
             done[method.label] += cell.trials
-            training[place.gamma] = tally.training
+            training[place.gamma] = sum(tally.training for tally in here)
+        wanted[method.label] = len(every) * sweep.design.trials * len(sweep.places)
         seconds[method.label] = sum(training.values())
-    wanted = sweep.design.trials * len(sweep.places)
     return Progress(cells, done, wanted, seconds, pvalues)
+
+
+def _cell(sweep: Sweep, method: Method, place: SweepPlace, tallies: Sequence[Tally]) -> PowerCell:
+    """Counts of one place over all networks whose trials have run."""
+    cells = [tally.cell(sweep.benchmark, method, *place, sweep.design) for tally in tallies]
+    if len(cells) == 1:
+        return cells[0]
+    merged = merge_tallies(tallies).cell(sweep.benchmark, method, *place, sweep.design)
+    return replace(merged, networks=tuple(NetworkCount(c.rejections, c.trials) for c in cells))
+
+
+def _like(one: Sweep, beside: Sequence[Sweep]) -> list[Sweep]:
+    """Parts of other sweeps that read the networks of the same seed."""
+    return [part for other in beside for part in other.of_one_network if part.seed == one.seed]
 
 
 def missing(
@@ -78,6 +98,12 @@ def missing(
         store: holds finished parts and curves.
         beside: further sweeps whose stored curves may hold the same trials.
     """
+    several = [_missing(one, store, _like(one, beside)) for one in sweep.of_one_network]
+    return tuple(dict.fromkeys(task for tasks in several for task in tasks))
+
+
+def _missing(sweep: Sweep, store: Store, beside: Sequence[Sweep]) -> tuple[TrainTask | Batch, ...]:
+    """Tasks of a sweep with one network that must still run."""
     kept = {
         (method.label, place)
         for other in (sweep, *beside)
@@ -108,14 +134,20 @@ def missing(
 
 
 def keep_curves(sweep: Sweep, store: Store) -> None:
-    """Store each complete curve as one record."""
-    for method in sweep.methods:
-        tallies = _tallies(sweep, method, store, {})
-        complete = len(tallies) == len(sweep.places) and all(
-            len(tally.pvalues) == sweep.design.trials for tally in tallies.values()
+    """Store each complete curve of each network as one record."""
+    for one, method in ((o, m) for o in sweep.of_one_network for m in o.methods):
+        tallies = _tallies(one, method, store, {})
+        complete = len(tallies) == len(one.places) and all(
+            len(tally.pvalues) == one.design.trials for tally in tallies.values()
         )
         if complete:
-            sweep.curve(method).save(store, list(tallies.values()))
+            one.curve(method).save(store, list(tallies.values()))
+
+
+def curve_records(sweep: Sweep) -> Iterator[SweepCurve]:
+    """Records of every method with every network."""
+    for one in sweep.of_one_network:
+        yield from map(one.curve, one.methods)
 
 
 def _tallies(
@@ -152,9 +184,7 @@ def _added(parts: Sequence[MethodTrials], store: Store, known: Memory) -> Tally 
 
 def progress_rows(progress: Progress) -> list[dict[str, object]]:
     """Cells as plain values, one row each, for tables, CSV, parquet and JSON."""
-    records = []
-    for cell in progress.cells:
-        low, high = statistics.wilson(cell.rejections, cell.trials)
-        interval = {"rate": cell.rate, "low": float(low), "high": float(high)}
-        records.append({**asdict(cell), **interval})
-    return records
+    return [
+        {**asdict(cell), "rate": cell.rate, **rate_interval(cell)._asdict()}
+        for cell in progress.cells
+    ]

@@ -39,6 +39,7 @@ from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
 from validation_core.panels.power import PowerCurve, curves
+from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import equals, interval_text, level_text, range_text
 from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
@@ -121,7 +122,6 @@ def curve_style(curve: PowerCurve) -> MethodStyle:
 
 def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
     """Table of the counts behind the curves."""
-    low, high = statistics.wilson([c.rejections for c in cells], [c.trials for c in cells])
     return pd.DataFrame(
         {
             "Test": c.label,
@@ -129,11 +129,11 @@ def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
             "Rejected": c.rejections,
             "Trials": c.trials,
             "Power": c.rate,
-            "95% from": a,
-            "to": b,
+            "95% from": rate_interval(c).low,
+            "to": rate_interval(c).high,
             "Mean statistic": c.statistic,
         }
-        for c, a, b in zip(cells, low, high, strict=True)
+        for c in cells
     ).sort_values(["Test", "gamma"])
 
 

@@ -33,8 +33,9 @@ from validation_core.explorers.highdim.lensing.study import (
 from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import SMALL_MMD, bounds
+from validation_core.sweep.presets import SMALL_MMD
 from validation_core.sweep.progress import Progress
+from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import MethodStyle
 
@@ -172,7 +173,7 @@ def table(sweeps: Sequence[Sweep], progress: Sequence[Progress]) -> pd.DataFrame
         for sweep, one in zip(sweeps, progress, strict=True):
             axis = power.along(sweep)
             for cell in (cell for cell in one.cells if cell.label == method.label):
-                low, high = bounds(cell)
+                low, high = rate_interval(cell)
                 place = f"gamma {cell.gamma:g}" if axis == "gamma" else f"beta {cell.beta:g}"
                 row[place] = f"{cell.rate:.0%} ({low:.0%} to {high:.0%})"
         rows.append(row)
