@@ -480,8 +480,9 @@ def test_bad_input():
 def test_describes_itself():
     for built in (DC(), DC(kind="binary", m=3, permutations=99, net="paper")):
         assert keys.read(keys.canonical_text(built)) == built
-    assert DC().label == "DC multiclass"
-    assert DC(kind="binary", net="paper").label == "DC binary paper"
+    assert DC().label == "DC our features"
+    assert DC().seed_name == "DC multiclass"
+    assert DC(kind="binary", net="paper").label == "DC authors' net binary"
     assert DC().budget(1, 1).q == 10
 
 

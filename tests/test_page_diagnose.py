@@ -359,7 +359,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     assert "These are shown for comparison" in told
     assert len(every_test(page)) == 9
     more(page, "mmd_fuse", "dc")
-    assert {"DC multiclass", "MMD-FUSE 30 rows"} <= set(every_test(page).index)
+    assert {"DC our features", "MMD-FUSE 30 rows"} <= set(every_test(page).index)
     box = page.selectbox(key="test")
     box.set_value(next(i for i, words in enumerate(box.options) if "MMD-FUSE" in words)).run()
     assert not page.exception

@@ -385,7 +385,7 @@ def test_rows_that_the_classifier_was_watched_on():
 
 def test_discriminative_calibration_sees_all_draws():
     method = DC(net="within", m=10)
-    assert method.label == "DC multiclass within x"
+    assert method.label == "DC within x"
     assert method.budget(5, 200).q == 1000
     assert method.budget(5, 4).q == 50
     recipe = learning.recipe(_upload(k=40), method)

@@ -58,7 +58,7 @@ def _compare(lab: Lab, what: str, learn: PosteriorTable, held: PosteriorTable) -
             lambda: timed(lambda: found.append(_test(learn, held))), TIMES,
         )  # fmt: skip
     yield faster(
-        f"DC multiclass, N = {N}, m = {M}, on {what}, against one DiscCalibration fit", 2.0,
+        f"DC our features, N = {N}, m = {M}, on {what}, against one DiscCalibration fit", 2.0,
         seconds,
         f"median of {TIMES}, theirs on all cores with penalty {best:g}, no p; ours with penalties "
         f"chosen and p = {float(found[0].pvalue):.3f}; their other fits took "

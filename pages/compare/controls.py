@@ -140,7 +140,11 @@ def _own(problems: list[str]) -> Sweep:
         )
     with st.expander("Networks"):
         preset = segmented(
-            "Training", {name: name for name in PRESETS}, "preset", first="interactive"
+            "Training",
+            {name: name for name in PRESETS},
+            "preset",
+            first="interactive",
+            help=_trainings(),
         )
         seed = forms.seed()
     return Sweep(
@@ -151,6 +155,16 @@ def _own(problems: list[str]) -> Sweep:
         recipe=trained_scores.classifier_of(on, PRESETS[preset]),
         design=TrialDesign(n=n, k=k, seed=seed),
         seed=seed,
+    )
+
+
+def _trainings() -> str:
+    few, many, full = (PRESETS[name] for name in ("interactive", "many", "paper"))
+    return (
+        f"One classifier for each gamma. Interactive: {few.train:,} + {few.train:,} draws, "
+        f"{few.epochs} epochs. Many: {many.train:,} + {many.train:,} draws, as the page Conformal "
+        f"C2ST learns from over all gammas. Paper: {full.train:,} + {full.train:,} draws, "
+        f"{full.epochs:,} epochs from learning rate {full.lr:g}."
     )
 
 

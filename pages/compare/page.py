@@ -65,7 +65,7 @@ def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
             ("compare", chosen.sweep.key, *progress.done.items()),
             lambda: (power.answer(chosen.sweep, progress), power.compare(chosen.sweep, progress)),
         )
-        st.markdown(answer)
+        st.markdown(f"{answer} {plan.learned_from(chosen.sweep)}")
         live.chart(payload, key="compare-power")
     else:
         live.chart(power.cost(chosen.sweep, progress, view), key=f"compare-{view}")

@@ -8,13 +8,12 @@ import streamlit as st
 from pages.compare.controls import CompareChoice
 from pages.ui import jobs
 from pages.ui.services import services
-from validation_core.scores import Recipe
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
-from validation_core.sweep.plan import Batch
+from validation_core.sweep.plan import Batch, Sweep
 from validation_core.sweep.progress import Progress
-from validation_core.text import count_text, rough_duration_text
+from validation_core.text import count_text, list_text, rough_duration_text
 
 
 def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:
@@ -52,17 +51,23 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
         },
     )
     st.caption(
-        f"Draws that one test uses up. {_trained(chosen.sweep.recipe)} Methods with their own "
+        "Draws that one test uses up. Methods with their own "
         "network train it on as many extra draws as one test uses, once per gamma. Seconds are "
         "measured where trials have run, estimated for this machine before."
     )
 
 
-def _trained(recipe: Recipe) -> str:
+def learned_from(sweep: Sweep) -> str:
+    """The draws from which the classifier learns that C2ST, Multiple and Uniform read."""
+    recipe = sweep.recipe
+    readers = [m.title for m in sweep.methods if m.score_kind == "classifier"]
+    if not readers:
+        return ""
+    who = f"The classifier of {list_text(list(dict.fromkeys(readers)))}"
     if isinstance(recipe, TableClassifier):
-        return f"The shared classifier learns from {recipe.n:,} × {recipe.k:,} further draws."
+        return f"{who} learns from {recipe.n:,} further draws of p and {recipe.k:,} of q at each."
     rows = getattr(recipe, "train", 0)
-    return f"The shared classifier learns from {rows:,} + {rows:,} further draws."
+    return f"{who} learns from {rows:,} further draws of p and {rows:,} of q at each gamma."
 
 
 def run_button(

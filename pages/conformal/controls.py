@@ -9,13 +9,13 @@ from validation_core import Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import PAPER_M, RECIPE, ConformalStudy, Learned
-from validation_core.scores.classifier import PRESETS, Classifier
-from validation_core.types import Preset
+from validation_core.scores.classifier import PRESETS
 
 SIZES = (100, 200, 500, 1000, 2000)
 LEVELS = (0.01, 0.05, 0.1)
-RECIPES: dict[Preset, Classifier] = {"interactive": RECIPE, "paper": PRESETS["paper"]}
-"""One network for all gammas in a second; one for each, in minutes."""
+RECIPES = {"interactive": RECIPE, "few": PRESETS["interactive"], "paper": PRESETS["paper"]}
+"""One network for all gammas in a second; one for each: on few draws, as on the page Compare, or
+by the paper's schedule, in minutes."""
 _M_BETAS = (0.0, 0.4, 0.7, 0.9)
 
 
@@ -60,15 +60,16 @@ def choose() -> ConformalChoice:
         )
         seed = forms.seed()
     learned = Learned(
-        benchmark=benchmark, recipe=RECIPES[preset], each=preset == "paper", seed=seed
+        benchmark=benchmark, recipe=RECIPES[preset], each=preset != "interactive", seed=seed
     )
     return ConformalChoice(ConformalStudy(learned=learned, n=n, m=m), alpha)
 
 
 def _presets() -> str:
-    small, full = RECIPES["interactive"], RECIPES["paper"]
+    small, few, full = (RECIPES[name] for name in ("interactive", "few", "paper"))
     return (
         f"Interactive: one network for all gammas, {small.train:,} + {small.train:,} draws, "
-        f"{small.epochs} epochs. Paper: one for each gamma, {full.train:,} + {full.train:,} "
-        f"draws, {full.epochs:,} epochs from learning rate {full.lr:g}."
+        f"{small.epochs} epochs. Few: one for each gamma, {few.train:,} + {few.train:,} draws, "
+        f"{few.epochs} epochs, as the page Compare opens. Paper: the same draws, "
+        f"{full.epochs:,} epochs from learning rate {full.lr:g}."
     )

@@ -39,7 +39,7 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
     perturbation = chosen.learned.benchmark.perturbation
     address.owned("gamma", perturbation)
     gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
-    st.caption(f"{pictures.how_to_read(look, views.pool)} {_network(chosen)}")
+    st.caption(pictures.how_to_read(look, views.pool))
     _below(chosen, counted, gamma, look)
 
 
@@ -73,13 +73,14 @@ def _below(
 
 
 def _network(chosen: ConformalChoice) -> str:
-    """The network that is trained."""
-    count = len(chosen.learned.gammas)
+    """The classifiers that score, and the draws from which they learn."""
+    count, rows = len(chosen.learned.gammas), chosen.learned.recipe.train
+    draws = f"{rows:,} draws of p and {rows:,} of q"
     if count == 1:
-        return "One network scores."
+        return f"One classifier learns from {draws}."
     if chosen.learned.each:
-        return f"{count} networks score, one for each gamma."
-    return f"One network scores at all {count} gammas: gamma is one of its inputs."
+        return f"{count} classifiers, one for each gamma, learn from {draws} each."
+    return f"One classifier learns from {draws} over all {count} gammas."
 
 
 live.one_screen(1.7)
@@ -87,7 +88,7 @@ st.title("Can a weak classifier still find what is wrong with q?", anchor=False)
 jobs.notices()
 chosen = choose()
 benchmark = chosen.learned.benchmark
-st.markdown(f"{benchmark.label}: {benchmark.summary}.")
+st.markdown(f"{benchmark.label}: {benchmark.summary}. {_network(chosen)}")
 with st.container(horizontal=True, horizontal_alignment="distribute"):
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
     with st.container(horizontal=True, vertical_alignment="center", width="content"):

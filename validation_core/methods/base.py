@@ -136,9 +136,14 @@ class Method(Specification):
         return self.label
 
     @property
+    def seed_name(self) -> str:
+        """Name of its random streams, which stays as it is when the label is reworded."""
+        return self.label
+
+    @property
     def stream(self) -> tuple[str, ...]:
         """Names of the random stream that breaks ties in a diagnosis."""
-        return "diagnose", self.label
+        return "diagnose", self.seed_name
 
     @property
     def needs_training(self) -> bool:

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
 Net = Literal["quadratic", "paper", "within"]
 
-_SHOWN: Mapping[Net, str] = {"paper": "paper", "within": "within x"}
+_SHOWN: Mapping[Net, str] = {
+    "quadratic": "our features",
+    "paper": "authors' net",
+    "within": "within x",
+}
+_SEED_NAMES: Mapping[Net, str] = {"quadratic": "", "paper": " paper", "within": " within x"}
 _WHOLE = 400  # draws at an x that a score within x sees, at most
 
 _BINS = 40
@@ -122,7 +127,11 @@ class DC(Method):
 
     @property
     def label(self) -> str:
-        return f"DC {self.kind}" + f" {_SHOWN.get(self.net, '')}".rstrip()
+        return f"DC {_SHOWN[self.net]}" + (" binary" if self.kind == "binary" else "")
+
+    @property
+    def seed_name(self) -> str:
+        return f"DC {self.kind}{_SEED_NAMES[self.net]}"
 
     @property
     def degrades(self) -> bool:

@@ -115,8 +115,10 @@ def _verdict(at: Situation) -> _Advice:
         (
             "Neither true pairs nor draws of q are cheap: it takes one of each per row, as C2ST "
             "does.",
-            "It does not collapse with the classifier: it reads the order of the scores, not "
-            "their threshold.",
+            "It reads the order of the scores, not their threshold: a classifier that scores "
+            "all draws too high costs it nothing.",
+            "A classifier near its random start may order the draws the wrong way round: then "
+            "Multiple, which looks to one side, finds nothing, where Uniform still does.",
         ),
         "Its law is asymptotic"
         + (f"; {at.pairs} points are few for that." if at.pairs < _FEW_POINTS else "."),

@@ -227,7 +227,7 @@ def run_trial(
         The outcome, and the table of a table test (None for other tests).
     """
     read = _read(method, benchmark, gamma, score)
-    rng = stream(design.seed, method.label, trial)
+    rng = stream(design.seed, method.seed_name, trial)
     place = _TrialPlace(benchmark, gamma, design, lambda score: PooledLaw(()))
     if method.learns_anew:
         outcome, table = _learnt_anew(place, method, trial, rng)
@@ -408,7 +408,7 @@ def _blamed(method: Method) -> Iterator[None]:
 
 def _anew(place: _TrialPlace, each: _Running, wanted: range) -> None:
     for trial in wanted:
-        rng = stream(place.design.seed, each.method.label, trial)
+        rng = stream(place.design.seed, each.method.seed_name, trial)
         each.add(_learnt_anew(place, each.method, trial, rng)[0])
 
 
@@ -451,11 +451,11 @@ def _tested(
     wanted: range,
 ) -> None:
     """Test a block at once, or trial by trial where the method uses the generator differently."""
-    seed, label = place.design.seed, each.method.label
+    seed, name = place.design.seed, each.method.seed_name
     scored = _calibrated_scores(place, draw, each, scored)
     which = slice(wanted.start - block.start, wanted.stop - block.start)
     if each.together:
-        rngs = Streams([stream(seed, label, trial) for trial in block])
+        rngs = Streams([stream(seed, name, trial) for trial in block])
         try:
             outcome = each.method.test(_stacked(scored), cast("np.random.Generator", rngs))
         except Unsplit:
@@ -465,7 +465,7 @@ def _tested(
             each.statistics.append(outcome.statistic[which])
             return
     for trial, of_trial in zip(wanted, scored[which], strict=True):
-        each.add(each.method.test(of_trial, stream(seed, label, trial)))
+        each.add(each.method.test(of_trial, stream(seed, name, trial)))
 
 
 def _calibrated_scores(
@@ -506,7 +506,7 @@ def replay_trial(
     drawn = [draw.rows(place, one) for one in block]
     uncalibrated = _scored(draw, [each], drawn)
     scored = _calibrated_scores(place, draw, each, uncalibrated)
-    rngs = [stream(design.seed, method.label, one) for one in block]
+    rngs = [stream(design.seed, method.seed_name, one) for one in block]
     index = trial - first
     try:
         whole = method.test(_stacked(scored), cast("np.random.Generator", Streams(rngs)))
@@ -515,7 +515,7 @@ def replay_trial(
             whole, statistic=whole.statistic[index], pvalue=whole.pvalue[index], arrays=arrays
         )
     except Unsplit:
-        outcome = method.test(scored[index], stream(design.seed, method.label, trial))
+        outcome = method.test(scored[index], stream(design.seed, method.seed_name, trial))
     return _OpenedTrial(drawn[index], uncalibrated[index], outcome)
 
 

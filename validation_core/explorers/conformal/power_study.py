@@ -147,7 +147,7 @@ def conformal_pvalues(
     """
     out = np.empty((len(of), len(trials)))
     for i, method in enumerate(of):
-        rngs = Streams([stream(seed, method.label, trial) for trial in trials])
+        rngs = Streams([stream(seed, method.seed_name, trial) for trial in trials])
         calibrated = isinstance(method, methods.Uniform)
         blocks = BlockScores(np.empty(0), scored.q, law) if calibrated else scored
         out[i] = method.test(blocks, cast("Any", rngs)).pvalue

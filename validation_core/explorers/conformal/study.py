@@ -20,7 +20,7 @@ from validation_core.benchmarks.over_gamma import OverGamma, refine_grid
 from validation_core.keys import Specification
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
-from validation_core.scores.classifier import Classifier, TrainedClassifier
+from validation_core.scores.classifier import PRESETS, Classifier, TrainedClassifier
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.types import Array, BlockScores, Joint
@@ -40,7 +40,7 @@ GAMMAS, POWER_GAMMAS = 17, 11
 """Strengths, at least: the papers' own and some between them; and those with power among them."""
 _BENT = {"anisotropic": 0.3}
 """The grid is even in the root of gamma, where curves climb; in this power for others."""
-RECIPE = Classifier(train=48_000, epochs=6, lr=4e-3, batch=512, hidden=48)
+RECIPE = PRESETS["many"]
 """A network for all gammas: a second's training, and ten times as much of it as the paper's."""
 M, N = 50, 1000
 """Calibration draws and test points that the page opens with, the paper's."""
