@@ -78,6 +78,12 @@ PAGES = {
             url_path="methods",
         ),
         st.Page(
+            "papers/page.py",
+            title="The papers, item by item",
+            icon=":material/checklist:",
+            url_path="papers",
+        ),
+        st.Page(
             "models/page.py",
             title="Models and jobs",
             icon=":material/inventory_2:",

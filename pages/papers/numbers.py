@@ -1,0 +1,64 @@
+"""Printed numbers of the papers beside ours."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.papers import markup
+from pages.ui.services import services
+from validation_core.explorers.papers import beside
+from validation_core.explorers.papers.beside import Beside, Sheet
+from validation_core.published import PAPERS, column_text
+from validation_core.sweep.progress import Memory
+from validation_core.text import list_text
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _memory(root: str) -> Memory:
+    """Trials that were read from the store of that folder before."""
+    return {}
+
+
+def _sheets() -> list[Sheet]:
+    store = services().store
+    return beside.sheets(store, _memory(str(store.root)))
+
+
+def counts() -> str:
+    """How many of the printed numbers have ours beside them, in a sentence."""
+    sheets = _sheets()
+    printed = sum(len(sheet.cells) for sheet in sheets)
+    return (
+        f"Of the {printed} numbers that they print, {sum(sheet.counted for sheet in sheets)} have "
+        "ours beside them; the others say why not."
+    )
+
+
+def show() -> None:
+    """A table for each of the papers' tables."""
+    st.caption(
+        "In each cell the printed number stands above ours. What ours rests on stands below the "
+        "table."
+    )
+    for sheet in _sheets():
+        table = sheet.table
+        name = f"{PAPERS[table.paper]}, {table.where}"
+        st.subheader(name, anchor=False)
+        st.markdown(f"{table.title}.")
+        rows = {
+            row: [(table.text(cell.number), cell.ours) for cell in cells]
+            for row, cells in sheet.rows.items()
+        }
+        places = map(column_text, table.places)
+        st.html(markup.render("numbers", label=name, axis=table.axis, places=[*places], rows=rows))
+        st.caption(sheet.note)
+        for why, cells in sheet.reasons.items():
+            st.caption(f"No number of ours for {_named(cells)}. {why}")
+
+
+def _named(cells: Sequence[Beside]) -> str:
+    """Cells by row: `AutoML at 0.6 and 0.7`."""
+    rows: dict[str, list[str]] = {}
+    for cell in cells:
+        rows.setdefault(cell.number.row, []).append(column_text(cell.number.place))
+    return "; ".join(f"{row} at {list_text(places)}" for row, places in rows.items())
