@@ -10,21 +10,14 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
-from validation_core.relabelling import (
-    LEARNED_FAMILIES,
-    UNLEARNED,
-    Claim,
-    LearnedScore,
-    OmnibusResult,
-    XScope,
-    battery,
-    playing_draws,
-    relabelled,
-    statistics_of,
-)
-from validation_core.relabelling.battery import SHARES, SUMS, Family
+from validation_core.relabelling import UNLEARNED, relabelled
+from validation_core.relabelling.calibration import calibrated
+from validation_core.relabelling.families import SHARES, SUMS, Family
+from validation_core.relabelling.result import LEARNED_FAMILIES, Claim, OmnibusResult, XScope
+from validation_core.relabelling.table_statistics import LearnedScore, playing_draws, statistics_of
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
+from validation_core.statistics.permutation import step_down
 from validation_core.types import Array, PosteriorTable
 
 N, K, TABLES = 60, 12, 200
@@ -79,7 +72,7 @@ def test_p_is_the_share_of_all_labellings():
         rng = stream(trial, "omnibus", "every")
         asked = statistics_of(gaussian(rng, n=4, k=2), trial, relabelings=count)
         pools = asked.battery.pools
-        tested = battery.calibrated(asked.battery, count, rng, lambda done: None)
+        tested = calibrated(asked.battery, count, rng, lambda done: None)
         slots = every_labelling(pools.size)
         z = tested.scale.normal(asked.battery.statistics(slots))
         largest = tested.scale.evidence(z).max(axis=1)
@@ -287,10 +280,10 @@ def test_step_down_looks_at_those_that_are_not_larger():
     nulls = np.array([[0, 0, 0], [4, 0, 0], [0, 3, 0], [0, 0, 2.5], [0, 0, 2], [0, 1.5, 0]])
     # The largest of all: 0 4 3 2.5 2 1.5; of the last two: 0 0 3 2.5 2 1.5; of the least:
     # 0 0 3 0 0 1.5, raised to what the larger one has.
-    np.testing.assert_allclose(battery.step_down(seen, nulls), np.array([3, 4, 4]) / 7)
+    np.testing.assert_allclose(step_down(seen, nulls), np.array([3, 4, 4]) / 7)
     least = np.array([1.0, 1.0])
-    np.testing.assert_allclose(battery.step_down(least, np.zeros((3, 2))), [0.25, 0.25])
-    np.testing.assert_allclose(battery.step_down(least, np.ones((3, 2))), [1, 1])
+    np.testing.assert_allclose(step_down(least, np.zeros((3, 2))), [0.25, 0.25])
+    np.testing.assert_allclose(step_down(least, np.ones((3, 2))), [1, 1])
 
 
 def wrong(change: Callable[[Array, Array], Array], n: int = 400) -> OmnibusResult:

@@ -14,7 +14,8 @@ from tests.conftest import few_trials
 from tests.said import CLAIMED
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.injections import INJECTIONS, TILTS
+from validation_core.diagnosis.injections import INJECTIONS
+from validation_core.diagnosis.injections.tilts import TILTS
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.sensitivity import DEFAULT

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.relabelling import Claim, OmnibusResult
-from validation_core.relabelling.battery import LEARNED, SUMS, Family
+from validation_core.relabelling.families import LEARNED, SUMS, Family
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.named import ASKED
+from validation_core.relabelling.result import Claim, OmnibusResult
 from validation_core.text import signed_text
 from validation_core.types import Array
 

@@ -25,15 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from validation_core.relabelling.battery import (
-    Battery,
-    CalibratedTest,
-    Kind,
-    step_down,
-    width_scores,
-)
+from validation_core.relabelling.battery import Battery
+from validation_core.relabelling.calibration import CalibratedTest
+from validation_core.relabelling.families import Kind
 from validation_core.relabelling.magnitudes import Magnitudes, centres, magnitudes_beside
-from validation_core.relabelling.pools import SlotRanks, normal_scores
+from validation_core.relabelling.normal_scores import EDGE, normal_scores, width_scores
+from validation_core.relabelling.pools import SlotRanks
+from validation_core.statistics.permutation import step_down
 from validation_core.statistics.ranks import midranks_among
 from validation_core.types import Array
 
@@ -49,7 +47,6 @@ _NAMED_ALONE = ("norm", "densities", "learned", "observation")
 """Families whose claims say no more than that q is wrong by this measure."""
 _OVER_X = ("over_x", "together_over_x", "learned_over_x")
 _PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling over x
-_EDGE = 1e-6
 _WIDE = np.log(20.0)
 _FARTHEST = 50.0  # robust sds
 _HALVINGS = 16
@@ -165,10 +162,10 @@ def _freed(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
 
 def _by_scores(u: Array) -> Array:
     """Ranks (3, n) from ranks (n,): without width, without bias, without either."""
-    z = normal_scores(np.clip(u, _EDGE, 1 - _EDGE)).astype(np.float64)
-    bias, sd = z.mean(), max(float(z.std()), _EDGE)
+    z = normal_scores(np.clip(u, EDGE, 1 - EDGE)).astype(np.float64)
+    bias, sd = z.mean(), max(float(z.std()), EDGE)
     freed = ndtr(np.stack([z / sd, z - bias, (z - bias) / sd]))
-    return np.clip(freed, _EDGE, 1 - _EDGE).astype(np.float32)
+    return np.clip(freed, EDGE, 1 - EDGE).astype(np.float32)
 
 
 def _by_values(truth: Array, draws: Array) -> Array:

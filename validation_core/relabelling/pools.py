@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
 from validation_core.statistics.ranks import midranks
@@ -141,11 +140,6 @@ def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArra
     """
     u = ((midranks(values) - 0.5) / values.shape[-1]).astype(np.float32)
     return u if columns is None else np.ascontiguousarray(u[..., columns])
-
-
-def normal_scores(u: Array) -> Array:
-    """Normal scores of ranks in (0, 1)."""
-    return np.asarray(ndtri(u), np.float32)
 
 
 def norms(values: Array, points: Array | None = None) -> Array:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis.injections import DEFECTS
-from validation_core.diagnosis.null_tables import (
+from validation_core.diagnosis.null_tables.trials import (
     ExcludedMethod,
     partition_methods,
     self_made_obstacle,

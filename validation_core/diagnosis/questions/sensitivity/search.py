@@ -17,19 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.injections import DrawPool, Injection
-from validation_core.diagnosis.null_tables import (
-    MethodBattery,
-    NullVerdict,
-    Places,
-    PooledScores,
-    SelfMadeTables,
-    draw_truth_indices,
-    tables_at_once,
-    trial_count,
-    verdict_pvalues,
-)
+from validation_core.diagnosis.injections.draw_pool import DrawPool
+from validation_core.diagnosis.injections.injection import Injection
+from validation_core.diagnosis.null_tables.method_battery import MethodBattery, verdict_pvalues
+from validation_core.diagnosis.null_tables.null_verdict import NullVerdict
+from validation_core.diagnosis.null_tables.pooled_scores import PooledScores
+from validation_core.diagnosis.null_tables.trials import trial_count
 from validation_core.methods.base import Method
+from validation_core.relabelling.played_truths import (
+    Places,
+    SelfMadeTables,
+    pick_slots,
+    tables_at_once,
+)
 from validation_core.rng import stream
 from validation_core.tables import TableUpload, Upload
 from validation_core.types import Array, Float
@@ -53,7 +53,7 @@ class PowerExperiment:
         self.upload, self.injection, self.seed = upload, injection, seed
         self.methods = tuple(methods)
         self.data = upload.data
-        self.pool = DrawPool(self.data.q, self.data.x, way=seed)
+        self.pool = DrawPool(self.data.q, self.data.x, direction_seed=seed)
         self.trials = trial_count(upload.n, upload.dims[0], _RANKED)
         self._pools: dict[object, PooledScores] = {}
 
@@ -66,12 +66,12 @@ class PowerExperiment:
     def which(self) -> Places:
         """The draws (T, n) that play the truth."""
         rng = stream(self.seed, "sensitivity", "draws")
-        return draw_truth_indices(self.upload.n, self.upload.k, self.trials, rng)
+        return pick_slots(self.trials, self.upload.n, self.upload.k, rng)
 
     @cached_property
     def batches(self) -> tuple[slice, ...]:
         """The trials, a first few by themselves, and no more at a time than fit."""
-        step = tables_at_once(self.upload.n, self.upload.dims[0])
+        step = tables_at_once(self.upload.n * self.upload.dims[0])
         ends = [*range(0, min(FIRST, self.trials), step)]
         ends += [*range(min(FIRST, self.trials), self.trials, step), self.trials]
         return tuple(slice(a, b) for a, b in pairwise(ends))
@@ -94,7 +94,7 @@ class PowerExperiment:
         """
         n, k, _ = self.data.q.shape
         names = ("sensitivity", self.injection.name, "training")
-        which = draw_truth_indices(n, k, 1, stream(self.seed, *names, "draws"))
+        which = pick_slots(1, n, k, stream(self.seed, *names, "draws"))
         places, truths = self.injection.tables(
             self.pool, which, strength, stream(self.seed, *names)
         )
