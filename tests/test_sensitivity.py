@@ -19,13 +19,15 @@ from validation_core.diagnosis.injections.tilts import TILTS
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
-from validation_core.diagnosis.questions.sensitivity.search import (
+from validation_core.diagnosis.questions.sensitivity.experiment import (
     PowerExperiment,
     SearchCurve,
+    verdict_rejections,
+)
+from validation_core.diagnosis.questions.sensitivity.smallest_size import (
     informative_points,
     power_crossing,
     smallest_detectable_size,
-    verdict_rejections,
 )
 from validation_core.diagnosis.verdict import detectable_shift_by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX

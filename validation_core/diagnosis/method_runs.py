@@ -283,7 +283,7 @@ def run_relabelling(
         title=method.title,
         status="ran",
         about=method.statistic,
-        statistic=float(result.evidence.max()),
+        statistic=float(result.minus_log_p.max()),
         pvalue=result.pvalue,
         draws_p=upload.n,
         draws_q=upload.n * upload.k,

@@ -3,8 +3,10 @@
 pools       truth and draws at each x, ranked together
 magnitudes  how far from the others, and how near to them, a slot lies
 places      functions of x along which features are summed
-battery     features of a slot, all statistics of a labelling, the observed one among others
-named       which kinds of error are there by themselves
+features    functions of a slot's ranks and magnitudes
+battery     all statistics of a labelling
+calibration the observed labelling among others
+own_nulls   kinds of error that are there by themselves
 
 The level is split, so that it is exact for any learner. Write L = (L_A, L_B) for which slots play
 the truth in the half A of the rows that scores are learned on and in the rest, B. If q is right, L
@@ -30,7 +32,7 @@ from functools import partial
 import numpy as np
 
 from validation_core.relabelling.calibration import calibrated
-from validation_core.relabelling.named import own_pvalues
+from validation_core.relabelling.own_nulls import own_pvalues
 from validation_core.relabelling.pools import ranked_columns
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.relabelling.table_statistics import (

@@ -56,7 +56,7 @@ class _BlockStatistics:
     scale: NDArray[np.float32]
     """(F,) one over the sd of each sum."""
     starts: NDArray[np.int64]
-    """Where each cell's features begin in `order`."""
+    """The first feature of each cell in `order`."""
     counted: NDArray[np.int64]
     """Features whose sums are small counts,"""
     expected: NDArray[np.float32]
@@ -169,7 +169,7 @@ class Battery:
         out, last = [], []
         for part in self.parts:
             block = part.block
-            read = [by_name[name].at(block.rows) for name in block.names]
+            read = [by_name[name].of_rows(block.rows) for name in block.names]
             values, others = block.truths(read)
             out.append(_largest(part, values, others))
             if part is self.parts[0]:

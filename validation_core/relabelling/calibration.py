@@ -26,15 +26,15 @@ _TAIL = 0.9  # quantile of the largest of a family by which families are compare
 
 
 @dataclass(frozen=True, eq=False)
-class EvidenceScale:
-    """Scales that make the z of families comparable."""
+class LogPScale:
+    """Scales that make the z of families comparable, as approximate -log p."""
 
     offset: NDArray[np.float64]
     """(C,) log of each cell's effective number, less that of its family's share of the level."""
     sums: NDArray[np.int64]
     """Cells that are sums of squares."""
     unit: NDArray[np.float64]
-    """Of these: c, where the sum is about c times chi-squared,"""
+    """c of each sum of squares, which is about c times chi-squared,"""
     freedom: NDArray[np.float64]
     """with so many degrees of freedom (Satterthwaite, 1946)."""
 
@@ -45,14 +45,14 @@ class EvidenceScale:
         out[..., self.sums] = -ndtri(np.clip(chance, 1e-300, 1.0) / 2)
         return out
 
-    def evidence(self, z: Array) -> NDArray[np.float32]:
+    def minus_log_p(self, z: Array) -> NDArray[np.float32]:
         """Approximate -log p (..., C) of the output of `normal`, comparable over families."""
         return np.asarray(
             -(np.log(2) + log_ndtr(-np.asarray(z, np.float64)) + self.offset), np.float32
         )
 
 
-def evidence_scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
+def log_p_scale(z: Array, cells: Sequence[Cell]) -> LogPScale:
     """Effective numbers from the statistics (B, C) of labellings: symmetric in them.
 
     Of m independent normal |z|, the quantile of the largest at t has P(|Z| < quantile)^m = t. It
@@ -65,7 +65,7 @@ def evidence_scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
     # One labelling far beyond all others does not inform about their law.
     usual = np.minimum(z[:, sums], np.quantile(z[:, sums], _USUAL, axis=0)).astype(np.float64)
     mean, variance = (np.maximum(m, _TINY) for m in (usual.mean(axis=0), usual.var(axis=0)))
-    comparable = EvidenceScale(
+    comparable = LogPScale(
         np.zeros(len(cells)), sums, variance / (2 * mean), 2 * mean**2 / variance
     )
     z = comparable.normal(z)
@@ -84,17 +84,17 @@ class CalibratedTest:
 
     z: Array
     """(C,) the largest |z| of each cell."""
-    evidence: Array
+    minus_log_p: Array
     """(C,) comparable -log p."""
     nulls: Array
     """(B, C) the same of each labelling."""
     adjusted: Array
     """(C,) p, adjusted for all cells."""
-    scale: EvidenceScale
+    scale: LogPScale
 
     @property
     def null(self) -> Array:
-        """(B,) the largest evidence of each labelling."""
+        """(B,) the largest -log p of each labelling."""
         return np.asarray(self.nulls.max(axis=1))
 
     @property
@@ -110,8 +110,8 @@ def calibrated(
     slots = every.pools.labellings(count, rng)
     observed = every.statistics(every.pools.observed[None])
     raw = np.concatenate([observed, every.labelled(slots, progress)])
-    comparable = evidence_scale(raw, every.cells)
+    comparable = log_p_scale(raw, every.cells)
     z = comparable.normal(raw)
-    evidence = comparable.evidence(z)
-    adjusted = step_down(evidence[0], evidence[1:])
-    return CalibratedTest(z[0], evidence[0], evidence[1:], adjusted, comparable)
+    minus_log_p = comparable.minus_log_p(z)
+    adjusted = step_down(minus_log_p[0], minus_log_p[1:])
+    return CalibratedTest(z[0], minus_log_p[0], minus_log_p[1:], adjusted, comparable)

@@ -67,7 +67,7 @@ class Block:
     mean: NDArray[np.float32]
     """(n, F) of each row, over its pool, that the values have been freed of."""
     names: tuple[tuple[str, int], ...]
-    """Of whom, and of which parameter, the scores are that they are made of."""
+    """Name and parameter of each score that the features are functions of."""
     measured: Callable[[Sequence[SlotRanks]], list[Valued]]
     """The features of scores."""
 
@@ -113,7 +113,7 @@ _MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
 
 
 def _of_score(score: SlotRanks) -> list[Valued]:
-    """The functions of one score's ranks."""
+    """Features of one score's ranks."""
     own = () if score.which < 0 else (score.which,)
     u = score.u
     if score.of in ("theta", "norm"):
@@ -150,7 +150,7 @@ def _of_score(score: SlotRanks) -> list[Valued]:
 
 
 def _of_magnitude(score: SlotRanks) -> list[Valued]:
-    """How far out a parameter's slots lie, and how near to one another."""
+    """Features of how far out a parameter's slots lie, and how near to one another."""
     if score.magnitude is None:
         return []
     far, gap, own = score.magnitude.far, score.magnitude.gap, (score.which,)

@@ -25,7 +25,7 @@ def width_scores(u: Array, edge: float = EDGE) -> Array:
 
 
 def misfit(u: Array, edge: float = EDGE) -> Array:
-    """How far ranks u (D, n) are from uniform, in their place or their width: (D,)."""
+    """Distance (D,) of ranks u (D, n) from uniform ones, in their place or their width."""
     wide = ndtri(np.clip(np.abs(2 * u - 1), edge, 1 - edge))
     return np.asarray(np.maximum(np.abs(ndtri(u).mean(1)), np.abs(wide.mean(1))))
 

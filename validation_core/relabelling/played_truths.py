@@ -30,7 +30,7 @@ _LARGE = 10_000  # truths of a table from which on an eighth of that: its draws 
 
 
 def pick_slots(tables: int, rows: int, slots: int, rng: np.random.Generator) -> Places:
-    """Which slot of each row plays the truth in each table: (tables, rows), all equally often."""
+    """Slots (tables, rows) that play the truth, each of a row's equally often, independently."""
     return rng.integers(slots, size=(tables, rows))
 
 
@@ -58,7 +58,7 @@ def played(scores: NDArray[S], which: Places) -> NDArray[S]:
 
 
 def tables_at_once(numbers: int, most: int = _NUMBERS_AT_ONCE) -> int:
-    """How many tables with so many numbers of truths are made at a time.
+    """Number of tables with so many numbers of truths that are made at a time.
 
     Args:
         numbers: rows times parameters of one table.

@@ -29,14 +29,14 @@ _POOLED = 2000  # slots of a pool that rows share, at most
 _WHITENED = 60  # parameters up to which a row's covariance is worth its time
 _NUMBERS = 1_000_000  # of slots worked on at a time
 _DRAWN = 64  # labellings drawn at a time
-_FARTHEST = 50.0  # nats below the largest: no evidence is stronger
+_FARTHEST = 50.0  # nats below the largest: no log ratio is lower
 _INFINITE = 1e30
 _OUT = 1e6  # sds: no point lies farther out
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """Which slots may play the truth of each row: slot numbers within the row's pool."""
+    """Slots that may play the truth of each row, numbered within the row's pool."""
 
     size: NDArray[np.int64]
     """(N,) slots of each row's pool."""
@@ -49,7 +49,7 @@ class Pools:
 
     @cached_property
     def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Where each pool begins (G,), its slots (G,), and which pool a row's is (N,)."""
+        """First slot (G,) and number of slots (G,) of each pool, and the pool of each row (N,)."""
         first, pool = np.unique(self.first, return_inverse=True)
         return first, np.diff(np.append(first, self.total)), pool
 
@@ -59,7 +59,10 @@ class Pools:
         return int((self.first + self.size).max())
 
     def labellings(self, count: int, rng: np.random.Generator) -> Slots:
-        """Slots (count, N) that play the truth: in a shared pool each row has another one."""
+        """Slots (count, N) that play the truth: in a shared pool each row has another one.
+
+        Pools of unequal sizes, and rows that share one, are beyond `played_truths.pick_slots`.
+        """
         slots = np.empty((count, len(self.size)), np.int32)
         size, last = self.size.astype(np.float32), (self.size - 1).astype(np.int32)
         for begin in range(0, count, _DRAWN):
@@ -85,16 +88,16 @@ class SlotRanks:
     raw: NDArray[np.float32] | None = None
     """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
     magnitude: Magnitudes | None = None
-    """Of a parameter: (E,) its values, how far out and how near to others they lie."""
+    """A parameter's values (E,), how far out and how near to others they lie."""
 
-    def at(self, rows: NDArray[np.int64]) -> SlotRanks:
-        """Of tables' truths (T, N) those of some rows (T, n); all where it holds all rows."""
+    def of_rows(self, rows: NDArray[np.int64]) -> SlotRanks:
+        """Scores of some rows' truths (T, n), of those of all rows (T, N) or of these alone."""
         if self.u.shape[-1] == len(rows):
             return self
-        return self.taken(rows)
+        return self.select(rows)
 
-    def taken(self, places: NDArray[np.int64]) -> SlotRanks:
-        """At some places of the last axis."""
+    def select(self, places: NDArray[np.int64]) -> SlotRanks:
+        """The scores at some places of the last axis."""
         raw = None if self.raw is None else self.raw[..., places]
         magnitude = None if self.magnitude is None else self.magnitude.at(places)
         return SlotRanks(self.of, self.which, self.u[..., places], raw, magnitude)

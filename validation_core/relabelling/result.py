@@ -57,16 +57,16 @@ class OmnibusResult:
     adjusted: Array
     """(C,) p, adjusted over all claims and for the share of the level that they have."""
     own: Array
-    """(C,) p of each under its own null, adjusted likewise (see `named`); 1 where not asked."""
-    evidence: Array
+    """(C,) p of each under its own null, adjusted likewise (`own_nulls`); 1 where not asked."""
+    minus_log_p: Array
     """(C,) comparable -log p, by which claims are ordered."""
     offset: Array
-    """(C,) factors that turn z into evidence."""
+    """(C,) terms that make a -log p of z comparable."""
     numbers: Array
     """(C, 5) numbers in sentences about magnitudes, NaN elsewhere (see `Outliers`, `Spacing`,
     `Support`)."""
     null: Array
-    """(B,) the largest evidence of each labelling, without learned scores."""
+    """(B,) the largest -log p of each labelling, without learned scores."""
     learned_null: Array
     """(B',) the same with learned scores alone; (0,) without any."""
     share: float = 1.0
@@ -90,7 +90,7 @@ class OmnibusResult:
             tested.z,
             adjusted,
             own,
-            tested.evidence + more,
+            tested.minus_log_p + more,
             tested.scale.offset - more,
             np.full((len(claims), NUMBERS_QUOTED), np.nan) if numbers is None else numbers,
             tested.null + more,
@@ -114,7 +114,7 @@ class OmnibusResult:
             z=both("z"),
             adjusted=np.concatenate(adjusted),
             own=both("own"),
-            evidence=both("evidence"),
+            minus_log_p=both("minus_log_p"),
             offset=both("offset"),
             numbers=both("numbers"),
             null=self.null,
@@ -124,7 +124,7 @@ class OmnibusResult:
 
     @property
     def pvalue(self) -> float:
-        """Of everything together: at most the level in so many tables, whatever was learned."""
+        """The p-value of everything together, exact whatever was learned."""
         return float(self.adjusted.min())
 
     @property
@@ -155,7 +155,7 @@ class OmnibusResult:
         if at is None:
             return 2.0, False, 0.0
         several = self.claims[at].family in SUMS
-        return float(self.adjusted[at]), several, -float(self.evidence[at])
+        return float(self.adjusted[at]), several, -float(self.minus_log_p[at])
 
     def critical(self, alpha: float, family: Family) -> float:
         """The |z| at which a family is found at this level; inf without the family."""
@@ -164,7 +164,7 @@ class OmnibusResult:
             return float("inf")
         learned = family in LEARNED_FAMILIES
         null, share = (self.learned_null, 1 - self.share) if learned else (self.null, self.share)
-        # The largest evidence that more than alpha of all labellings, this one among them, reach.
+        # The largest -log p that more than alpha of all labellings, this one among them, reach.
         count = int(np.floor(alpha * share * (len(null) + 1)))
         if count < 1:
             return float("inf")
@@ -187,7 +187,7 @@ class OmnibusResult:
             )
             for claim in self.claims
         ]
-        kept = {name: np.asarray(getattr(self, name)) for name in _STORED}
+        kept = {stored: np.asarray(getattr(self, name)) for name, stored in _STORED.items()}
         return {"claims": np.array(rows, np.float64).reshape(-1, 7), **kept}
 
     @classmethod
@@ -199,11 +199,16 @@ class OmnibusResult:
             where = None if along == _NONE else XScope(_ALONG[along], int(at))
             claims.append(Claim(_FAMILIES[family], _KINDS[kind], _OF[of], which, where))
         share = float(arrays["share"])
-        kept = {name: arrays[name] for name in _STORED if name != "share"}
+        kept = {name: arrays[stored] for name, stored in _STORED.items() if name != "share"}
         return cls(claims=tuple(claims), share=share, **kept)
 
 
-_STORED = tuple(field.name for field in fields(OmnibusResult) if field.name != "claims")
+_STORED = {
+    field.name: {"minus_log_p": "evidence"}.get(field.name, field.name)
+    for field in fields(OmnibusResult)
+    if field.name != "claims"
+}
+"""Names of the stored arrays by their field."""
 LEARNED_FAMILIES: tuple[Family, ...] = ("learned", "learned_over_x")
 """Families of scores learned on half of the rows and tested on the others."""
 NUMBERS_QUOTED = 5

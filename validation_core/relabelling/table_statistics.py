@@ -76,7 +76,7 @@ class TableStatistics(NamedTuple):
     places: XFunctions | None
     """Functions of x that they look along."""
     scores: tuple[SlotRanks, ...]
-    """Of all slots, without learned scores."""
+    """Scores of all slots, learned ones left out."""
 
     def beside(self, learned: Sequence[LearnedScore]) -> Battery:
         """The statistics of learned scores alone, of the same slots and over the same places."""

@@ -34,7 +34,7 @@ class DrawPool:
     def directions(
         self, which: DrawIndices, rng: np.random.Generator
     ) -> tuple[int, np.random.Generator]:
-        """How many directions trials (T, n) take, and the generator that draws them."""
+        """Number of directions that trials (T, n) take, and the generator that draws them."""
         return (len(which), rng) if self.direction_seed is None else (1, self._shared())
 
     def _shared(self) -> np.random.Generator:

@@ -38,9 +38,9 @@ class Injection:
     cause: str
     """The cause that it is a case of: a name of `CAUSES`."""
     title: str
-    """What q is, as in `q is TITLE`, or `q TITLE`: too wide; misses a mode."""
+    """The defect as in `q is TITLE`, or `q TITLE`: too wide; misses a mode."""
     unit: str
-    """What the strength counts; `nats` for one whose strength is shown as its `nats`."""
+    """Unit of the strength; `nats` for one whose strength is shown as its `nats`."""
     strengths: tuple[float, ...]
     """Growing: the first is caught by nobody, the last by everybody."""
     apply: Apply = _by_tables
@@ -48,7 +48,7 @@ class Injection:
     pick: Pick | None = None
     """Instead, other places (T, n) of draws, from the same numbers at all strengths."""
     spread: Spread = ""
-    """In how many parameters it sits; empty for what sits in none, or in a direction."""
+    """Number of parameters that it sits in; empty for a defect of none, or of a direction."""
     nats: Nats | None = None
     """KL of truth from q, mean over rows, at a strength; None where it is not known."""
     exact: bool = False
@@ -56,10 +56,15 @@ class Injection:
     least_dims: int = 1
     """Parameters that it needs."""
 
+    @property
+    def neutral(self) -> float:
+        """The strength that changes nothing: 1 for a factor, 0 for all others."""
+        return 1.0 if self.strengths[0] >= 1 else 0.0
+
     def tables(
         self, pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
     ) -> tuple[DrawIndices, Array | None]:
-        """Which draws play the truth (T, n), and where they were moved (T, n, D): None for not.
+        """Draws (T, n) that play the truth, and where they were moved (T, n, D): None for not.
 
         Args:
             pool: the table's draws.

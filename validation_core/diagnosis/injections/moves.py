@@ -88,7 +88,7 @@ def _with_marginals(pool: DrawPool, which: DrawIndices, along: Array, strength: 
 def heavy_tails(
     pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
-    """As a normal truth looks to a q that is Student's t about the same scale matrix."""
+    """Truths normal beside a q that is Student's t about the same scale matrix."""
     del rng
     return map_radii(pool, which, strength, heavy=True)
 
@@ -96,7 +96,7 @@ def heavy_tails(
 def light_tails(
     pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
-    """As a truth that is Student's t looks to a normal q about the same scale matrix."""
+    """Truths of Student's t beside a normal q about the same scale matrix."""
     del rng
     return map_radii(pool, which, strength, heavy=False)
 
@@ -126,12 +126,12 @@ def map_radii(
 
 
 def median_matching_scale(d: int, nu: float) -> float:
-    """How many times wider a normal in d dimensions has the median radius of t."""
+    """Factor by which a normal in d dimensions is widened to have the median radius of t."""
     return float(np.sqrt(d * fdtri(d, nu, 0.5) / chdtri(d, 0.5)))
 
 
 def variance_matching_scale(nu: float) -> float:
-    """How many times wider a normal has the variance of t: nu above 2."""
+    """Factor by which a normal is widened to have the variance of t: nu above 2."""
     return float(np.sqrt(nu / (nu - 2)))
 
 

@@ -72,12 +72,12 @@ def missing_mode_nats(pool: DrawPool, strength: float) -> float:
 
 
 def spurious_mode_nats(pool: DrawPool, strength: float) -> float:
-    """Of q without a share of its mass, from q."""
+    """KL of q without a share of its mass, from q."""
     del pool
     return float(-np.log1p(-strength))
 
 
 def ignored_x_nats(pool: DrawPool, strength: float) -> float:
-    """Of residuals that follow x with this correlation, in as many coordinates as x has."""
+    """KL of residuals that follow x with this correlation, in as many coordinates as x has."""
     used = min(pool.q.shape[2], pool.followed.shape[1])
     return float(-used / 2 * np.log1p(-(strength**2)))

@@ -135,7 +135,7 @@ def _pick(draw: Draw) -> Pick:
 
 
 def _nats(draw: Draw, directions_of: Callable[[int], list[TiltDirection]]) -> Nats:
-    """Of the direction that all trials share, or the mean over all that they may have."""
+    """Nats of the direction that all trials share, or their mean over all directions."""
 
     def size(pool: DrawPool, strength: float) -> float:
         d = pool.q.shape[2]

@@ -20,7 +20,7 @@ from validation_core.types import BlockScores, Float, PosteriorTable, Scores
 
 
 def method_pvalues(method: Method, scored: ScoredTables, rng: np.random.Generator) -> Float:
-    """The p-value (T,) that a method gives each table.
+    """p-values (T,) that a method gives tables.
 
     Args:
         method: one that is not `Method.unfit`.
@@ -50,7 +50,7 @@ class MethodBattery:
     places: tuple[Places | None, ...]
     """The rows that each looks at; None for all."""
     relabelled: NullVerdict | None = None
-    """What relabelling looks at, where it is among the methods."""
+    """The verdict by relabelling, where it is among the methods."""
 
     @classmethod
     def of(
@@ -62,7 +62,7 @@ class MethodBattery:
         known: Mapping[object, PooledScores] | None = None,
         unlearned: Callable[[], NullVerdict] | None = None,
     ) -> MethodBattery:
-        """What these methods read.
+        """The battery of these methods on a table.
 
         Args:
             upload: a table.

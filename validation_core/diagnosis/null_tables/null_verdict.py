@@ -13,7 +13,7 @@ from validation_core.diagnosis.null_tables.pooled_scores import PooledScores, Sc
 from validation_core.methods.omnibus import WholeTable
 from validation_core.relabelling import UNLEARNED
 from validation_core.relabelling.battery import Battery
-from validation_core.relabelling.calibration import EvidenceScale, evidence_scale
+from validation_core.relabelling.calibration import LogPScale, log_p_scale
 from validation_core.relabelling.families import RATIOS
 from validation_core.relabelling.magnitudes import magnitudes_beside
 from validation_core.relabelling.played_truths import Places, SelfMadeTables
@@ -36,7 +36,7 @@ class LearnedPools:
     """Learned scores of all draws at the rows that they did not learn from."""
 
     pools: Mapping[str, PooledScores]
-    """By the name that the verdict has for each."""
+    """Scores of all draws by the verdict's name of each."""
     rows: Places
     """(n,) of the table."""
 
@@ -46,29 +46,29 @@ class _NullPart:
     """Statistics that are calibrated together, and the largest of them in each labelling."""
 
     battery: Battery
-    comparable: EvidenceScale
+    scale: LogPScale
     null: NDArray[np.float32]
     """(B,)."""
     share: float
-    """Of the level."""
+    """Share of the level."""
 
     @classmethod
     def of(cls, battery: Battery, z: NDArray[np.float32], share: float) -> _NullPart:
-        """From the statistics (B, C) of labellings."""
-        comparable = evidence_scale(z, battery.cells)
-        null = comparable.evidence(comparable.normal(z)).max(axis=1)
-        return cls(battery, comparable, null, share)
+        """The part from the statistics (B, C) of labellings."""
+        scale = log_p_scale(z, battery.cells)
+        null = scale.minus_log_p(scale.normal(z)).max(axis=1)
+        return cls(battery, scale, null, share)
 
     def pvalues(self, scores: Sequence[SlotRanks]) -> Float:
-        """Of the largest statistic (T,) of tables; none is below 1 / (B + 1)."""
-        z = self.comparable.normal(self.battery.of_truths(scores))
-        observed = self.comparable.evidence(z).max(axis=1)
+        """p-values (T,) of tables' largest statistics; none is below 1 / (B + 1)."""
+        z = self.scale.normal(self.battery.of_truths(scores))
+        observed = self.scale.minus_log_p(z).max(axis=1)
         return share_beyond(observed, self.null, single_precision_slack(observed))
 
 
 @dataclass(frozen=True, eq=False)
 class NullVerdict:
-    """What is looked at, its pools being q's draws alone, and how large the largest of it gets."""
+    """The verdict's statistics of tables made of q's draws alone, and the law of the largest."""
 
     setup: TableStatistics
     """Without learned scores."""
@@ -79,14 +79,14 @@ class NullVerdict:
     theta: PooledScores
     """Every parameter of all rows."""
     norm: PooledScores | None
-    """Of all rows; None for one parameter."""
+    """Norms of all rows' draws; None for one parameter."""
     learned: LearnedPools | None = None
     others: Battery | None = None
     """The statistics of learned scores."""
 
     @classmethod
     def of(cls, upload: TableUpload, seed: int) -> NullVerdict:
-        """What the verdict looks at on this table without learned scores."""
+        """The verdict on tables made of this one's draws, without learned scores."""
         data = upload.data
         setup = statistics_of(data, seed, truths=False)
         labellings = setup.battery.pools.labellings(
@@ -99,7 +99,7 @@ class NullVerdict:
         return cls(setup, labellings, z, PooledScores.of(WholeTable(), data), norm)
 
     def beside(self, learned: LearnedPools) -> NullVerdict:
-        """With these learned scores too: only theirs are worked out for every labelling."""
+        """The same with learned scores: only theirs are worked out for every labelling."""
         scores = [
             LearnedScore(name, learned.rows, pool.draws[0], name in RATIOS)
             for name, pool in learned.pools.items()
@@ -108,7 +108,7 @@ class NullVerdict:
 
     @cached_property
     def _parts(self) -> tuple[_NullPart, ...]:
-        """What learns nothing and, where scores are learned, these."""
+        """Statistics that learn nothing and, where there are any, those of learned scores."""
         if self.others is None:
             return (_NullPart.of(self.setup.battery, self.z, 1.0),)
         learned = self.others.labelled(self.labellings)

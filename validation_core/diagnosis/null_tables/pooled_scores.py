@@ -31,7 +31,7 @@ class PooledScores:
     ordered: Array
     """(S, n, K)."""
     repeats: NDArray[np.bool_]
-    """Which rows (S, n) have equal scores."""
+    """Whether rows (S, n) have equal scores."""
 
     @classmethod
     def of(cls, score: Score, rows: PosteriorTable) -> PooledScores:

@@ -1,4 +1,4 @@
-"""Of which tables, and by which methods, self-made tables are judged, and how many there are."""
+"""Limits of self-made tables: uploads and methods that they suit, draws kept, their number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RANKED = 100_000  # ranks of one trial that allow all trials; larger tables get
 
 
 def trial_count(n: int, d: int, ranked: int = _RANKED) -> int:
-    """How many self-made tables of n rows with d parameters are looked at: 200, or fewer.
+    """Number of self-made tables of n rows with d parameters that are looked at: 200, or fewer.
 
     Args:
         n: rows.

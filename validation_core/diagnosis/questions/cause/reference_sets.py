@@ -34,13 +34,13 @@ class ReferenceSets:
     """Features of a table (first of `null`), of its null tables, and of injected ones."""
 
     names: tuple[str, ...]
-    """Of the F features."""
+    """Names of the F features."""
     null: Array
     """(1 + B, F): the table itself, then null tables, which are exchangeable with it if p = q."""
     injected: Array
     """(I, F)."""
     of: NDArray[np.intp]
-    """Which variant each injected table has: (I,)."""
+    """Variant of each injected table: (I,)."""
     strengths: Array
     """(I,)."""
     variants: tuple[Variant, ...]
@@ -51,8 +51,8 @@ class ReferenceSets:
         return self.null[0]
 
     def pvalue(self, name: str, *, low: bool = False) -> float:
-        """That one feature is as large, or as low, by relabelling: exact in parameters that were
-        not chosen by their looks."""
+        """p-value of one feature, for being so large or so low, by relabelling: exact in
+        parameters that were not chosen by their looks."""
         feature = self.null[:, self.names.index(name)] * (-1 if low else 1)
         return float(share_beyond(feature[0], feature[1:]))
 
@@ -133,7 +133,7 @@ def refine_reference_sets(
     at: Mapping[int, float],
     report: Callable[[float], None] = lambda done: None,
 ) -> ReferenceSets:
-    """With more injected tables of these variants, at strengths about these."""
+    """The sets with more injected tables of these variants, at strengths about these."""
     rng = stream(injector.table.seed, "cause", "closer")
     of = np.repeat(np.array(list(at), dtype=np.intp), TABLES_OF_EACH)
     around = rng.uniform(-_AROUND_SHARE, _AROUND_SHARE, (len(at), TABLES_OF_EACH))

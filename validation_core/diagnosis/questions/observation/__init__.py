@@ -16,8 +16,8 @@ from validation_core.diagnosis.questions.observation.sentences import (
     answer_text,
     ball_text,
     basis_text,
+    interval_or_blank,
     place_text,
-    told_interval,
     unclaimed_text,
 )
 from validation_core.diagnosis.questions.observation.study import (
@@ -132,8 +132,10 @@ class ObservationQuestion(Question["AtObservation"]):
         return [
             {
                 "parameter": parameter_name(names.theta, ranks.parameter),
-                "bias nearby, posterior sd (+ is too high)": told_interval(ranks.shift, "+.2f"),
-                "width / needed width": told_interval(ranks.width, ".2f"),
+                "bias nearby, posterior sd (+ is too high)": interval_or_blank(
+                    ranks.shift, "+.2f"
+                ),
+                "width / needed width": interval_or_blank(ranks.width, ".2f"),
                 "p, adjusted": ranks.pvalue,
             }
             for ranks in (result.local.nearby.worst if result.local else ())

@@ -33,7 +33,7 @@ class LocalBall:
     rows: int
     worth: float
     centre: tuple[float, ...]
-    """In the parameters that are mapped."""
+    """Coordinates of the parameters that are mapped."""
     mapped: tuple[int, ...]
     theta: Array
     """Draws of q: (K', P)."""

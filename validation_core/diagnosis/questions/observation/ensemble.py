@@ -44,18 +44,18 @@ class LC2STFold(Specification, spec="lc2st_fold"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Name in a list of trained models."""
         return f"Uploaded table {self.digest[:8]}, {'second' if self.second else 'first'} half"
 
     def training_set(self, recipe: Any, seed: int, store: Store) -> Any:
-        """That half's rows."""
+        """Rows of that half, to learn from."""
         rows = self._half(self.second, seed, store, recipe.most)
         return recipe.of_table(rows, stream(seed, "observation", "rows", int(self.second)))
 
     def test_table(
         self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
     ) -> PosteriorTable:
-        """The other half's."""
+        """Rows of the other half."""
         del n, k, rng
         return self._half(not self.second, seed, store)
 
@@ -76,7 +76,7 @@ class LC2STFold(Specification, spec="lc2st_fold"):
 
 @dataclass(frozen=True, kw_only=True)
 class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
-    """How a table's local classifiers are trained: as `LC2STClassifier`, with x in few numbers.
+    """Recipe of a table's local classifiers: as `LC2STClassifier`, with x in few numbers.
 
     Linhart, Gramfort, Rodrigues (2023), L-C2ST: the null classifiers serve every observation.
     """
@@ -129,7 +129,7 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
         return trained
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLC2ST:
-        """What `TrainedLC2ST.arrays` gave."""
+        """The classifiers from the arrays that `TrainedLC2ST.arrays` gave."""
         return TrainedLC2ST.read(arrays, seconds=seconds, device=device)
 
 
@@ -140,7 +140,7 @@ class TrainedLC2ST(StoredNetwork):
     hoisted: ClassVar[str] = "parameters"
 
     parameters: Mapping[str, NDArray[np.float32]]
-    """Of all networks, as `LocalScore` has them."""
+    """Parameters of all networks, as `LocalScore` has them."""
     shift: Array  # (D + M',)
     scale: Array  # (D + M',)
     x_shift: Array  # (M,)
@@ -157,7 +157,7 @@ class TrainedLC2ST(StoredNetwork):
 
     @property
     def summary(self) -> Mapping[str, float]:
-        """How many nulls there are."""
+        """Number of null classifiers."""
         return {"nulls": float(self.score.nulls)}
 
     def logits(self, draws: Array, x_o: Array) -> Array:

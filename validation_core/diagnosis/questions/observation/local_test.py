@@ -32,7 +32,7 @@ class LocalTest:
     """The 95% quantile of T on its null."""
     nulls: int
     rows: int
-    """That the classifiers learnt from."""
+    """Number of rows that the classifiers learnt from."""
     draws: int
     mapped: tuple[int, ...]
     """Parameters whose draws are kept for a map."""
@@ -40,12 +40,12 @@ class LocalTest:
     d_high: float
     """The middle 90% of the learned chance that a draw is the truth."""
     parameter: int | None
-    """Of those whose ranks nearby are not a correct q's, the one over which the chance varies
-    most; None where no parameter's are."""
+    """The parameter, of those whose ranks nearby are not a correct q's, over which the chance
+    varies most; None where no parameter's are."""
     much: tuple[float, float]
     """The quarter of its draws where q puts too much mass; NaN without such a parameter."""
     little: tuple[float, float]
-    """And too little."""
+    """The quarter where it puts too little."""
     d: Array
     """The chance of some draws: (K',)."""
     theta: Array

@@ -23,15 +23,15 @@ _SIZES: tuple[Kind, Kind] = ("shift", "width")
 
 @dataclass(frozen=True)
 class NearbyRanks:
-    """How the truth's ranks in one parameter are off at the rows near an observation."""
+    """Errors of the truth's ranks in one parameter at the rows near an observation."""
 
     parameter: int
     shift: Interval
-    """In posterior sd; 0 if q is right."""
+    """q's bias in posterior sd; 0 if q is right."""
     width: Interval
     """q's width by the width it needs; 1 if q is right."""
     pvalue: float
-    """That q is right in it at these rows, adjusted for all parameters."""
+    """p-value that q is right in it at these rows, adjusted for all parameters."""
 
     @property
     def open(self) -> bool:
@@ -40,12 +40,12 @@ class NearbyRanks:
 
     @property
     def shifted(self) -> float:
-        """How far the shift is from a right q's, in widths of its interval."""
+        """Distance of the shift from a right q's, in widths of its interval."""
         return math.inf if self.open else abs(self.shift.estimate) / _width(self.shift)
 
     @property
     def stretched(self) -> float:
-        """How far the width is from a right q's, in widths of its interval."""
+        """Distance of the width from a right q's, in widths of its interval."""
         return abs(self.width.estimate - 1) / _width(self.width) if self.width.known else 0.0
 
 
@@ -63,7 +63,7 @@ class NearbyRankTest:
     of: int
     """Rows in all."""
     pvalue: float
-    """Against a q that is right at all of them, exact."""
+    """Exact p-value that q is right at all of them."""
     nulls: int
     all: int
     """Parameters in all."""
@@ -82,8 +82,14 @@ def nearby_rank_test(
 ) -> NearbyRankTest:
     """Shift and width of the truth's ranks at the rows near x, with an exact p of them all.
 
-    The p-value: in every row another of the truth and q's draws plays the truth, which changes
-    nothing if q is right there; neighbours are chosen by x alone.
+    The p-value is that of tables in which another of the truth and q's draws plays the truth in
+    every row, which changes nothing if q is right there; neighbours are chosen by x alone.
+
+    Args:
+        table: theta (N, D), x (N, M), q (N, K, D).
+        which: parameters that are looked at, from 0.
+        x: the observation (M,).
+        seed: of tie-breakers and of the draws that play the truth.
     """
     weight = neighbours.weights(table.x, x[None])  # (1, n)
     rows = np.flatnonzero(weight[0] > 0)

@@ -20,7 +20,7 @@ _FAR, _APART = 3.0, 0.5
 
 
 def unlike(upload: Upload) -> str | None:
-    """That the table's own observation is unlike every simulation, in words; None where it is not.
+    """A warning that the table's own observation is unlike every simulation; None where it is not.
 
     The rule: its nearest row is farther away than any looked-at row (300 of them, or all) is from
     its own nearest other row, at least 3 times as far as is usual, and at least 0.5 sd a column.
@@ -38,6 +38,7 @@ def unlike(upload: Upload) -> str | None:
 
 
 def unlike_text(standing: neighbours.Standing | None) -> str | None:
+    """The warning of an observation that stands apart from all rows, by the rule of `unlike`."""
     if standing is None or standing.farther > 0:
         return None
     if standing.nearest < max(_FAR * standing.usual, _APART):
@@ -57,11 +58,11 @@ class Site:
     """Whose draws serve, from 0; -1 for the upload's own."""
     columns: int
     x: tuple[float, ...]
-    """Where q is looked at; empty where it is long."""
+    """The x at which q is looked at; empty where it is long."""
     asked: tuple[float, ...]
-    """What was asked for."""
+    """The x that was asked for."""
     standing: neighbours.Standing | None = None
-    """Where it stands among the rows; None for one of them."""
+    """Its distance from the rows beside theirs; None for one of them."""
 
     def to_json(self) -> Json:
         """Its numbers, flat."""

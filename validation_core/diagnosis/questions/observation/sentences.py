@@ -27,7 +27,7 @@ _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
-def told_interval(interval: Interval, form: str) -> str:
+def interval_or_blank(interval: Interval, form: str) -> str:
     """An interval, its ends open where true values lie beyond all draws; empty where unknown."""
     if not interval.known:
         return ""
@@ -59,7 +59,7 @@ def answer_text(local: LocalAnswer, names: Sequence[str]) -> list[str]:
 
 
 def unclaimed_text(local: LocalAnswer, claims: Claims, *, own: bool) -> list[str]:
-    """What the numbers here are where the verdict claims nothing."""
+    """Sentences with the numbers here where the verdict claims nothing."""
     nearby = local.nearby
     why = (
         f"at the rows nearest to this observation p {equals(claims.observation())}, adjusted in "
@@ -80,7 +80,7 @@ def ends_text(ends: Sequence[float]) -> str:
 
 
 def nearby_text(nearby: NearbyRankTest, names: Sequence[str]) -> str:
-    """What the ranks nearby say: the parameters that are off, each by what its interval shows."""
+    """A sentence about the ranks nearby: parameters that are off, as far as intervals show."""
     rows, p = f"At the {nearby.rows} rows nearest in x", f"p {equals(nearby.pvalue)}"
     if nearby.pvalue > LEVEL:
         return (

@@ -30,7 +30,7 @@ _middles: WeakKeyDictionary[Upload, int] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class ObservationPoint:
-    """What a study is told of where it looks."""
+    """The place of a study: a row, a typed observation or the table's own."""
 
     row: int = 0
     x_o: tuple[float, ...] | None = None
@@ -38,6 +38,11 @@ class ObservationPoint:
 
     @classmethod
     def of(cls, upload: TableUpload, where: Where) -> ObservationPoint:
+        """The place that is asked for.
+
+        Raises:
+            ValueError: for a row that is not there or an observation that is not M finite numbers.
+        """
         table = upload.data
         n, m = table.x.shape
         if where is None:
@@ -67,6 +72,7 @@ class ObservationPoint:
     def study(
         self, upload: Upload, seed: int, network: Training, part: Literal["local", "ball"]
     ) -> ObservationStudy:
+        """The study of one part there, with its network."""
         return ObservationStudy(
             digest=upload.digest,
             seed=seed,
@@ -84,7 +90,7 @@ _LISTED = 20  # numbers of an observation that are told
 
 @dataclass(frozen=True, eq=False)
 class LocalAnswer:
-    """What L-C2ST and the rows nearby say of an observation."""
+    """Results of L-C2ST and of the rows nearby at one observation."""
 
     site: Site
     test: LocalTest
@@ -117,7 +123,7 @@ class AtObservation:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservationStudy(TableStudy[AtObservation], spec="observation"):
-    """What q looks like at one observation, and the rows near it."""
+    """Study of q at one observation, and of the rows near it."""
 
     version: ClassVar[int] = 5
     about: ClassVar[str] = "At one observation"
@@ -162,7 +168,7 @@ class ObservationStudy(TableStudy[AtObservation], spec="observation"):
         return table.x[self.row], table.q[self.row, :_LOOKED], table.theta[at]
 
     def _site(self, table: PosteriorTable, x: Array) -> Site:
-        """Where it is, and how far from the rows."""
+        """The place, and its distance from the rows."""
         x_o = x if self.x_o is None else np.asarray(self.x_o, np.float64)
         is_row = not self.observed and self.x_o is None
         few = len(x) <= _LISTED

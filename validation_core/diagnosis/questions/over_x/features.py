@@ -59,7 +59,7 @@ class OverXFeatures(NamedTuple):
 def select_parameters_and_rows(
     table: PosteriorTable, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which parameters and which rows are looked at: all of them, up to MOST parameters.
+    """Parameters and rows that are looked at: all of them, up to MOST parameters.
 
     Of more, one half of the rows chooses those whose ranks are farthest from uniform and the
     other half is looked at, so that the choice costs the tests nothing but rows.
@@ -138,7 +138,7 @@ def _row_parts(n: int, each: int, most: int = _ROWS_AT_ONCE) -> Iterator[slice]:
 
 
 def _counts(table: PosteriorTable, who: NDArray[np.int64], rows: slice) -> tuple[Array, Array]:
-    """Of the K + 1 in some rows, those below and equal to each that plays the truth: (D, J, m)."""
+    """Numbers of the K + 1 below and equal to each slot that plays the truth: (D, J, m)."""
     d, j = table.q.shape[2], who.shape[1]
     theta, q, who = table.theta[rows], table.q[rows], who[rows]
     below, equal = np.empty((2, d, j, len(who)))

@@ -30,8 +30,8 @@ class Disc:
     radius: tuple[float, ...]
     """Along each of the two columns."""
     ends: tuple[tuple[float | None, float | None], ...] = ((None, None), (None, None))
-    """Where it ends along each column, None at an end beyond all rows: an axis with two of them
-    excludes nothing."""
+    """Its ends along each column, None beyond all rows: an axis with two of them excludes
+    nothing."""
     outside_of: bool = False
     """Whether all of x but this is meant."""
 
@@ -77,7 +77,7 @@ def worst_region(
 def _ends(
     over: ScanWindows, centre: Array, radius: Array
 ) -> tuple[tuple[float | None, float | None], ...]:
-    """Where a disc ends along both columns, None where no row lies beyond."""
+    """Ends of a disc along both columns, None where no row lies beyond."""
     low, high = over.range
     return tuple(
         (

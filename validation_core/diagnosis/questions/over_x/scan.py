@@ -27,7 +27,7 @@ _NUMBERS = 2_000_000  # of all stretches at a time
 
 
 class ScanTest(NamedTuple):
-    """Of F features over C coordinates (the discs as one more)."""
+    """Test of F features over C coordinates (the discs as one more)."""
 
     statistic: Array
     """(F, C) the largest |z| over the stretches of a coordinate."""
@@ -38,7 +38,7 @@ class ScanTest(NamedTuple):
 
     @property
     def pvalue(self) -> float:
-        """Of the largest of all."""
+        """p-value of the largest of all."""
         return float(self.adjusted.min())
 
 
@@ -89,7 +89,7 @@ def window_z(values: NDArray[np.float32], over: ScanWindows) -> list[Array]:
 
 
 def _within(size: Array, n: int, least: float) -> NDArray[np.float32]:
-    """What a centred sum over so many of n rows is multiplied by: 1 / its sd, 0 where too few."""
+    """1 / the sd of a centred sum over so many of n rows; 0 where they are too few."""
     enough = (size >= least) & (n - size >= least)
     spread = np.sqrt(size * (1 - size / n))
     return np.where(enough, 1 / np.where(enough, spread, 1), 0).astype(np.float32)

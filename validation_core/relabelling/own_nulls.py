@@ -40,7 +40,7 @@ ASKED = 0.2
 _REMOVED: dict[Kind, int] = {
     "mean": 0, "width": 1, "shape": 2, "pair": 2, "far": 2, "gap": 2, "range": 2
 }  # fmt: skip
-"""Which of the three tables without other errors tests a kind of claim."""
+"""The table, of three without other errors, that tests each kind of claim."""
 _TABLES = 3
 _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
 _NAMED_ALONE = ("norm", "densities", "learned", "observation")
@@ -80,7 +80,9 @@ def own_pvalues(
         own[over] = _alike(battery, tested, over, rng)
     others = asked - set(_OVER_X) - set(_NAMED_ALONE)
     if others:
-        without = tested.scale.evidence(tested.scale.normal(_without(battery, scores, values())))
+        without = tested.scale.minus_log_p(
+            tested.scale.normal(_without(battery, scores, values()))
+        )
         by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
         kinds = np.array([cell.kind for cell in battery.cells])
         for kind in {cell.kind for cell in battery.cells if cell.family in others}:
@@ -95,19 +97,19 @@ def _alike(
     """p of claims over x against rows permuted among the x."""
     b, n = min(len(tested.nulls), _PERMUTATIONS), len(battery.pools.size)
     cells = len(battery.cells)
-    evidence = np.empty((b, len(over)), np.float32)
+    minus_log_p = np.empty((b, len(over)), np.float32)
     for part in battery.pieces(b):
         shuffled = rng.random((part.stop - part.start, n), np.float32)
         orders = shuffled.argsort(axis=1).astype(np.int32)
         z = np.zeros((len(orders), cells), np.float32)
         z[:, over] = battery.over_x_permuted(orders)
-        evidence[part] = tested.scale.evidence(tested.scale.normal(z))[:, over]
-    return step_down(tested.evidence[over], evidence)
+        minus_log_p[part] = tested.scale.minus_log_p(tested.scale.normal(z))[:, over]
+    return step_down(tested.minus_log_p[over], minus_log_p)
 
 
 def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]) -> Array:
     """p of all claims of a kind where other errors are removed, in whichever way leaves less:
-    from the evidence (3 or 6, C) without them."""
+    from the -log p (3 or 6, C) without them."""
     begin = _REMOVED[kind] + (_TABLES if kind in _MAGNITUDES else 0)
     ways = [
         step_down(without[table, at], tested.nulls[:, at])
@@ -127,7 +129,7 @@ def _without(
     at = battery.pools.observed[rows] + battery.pools.first[rows]
     truths = []
     for column, score in enumerate(scores):
-        own = score.taken(
+        own = score.select(
             np.broadcast_to(at, (_TABLES if values is None else 2 * _TABLES, len(at)))
         )
         if score.of == "theta":
@@ -201,7 +203,7 @@ def _width_of_uniform(draws: int) -> float:
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that falls crosses 0, by halving."""
+    """The root of a falling function, by halving."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
