@@ -12,8 +12,8 @@ from scipy.special import ndtr, ndtri
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
 from validation_core.relabelling import UNLEARNED, relabelled
 from validation_core.relabelling.calibration import calibrated
-from validation_core.relabelling.families import SHARES, SUMS, Family
-from validation_core.relabelling.result import LEARNED_FAMILIES, Claim, OmnibusResult, XScope
+from validation_core.relabelling.families import LEARNED_FAMILIES, SHARES, SUMS, Family
+from validation_core.relabelling.result import Claim, OmnibusResult, XScope
 from validation_core.relabelling.table_statistics import LearnedScore, playing_draws, statistics_of
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds

@@ -14,8 +14,8 @@ from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
 from validation_core.methods.base import RANKED, Method, Work
 from validation_core.methods.mmd_fuse import null_of_relabelings
 from validation_core.relabelling import relabelled
-from validation_core.relabelling.families import Family
-from validation_core.relabelling.result import LEARNED_FAMILIES, OmnibusResult
+from validation_core.relabelling.families import LEARNED_FAMILIES, Family
+from validation_core.relabelling.result import OmnibusResult
 from validation_core.relabelling.table_statistics import RELABELINGS
 from validation_core.types import (
     Array,

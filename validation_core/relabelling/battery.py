@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, pdtr, pdtrc
 
+from validation_core.pieces import slices
 from validation_core.relabelling.families import ALL, EVERYWHERE, WHITENED, Family, Kind
 from validation_core.relabelling.features import Block, Feature
 from validation_core.relabelling.magnitudes import Support
@@ -183,9 +184,7 @@ class Battery:
         wide = max(
             len(part.block.features) * len(part.block.rows) + _over(part) for part in self.parts
         )
-        step = max(1, _NUMBERS // wide)
-        for begin in range(0, count, step):
-            yield slice(begin, min(begin + step, count))
+        return slices(count, max(1, _NUMBERS // wide))
 
 
 def _over(part: _BlockStatistics) -> int:

@@ -118,7 +118,7 @@ class Claims:
         return smallest
 
     def together(self) -> float:
-        """The p-value that parameters are right together: pairs, distance from the centre, tails."""
+        """The p-value that parameters are right together: pairs, norm and tails."""
         return self._named(
             lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
         )

@@ -52,3 +52,5 @@ EVERYWHERE = -3
 """Along all coordinates of x together."""
 SUMS: tuple[Family, ...] = ("together", "together_over_x")
 """Families of sums of squares."""
+LEARNED_FAMILIES: tuple[Family, ...] = ("learned", "learned_over_x")
+"""Families of scores learned on half of the rows and tested on the others."""

@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.types import Array, PosteriorTable
 
 Places = NDArray[np.int64]
@@ -91,8 +92,7 @@ class SelfMadeTables:
         """Some tables at a time, so that arrays computed from them fit in memory."""
         n, _, d = self.rows.q.shape
         step = tables_at_once(n * d)
-        for first in range(0, len(self), step):
-            part = slice(first, first + step)
+        for part in slices(len(self), step):
             truths = None if self.truths is None else self.truths[part]
             yield replace(self, which=self.which[part], truths=truths)
 

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
 from validation_core.statistics.ranks import midranks
 from validation_core.types import Array, PosteriorTable
@@ -65,8 +66,8 @@ class Pools:
         """
         slots = np.empty((count, len(self.size)), np.int32)
         size, last = self.size.astype(np.float32), (self.size - 1).astype(np.int32)
-        for begin in range(0, count, _DRAWN):
-            some = slots[begin : begin + _DRAWN]
+        for part in slices(count, _DRAWN):
+            some = slots[part]
             some[:] = rng.random(some.shape, np.float32) * size
             np.minimum(some, last, out=some)  # a float32 may round up
         for rows in self.shared:
@@ -160,8 +161,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
     targets = values if points is None else points
     out = np.empty(targets.shape[:2])
     step = max(1, _NUMBERS // (max(slots, targets.shape[1]) * d))
-    for begin in range(0, n, step):
-        part = slice(begin, begin + step)
+    for part in slices(n, step):
         off: Array = values[part].astype(np.float64)
         # Of any size: norms are the same in any unit, squares are not.
         unit = np.abs(off).max(axis=1, keepdims=True)
@@ -266,8 +266,7 @@ def _scores(
     scores = []
     for column, which in enumerate(parameters):
         u, parts = np.empty((n, len(chosen)), np.float32), []
-        for begin in range(0, n, step):
-            part = slice(begin, begin + step)
+        for part in slices(n, step):
             own = np.ascontiguousarray(values[part, :, column])
             u[part] = mid_ranks(own, chosen)
             parts.append(magnitudes(own, chosen))

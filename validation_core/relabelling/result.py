@@ -11,13 +11,23 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from validation_core.relabelling.calibration import CalibratedTest
-from validation_core.relabelling.families import ALL, LEARNED, SUMS, WHITENED, Family, Kind
+from validation_core.relabelling.families import (
+    ALL,
+    LEARNED,
+    LEARNED_FAMILIES,
+    SUMS,
+    WHITENED,
+    Family,
+    Kind,
+)
 from validation_core.types import Array
 
 _FAMILIES, _KINDS = get_args(Family), get_args(Kind)
 _OF = (ALL, "norm", "log_q", "log_ratio", *LEARNED, WHITENED)
 _ALONG = ("x", "component", "mean", "products", "balls", "near", "everywhere")
 _NONE = -1  # in the codes of cells
+NUMBERS_QUOTED = 5
+"""Numbers of a claim about magnitudes that sentences quote."""
 
 
 @dataclass(frozen=True)
@@ -209,9 +219,6 @@ _STORED = {
     if field.name != "claims"
 }
 """Names of the stored arrays by their field."""
-LEARNED_FAMILIES: tuple[Family, ...] = ("learned", "learned_over_x")
-"""Families of scores learned on half of the rows and tested on the others."""
-NUMBERS_QUOTED = 5
 
 
 def _belongs(family: Family, claim: Claim) -> bool:

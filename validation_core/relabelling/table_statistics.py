@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.relabelling.battery import Battery, Cell, assembled
 from validation_core.relabelling.families import EVERYWHERE
 from validation_core.relabelling.features import Block, feature_block, features_near
@@ -216,8 +217,7 @@ def _chosen(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
     read = np.arange(k) if groups is None else halves(k)[0]
     read = read[players(len(read))]
     off = np.zeros(d)
-    for first in range(0, d, _RANKED_AT_ONCE):
-        part = slice(first, first + _RANKED_AT_ONCE)
+    for part in slices(d, _RANKED_AT_ONCE):
         among = table.q[rows[:, None], read, part]
         values = np.concatenate([table.theta[rows, None, part], among], axis=1)
         u = mid_ranks(np.ascontiguousarray(values.transpose(2, 0, 1)), np.array([0]))[..., 0]

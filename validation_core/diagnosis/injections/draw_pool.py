@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.types import Array
 
@@ -51,8 +52,7 @@ class DrawPool:
 
     def by_rows(self, of: Callable[[slice], NDArray[S]]) -> NDArray[S]:
         """A function of some rows at a time, its values joined: no copy of all draws is made."""
-        starts = range(0, len(self.q), _ROWS)
-        return np.concatenate([of(slice(start, start + _ROWS)) for start in starts])
+        return np.concatenate([of(rows) for rows in slices(len(self.q), _ROWS)])
 
     def draws(self, rows: slice) -> Array:
         """Some rows' draws in double precision: (m, K, D)."""

@@ -16,6 +16,9 @@ TRIALS = 200
 """Self-made tables behind a rate: it is then known to about 3 points near 5%, 6 near 80%."""
 _FEWEST_TRIALS = 40  # trials of the widest tables
 _RANKED = 100_000  # ranks of one trial that allow all trials; larger tables get fewer
+NUMBERS_SCORED = 3_000_000
+"""Numbers of q's draws that are scored: 5000 rows of 10 parameters keep 60 draws."""
+_FEWEST_DRAWS = 20  # draws at each x that are kept whatever the size
 
 
 def trial_count(n: int, d: int, ranked: int = _RANKED) -> int:
@@ -27,11 +30,6 @@ def trial_count(n: int, d: int, ranked: int = _RANKED) -> int:
         ranked: ranks of one table that allow all 200.
     """
     return min(TRIALS, max(_FEWEST_TRIALS, TRIALS * ranked // max(1, n * d)))
-
-
-# of q's draws that are scored: 5000 rows of 10 parameters keep 60 draws
-NUMBERS_SCORED = 3_000_000
-_FEWEST_DRAWS = 20  # draws at each x that are kept whatever the size
 
 
 def self_made_obstacle(upload: Upload) -> str | None:

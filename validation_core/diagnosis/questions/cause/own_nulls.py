@@ -3,6 +3,8 @@
 The likeness to injected tables says which defect a table resembles most; it always resembles one.
 A cause is named only if what the cause says of q is itself seen: a bias after nothing else, a
 width beside any bias, tails and skew beside any bias and width, a correlation beside all three.
+Beside other defects no slot is exchangeable with the truth: these nulls are z tests of ranks, not
+relabelling.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from validation_core.diagnosis.questions.cause.variants import (
     disturbed,
     injectable_variants,
 )
+from validation_core.pieces import slices
 from validation_core.relabelling.played_truths import (
     pick_slots,
     pick_slots_after_observed,
@@ -68,9 +69,9 @@ def null_features(
     step, rng = tables_at_once(n * d, _AT_ONCE), stream(table.seed, "cause", "null")
     which = pick_slots_after_observed(count, n, size, rng)
     blocks = []
-    for start in range(0, len(which), step):
-        blocks.append(table.features.of(table.ranked.pooled(which[start : start + step], rng)))
-        report(min(1.0, (start + step) / len(which)))
+    for part in slices(len(which), step):
+        blocks.append(table.features.of(table.ranked.pooled(which[part], rng)))
+        report(part.stop / len(which))
     names = tuple(blocks[0])
     return names, np.concatenate([_rows(block, names) for block in blocks])
 
@@ -95,8 +96,7 @@ class _Injector:
         n, size, d = table.ranked.points.shape
         step = tables_at_once(n * d, _AT_ONCE)
         blocks = []
-        for start in range(0, len(of), step):
-            part = slice(start, start + step)
+        for part in slices(len(of), step):
             which = pick_slots(len(of[part]), n, size - 1, rng)
             pairs = zip(of[part].tolist(), strengths[part].tolist(), strict=True)
             moved = [
@@ -106,7 +106,7 @@ class _Injector:
             theta = disturbed(pool, which, np.concatenate(moved), rng)
             scores = table.ranked.moved(theta, which, rng)
             blocks.append(_rows(table.features.of(scores), self.names))
-            report(min(1.0, (start + step) / len(of)))
+            report(part.stop / len(of))
         return np.concatenate(blocks)
 
 

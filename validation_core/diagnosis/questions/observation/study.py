@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
+_LOOKED = 1000  # draws of q that are looked at, at most
+_LISTED = 20  # numbers of an observation that are told
 # A page asks again and again.
 _middles: WeakKeyDictionary[Upload, int] = WeakKeyDictionary()
 
@@ -82,10 +84,6 @@ class ObservationPoint:
             x_o=self.x_o,
             observed=self.observed,
         )
-
-
-_LOOKED = 1000  # draws of q that are looked at, at most
-_LISTED = 20  # numbers of an observation that are told
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
+from validation_core.pieces import slices
 from validation_core.relabelling.normal_scores import (
     MOST,
     largest_misfits,
@@ -116,11 +116,11 @@ def stand_in_ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generat
     n, k, d = table.q.shape
     j = min(k, stand_ins)
     who = np.zeros((n, j + 1), dtype=np.int64)
-    for rows in _row_parts(n, k) if j else ():
+    for rows in slices(n if j else 0, _rows_at_once(k)):
         draws = np.tile(np.arange(1, k + 1), (len(who[rows]), 1))
         who[rows, 1:] = rng.permuted(draws, axis=1)[:, :j]
     u = np.empty((d, j + 1, n))
-    for rows in _row_parts(n, (k + 1) * d):
+    for rows in slices(n, _rows_at_once((k + 1) * d)):
         below, equal = _counts(table, who, rows)
         for slot in range(j + 1):
             # Each is one of the K + 1 itself: what else equals it is one fewer.
@@ -130,11 +130,9 @@ def stand_in_ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generat
     return np.clip(u, _EDGE, 1 - _EDGE, out=u)
 
 
-def _row_parts(n: int, each: int, most: int = _ROWS_AT_ONCE) -> Iterator[slice]:
-    """Rows with so many numbers each, as many as come to `most`."""
-    step = max(1, most // each)
-    for first in range(0, n, step):
-        yield slice(first, min(first + step, n))
+def _rows_at_once(each: int, most: int = _ROWS_AT_ONCE) -> int:
+    """Number of rows, with so many numbers each, that come to `most`."""
+    return max(1, most // each)
 
 
 def _counts(table: PosteriorTable, who: NDArray[np.int64], rows: slice) -> tuple[Array, Array]:
@@ -142,7 +140,7 @@ def _counts(table: PosteriorTable, who: NDArray[np.int64], rows: slice) -> tuple
     d, j = table.q.shape[2], who.shape[1]
     theta, q, who = table.theta[rows], table.q[rows], who[rows]
     below, equal = np.empty((2, d, j, len(who)))
-    for part in _row_parts(len(who), q[0].size, _COPIED):
+    for part in slices(len(who), _rows_at_once(q[0].size, _COPIED)):
         points = np.concatenate([theta[part, None], q[part]], axis=1)  # (m, K + 1, D)
         ours = np.take_along_axis(points, who[part, :, None], axis=1)
         across = np.ascontiguousarray(points.transpose(2, 0, 1))  # (D, m, K + 1)

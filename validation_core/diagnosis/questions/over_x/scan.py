@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.diagnosis.questions.over_x.windows import ScanWindows
+from validation_core.pieces import slices
 from validation_core.relabelling.played_truths import pick_slots, played
 from validation_core.statistics.permutation import step_down
 from validation_core.types import Array
@@ -134,5 +135,4 @@ def _against(
 def _null_parts(count: int, features: int, over: ScanWindows) -> Iterator[slice]:
     n, columns = over.blocks.shape[0], over.counts.size + over.discs.shape[1]
     step = max(1, min(_NUMBERS // max(1, features * columns), _NUMBERS // max(1, features * n)))
-    for first in range(0, count, step):
-        yield slice(first, min(first + step, count))
+    return slices(count, step)
