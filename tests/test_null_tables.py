@@ -161,7 +161,7 @@ def test_few_draws_are_the_first_of_the_others():
     rows = drawn(n=20, k=6)
     made = trials(rows, 10)
     pooled = PooledScores.of(Quantities(), rows)
-    for t, scores in enumerate(pooled.on(made).few(4)):
+    for t, scores in enumerate(pooled.on(made).first_draws(4)):
         table = made.table(t)
         np.testing.assert_array_equal(scores.draws, np.moveaxis(table.q[:, :4], -1, 0))
         np.testing.assert_array_equal(scores.truth, table.theta.T)

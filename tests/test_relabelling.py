@@ -101,7 +101,7 @@ def test_an_equal_labelling_has_equal_evidence_however_many_are_worked_out_toget
     one, more = learned()(np.random.default_rng(0), N, K)
     scores = more.pop("learned")
     asked = statistics_of(one, 0, **more)
-    for every in (asked.battery, asked.beside(scores)):
+    for every in (asked.battery, asked.with_learned(scores)):
         slots = np.repeat(every.pools.observed[None], 50, axis=0)
         alone = every.statistics(every.pools.observed[None])
         np.testing.assert_allclose(
@@ -391,8 +391,8 @@ def test_where_one_part_is_rejected_whole_the_other_has_the_whole_level():
         **{name: getattr(whole, name)[-2:]
            for name in ("z", "own", "evidence", "offset", "numbers")},
     )  # fmt: skip
-    np.testing.assert_allclose(part.beside(learned_part).adjusted[-2:], [0.04, 0.2])
-    assert (part.beside(learned_part).adjusted[:-2] == 0.01).all()
+    np.testing.assert_allclose(part.with_learned(learned_part).adjusted[-2:], [0.04, 0.2])
+    assert (part.with_learned(learned_part).adjusted[:-2] == 0.01).all()
 
 
 Planted = Callable[[np.random.Generator, PosteriorTable], PosteriorTable]

@@ -105,7 +105,7 @@ def relabelled(
     if not learned:
         return first
     rest = partial(_part_done, report, 0.5, 1.0)
-    return first.beside(_learned(asked, learned, seed, _FINER * (relabelings + 1) - 1, rest))
+    return first.with_learned(_learned(asked, learned, seed, _FINER * (relabelings + 1) - 1, rest))
 
 
 def _part_done(report: Callable[[float], None], low: float, high: float, done: float) -> None:
@@ -150,7 +150,7 @@ def _learned(
     report: Callable[[float], None],
 ) -> OmnibusResult:
     """Learned scores alone, over their held-out rows."""
-    every = asked.beside(learned)
+    every = asked.with_learned(learned)
     tested = calibrated(every, relabelings, stream(seed, "omnibus", "learned labellings"), report)
     own = own_pvalues(
         every, tested, (), lambda: None, stream(seed, "omnibus", "learned own nulls")

@@ -150,7 +150,7 @@ class Battery:
             out.append(_over_x(part, picked))
         return np.concatenate(out, axis=1) if out else np.empty((len(orders), 0), np.float32)
 
-    def labelled(
+    def statistics_in_pieces(
         self, slots: Slots, progress: Callable[[float], None] = lambda done: None
     ) -> NDArray[np.float32]:
         """`statistics` of any number of labellings (B, N), some at a time."""
@@ -160,7 +160,7 @@ class Battery:
             progress(part.stop / len(slots))
         return z
 
-    def of_truths(self, scores: Sequence[SlotRanks]) -> NDArray[np.float32]:
+    def statistics_of_truths(self, scores: Sequence[SlotRanks]) -> NDArray[np.float32]:
         """`statistics` of truths beside the pools: (T, C).
 
         Args:
@@ -182,12 +182,13 @@ class Battery:
     def pieces(self, count: int) -> Iterator[slice]:
         """Labellings that fit in memory together."""
         wide = max(
-            len(part.block.features) * len(part.block.rows) + _over(part) for part in self.parts
+            len(part.block.features) * len(part.block.rows) + _numbers_over_x(part)
+            for part in self.parts
         )
         return slices(count, max(1, _NUMBERS // wide))
 
 
-def _over(part: _BlockStatistics) -> int:
+def _numbers_over_x(part: _BlockStatistics) -> int:
     """Numbers per labelling over x, from which memory is estimated."""
     if part.places is None:
         return 0
@@ -206,7 +207,7 @@ def _largest(
     np.abs(z, out=z, where=~part.sided)
     if len(part.counted):
         count = sums[:, part.counted] + part.expected
-        z[:, part.counted] = _of_count(count, part.expected)
+        z[:, part.counted] = _z_of_counts(count, part.expected)
     cells = np.maximum.reduceat(z[:, part.order], part.starts, axis=1)
     parts = [cells, np.stack(squares, axis=1)] if squares else [cells]
     if part.places is not None:
@@ -232,7 +233,7 @@ def _over_x(part: _BlockStatistics, picked: NDArray[np.float32]) -> NDArray[np.f
     return np.concatenate([largest, np.stack(sums, axis=1)], axis=1) if sums else largest
 
 
-def _of_count(count: Array, expected: Array) -> Array:
+def _z_of_counts(count: Array, expected: Array) -> Array:
     """The normal |z| as improbable as Poisson counts (B, F), too large or too small."""
     whole = np.round(count).astype(np.float64)  # a single float ends at 1e-45
     p = np.minimum(pdtrc(np.maximum(whole - 1, 0), expected), pdtr(whole, expected))
@@ -247,7 +248,7 @@ def _products(gram: _Gram, picked: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.abs(products[:, gram.a, gram.b] - gram.mean) * gram.scale
 
 
-def assembled(
+def assemble(
     pools: Pools, blocks: Sequence[Block], where: XFunctions | None, support: Support | None = None
 ) -> Battery:
     """The statistics of these blocks.
@@ -258,25 +259,27 @@ def assembled(
         where: functions of x of all rows; None looks at no x.
         support: the range of every parameter of the first block.
     """
-    parts = tuple(_part(block, where, _played(pools, block.rows)) for block in blocks)
+    parts = tuple(
+        _block_statistics(block, where, _expected_plays(pools, block.rows)) for block in blocks
+    )
     paired = any(feature.kind == "pair" for feature in blocks[0].features)
     count = min(blocks[0].means, _PAIRS)
     gram = _gram(pools, blocks[0], count) if count > 1 and not paired else None
     return Battery(pools, parts, gram, support)
 
 
-def _played(pools: Pools, rows: NDArray[np.int64]) -> Array:
+def _expected_plays(pools: Pools, rows: NDArray[np.int64]) -> Array:
     """Expected number of these rows' truths that each slot (E,) plays."""
     first, size, pool = pools.distinct
     return np.repeat(np.bincount(pool[rows], minlength=len(first)) / size, size)
 
 
-def _part(block: Block, where: XFunctions | None, played: Array) -> _BlockStatistics:
+def _block_statistics(block: Block, where: XFunctions | None, played: Array) -> _BlockStatistics:
     def cell(feature: Feature) -> Cell:
         return Cell(feature.family, feature.kind, feature.of, feature.which)
 
     feature_cells = [cell(feature) for feature in block.features]
-    order = sorted(range(len(feature_cells)), key=lambda i: _sortable(feature_cells[i]))
+    order = sorted(range(len(feature_cells)), key=lambda i: _sort_key(feature_cells[i]))
     starts = [
         at
         for at, i in enumerate(order)
@@ -334,7 +337,7 @@ def _squares(block: Block, scale: Array, played: Array) -> tuple[_Squares, ...]:
     return tuple(out)
 
 
-def _sortable(cell: Cell) -> tuple[str, str, str, tuple[int, ...]]:
+def _sort_key(cell: Cell) -> tuple[str, str, str, tuple[int, ...]]:
     return cell.family, cell.of, cell.kind, cell.which
 
 

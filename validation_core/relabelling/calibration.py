@@ -109,7 +109,7 @@ def calibrated(
     """The observed labelling against `count` others."""
     slots = every.pools.labellings(count, rng)
     observed = every.statistics(every.pools.observed[None])
-    raw = np.concatenate([observed, every.labelled(slots, progress)])
+    raw = np.concatenate([observed, every.statistics_in_pieces(slots, progress)])
     comparable = log_p_scale(raw, every.cells)
     z = comparable.normal(raw)
     minus_log_p = comparable.minus_log_p(z)

@@ -45,7 +45,7 @@ class Feature:
     """Whether it is 1 or 0: where it is seldom 1, the law of its sum is Poisson's."""
 
 
-Of = Callable[[Array], Array | NDArray[np.bool_]]
+RankFunction = Callable[[Array], Array | NDArray[np.bool_]]
 Valued = tuple[Feature, Callable[[], Array | NDArray[np.bool_]]]
 """A feature, and the function that computes its values (E,)."""
 
@@ -103,7 +103,7 @@ def _skew(u: Array) -> Array:
     return z * (np.square(z) - 3)
 
 
-_MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
+_MARGINAL: tuple[tuple[Kind, RankFunction, bool], ...] = (
     ("mean", normal_scores, True),
     ("width", width_scores, True),
     ("width", lambda u: np.square(normal_scores(u)) - 1, False),
@@ -112,7 +112,7 @@ _MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
 )
 
 
-def _of_score(score: SlotRanks) -> list[Valued]:
+def _score_features(score: SlotRanks) -> list[Valued]:
     """Features of one score's ranks."""
     own = () if score.which < 0 else (score.which,)
     u = score.u
@@ -131,7 +131,7 @@ def _of_score(score: SlotRanks) -> list[Valued]:
             )
             for kind, function, over in _MARGINAL
         ]
-        return ranked + _of_magnitude(score)
+        return ranked + _magnitude_features(score)
     group: Family = "learned" if score.of in LEARNED else "densities"
     sided = score.of in RATIOS
     some: list[Valued] = [
@@ -149,7 +149,7 @@ def _of_score(score: SlotRanks) -> list[Valued]:
     return some
 
 
-def _of_magnitude(score: SlotRanks) -> list[Valued]:
+def _magnitude_features(score: SlotRanks) -> list[Valued]:
     """Features of how far out a parameter's slots lie, and how near to one another."""
     if score.magnitude is None:
         return []
@@ -170,10 +170,10 @@ def features_near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRa
         entries = [
             (replace(feature, family="observation", over_x=False), values)
             for score in scores
-            for feature, values in _of_score(score)
+            for feature, values in _score_features(score)
             if feature.kind in ("mean", "width")
         ]
-        return [*entries, *_together(scores, "observation", over_x=False)]
+        return [*entries, *_joint_width(scores, "observation", over_x=False)]
 
     some = [score for score in scores if score.of in ("theta", "norm")]
     return _block(pools, rows, some, measured)
@@ -181,12 +181,12 @@ def features_near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRa
 
 def feature_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
     """All features of these scores at these rows."""
-    return _block(pools, rows, scores, _measured)
+    return _block(pools, rows, scores, _all_features)
 
 
-def _measured(scores: Sequence[SlotRanks]) -> list[Valued]:
-    entries = [entry for score in scores for entry in _of_score(score)]
-    entries += _together(scores, "widths", over_x=True)
+def _all_features(scores: Sequence[SlotRanks]) -> list[Valued]:
+    entries = [entry for score in scores for entry in _score_features(score)]
+    entries += _joint_width(scores, "widths", over_x=True)
     theta = [score for score in scores if score.of == "theta"]
     if 1 < len(theta) <= _PAIRED_OVER_X:
         for a, b in combinations(theta, 2):
@@ -195,7 +195,7 @@ def _measured(scores: Sequence[SlotRanks]) -> list[Valued]:
     return entries
 
 
-def _together(scores: Sequence[SlotRanks], family: Family, *, over_x: bool) -> list[Valued]:
+def _joint_width(scores: Sequence[SlotRanks], family: Family, *, over_x: bool) -> list[Valued]:
     """The width of all parameters together, where there are several."""
     theta = [score for score in scores if score.of == "theta"]
 

@@ -77,21 +77,21 @@ def own_pvalues(
     asked = {family for family, p in zip(families, tested.adjusted, strict=True) if p <= ASKED}
     over = np.flatnonzero(np.isin(families, _OVER_X))
     if asked & set(_OVER_X):
-        own[over] = _alike(battery, tested, over, rng)
+        own[over] = _pvalues_over_x(battery, tested, over, rng)
     others = asked - set(_OVER_X) - set(_NAMED_ALONE)
     if others:
         without = tested.scale.minus_log_p(
-            tested.scale.normal(_without(battery, scores, values()))
+            tested.scale.normal(_statistics_without_errors(battery, scores, values()))
         )
         by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
         kinds = np.array([cell.kind for cell in battery.cells])
         for kind in {cell.kind for cell in battery.cells if cell.family in others}:
             at = np.flatnonzero((kinds == kind) & ~by_itself)
-            own[at] = _of_kind(kind, tested, at, without)
+            own[at] = _pvalues_of_kind(kind, tested, at, without)
     return own
 
 
-def _alike(
+def _pvalues_over_x(
     battery: Battery, tested: CalibratedTest, over: Rows, rng: np.random.Generator
 ) -> Array:
     """p of claims over x against rows permuted among the x."""
@@ -107,7 +107,9 @@ def _alike(
     return step_down(tested.minus_log_p[over], minus_log_p)
 
 
-def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]) -> Array:
+def _pvalues_of_kind(
+    kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]
+) -> Array:
     """p of all claims of a kind where other errors are removed, in whichever way leaves less:
     from the -log p (3 or 6, C) without them."""
     begin = _REMOVED[kind] + (_TABLES if kind in _MAGNITUDES else 0)
@@ -118,7 +120,7 @@ def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.f
     return np.asarray(np.maximum.reduce(ways)) if ways else np.ones(len(at))
 
 
-def _without(
+def _statistics_without_errors(
     battery: Battery, scores: Sequence[SlotRanks], values: tuple[Array, Array] | None
 ) -> NDArray[np.float32]:
     """Statistics (3 or 6, C) of truths without width, bias, and either; by scores, then values.
@@ -134,10 +136,10 @@ def _without(
         )
         if score.of == "theta":
             drawn = None if values is None else (values[0][:, column], values[1][..., column])
-            own = _freed(own, drawn)
+            own = _without_errors(own, drawn)
         truths.append(own)
     alone = replace(battery, parts=battery.parts[:1])
-    found = alone.of_truths(truths)
+    found = alone.statistics_of_truths(truths)
     first = len(battery.parts[0].cells)
     z = np.zeros((len(found), len(battery.cells)), np.float32)
     z[:, :first] = found[:, :first]
@@ -146,13 +148,13 @@ def _without(
     return z
 
 
-def _freed(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
+def _without_errors(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
     """A parameter's truths (3 or 6, n) freed of width, of bias, and of either."""
-    by_scores = _by_scores(own.u[0])
+    by_scores = _moved_by_scores(own.u[0])
     if drawn is None or own.magnitude is None:
         return replace(own, u=by_scores)
     truth, draws = drawn
-    moved = _by_values(truth, draws)  # (3, n)
+    moved = _moved_by_values(truth, draws)  # (3, n)
     u = midranks_among(moved, draws).astype(np.float32)
     there = magnitudes_beside(np.sort(draws, axis=1), moved.T)
     magnitude = Magnitudes(*(
@@ -162,7 +164,7 @@ def _freed(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
     return replace(own, u=np.concatenate([by_scores, u]), magnitude=magnitude)
 
 
-def _by_scores(u: Array) -> Array:
+def _moved_by_scores(u: Array) -> Array:
     """Ranks (3, n) from ranks (n,): without width, without bias, without either."""
     z = normal_scores(np.clip(u, EDGE, 1 - EDGE)).astype(np.float64)
     bias, sd = z.mean(), max(float(z.std()), EDGE)
@@ -170,7 +172,7 @@ def _by_scores(u: Array) -> Array:
     return np.clip(freed, EDGE, 1 - EDGE).astype(np.float32)
 
 
-def _by_values(truth: Array, draws: Array) -> Array:
+def _moved_by_values(truth: Array, draws: Array) -> Array:
     """True values (n,) moved and scaled about the median of their draws (n, P): (3, n)."""
     centre, spread = (part[:, 0] for part in centres(draws))
     with np.errstate(over="ignore", invalid="ignore"):

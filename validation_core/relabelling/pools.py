@@ -225,7 +225,7 @@ def slotted(
         if rows is not None:
             tested[:] = False
             tested[rows] = True
-        return _shared(table, parameters, groups, tested)
+        return _shared_pools(table, parameters, groups, tested)
     n, k, _ = table.q.shape
     among = ranked_columns(n, k, len(parameters)) if truths else np.arange(k)
     chosen = players(len(among), max_players(n)) if truths else np.arange(len(among))
@@ -279,7 +279,7 @@ def _scores(
     return tuple(scores)
 
 
-def _shared(
+def _shared_pools(
     table: PosteriorTable,
     parameters: NDArray[np.int64],
     groups: NDArray[np.int64],
@@ -297,7 +297,7 @@ def _shared(
     begin = 0
     for rows in rows_of:
         own = rows[tested[rows]]
-        draws = free[players(len(free), _most(len(rows)))]
+        draws = free[players(len(free), _most_draws(len(rows)))]
         among = table.q[rows[0]][draws] if len(draws) or len(own) else table.q[rows[0]][:1]
         values = np.concatenate([table.theta[own], among])[None, :, parameters]
         chosen = np.arange(values.shape[1])
@@ -321,12 +321,12 @@ def _joined(pools: tuple[SlotRanks, ...]) -> SlotRanks:
     return SlotRanks(pools[0].of, pools[0].which, u, magnitude=magnitude)
 
 
-def _most(rows: int) -> int:
+def _most_draws(rows: int) -> int:
     """Draws of a pool of so many rows, at most: a row of its own has as many as elsewhere."""
     return PLAYERS if rows == 1 else max(_FEWEST_DRAWS, _POOLED - rows)
 
 
-def known_at(
+def score_at_rows(
     name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
 ) -> SlotRanks:
     """A score that is known at some rows.

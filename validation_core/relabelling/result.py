@@ -108,7 +108,7 @@ class OmnibusResult:
             share,
         )
 
-    def beside(self, learned: OmnibusResult) -> OmnibusResult:
+    def with_learned(self, learned: OmnibusResult) -> OmnibusResult:
         """Result with learned scores: where one part is rejected whole, the other has all."""
         parts = (self, learned)
         adjusted = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.pieces import slices
-from validation_core.relabelling.battery import Battery, Cell, assembled
+from validation_core.relabelling.battery import Battery, Cell, assemble
 from validation_core.relabelling.families import EVERYWHERE
 from validation_core.relabelling.features import Block, feature_block, features_near
 from validation_core.relabelling.magnitudes import FAR, Support
@@ -26,11 +26,11 @@ from validation_core.relabelling.pools import (
     SlotRanks,
     halves,
     in_units,
-    known_at,
     max_players,
     mid_ranks,
     players,
     ranked_columns,
+    score_at_rows,
     slotted,
 )
 from validation_core.relabelling.result import NUMBERS_QUOTED, Claim, XScope
@@ -46,7 +46,7 @@ Rows = NDArray[np.int64]
 _COINCIDE = -13.0  # log distance in robust sds below which two slots are equal
 
 
-def _along(cell: Cell, at: XCoordinates | None) -> XScope | None:
+def _x_scope(cell: Cell, at: XCoordinates | None) -> XScope | None:
     if cell.along is None or at is None:
         return None if cell.family != "observation" else XScope("near")
     if cell.along < 0:
@@ -79,16 +79,16 @@ class TableStatistics(NamedTuple):
     scores: tuple[SlotRanks, ...]
     """Scores of all slots, learned ones left out."""
 
-    def beside(self, learned: Sequence[LearnedScore]) -> Battery:
+    def with_learned(self, learned: Sequence[LearnedScore]) -> Battery:
         """The statistics of learned scores alone, of the same slots and over the same places."""
         pools = self.battery.pools
-        blocks = [block for score in learned for block in _scored(score, pools)]
-        return assembled(pools, blocks, self.places)
+        blocks = [block for score in learned for block in _score_blocks(score, pools)]
+        return assemble(pools, blocks, self.places)
 
     def claims(self, cells: Sequence[Cell]) -> tuple[Claim, ...]:
         """Claims of these cells."""
         return tuple(
-            Claim(cell.family, cell.kind, cell.of, cell.which, _along(cell, self.coordinates))
+            Claim(cell.family, cell.kind, cell.of, cell.which, _x_scope(cell, self.coordinates))
             for cell in cells
         )
 
@@ -156,20 +156,22 @@ def statistics_of(
     n, d = table.theta.shape
     parameters, rows, groups = np.arange(d), np.arange(n), unshared_groups(groups)
     if d > MOST:
-        training = _half(n, seed) if training is None else training
-        parameters, rows = _chosen(table, training, groups), np.setdiff1d(rows, training)
+        training = _rows_that_choose(n, seed) if training is None else training
+        parameters, rows = _most_misfitting(table, training, groups), np.setdiff1d(rows, training)
     read = slotted(table, parameters, groups, truths=truths, rows=rows)
     known = (
-        _known(densities or {}, playing_draws(n, table.q.shape[1], d)) if groups is None else []
+        _density_scores(densities or {}, playing_draws(n, table.q.shape[1], d))
+        if groups is None
+        else []
     )
     blocks = [feature_block(read.pools, rows, read.scores)]
     for score in known:
-        blocks += _scored(score, read.pools)
+        blocks += _score_blocks(score, read.pools)
     if near is not None:
         blocks.append(features_near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(in_units(table.x), read.mean, read.spread)
-    where, axes = _places(at, blocks, relabelings, seed) if over_x else (None, at)
-    every = assembled(read.pools, blocks, where, _support(read.pools, rows, read.scores))
+    where, axes = _affordable_functions(at, blocks, relabelings, seed) if over_x else (None, at)
+    every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores))
     return TableStatistics(every, axes, parameters, where, read.scores)
 
 
@@ -188,13 +190,13 @@ def unshared_groups(groups: Rows | None) -> Rows | None:
     return None if groups is None or len(np.unique(groups)) == len(groups) else groups
 
 
-def _scored(one: LearnedScore, pools: Pools) -> list[Block]:
+def _score_blocks(one: LearnedScore, pools: Pools) -> list[Block]:
     """The block of a score, at the rows where it is known of every slot."""
     known = ~np.isnan(one.values).any(axis=1)
     rows = one.rows[known]
     if len(rows) < FEWEST:
         return []
-    score = known_at(one.name, pools, rows, one.values[known], ratio=one.ratio)
+    score = score_at_rows(one.name, pools, rows, one.values[known], ratio=one.ratio)
     return [feature_block(pools, rows, [score])]
 
 
@@ -204,11 +206,11 @@ def nearest(far: Array) -> Rows:
     return np.sort(np.argsort(far, kind="stable")[:count])
 
 
-def _half(n: int, seed: int) -> Rows:
+def _rows_that_choose(n: int, seed: int) -> Rows:
     return np.sort(stream(seed, "omnibus", "parameters").permutation(n)[: n // 2])
 
 
-def _chosen(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
+def _most_misfitting(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
     """Parameters whose truths, at some rows, are farthest from ranks of a right q.
 
     Draws that rows share are halved: those that are looked at here are not among the slots.
@@ -225,26 +227,26 @@ def _chosen(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
     return largest_misfits(off)
 
 
-def _known(densities: Mapping[str, Array], among: Rows) -> list[LearnedScore]:
+def _density_scores(densities: Mapping[str, Array], among: Rows) -> list[LearnedScore]:
     """Scores from log densities that came with the table; NaN where they are not known."""
     if not {"log_q", "log_q_draws"} <= densities.keys():
         return []
     rows = np.arange(len(densities["log_q"]))
-    log_q = _slots(densities, "log_q", among)
+    log_q = _density_slots(densities, "log_q", among)
     scores = [LearnedScore("log_q", rows, log_q, ratio=False)]
     if {"log_joint", "log_joint_draws"} <= densities.keys():
         with np.errstate(invalid="ignore"):
-            ratio = _slots(densities, "log_joint", among) - log_q
+            ratio = _density_slots(densities, "log_joint", among) - log_q
         scores.append(LearnedScore("log_ratio", rows, ratio, ratio=False))
     return scores
 
 
-def _slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
+def _density_slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
     truth, draws = densities[name], densities[f"{name}_draws"]
     return np.concatenate([truth[:, None], draws[:, among]], axis=1).astype(np.float64)
 
 
-def _places(
+def _affordable_functions(
     at: XCoordinates, blocks: Sequence[Block], relabelings: int, seed: int
 ) -> tuple[XFunctions, XCoordinates]:
     """Affordable functions of x, and their coordinates."""

@@ -173,12 +173,13 @@ def redraw_allowed(
 
     A row none of whose draws is found allowed keeps the first.
     """
+    trials, n = which.shape
     first = pool.take(which)
     theta, good = first.copy(), allowed(first)
     for _ in range(_TRIES):
         if good.all():
             break
-        again = pool.take(pick_slots(*which.shape, pool.q.shape[1], rng))
+        again = pool.take(pick_slots(trials, n, pool.q.shape[1], rng))
         fits = allowed(again) & ~good
         theta[fits], good = again[fits], good | fits
     return theta

@@ -35,7 +35,7 @@ def method_pvalues(method: Method, scored: ScoredTables, rng: np.random.Generato
             return np.asarray(method.test(blocks, rng).pvalue)
         tables: Iterator[Scores] = map(BlockScores, blocks.p, blocks.q)
     else:
-        tables = scored.few(method.budget(1, scored.pooled.draws.shape[-1] - 1).q)
+        tables = scored.first_draws(method.budget(1, scored.pooled.draws.shape[-1] - 1).q)
     # One by one: relabelings of a single table fill the memory.
     return np.array([method.test(table, rng).pvalue for table in tables], dtype=np.float64)
 
@@ -94,7 +94,7 @@ class MethodBattery:
         if any(method.decides for method in methods):
             relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
             if learned:
-                relabelled = relabelled.beside(LearnedPools(learned, places))
+                relabelled = relabelled.with_learned(LearnedPools(learned, places))
         return cls(tuple(methods), tuple(pools), at, relabelled)
 
     def pvalues(self, trials: SelfMadeTables, seed: int, *names: str | int) -> Float:

@@ -61,7 +61,7 @@ class _NullPart:
 
     def pvalues(self, scores: Sequence[SlotRanks]) -> Float:
         """p-values (T,) of tables' largest statistics; none is below 1 / (B + 1)."""
-        z = self.scale.normal(self.battery.of_truths(scores))
+        z = self.scale.normal(self.battery.statistics_of_truths(scores))
         observed = self.scale.minus_log_p(z).max(axis=1)
         return share_beyond(observed, self.null, single_precision_slack(observed))
 
@@ -95,23 +95,23 @@ class NullVerdict:
         norm = None
         if len(setup.parameters) > 1:
             norm = PooledScores.ranked(WholeTable(), norms(data.q[..., setup.parameters])[None])
-        z = setup.battery.labelled(labellings)
+        z = setup.battery.statistics_in_pieces(labellings)
         return cls(setup, labellings, z, PooledScores.of(WholeTable(), data), norm)
 
-    def beside(self, learned: LearnedPools) -> NullVerdict:
+    def with_learned(self, learned: LearnedPools) -> NullVerdict:
         """The same with learned scores: only theirs are worked out for every labelling."""
         scores = [
             LearnedScore(name, learned.rows, pool.draws[0], name in RATIOS)
             for name, pool in learned.pools.items()
         ]
-        return replace(self, learned=learned, others=self.setup.beside(scores))
+        return replace(self, learned=learned, others=self.setup.with_learned(scores))
 
     @cached_property
     def _parts(self) -> tuple[_NullPart, ...]:
         """Statistics that learn nothing and, where there are any, those of learned scores."""
         if self.others is None:
             return (_NullPart.of(self.setup.battery, self.z, 1.0),)
-        learned = self.others.labelled(self.labellings)
+        learned = self.others.statistics_in_pieces(self.labellings)
         return (
             _NullPart.of(self.setup.battery, self.z, UNLEARNED),
             _NullPart.of(self.others, learned, 1 - UNLEARNED),

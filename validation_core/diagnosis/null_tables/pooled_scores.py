@@ -126,7 +126,7 @@ class ScoredTables:
         truth = np.take_along_axis(self.truth[0].T, for_p, axis=1)
         return BlockScores(truth, self.pooled.draws[0][for_q, picks])
 
-    def few(self, m: int) -> Iterator[TableScores]:
+    def first_draws(self, m: int) -> Iterator[TableScores]:
         """Table by table, scores of the truth (S, n) and of the first m other draws (S, n, m)."""
         for trial, which in enumerate(self.which):
             first = np.arange(m) + (np.arange(m) >= which[:, None])  # (n, m)
