@@ -74,14 +74,12 @@ def select_parameters_and_rows(
         [
             stand_in_ranks(
                 PosteriorTable(
-                    table.theta[choose, a : a + MOST],
-                    table.x[choose, :0],
-                    table.q[choose, :, a : a + MOST],
+                    table.theta[choose, part], table.x[choose, :0], table.q[choose, :, part]
                 ),
                 0,
                 rng,
             )[:, 0]
-            for a in range(0, d, MOST)
+            for part in slices(d, MOST)
         ]
     )
     return largest_misfits(misfit(u, _EDGE)), rest

@@ -97,6 +97,7 @@ def _within(size: Array, n: int, least: float) -> NDArray[np.float32]:
 
 
 def _alone(size: Array, least: float) -> NDArray[np.float32]:
+    """1 / the sd of a sum over so many rows; 0 where they are too few."""
     enough = size >= least
     return np.where(enough, 1 / np.sqrt(np.where(enough, size, 1)), 0).astype(np.float32)
 
