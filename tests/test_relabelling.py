@@ -75,7 +75,7 @@ def test_p_is_the_share_of_all_labellings():
         tested = calibrated(asked.battery, count, rng, lambda done: None)
         slots = every_labelling(pools.size)
         z = tested.scale.normal(asked.battery.statistics(slots))
-        largest = tested.scale.evidence(z).max(axis=1)
+        largest = tested.scale.minus_log_p(z).max(axis=1)
         share = np.mean(largest >= largest[(slots == pools.observed).all(axis=1)] - 1e-4)
         assert abs(tested.pvalue - share) < 4.5 * np.sqrt(share * (1 - share) / count) + 1 / count
 
@@ -97,7 +97,7 @@ def test_labellings_of_rows_and_of_shared_pools_are_uniform():
     assert low <= alone.min() <= alone.max() <= high
 
 
-def test_an_equal_labelling_has_equal_evidence_however_many_are_worked_out_together():
+def test_an_equal_labelling_has_equal_statistics_however_many_are_computed_together():
     one, more = learned()(np.random.default_rng(0), N, K)
     scores = more.pop("learned")
     asked = statistics_of(one, 0, **more)
@@ -371,7 +371,7 @@ def test_the_first_look_is_final():
     again = relabelled(given, 0, relabelings=99, learned=scores, first=first, **more)
     count = len(first.claims)
     assert whole.claims[:count] == first.claims
-    for name in ("z", "evidence", "own"):
+    for name in ("z", "minus_log_p", "own"):
         np.testing.assert_array_equal(getattr(whole, name)[:count], getattr(first, name))
     np.testing.assert_array_equal(whole.adjusted, again.adjusted)
     assert (whole.adjusted[:count] <= first.adjusted).all()
@@ -389,7 +389,7 @@ def test_where_one_part_is_rejected_whole_the_other_has_the_whole_level():
     learned_part = replace(
         whole, claims=whole.claims[-2:], adjusted=np.array([0.2, 1.0]), share=1 - UNLEARNED,
         **{name: getattr(whole, name)[-2:]
-           for name in ("z", "own", "evidence", "offset", "numbers")},
+           for name in ("z", "own", "minus_log_p", "offset", "numbers")},
     )  # fmt: skip
     np.testing.assert_allclose(part.with_learned(learned_part).adjusted[-2:], [0.04, 0.2])
     assert (part.with_learned(learned_part).adjusted[:-2] == 0.01).all()
