@@ -26,7 +26,7 @@ from tests.nulls import NULLS, Given
 from validation_core import relabelling
 from validation_core.diagnosis import learning, method_runs
 from validation_core.methods import Omnibus
-from validation_core.relabelling import RELABELINGS
+from validation_core.relabelling.table_statistics import RELABELINGS
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.tables import Upload

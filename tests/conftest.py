@@ -102,9 +102,9 @@ def in_turn(first: int, full: int) -> pytest.MarkDecorator:
 
 def few_trials(patch: pytest.MonkeyPatch) -> None:
     """Few simulated tables tell what would have been caught: enough to have an answer."""
-    from validation_core.diagnosis.questions.sensitivity import search
+    from validation_core.diagnosis.questions.sensitivity import experiment
 
-    patch.setattr(search, "trial_count", lambda *sizes: 50)
+    patch.setattr(experiment, "trial_count", lambda *sizes: 50)
 
 
 def few_injected(patch: pytest.MonkeyPatch) -> None:

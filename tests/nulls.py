@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.relabelling import LearnedScore, nearest, playing_draws
+from validation_core.relabelling.table_statistics import LearnedScore, nearest, playing_draws
 from validation_core.types import Array, PosteriorTable
 
 Given = dict[str, Any]

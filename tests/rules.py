@@ -10,7 +10,7 @@ import re
 from validation_core.api.diagnose import DiagnosisResult
 from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
-from validation_core.diagnosis.questions.observation import unlike
+from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import Diagnosis, NoClaims
 from validation_core.text import equals
 

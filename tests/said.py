@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from validation_core.diagnosis import default_methods
 from validation_core.diagnosis.tasks import register_upload, relabelling_for
-from validation_core.relabelling import OmnibusResult
 from validation_core.relabelling.claims import Claims
+from validation_core.relabelling.result import OmnibusResult
 
 
 @dataclass(frozen=True)

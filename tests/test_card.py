@@ -15,7 +15,7 @@ from validation_core.diagnosis import card_pictures as draw
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.card import diagnosis_card, typeset
 from validation_core.diagnosis.questions import answered_questions, by_name
-from validation_core.diagnosis.questions.observation import unlike
+from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.tasks import register_upload, save_upload
 from validation_core.drawing import svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over

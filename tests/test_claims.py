@@ -11,8 +11,8 @@ from validation_core.diagnosis.questions.calibration import RowErrorStudy
 from validation_core.diagnosis.questions.over_x import find_errors_over_x
 from validation_core.methods import SBC, Omnibus
 from validation_core.relabelling import UNLEARNED
-from validation_core.relabelling.battery import SHARES
 from validation_core.relabelling.claims import TITLES
+from validation_core.relabelling.families import SHARES
 from validation_core.statistics import binomial_bounds
 from validation_core.tables import Upload
 

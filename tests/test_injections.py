@@ -5,18 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from validation_core.diagnosis import injections
-from validation_core.diagnosis.injections import (
-    CAUSES,
-    DEFECTS,
-    INJECTIONS,
-    TILTS,
-    DrawPool,
-    TiltDirection,
-    mean_precision,
-)
-from validation_core.diagnosis.null_tables import PooledScores, SelfMadeTables, method_pvalues
+from validation_core.diagnosis.injections import CAUSES, DEFECTS, INJECTIONS, tilts
+from validation_core.diagnosis.injections.draw_pool import DrawPool
+from validation_core.diagnosis.injections.normal_nats import mean_precision
+from validation_core.diagnosis.injections.tilts import TILTS, TiltDirection
+from validation_core.diagnosis.null_tables.method_battery import method_pvalues
+from validation_core.diagnosis.null_tables.pooled_scores import PooledScores
 from validation_core.methods import SBC
+from validation_core.relabelling.played_truths import SelfMadeTables
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.types import PosteriorTable
@@ -133,11 +129,11 @@ def test_one_parameter_is_drawn_evenly_and_the_others_stay(name, every, strength
     whole, again, _ = injected(every, strength, of, trials=300)
     size = np.abs(whole - again).mean((0, 1))
     np.testing.assert_allclose(np.abs(moved - own).mean(1)[off].mean(), size.mean(), rtol=0.05)
-    fixed = DrawPool(of.q, of.x, way=3)
+    fixed = DrawPool(of.q, of.x, direction_seed=3)
     moved, own, _ = injected(name, strength, fixed, trials=8)
     assert (moved != own).any((0, 1)).nonzero()[0].tolist() == [fixed.parameter]
     assert of.parameter is None
-    assert {DrawPool(of.q, of.x, way=way).parameter for way in range(40)} == set(range(D))
+    assert {DrawPool(of.q, of.x, seed).parameter for seed in range(40)} == set(range(D))
 
 
 def normal_kl(moment, r, mean):
@@ -320,7 +316,7 @@ def test_nats_of_a_tilt_by_brute_force(direction):
         g = (g - g.mean()) / g.std()
         chance = np.exp(tau * g) / np.exp(tau * g).sum()
         total += sum(p * np.log(p * len(row)) for p in chance)
-    assert injections.tilt_nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
+    assert tilts.tilt_nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
 
 
 def test_a_tilted_normal_is_a_shifted_one():
@@ -328,10 +324,8 @@ def test_a_tilted_normal_is_a_shifted_one():
     rng = stream(0, "tilted")
     of = DrawPool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
     for tau in (0.1, 0.4, 1.0):
-        assert injections.tilt_nats(of, TiltDirection((0,)), tau) == pytest.approx(
-            tau**2 / 2, rel=0.02
-        )
-    made = injections.choose_tilted_draws(of, TiltDirection((0,)), 0.4, rng.random((200, 40)))
+        assert tilts.tilt_nats(of, TiltDirection((0,)), tau) == pytest.approx(tau**2 / 2, rel=0.02)
+    made = tilts.choose_tilted_draws(of, TiltDirection((0,)), 0.4, rng.random((200, 40)))
     z = of.standard(of.take(made))
     error = 1 / np.sqrt(z[..., 0].size)
     assert abs(z[..., 0].mean() - 0.4) < 5 * error
@@ -344,7 +338,7 @@ def test_a_tilted_square_is_a_wider_normal():
     of = DrawPool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
     tau, variance = 0.2, 1 / (1 - np.sqrt(2) * 0.2)
     wanted = (variance - 1 - np.log(variance)) / 2
-    assert injections.tilt_nats(of, TiltDirection((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
+    assert tilts.tilt_nats(of, TiltDirection((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
 
 
 @pytest.mark.parametrize("name", TILTS)
@@ -365,7 +359,7 @@ def test_a_tilt_of_nothing_chooses_every_draw_as_often(name):
 @pytest.mark.parametrize("name", TILTS)
 def test_what_a_tilt_chooses_has_its_chances(name):
     """Draw by draw, in the one direction that all trials share."""
-    of = DrawPool(pool(n=5, k=6).q, pool(n=5, k=6).x, way=4)
+    of = DrawPool(pool(n=5, k=6).q, pool(n=5, k=6).x, direction_seed=4)
     which, _ = TILTS[name].tables(of, np.zeros((40_000, 5), np.intp), 0.9, stream(1, name))
     counts = np.stack([np.bincount(one, minlength=6) for one in which.T])
     share = counts / 40_000
@@ -379,16 +373,16 @@ def test_what_a_tilt_chooses_has_its_chances(name):
 
 @pytest.mark.parametrize("name", TILTS)
 def test_a_stronger_tilt_chooses_no_draw_that_leans_less(name):
-    of = DrawPool(pool().q, pool().x, way=2)
+    of = DrawPool(pool().q, pool().x, direction_seed=2)
     made = [
         TILTS[name].tables(of, which(), tau, stream(3, name))[0] for tau in (0.0, 0.2, 0.5, 1.0)
     ]
-    _, own = of.ways(which(), stream(0, "unused"))
+    _, own = of.directions(which(), stream(0, "unused"))
     draw = {
-        "tilt_bias": injections.one_parameter_direction,
-        "tilt_narrow": injections.outward_direction,
-        "tilt_wide": injections.inward_direction,
-        "tilt_correlation": injections.two_parameter_direction,
+        "tilt_bias": tilts.one_parameter_direction,
+        "tilt_narrow": tilts.outward_direction,
+        "tilt_wide": tilts.inward_direction,
+        "tilt_correlation": tilts.two_parameter_direction,
     }[name]
     g = draw(D, own).of(of.standard(np.swapaxes(of.q, 0, 1)).swapaxes(0, 1))
     leans = [g[np.arange(N), one] for one in made]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis, statistics
-from validation_core.diagnosis import null_tables
-from validation_core.diagnosis.null_tables import PooledScores, SelfMadeTables
+from validation_core.diagnosis.null_tables.method_battery import method_pvalues
+from validation_core.diagnosis.null_tables.pooled_scores import PooledScores
+from validation_core.diagnosis.null_tables.trials import thin_draws, trial_count
 from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, MMDFuse, Multiple, Uniform
 from validation_core.methods.within_x import WithinX
+from validation_core.relabelling.played_truths import SelfMadeTables, pick_slots
 from validation_core.scores.quantities import Quantities
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable, TableScores
@@ -27,7 +29,7 @@ def drawn(n=40, k=9, d=3, seed=0, rounded=None):
 def trials(rows, count=50, seed=0, moved=None):
     rng = np.random.default_rng(seed)
     n, k, d = rows.q.shape
-    which = null_tables.draw_truth_indices(n, k, count, rng)
+    which = pick_slots(count, n, k, rng)
     truths = None
     if moved is not None:
         truths = rows.q[np.arange(n), which] + moved * rng.integers(-1, 2, (count, n, d))
@@ -114,7 +116,7 @@ def test_every_method_keeps_its_level(method, k, rounded, count):
     pooled = PooledScores.of(score, rows)
     rng = np.random.default_rng(2)
     p = np.concatenate([
-        null_tables.method_pvalues(method, pooled.on(part), rng) for part in made.pieces()
+        method_pvalues(method, pooled.on(part), rng) for part in made.pieces()
     ])  # fmt: skip
     assert p.shape == (count,)
     assert (p > 0).all()
@@ -159,7 +161,7 @@ def test_few_draws_are_the_first_of_the_others():
     rows = drawn(n=20, k=6)
     made = trials(rows, 10)
     pooled = PooledScores.of(Quantities(), rows)
-    for t, scores in enumerate(pooled.on(made).few(4)):
+    for t, scores in enumerate(pooled.on(made).first_draws(4)):
         table = made.table(t)
         np.testing.assert_array_equal(scores.draws, np.moveaxis(table.q[:, :4], -1, 0))
         np.testing.assert_array_equal(scores.truth, table.theta.T)
@@ -199,7 +201,7 @@ def test_all_methods_that_run_unasked_fit():
 def test_relabelings_are_made_table_by_table():
     rows = drawn(n=30, k=12)
     made = trials(rows, 20)
-    p = null_tables.method_pvalues(
+    p = method_pvalues(
         DC(m=5, permutations=19),
         PooledScores.of(Product(), rows).on(made),
         np.random.default_rng(0),
@@ -209,10 +211,10 @@ def test_relabelings_are_made_table_by_table():
 
 
 def test_wide_tables_get_fewer_trials():
-    assert null_tables.trial_count(1000, 10) == 200
-    assert null_tables.trial_count(5000, 10) == 200
-    assert null_tables.trial_count(1000, 200) == 100
-    assert null_tables.trial_count(1000, 10_000) == 40
+    assert trial_count(1000, 10) == 200
+    assert trial_count(5000, 10) == 200
+    assert trial_count(1000, 200) == 100
+    assert trial_count(1000, 10_000) == 40
 
 
 def test_scores_that_are_no_numbers_are_refused():
@@ -225,10 +227,10 @@ def test_large_tables_keep_fewer_draws_evenly_spaced(monkeypatch):
     q = np.arange(30 * 100, dtype=float).reshape(30, 100, 1)
     theta = np.arange(30.0)[:, None]
     upload = Upload.of({"theta": theta, "x": theta, "theta_q": q})
-    assert null_tables.thin_draws(upload) is upload
-    monkeypatch.setattr(null_tables, "NUMBERS_SCORED", 30 * 25)
-    few = null_tables.thin_draws(upload)
+    assert thin_draws(upload) is upload
+    monkeypatch.setattr("validation_core.diagnosis.null_tables.trials.NUMBERS_SCORED", 30 * 25)
+    few = thin_draws(upload)
     np.testing.assert_array_equal(few.data.q, q[:, ::4])
     assert (few.n, few.k) == (30, 25)
-    monkeypatch.setattr(null_tables, "NUMBERS_SCORED", 1)
-    assert null_tables.thin_draws(upload).k == 20
+    monkeypatch.setattr("validation_core.diagnosis.null_tables.trials.NUMBERS_SCORED", 1)
+    assert thin_draws(upload).k == 20

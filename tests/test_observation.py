@@ -15,6 +15,14 @@ from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
 from validation_core.diagnosis.questions.base import Interval
+from validation_core.diagnosis.questions.observation.ensemble import LC2STEnsemble
+from validation_core.diagnosis.questions.observation.nearby import (
+    NearbyRanks,
+    NearbyRankTest,
+    nearby_rank_test,
+)
+from validation_core.diagnosis.questions.observation.sentences import ends_text, nearby_text
+from validation_core.diagnosis.questions.observation.study import AtObservation
 from validation_core.localization import neighbours
 from validation_core.methods import SBC, CoLT, Omnibus
 from validation_core.scores.lc2st import LC2STClassifier
@@ -23,7 +31,7 @@ from validation_core.text import equals, interval_text
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
-QUICK = observation.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
+QUICK = LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
 NOTHING_LEARNT = (SBC(),)
 QUESTION = by_name("observation")
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
@@ -68,9 +76,7 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
     tables, rejected = 400, 0
     for seed in range(tables):
         table = normals(n=60, k=4, seed=seed)
-        rejected += (
-            observation.nearby_rank_test(table, np.arange(2), table.x[0], seed).pvalue <= 0.05
-        )
+        rejected += nearby_rank_test(table, np.arange(2), table.x[0], seed).pvalue <= 0.05
     low, high = statistics.binomial_bounds(tables, 0.05, 0.999)
     assert low <= rejected <= high
 
@@ -116,7 +122,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert there.local.test.little[0] > there.local.test.much[0]
     said = say(there, ("a", "b"), ("dose",))
     verdict, chance, nearby, where = said
-    much, little = map(observation.ends_text, (there.local.test.much, there.local.test.little))
+    much, little = map(ends_text, (there.local.test.much, there.local.test.little))
     assert verdict == (
         "Near this observation q looks wrong (L-C2ST, p = 0.025): too much mass for b between "
         f"{much}, too little between {little}."
@@ -134,48 +140,48 @@ def test_a_q_that_is_too_wide_nearby_is_told_so():
     table = normals(n=800, k=40, m=1, seed=3)
     q = table.q.copy()
     q[np.abs(table.x[:, 0]) < 1, :, 0] *= 2.0
-    nearby = observation.nearby_rank_test(
+    nearby = nearby_rank_test(
         PosteriorTable(table.theta, table.x, q), np.arange(2), np.zeros(1), 0
     )
     worst = nearby.worst[0]
     assert worst.parameter == 0
     assert 1.4 < worst.width.low < worst.width.estimate < worst.width.high < 3
     assert worst.width.low <= 2 <= worst.width.high
-    said = observation.nearby_text(nearby, NAMES)
+    said = nearby_text(nearby, NAMES)
     assert f"q's mass is {interval_text(worst.width)} times as wide as it should be" in said
     assert said.endswith("(too wide).")
 
 
 def nearby_of(*ranks, p=0.001):
-    return observation.NearbyRankTest(
+    return NearbyRankTest(
         rows=50, worth=40.0, of=400, pvalue=p, nulls=999, all=len(ranks), parameters=ranks
     )
 
 
-OFF = observation.NearbyRanks(0, Interval(0.9, 0.6, 1.2), Interval(1.01, 0.96, 1.06), 0.001)
-EXACT = observation.NearbyRanks(1, Interval(-0.2, -0.39, -0.01), Interval(1.0, 0.8, 1.3), 0.4)
+OFF = NearbyRanks(0, Interval(0.9, 0.6, 1.2), Interval(1.01, 0.96, 1.06), 0.001)
+EXACT = NearbyRanks(1, Interval(-0.2, -0.39, -0.01), Interval(1.0, 0.8, 1.3), 0.4)
 
 
 def test_nearby_only_parameters_that_are_off_are_named_by_sizes_that_are_told():
-    said = observation.nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
+    said = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
     assert "q's inclination sits 0.90 [0.60, 1.20] posterior sd too high." in said
     assert "phase" not in said
     assert "1.01" not in said
     unsized = replace(OFF, shift=Interval(0.1, -0.1, 0.3))
-    said = observation.nearby_text(nearby_of(unsized, EXACT), ("inclination", "phase"))
+    said = nearby_text(nearby_of(unsized, EXACT), ("inclination", "phase"))
     assert "the true values' ranks in inclination are not those of a correct q" in said
-    quiet = observation.nearby_text(nearby_of(OFF, EXACT, p=0.3), ("inclination", "phase"))
+    quiet = nearby_text(nearby_of(OFF, EXACT, p=0.3), ("inclination", "phase"))
     assert "inclination" not in quiet
 
 
 def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
     table = normals(n=400, k=40, m=1, seed=3)
     far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)
-    nearby = observation.nearby_rank_test(far, np.arange(2), np.zeros(1), 0)
-    said = observation.nearby_text(nearby, NAMES)
+    nearby = nearby_rank_test(far, np.arange(2), np.zeros(1), 0)
+    said = nearby_text(nearby, NAMES)
     assert "q's mass sits at least 2." in said
     assert said.endswith("posterior sd too low.")
-    result = observation.AtObservation(local=LocalOnly(nearby))
+    result = AtObservation(local=LocalOnly(nearby))
     row = QUESTION.rows(result, Names(NAMES), CLAIMED)[0]
     assert row["bias nearby, posterior sd (+ is too high)"].startswith("−2.")
     assert "[−∞, −2." in row["bias nearby, posterior sd (+ is too high)"]
@@ -437,7 +443,7 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     nearby = replace(
         local.nearby, pvalue=0.5,
         parameters=(
-            observation.NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3), 0.5),
+            NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3), 0.5),
         ),
     )  # fmt: skip
     test = replace(local.test, pvalue=0.003)

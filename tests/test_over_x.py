@@ -13,14 +13,24 @@ from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
-from validation_core.diagnosis.questions.over_x import find_errors_over_x, scan
-from validation_core.diagnosis.questions.over_x.scan import FeatureSize, build_scan_windows
+from validation_core.diagnosis.questions.over_x import find_errors_over_x
+from validation_core.diagnosis.questions.over_x.features import parameter_features, stand_in_ranks
+from validation_core.diagnosis.questions.over_x.region import Disc, Stretch, worst_region
+from validation_core.diagnosis.questions.over_x.scan import scan_correctness, scan_variation
+from validation_core.diagnosis.questions.over_x.sizes import (
+    FeatureSize,
+    estimate_size,
+    smooth_feature,
+)
+from validation_core.diagnosis.questions.over_x.windows import build_scan_windows
 from validation_core.drawing.marks import Line
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import Omnibus
+from validation_core.relabelling.normal_scores import MOST
 from validation_core.relabelling.places import coordinates, moments
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics.effects import WIDEST
+from validation_core.statistics.permutation import step_down
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -55,12 +65,12 @@ def part(found):
 
 
 def both(table, seed, nulls=39):
-    found = scan.parameter_features(table, seed)
+    found = parameter_features(table, seed)
     at = coordinates(table.x, *moments(table.q[:, :0]))
     plane = table.x if table.x.shape[1] == 2 else None
     over = build_scan_windows(at.values, np.random.default_rng(seed), plane)
     rng = np.random.default_rng(seed)
-    return scan.scan_variation(found.truth, over, nulls, rng), scan.scan_correctness(
+    return scan_variation(found.truth, over, nulls, rng), scan_correctness(
         found.scores, over, nulls, rng
     )
 
@@ -108,7 +118,7 @@ def test_the_permutation_test_keeps_its_level_where_q_is_wrong_alike_everywhere(
 @pytest.mark.parametrize("k", [1, 3, 50])
 def test_ranks_of_truth_and_stand_ins_are_uniform_together(k):
     table = normals(n=3000, k=k, d=1)
-    u = scan.stand_in_ranks(table, 5, np.random.default_rng(0))[0]
+    u = stand_in_ranks(table, 5, np.random.default_rng(0))[0]
     assert u.shape == (1 + min(k, 5), 3000)
     assert all(statistics.ks(row).pvalue > 1e-4 for row in u)
     if k == 3:  # all four are ranked: their whole parts are a permutation
@@ -118,14 +128,14 @@ def test_ranks_of_truth_and_stand_ins_are_uniform_together(k):
 
 def test_the_truths_rank_counts_the_draws_below_it():
     table = PosteriorTable(np.array([[2.5]]), np.zeros((1, 1)), np.arange(9.0)[None, :, None])
-    u = scan.stand_in_ranks(table, 0, np.random.default_rng(0))
+    u = stand_in_ranks(table, 0, np.random.default_rng(0))
     assert 3 / 10 <= u.item() <= 4 / 10
 
 
 def test_tied_draws_are_ranked_at_random():
     table = normals(n=4000, k=9, d=1)
     rounded = PosteriorTable(np.round(table.theta), table.x, np.round(table.q))
-    u = scan.stand_in_ranks(rounded, 0, np.random.default_rng(0))[0, 0]
+    u = stand_in_ranks(rounded, 0, np.random.default_rng(0))[0, 0]
     assert statistics.ks(u).pvalue > 1e-4
 
 
@@ -133,14 +143,14 @@ def test_step_down_is_the_textbook_one():
     seen = np.array([3.0, 1.0, 2.0])
     nulls = np.array([[4.0, 0.0, 0.0], [0.0, 0.0, 2.5], [0.0, 1.5, 0.0], [0.0, 0.0, 0.0]])
     # For 3: one null is as large. For 2, without the first: one. For 1, alone: one.
-    np.testing.assert_allclose(scan.step_down(seen, nulls), [2 / 5, 2 / 5, 2 / 5])
-    np.testing.assert_allclose(scan.step_down(seen, nulls[3:]), [1 / 2] * 3)
+    np.testing.assert_allclose(step_down(seen, nulls), [2 / 5, 2 / 5, 2 / 5])
+    np.testing.assert_allclose(step_down(seen, nulls[3:]), [1 / 2] * 3)
 
 
 def test_step_down_never_makes_the_smaller_statistic_surer():
     rng = np.random.default_rng(0)
     seen, nulls = rng.exponential(size=30), rng.exponential(size=(99, 30))
-    p = scan.step_down(seen, nulls)
+    p = step_down(seen, nulls)
     assert (np.diff(p[np.argsort(-seen)]) >= 0).all()
     assert p.min() >= 1 / 100
 
@@ -175,8 +185,8 @@ def test_the_interval_there_is_of_rows_that_did_not_choose_the_place():
         values = np.random.default_rng(seed + 999).standard_normal((200, 1))
         over = build_scan_windows(values, np.random.default_rng(0))
         choose = np.arange(200) % 2 == 0
-        _, inside = scan.worst_region(over, w[0], 0, choose)
-        quoted = scan.estimate_size("shift", w[0, inside & ~choose], 1000)
+        _, inside = worst_region(over, w[0], 0, choose)
+        quoted = estimate_size("shift", w[0, inside & ~choose], 1000)
         covered += quoted.value is None or quoted.low <= 0 <= quoted.high
     low, high = statistics.binomial_bounds(repeats, 0.95, 0.999)
     assert low <= covered <= high
@@ -266,12 +276,12 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
     rng = np.random.default_rng(0)
     x, w = np.sort(rng.random(4000)), rng.standard_normal(4000)
     at, weights = smoothing.line(x)
-    value, low, high, room = scan.smooth_feature("shift", w + (x > 0.5), weights)
+    value, low, high, room = smooth_feature("shift", w + (x > 0.5), weights)
     right = at > 0.75
     assert np.abs(value[right] + 1).max() < 0.25  # truths 1 sd above q: it sits 1 sd too low
     assert ((low < value) & (value < high)).all()
     assert np.mean(np.abs(value[at < 0.25]) < room[at < 0.25]) > 0.7
-    spread = scan.smooth_feature("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
+    spread = smooth_feature("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
     assert np.abs(1 / spread[0][right] - 2).max() < 0.4  # truths twice as wide: q is half of it
 
 
@@ -357,7 +367,7 @@ def test_of_many_parameters_half_of_the_rows_choose_those_that_are_both():
     theta[:, 117] += 1.5 * (table.x[:, 0] > 0)
     found = find_errors_over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
     assert part(found).rows == 150
-    assert part(found).looked_at == scan.MOST
+    assert part(found).looked_at == MOST
     assert part(found).pairs[0].parameter == 117
     assert "130 parameters" in notes(found, ())
 
@@ -452,15 +462,15 @@ def test_intervals_of_a_width_hold_the_ratio_they_quote():
     covered, repeats = 0, 400
     for seed in range(repeats):
         w = 1.5 * np.random.default_rng(seed).standard_normal(60)
-        quoted = scan.estimate_size("width", w, 100_000)
+        quoted = estimate_size("width", w, 100_000)
         covered += quoted.low <= 1 / 1.5 <= quoted.high
     assert covered >= statistics.binomial_bounds(repeats, 0.93, 0.999)[0]
 
 
 def test_too_few_rows_are_not_quoted():
-    quoted = scan.estimate_size("shift", np.ones(3), 50)
+    quoted = estimate_size("shift", np.ones(3), 50)
     assert (quoted.value, quoted.n) == (None, 3)
-    still = scan.estimate_size("width", np.zeros(9), 50)  # all truths where q's middle is
+    still = estimate_size("width", np.zeros(9), 50)  # all truths where q's middle is
     assert (still.value, still.low) == pytest.approx((WIDEST, WIDEST))
     assert still.high is None
 
@@ -540,7 +550,7 @@ def test_one_coordinate_is_told_where_two_are_no_better(seed):
 
 
 def disc(centre, radius, ends, *, outside=False):
-    return scan.Disc(centre, radius, ends, outside)
+    return Disc(centre, radius, ends, outside)
 
 
 @pytest.mark.parametrize(
@@ -555,8 +565,8 @@ def disc(centre, radius, ends, *, outside=False):
             disc((-1.234, 4.9), (100.4, 0.5), ((None, 99.0), (4.4, None))),
             "counts is −1.23 ± 100 and exposure is 4.9 ± 0.5",
         ),
-        (scan.Stretch(None, -1.0236), "counts < −1.02"),
-        (scan.Stretch(1e5, None), "counts ≥ 100000"),
+        (Stretch(None, -1.0236), "counts < −1.02"),
+        (Stretch(1e5, None), "counts ≥ 100000"),
     ],
 )  # fmt: skip
 def test_a_region_is_told_in_readable_numbers_by_what_excludes_something(ranks, region, text):

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import few_trials
 from validation_core import diagnosis, report
 from validation_core.diagnosis import learning, questions, tasks
-from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
+from validation_core.diagnosis.questions.sensitivity.study import SensitivityStudy
 from validation_core.rng import stream
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier

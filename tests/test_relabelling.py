@@ -10,21 +10,14 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
-from validation_core.relabelling import (
-    LEARNED_FAMILIES,
-    UNLEARNED,
-    Claim,
-    LearnedScore,
-    OmnibusResult,
-    XScope,
-    battery,
-    playing_draws,
-    relabelled,
-    statistics_of,
-)
-from validation_core.relabelling.battery import SHARES, SUMS, Family
+from validation_core.relabelling import UNLEARNED, relabelled
+from validation_core.relabelling.calibration import calibrated
+from validation_core.relabelling.families import LEARNED_FAMILIES, SHARES, SUMS, Family
+from validation_core.relabelling.result import Claim, OmnibusResult, XScope
+from validation_core.relabelling.table_statistics import LearnedScore, playing_draws, statistics_of
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
+from validation_core.statistics.permutation import step_down
 from validation_core.types import Array, PosteriorTable
 
 N, K, TABLES = 60, 12, 200
@@ -79,10 +72,10 @@ def test_p_is_the_share_of_all_labellings():
         rng = stream(trial, "omnibus", "every")
         asked = statistics_of(gaussian(rng, n=4, k=2), trial, relabelings=count)
         pools = asked.battery.pools
-        tested = battery.calibrated(asked.battery, count, rng, lambda done: None)
+        tested = calibrated(asked.battery, count, rng, lambda done: None)
         slots = every_labelling(pools.size)
         z = tested.scale.normal(asked.battery.statistics(slots))
-        largest = tested.scale.evidence(z).max(axis=1)
+        largest = tested.scale.minus_log_p(z).max(axis=1)
         share = np.mean(largest >= largest[(slots == pools.observed).all(axis=1)] - 1e-4)
         assert abs(tested.pvalue - share) < 4.5 * np.sqrt(share * (1 - share) / count) + 1 / count
 
@@ -104,11 +97,11 @@ def test_labellings_of_rows_and_of_shared_pools_are_uniform():
     assert low <= alone.min() <= alone.max() <= high
 
 
-def test_an_equal_labelling_has_equal_evidence_however_many_are_worked_out_together():
+def test_an_equal_labelling_has_equal_statistics_however_many_are_computed_together():
     one, more = learned()(np.random.default_rng(0), N, K)
     scores = more.pop("learned")
     asked = statistics_of(one, 0, **more)
-    for every in (asked.battery, asked.beside(scores)):
+    for every in (asked.battery, asked.with_learned(scores)):
         slots = np.repeat(every.pools.observed[None], 50, axis=0)
         alone = every.statistics(every.pools.observed[None])
         np.testing.assert_allclose(
@@ -287,10 +280,10 @@ def test_step_down_looks_at_those_that_are_not_larger():
     nulls = np.array([[0, 0, 0], [4, 0, 0], [0, 3, 0], [0, 0, 2.5], [0, 0, 2], [0, 1.5, 0]])
     # The largest of all: 0 4 3 2.5 2 1.5; of the last two: 0 0 3 2.5 2 1.5; of the least:
     # 0 0 3 0 0 1.5, raised to what the larger one has.
-    np.testing.assert_allclose(battery.step_down(seen, nulls), np.array([3, 4, 4]) / 7)
+    np.testing.assert_allclose(step_down(seen, nulls), np.array([3, 4, 4]) / 7)
     least = np.array([1.0, 1.0])
-    np.testing.assert_allclose(battery.step_down(least, np.zeros((3, 2))), [0.25, 0.25])
-    np.testing.assert_allclose(battery.step_down(least, np.ones((3, 2))), [1, 1])
+    np.testing.assert_allclose(step_down(least, np.zeros((3, 2))), [0.25, 0.25])
+    np.testing.assert_allclose(step_down(least, np.ones((3, 2))), [1, 1])
 
 
 def wrong(change: Callable[[Array, Array], Array], n: int = 400) -> OmnibusResult:
@@ -378,7 +371,7 @@ def test_the_first_look_is_final():
     again = relabelled(given, 0, relabelings=99, learned=scores, first=first, **more)
     count = len(first.claims)
     assert whole.claims[:count] == first.claims
-    for name in ("z", "evidence", "own"):
+    for name in ("z", "minus_log_p", "own"):
         np.testing.assert_array_equal(getattr(whole, name)[:count], getattr(first, name))
     np.testing.assert_array_equal(whole.adjusted, again.adjusted)
     assert (whole.adjusted[:count] <= first.adjusted).all()
@@ -396,10 +389,10 @@ def test_where_one_part_is_rejected_whole_the_other_has_the_whole_level():
     learned_part = replace(
         whole, claims=whole.claims[-2:], adjusted=np.array([0.2, 1.0]), share=1 - UNLEARNED,
         **{name: getattr(whole, name)[-2:]
-           for name in ("z", "own", "evidence", "offset", "numbers")},
+           for name in ("z", "own", "minus_log_p", "offset", "numbers")},
     )  # fmt: skip
-    np.testing.assert_allclose(part.beside(learned_part).adjusted[-2:], [0.04, 0.2])
-    assert (part.beside(learned_part).adjusted[:-2] == 0.01).all()
+    np.testing.assert_allclose(part.with_learned(learned_part).adjusted[-2:], [0.04, 0.2])
+    assert (part.with_learned(learned_part).adjusted[:-2] == 0.01).all()
 
 
 Planted = Callable[[np.random.Generator, PosteriorTable], PosteriorTable]

@@ -14,17 +14,20 @@ from tests.conftest import few_trials
 from tests.said import CLAIMED
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.injections import INJECTIONS, TILTS
+from validation_core.diagnosis.injections import INJECTIONS
+from validation_core.diagnosis.injections.tilts import TILTS
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
-from validation_core.diagnosis.questions.sensitivity.search import (
+from validation_core.diagnosis.questions.sensitivity.experiment import (
     PowerExperiment,
     SearchCurve,
+    verdict_rejections,
+)
+from validation_core.diagnosis.questions.sensitivity.smallest_size import (
     informative_points,
     power_crossing,
     smallest_detectable_size,
-    verdict_rejections,
 )
 from validation_core.diagnosis.verdict import detectable_shift_by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX

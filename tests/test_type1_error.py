@@ -10,7 +10,7 @@ import pytest
 from tests.said import CLAIMED
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.null_tables import verdict_pvalues
+from validation_core.diagnosis.null_tables.method_battery import verdict_pvalues
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple, Omnibus

@@ -9,12 +9,9 @@ from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import Answer
-from validation_core.diagnosis.questions.observation import (
-    AtObservation,
-    ObservationQuestion,
-    Where,
-    middle_in_words,
-)
+from validation_core.diagnosis.questions.observation import ObservationQuestion, middle_in_words
+from validation_core.diagnosis.questions.observation.place import Where
+from validation_core.diagnosis.questions.observation.study import AtObservation
 from validation_core.diagnosis.verdict import NoClaims
 from validation_core.methods.base import Method
 from validation_core.report.sections import code

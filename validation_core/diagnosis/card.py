@@ -30,7 +30,7 @@ from validation_core.diagnosis.questions.calibration import (
 )
 from validation_core.diagnosis.questions.cause import FAULTS, CauseQuestion, headline, steps_for
 from validation_core.diagnosis.questions.in_theta import InThetaQuestion
-from validation_core.diagnosis.questions.observation import unlike
+from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.questions.over_x import (
     OverXPlace,
     OverXQuestion,
@@ -43,8 +43,8 @@ from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods.record import findings
-from validation_core.relabelling.battery import Family
 from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
+from validation_core.relabelling.families import Family
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
 from validation_core.tables import SamplesUpload, TableUpload

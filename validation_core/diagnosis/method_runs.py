@@ -21,15 +21,10 @@ from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.methods.record import LISTED, Effects, Record
-from validation_core.relabelling import (
-    UNLEARNED,
-    LearnedScore,
-    OmnibusResult,
-    nearest,
-    playing_draws,
-    relabelled,
-)
-from validation_core.relabelling.battery import RATIOS
+from validation_core.relabelling import UNLEARNED, relabelled
+from validation_core.relabelling.families import RATIOS
+from validation_core.relabelling.result import OmnibusResult
+from validation_core.relabelling.table_statistics import LearnedScore, nearest, playing_draws
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
@@ -288,7 +283,7 @@ def run_relabelling(
         title=method.title,
         status="ran",
         about=method.statistic,
-        statistic=float(result.evidence.max()),
+        statistic=float(result.minus_log_p.max()),
         pvalue=result.pvalue,
         draws_p=upload.n,
         draws_q=upload.n * upload.k,

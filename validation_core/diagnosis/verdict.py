@@ -21,8 +21,8 @@ from scipy.special import ndtr, ndtri
 from validation_core import __version__, statistics
 from validation_core.keys import JSON
 from validation_core.methods.record import LISTED, Record, remark
-from validation_core.relabelling import OmnibusResult
 from validation_core.relabelling.claims import Claims
+from validation_core.relabelling.result import OmnibusResult
 from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
 from validation_core.statistics.two_sample_laws import kolmogorov_quantile

@@ -13,8 +13,10 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
 from validation_core.methods.base import RANKED, Method, Work
 from validation_core.methods.mmd_fuse import null_of_relabelings
-from validation_core.relabelling import LEARNED_FAMILIES, RELABELINGS, OmnibusResult, relabelled
-from validation_core.relabelling.battery import Family
+from validation_core.relabelling import relabelled
+from validation_core.relabelling.families import LEARNED_FAMILIES, Family
+from validation_core.relabelling.result import OmnibusResult
+from validation_core.relabelling.table_statistics import RELABELINGS
 from validation_core.types import (
     Array,
     LogDensity,
@@ -203,12 +205,14 @@ class Omnibus(Method):
             for i in range(trials)
         ]
         return Outcome(
-            np.array([result.evidence.max() for result in results]).reshape(lead),
+            np.array([result.minus_log_p.max() for result in results]).reshape(lead),
             np.array([result.pvalue for result in results]).reshape(lead),
             self.budget(n, k),
             arrays={
                 "null": np.stack([result.null for result in results]).reshape(*lead, -1),
-                "evidence": np.array([result.evidence.max() for result in results]).reshape(lead),
+                "evidence": np.array([result.minus_log_p.max() for result in results]).reshape(
+                    lead
+                ),
             },
         )
 
@@ -221,10 +225,10 @@ def _parts(arrays: Mapping[str, Array]) -> list[tuple[float, Array, str]]:
         return [(float(np.max(arrays["evidence"])), np.asarray(arrays["null"]), "")]
     result = OmnibusResult.read(arrays)
     learned = np.array([claim.family in LEARNED_FAMILIES for claim in result.claims])
-    parts = [(float(result.evidence[~learned].max()), result.null, "")]
+    parts = [(float(result.minus_log_p[~learned].max()), result.null, "")]
     if learned.any():
         parts.append(
-            (float(result.evidence[learned].max()), result.learned_null, ", learned scores")
+            (float(result.minus_log_p[learned].max()), result.learned_null, ", learned scores")
         )
     return [part for part in parts if np.isfinite(part[0])]
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.relabelling import Claim, OmnibusResult
-from validation_core.relabelling.battery import LEARNED, SUMS, Family
+from validation_core.relabelling.families import LEARNED, SUMS, Family
 from validation_core.relabelling.magnitudes import FAR
-from validation_core.relabelling.named import ASKED
+from validation_core.relabelling.own_nulls import ASKED
+from validation_core.relabelling.result import Claim, OmnibusResult
 from validation_core.text import signed_text
 from validation_core.types import Array
 
@@ -53,9 +53,9 @@ _KINDS = {
 }
 _TIED = 0.01  # shares of equal numbers differ by more where numbers are rounded or repeated
 EXPLAINED = "not claimed: q is wrong, but errors of other kinds would explain this one"
-"""Of a family that is rejected, none of whose claims is under its own null."""
+"""Said of a family that is rejected where none of its claims is under its own null."""
 UNNAMED = "q is wrong, and no kind of error stands out by itself"
-"""Where every family that is rejected is such a one."""
+"""Said where every family that is rejected is such a one."""
 
 
 class _ClearestClaim(NamedTuple):
@@ -84,7 +84,7 @@ class Claims:
 
     @property
     def pvalue(self) -> float:
-        """Of the verdict."""
+        """The verdict's p-value."""
         return self.result.pvalue
 
     @property
@@ -104,7 +104,7 @@ class Claims:
         return min(self.alpha, ASKED)
 
     def parameter(self, which: int) -> float:
-        """That a parameter's own ranks are wrong, over all x."""
+        """The p-value that a parameter's own ranks are right, over all x."""
         return self._parameters.get(which, 1.0)
 
     @cached_property
@@ -118,22 +118,22 @@ class Claims:
         return smallest
 
     def together(self) -> float:
-        """That parameters are wrong together: pairs, their distance from q's centre, or tails."""
+        """The p-value that parameters are right together: pairs, norm and tails."""
         return self._named(
             lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
         )
 
     def densities(self) -> float:
-        """That log densities which came with the table rank wrongly."""
+        """The p-value that log densities which came with the table rank rightly."""
         return self.result.p(lambda one: one.family == "densities")
 
     def score(self) -> float:
-        """That q's mass is wrong somewhere in theta, by any learned score."""
+        """The p-value that q's mass is right everywhere in theta, by any learned score."""
         return self.result.p(lambda one: one.family == "learned")
 
     def over_x(self, parameter: int | None = None) -> float:
-        """That something, or a parameter's own ranks, change over x, beyond what is alike at
-        every x."""
+        """The p-value that nothing, or nothing of a parameter's own ranks, changes over x, beyond
+        errors that are alike at every x."""
         return self._named(
             lambda one: (
                 "over_x" in one.family
@@ -142,7 +142,7 @@ class Claims:
         )
 
     def place(self, kind: str, parameter: int, along: str, which: int) -> float:
-        """That one error changes along one coordinate of x.
+        """The p-value that one error is alike along one coordinate of x.
 
         Args:
             kind: shift or width of a parameter, or learned.
@@ -167,7 +167,7 @@ class Claims:
         return self._named(wanted)
 
     def observation(self) -> float:
-        """That the rows near the table's own observation are wrong."""
+        """The p-value that the rows near the table's own observation are right."""
         return self.result.p(lambda one: one.family == "observation")
 
     def _named(self, wanted: Callable[[Claim], bool]) -> float:
@@ -195,7 +195,7 @@ class Claims:
             at for at, claim in enumerate(self.result.claims)
             if self.named[at] <= self.level and wanted(claim)
         ]  # fmt: skip
-        return max(some, key=lambda at: float(self.result.evidence[at]), default=None)
+        return max(some, key=lambda at: float(self.result.minus_log_p[at]), default=None)
 
     def families(
         self, names: Sequence[str] = (), x_names: Sequence[str] = ()
@@ -242,7 +242,7 @@ class Claims:
         if at is None and self.found:
             return UNNAMED
         if at is None:
-            at = int(np.argmax(self.result.evidence))
+            at = int(np.argmax(self.result.minus_log_p))
         return _claim_text(self.result.claims[at], names, x_names)
 
     def sentences(self, names: Sequence[str] = ()) -> tuple[str, ...]:

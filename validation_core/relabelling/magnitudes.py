@@ -25,7 +25,7 @@ _MAD = 1.4826  # times the median absolute deviation is the sd of a normal law
 
 
 class Magnitudes(NamedTuple):
-    """Of one parameter's slots (E,), or of truths (T, N) beside them."""
+    """Values and distances of one parameter's slots (E,), or of truths (T, N) beside them."""
 
     value: Array
     far: NDArray[np.float32]
@@ -34,7 +34,7 @@ class Magnitudes(NamedTuple):
     """Log distance to the nearest other slot of the row, in their robust sd."""
 
     def at(self, index: NDArray[np.int64]) -> Magnitudes:
-        """At some places of the last axis."""
+        """The magnitudes at some places of the last axis."""
         return Magnitudes(*(part[..., index] for part in self))
 
 
@@ -52,7 +52,7 @@ def centres(values: Array) -> tuple[Array, Array]:
 
 
 def magnitudes(values: Array, chosen: NDArray[np.int64]) -> Magnitudes:
-    """Of the chosen slots of rows (n, P), each (n, C)."""
+    """Magnitudes of the chosen slots of rows (n, P), each (n, C)."""
     centre, spread = centres(values)
     order = np.argsort(values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=-1)
@@ -63,7 +63,7 @@ def magnitudes(values: Array, chosen: NDArray[np.int64]) -> Magnitudes:
 
 
 def magnitudes_beside(ordered: Array, truth: Array, own: Array | None = None) -> Magnitudes:
-    """Of truths (T, N) whose rows' draws are the slots.
+    """Magnitudes of truths (T, N) whose rows' draws are the slots.
 
     Args:
         ordered: every row's draws (N, K), ascending.
@@ -86,7 +86,7 @@ def magnitudes_beside(ordered: Array, truth: Array, own: Array | None = None) ->
 
 
 def _searched(ordered: Array, values: Array) -> NDArray[np.int64]:
-    """Where values (N, T) would stand in their ascending rows (N, K)."""
+    """Places of values (N, T) in their ascending rows (N, K)."""
     return np.stack([row.searchsorted(some) for row, some in zip(ordered, values, strict=True)])
 
 
@@ -117,7 +117,7 @@ class Outside(NamedTuple):
     below: int
     above: int
     slots: int
-    """Of all tested rows."""
+    """Slots of all tested rows."""
     low: float
     high: float
     """The range."""
@@ -125,7 +125,7 @@ class Outside(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Of every parameter all slots: how many lie outside the range of those that play the truth.
+    """Test of how many slots of a parameter lie outside the range of those that play the truth.
 
     If q is right, each of the k lowest slots plays the truth with the chance of any other, so that
     none does with probability (1 - N / E)^k.
@@ -140,7 +140,7 @@ class Support:
 
     @classmethod
     def of(cls, values: Array, tested: NDArray[np.bool_], rows: int) -> Support:
-        """Of values (E, D), those slots that belong to the tested rows' pools."""
+        """The test from values (E, D) and the slots (E,) that belong to the tested rows' pools."""
         ordered = tuple(np.sort(some) for some in values[tested].T)
         share = rows / max(int(tested.sum()), rows + 1)
         return cls(values, ordered, float(np.log1p(-share)))
@@ -155,7 +155,7 @@ class Support:
         return self._standardised(values.min(axis=-1).T, values.max(axis=-1).T)
 
     def outside(self, parameter: int, at: NDArray[np.int64]) -> Outside:
-        """Of one parameter, by its place, under one labelling (n,)."""
+        """Slots outside the range, of one parameter by its place, under one labelling (n,)."""
         truth, ordered = self.values[at, parameter], self.ordered[parameter]
         below, above = self._counts(ordered, truth.min(), truth.max())
         return Outside(

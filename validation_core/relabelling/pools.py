@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from validation_core.pieces import slices
 from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
 from validation_core.statistics.ranks import midranks
 from validation_core.types import Array, PosteriorTable
@@ -30,14 +30,14 @@ _POOLED = 2000  # slots of a pool that rows share, at most
 _WHITENED = 60  # parameters up to which a row's covariance is worth its time
 _NUMBERS = 1_000_000  # of slots worked on at a time
 _DRAWN = 64  # labellings drawn at a time
-_FARTHEST = 50.0  # nats below the largest: no evidence is stronger
+_FARTHEST = 50.0  # nats below the largest: no log ratio is lower
 _INFINITE = 1e30
 _OUT = 1e6  # sds: no point lies farther out
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """Which slots may play the truth of each row: slot numbers within the row's pool."""
+    """Slots that may play the truth of each row, numbered within the row's pool."""
 
     size: NDArray[np.int64]
     """(N,) slots of each row's pool."""
@@ -50,7 +50,7 @@ class Pools:
 
     @cached_property
     def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Where each pool begins (G,), its slots (G,), and which pool a row's is (N,)."""
+        """First slot (G,) and number of slots (G,) of each pool, and the pool of each row (N,)."""
         first, pool = np.unique(self.first, return_inverse=True)
         return first, np.diff(np.append(first, self.total)), pool
 
@@ -60,11 +60,14 @@ class Pools:
         return int((self.first + self.size).max())
 
     def labellings(self, count: int, rng: np.random.Generator) -> Slots:
-        """Slots (count, N) that play the truth: in a shared pool each row has another one."""
+        """Slots (count, N) that play the truth: in a shared pool each row has another one.
+
+        Pools of unequal sizes, and rows that share one, are beyond `played_truths.pick_slots`.
+        """
         slots = np.empty((count, len(self.size)), np.int32)
         size, last = self.size.astype(np.float32), (self.size - 1).astype(np.int32)
-        for begin in range(0, count, _DRAWN):
-            some = slots[begin : begin + _DRAWN]
+        for part in slices(count, _DRAWN):
+            some = slots[part]
             some[:] = rng.random(some.shape, np.float32) * size
             np.minimum(some, last, out=some)  # a float32 may round up
         for rows in self.shared:
@@ -86,16 +89,16 @@ class SlotRanks:
     raw: NDArray[np.float32] | None = None
     """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
     magnitude: Magnitudes | None = None
-    """Of a parameter: (E,) its values, how far out and how near to others they lie."""
+    """A parameter's values (E,), how far out and how near to others they lie."""
 
-    def at(self, rows: NDArray[np.int64]) -> SlotRanks:
-        """Of tables' truths (T, N) those of some rows (T, n); all where it holds all rows."""
+    def of_rows(self, rows: NDArray[np.int64]) -> SlotRanks:
+        """Scores of some rows' truths (T, n), of those of all rows (T, N) or of these alone."""
         if self.u.shape[-1] == len(rows):
             return self
-        return self.taken(rows)
+        return self.select(rows)
 
-    def taken(self, places: NDArray[np.int64]) -> SlotRanks:
-        """At some places of the last axis."""
+    def select(self, places: NDArray[np.int64]) -> SlotRanks:
+        """The scores at some places of the last axis."""
         raw = None if self.raw is None else self.raw[..., places]
         magnitude = None if self.magnitude is None else self.magnitude.at(places)
         return SlotRanks(self.of, self.which, self.u[..., places], raw, magnitude)
@@ -143,11 +146,6 @@ def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArra
     return u if columns is None else np.ascontiguousarray(u[..., columns])
 
 
-def normal_scores(u: Array) -> Array:
-    """Normal scores of ranks in (0, 1)."""
-    return np.asarray(ndtri(u), np.float32)
-
-
 def norms(values: Array, points: Array | None = None) -> Array:
     """Squared Mahalanobis norms (n, P) of values (n, P, D) in the pool's own mean and covariance.
 
@@ -163,8 +161,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
     targets = values if points is None else points
     out = np.empty(targets.shape[:2])
     step = max(1, _NUMBERS // (max(slots, targets.shape[1]) * d))
-    for begin in range(0, n, step):
-        part = slice(begin, begin + step)
+    for part in slices(n, step):
         off: Array = values[part].astype(np.float64)
         # Of any size: norms are the same in any unit, squares are not.
         unit = np.abs(off).max(axis=1, keepdims=True)
@@ -228,7 +225,7 @@ def slotted(
         if rows is not None:
             tested[:] = False
             tested[rows] = True
-        return _shared(table, parameters, groups, tested)
+        return _shared_pools(table, parameters, groups, tested)
     n, k, _ = table.q.shape
     among = ranked_columns(n, k, len(parameters)) if truths else np.arange(k)
     chosen = players(len(among), max_players(n)) if truths else np.arange(len(among))
@@ -269,8 +266,7 @@ def _scores(
     scores = []
     for column, which in enumerate(parameters):
         u, parts = np.empty((n, len(chosen)), np.float32), []
-        for begin in range(0, n, step):
-            part = slice(begin, begin + step)
+        for part in slices(n, step):
             own = np.ascontiguousarray(values[part, :, column])
             u[part] = mid_ranks(own, chosen)
             parts.append(magnitudes(own, chosen))
@@ -283,7 +279,7 @@ def _scores(
     return tuple(scores)
 
 
-def _shared(
+def _shared_pools(
     table: PosteriorTable,
     parameters: NDArray[np.int64],
     groups: NDArray[np.int64],
@@ -301,7 +297,7 @@ def _shared(
     begin = 0
     for rows in rows_of:
         own = rows[tested[rows]]
-        draws = free[players(len(free), _most(len(rows)))]
+        draws = free[players(len(free), _most_draws(len(rows)))]
         among = table.q[rows[0]][draws] if len(draws) or len(own) else table.q[rows[0]][:1]
         values = np.concatenate([table.theta[own], among])[None, :, parameters]
         chosen = np.arange(values.shape[1])
@@ -325,12 +321,12 @@ def _joined(pools: tuple[SlotRanks, ...]) -> SlotRanks:
     return SlotRanks(pools[0].of, pools[0].which, u, magnitude=magnitude)
 
 
-def _most(rows: int) -> int:
+def _most_draws(rows: int) -> int:
     """Draws of a pool of so many rows, at most: a row of its own has as many as elsewhere."""
     return PLAYERS if rows == 1 else max(_FEWEST_DRAWS, _POOLED - rows)
 
 
-def known_at(
+def score_at_rows(
     name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
 ) -> SlotRanks:
     """A score that is known at some rows.

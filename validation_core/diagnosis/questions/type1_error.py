@@ -11,16 +11,13 @@ from scipy.special import bdtr, bdtrc
 
 from validation_core import statistics
 from validation_core.diagnosis import tasks
-from validation_core.diagnosis.null_tables import (
+from validation_core.diagnosis.null_tables.method_battery import MethodBattery, verdict_pvalues
+from validation_core.diagnosis.null_tables.trials import (
     ExcludedMethod,
-    MethodBattery,
-    SelfMadeTables,
-    draw_truth_indices,
     partition_methods,
     self_made_obstacle,
     thin_draws,
     trial_count,
-    verdict_pvalues,
 )
 from validation_core.diagnosis.questions.base import (
     Json,
@@ -36,6 +33,7 @@ from validation_core.drawing.marks import Axis, Mark, Panel, Points, VLine
 from validation_core.drawing.power_curves import REJECTED
 from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods.base import Method, kind_of
+from validation_core.relabelling.played_truths import SelfMadeTables, pick_slots
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
@@ -119,7 +117,7 @@ class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
         battery = MethodBattery.of(few, eligible, self.seed, network)
         count = trial_count(upload.n, upload.dims[0])
         rng = stream(self.seed, "checker", "draws")
-        trials = SelfMadeTables(few.data, draw_truth_indices(few.n, few.k, count, rng))
+        trials = SelfMadeTables(few.data, pick_slots(count, few.n, few.k, rng))
         pieces: list[Float] = []
         for i, piece in enumerate(trials.pieces()):
             pieces.append(battery.pvalues(piece, self.seed, "checker", i))

@@ -3,6 +3,8 @@
 The likeness to injected tables says which defect a table resembles most; it always resembles one.
 A cause is named only if what the cause says of q is itself seen: a bias after nothing else, a
 width beside any bias, tails and skew beside any bias and width, a correlation beside all three.
+Beside other defects no slot is exchangeable with the truth: these nulls are z tests of ranks, not
+relabelling.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from validation_core.rng import stream
 from validation_core.types import Array
 
 LEVEL = 0.01
-"""Of a cause's own null."""
+"""Level of a cause's own null."""
 _COLUMNS = 50  # of x
 _SEPARATE = 0.9  # chance that x ranks a row of one group before one of the other: they lie apart
 _EDGE, _CROWD, _FEWEST = 0.02, 0.4, 4  # of the true values' range; of what a flat end holds; rows
@@ -85,7 +87,7 @@ def follows(table: PreparedTable, score: Array) -> bool:
 
 
 def _width_z(table: PreparedTable) -> Array:
-    """Of the variance of scores beside any bias, each parameter's and that of all: (D + 1,)."""
+    """z of the variance of scores beside any bias, each parameter's and that of all: (D + 1,)."""
     left, n = _left(table), len(table.errors)
     lost = (
         1
@@ -118,7 +120,7 @@ def _standard(table: PreparedTable) -> Array:
 
 
 def tails_z(table: PreparedTable) -> Array:
-    """Of tails beside any bias and width, positive where q's are too light: (D + 1,)."""
+    """z of tails beside any bias and width, positive where q's are too light: (D + 1,)."""
     apart, error = reach_beside(table)
     return np.asarray(apart / error)
 
@@ -208,8 +210,8 @@ def apart_over_x(table: PreparedTable, group: NDArray[np.bool_]) -> bool:
 
 
 def bias_over_x(table: PreparedTable) -> str | None:
-    """How a bias depends on x, as the name of a shape: `part` where x tells which true values lie
-    beyond all draws on one side, `over_x` where it foretells ranks; None where it does neither."""
+    """The name of a bias that depends on x: `part` where x tells which true values lie beyond all
+    draws on one side, `over_x` where it foretells ranks; None where it does neither."""
     d, size = table.errors.shape[1], table.ranked.ranks.shape[2]
     ranks = table.ranked.ranks[:, :d, 0]
     for beyond in (ranks == 0, ranks == size - 1):
@@ -255,9 +257,9 @@ class Group(NamedTuple):
     rows: float
     """Share of rows with two modes."""
     there: NDArray[np.bool_]
-    """Of those rows, whether the true value is in the smaller mode."""
+    """Whether the true value is in the smaller mode, of those rows."""
     share: float
-    """Of q's draws there."""
+    """Share of q's draws there."""
 
 
 def spurious_group(table: PreparedTable) -> Group | None:
@@ -305,7 +307,7 @@ class Leak(NamedTuple):
 
     parameter: int
     share: float
-    """Of the draws, beyond the range of true values."""
+    """Share of the draws beyond the range of true values."""
 
 
 def leak(table: PreparedTable, pvalue: float) -> Leak | None:

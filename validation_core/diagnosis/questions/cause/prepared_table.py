@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from validation_core.diagnosis.injections import DrawPool
+from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.diagnosis.questions.cause.ranked_rows import (
     PointScores,
     RankedRows,

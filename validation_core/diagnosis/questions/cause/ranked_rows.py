@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
-from validation_core.diagnosis.injections import DrawPool
+from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.types import Array, PosteriorTable
 
 _ROUNDS, _DEGREES = 4, 4.0  # of Student's t, whose scatter a minority of far draws hardly moves

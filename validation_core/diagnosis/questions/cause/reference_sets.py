@@ -14,14 +14,20 @@ from validation_core.diagnosis.questions.cause.variants import (
     disturbed,
     injectable_variants,
 )
+from validation_core.pieces import slices
+from validation_core.relabelling.played_truths import (
+    pick_slots,
+    pick_slots_after_observed,
+    tables_at_once,
+)
 from validation_core.rng import stream
+from validation_core.statistics.permutation import share_beyond
 from validation_core.types import Array
 
 _NULLS = 299  # tables in which a point of each row's pool plays the truth
 TABLES_OF_EACH = 20  # injected tables of every shape of every cause
 _AROUND_SHARE = 0.15  # of a variant's range of strengths, on either side
 _AT_ONCE = 1_000_000  # numbers of injected truths held at a time
-_LARGE = 10_000  # numbers of a table's truths from which on it is an eighth of that
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +35,13 @@ class ReferenceSets:
     """Features of a table (first of `null`), of its null tables, and of injected ones."""
 
     names: tuple[str, ...]
-    """Of the F features."""
+    """Names of the F features."""
     null: Array
     """(1 + B, F): the table itself, then null tables, which are exchangeable with it if p = q."""
     injected: Array
     """(I, F)."""
     of: NDArray[np.intp]
-    """Which variant each injected table has: (I,)."""
+    """Variant of each injected table: (I,)."""
     strengths: Array
     """(I,)."""
     variants: tuple[Variant, ...]
@@ -46,15 +52,10 @@ class ReferenceSets:
         return self.null[0]
 
     def pvalue(self, name: str, *, low: bool = False) -> float:
-        """That one feature is as large, or as low, by relabelling: exact in parameters that were
-        not chosen by their looks."""
+        """p-value of one feature, for being so large or so low, by relabelling: exact in
+        parameters that were not chosen by their looks."""
         feature = self.null[:, self.names.index(name)] * (-1 if low else 1)
-        return float((feature >= feature[0]).mean())
-
-
-def _step(numbers: int) -> int:
-    """How many sets of truths of so many numbers are worked on at a time."""
-    return max(1, (_AT_ONCE if numbers <= _LARGE else _AT_ONCE // 8) // numbers)
+        return float(share_beyond(feature[0], feature[1:]))
 
 
 def null_features(
@@ -65,13 +66,12 @@ def null_features(
 ) -> tuple[tuple[str, ...], Array]:
     """Names of the features, and those of the table itself and of null tables (1 + B, F)."""
     n, size, d = table.ranked.points.shape
-    step, rng = _step(n * d), stream(table.seed, "cause", "null")
-    which = rng.integers(size, size=(count + 1, n))
-    which[0] = 0
+    step, rng = tables_at_once(n * d, _AT_ONCE), stream(table.seed, "cause", "null")
+    which = pick_slots_after_observed(count, n, size, rng)
     blocks = []
-    for start in range(0, len(which), step):
-        blocks.append(table.features.of(table.ranked.pooled(which[start : start + step], rng)))
-        report(min(1.0, (start + step) / len(which)))
+    for part in slices(len(which), step):
+        blocks.append(table.features.of(table.ranked.pooled(which[part], rng)))
+        report(part.stop / len(which))
     names = tuple(blocks[0])
     return names, np.concatenate([_rows(block, names) for block in blocks])
 
@@ -94,11 +94,10 @@ class _Injector:
         """Features (I, F) of tables with these variants at these strengths (I,)."""
         table, pool = self.table, self.table.pool
         n, size, d = table.ranked.points.shape
-        step = _step(n * d)
+        step = tables_at_once(n * d, _AT_ONCE)
         blocks = []
-        for start in range(0, len(of), step):
-            part = slice(start, start + step)
-            which = rng.integers(size - 1, size=(len(of[part]), n))
+        for part in slices(len(of), step):
+            which = pick_slots(len(of[part]), n, size - 1, rng)
             pairs = zip(of[part].tolist(), strengths[part].tolist(), strict=True)
             moved = [
                 self.variants[v].apply(pool, which[i : i + 1], s, rng)
@@ -107,7 +106,7 @@ class _Injector:
             theta = disturbed(pool, which, np.concatenate(moved), rng)
             scores = table.ranked.moved(theta, which, rng)
             blocks.append(_rows(table.features.of(scores), self.names))
-            report(min(1.0, (start + step) / len(of)))
+            report(part.stop / len(of))
         return np.concatenate(blocks)
 
 
@@ -134,7 +133,7 @@ def refine_reference_sets(
     at: Mapping[int, float],
     report: Callable[[float], None] = lambda done: None,
 ) -> ReferenceSets:
-    """With more injected tables of these variants, at strengths about these."""
+    """The sets with more injected tables of these variants, at strengths about these."""
     rng = stream(injector.table.seed, "cause", "closer")
     of = np.repeat(np.array(list(at), dtype=np.intp), TABLES_OF_EACH)
     around = rng.uniform(-_AROUND_SHARE, _AROUND_SHARE, (len(at), TABLES_OF_EACH))

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from validation_core.relabelling.played_truths import pick_slots_after_observed
 from validation_core.rng import stream
+from validation_core.statistics.permutation import share_beyond
 from validation_core.types import PosteriorTable
 
 LABELLINGS = 199
@@ -42,8 +44,7 @@ def screening(table: PosteriorTable, seed: int) -> Screening:
     score = ndtri((np.arange(many + 1) + 0.5) / (many + 1))
     moments = np.stack([score, score**2, score**3 - 3 * score, score**4 - 6 * score**2], axis=1)
     moments = (moments - moments.mean(0)) / moments.std(0)
-    which = rng.integers(many + 1, size=(LABELLINGS + 1, len(rows)))
-    which[0] = 0
+    which = pick_slots_after_observed(LABELLINGS, len(rows), many + 1, rng)
     clearest = np.empty(len(which))
     at = np.arange(len(rows))
     own = np.zeros(d)
@@ -52,4 +53,4 @@ def screening(table: PosteriorTable, seed: int) -> Screening:
         clearest[b] = z.max()
         if b == 0:
             own = z
-    return Screening(np.argsort(-own), float((clearest >= clearest[0]).mean()))
+    return Screening(np.argsort(-own), float(share_beyond(clearest[0], clearest[1:])))

@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from validation_core.diagnosis.injections import (
-    INJECTIONS,
-    Apply,
-    DrawIndices,
-    DrawPool,
+from validation_core.diagnosis.injections import INJECTIONS
+from validation_core.diagnosis.injections.draw_pool import DrawIndices, DrawPool, transform_rows
+from validation_core.diagnosis.injections.injection import Apply
+from validation_core.diagnosis.injections.moves import (
     map_radii,
     median_matching_scale,
     random_signs,
     redraw_allowed,
-    transform_rows,
     unit_directions,
     variance_matching_scale,
 )

@@ -26,8 +26,26 @@ from validation_core.diagnosis.questions.base import (
     short_name,
 )
 from validation_core.diagnosis.questions.calibration import at_least
-from validation_core.diagnosis.questions.over_x import scan
-from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
+from validation_core.diagnosis.questions.over_x.features import (
+    Kind,
+    OverXFeatures,
+    learned_score_features,
+    parameter_features,
+    select_parameters_and_rows,
+)
+from validation_core.diagnosis.questions.over_x.region import Disc, Region, worst_region
+from validation_core.diagnosis.questions.over_x.scan import (
+    ScanTest,
+    scan_correctness,
+    scan_variation,
+)
+from validation_core.diagnosis.questions.over_x.sizes import (
+    FEWEST_SIZED,
+    FeatureSize,
+    estimate_size,
+    smooth_feature,
+)
+from validation_core.diagnosis.questions.over_x.windows import ScanWindows, build_scan_windows
 from validation_core.diagnosis.tasks import method_training
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
@@ -242,7 +260,7 @@ class OverXPlace:
     """Of the rows, in the region."""
     row: int
     """A row of the upload in the middle of the region, from 0."""
-    region: scan.Region
+    region: Region
     inside: FeatureSize
     """By rows that did not choose the region."""
     outside: FeatureSize
@@ -437,7 +455,7 @@ class _OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         most = slice(kept_back, kept_back + count)
         few = PosteriorTable(table.theta[rows], table.x[rows], table.q[rows, most])
         read = apply(network.at(), few)
-        feature_set = scan.learned_score_features(read.truth[0], read.draws[0], self.seed)
+        feature_set = learned_score_features(read.truth[0], read.draws[0], self.seed)
         at = coordinates(table.x, *moments(table.q[:, :kept_back]))
         at = at._replace(values=at.values[rows])
         inputs = _OverXInputs("learned", feature_set, at, _plane(few.x), rows)
@@ -453,7 +471,7 @@ def find_errors_over_x(
 ) -> ErrorsOverX:
     """Where over x the ranks of a table's parameters are off, without any network."""
     table = upload.data
-    chosen, rows = scan.select_parameters_and_rows(table, seed)
+    chosen, rows = select_parameters_and_rows(table, seed)
     kept_back = draws_set_aside(table.q.shape[1], table.x.shape[1])
     few = table
     if len(chosen) < table.theta.shape[1]:
@@ -462,9 +480,7 @@ def find_errors_over_x(
             table.x[rows],
             table.q[np.ix_(rows, np.arange(table.q.shape[1]), chosen)],
         )
-    feature_set = scan.parameter_features(
-        PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed
-    )
+    feature_set = parameter_features(PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed)
     feature_set = feature_set._replace(
         parameters=tuple(int(chosen[parameter]) for parameter in feature_set.parameters)
     )
@@ -487,15 +503,15 @@ def _scanned(
     inputs: _OverXInputs, upload: TableUpload, seed: int, nulls: int, families: int, report: Report
 ) -> ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
-    over = scan.build_scan_windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
+    over = build_scan_windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
     f, _, n = inputs.features.scores.shape
     work = 2 * f * n * (over.blocks.shape[1] + over.discs.shape[1])
     count = int(min(nulls, max(_LEAST_NULLS, _WORK / work)))
     rng = stream(seed, "over x", inputs.name, "tests")
-    varies = scan.scan_variation(
+    varies = scan_variation(
         inputs.features.truth, over, count, rng, lambda done: report(0.5 * done, {})
     )
-    right = scan.scan_correctness(
+    right = scan_correctness(
         inputs.features.scores, over, count, rng, lambda done: report(0.5 + 0.5 * done, {})
     )
     m = upload.dims[1]
@@ -525,7 +541,7 @@ def _scanned(
 
 def _sees(null: Array, n: int, families: int) -> float | None:
     level = LEVEL / families
-    if (len(null) + 1) * level < 1 or n < 2 * scan.FEWEST:
+    if (len(null) + 1) * level < 1 or n < 2 * FEWEST_SIZED:
         return None
     return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
 
@@ -567,7 +583,7 @@ def _overall(inputs: _OverXInputs, scores: _ZScores) -> tuple[_Overall, ...]:
     features, sizes = inputs.features, []
     for i, (kind, which) in enumerate(zip(features.kinds, features.parameters, strict=True)):
         raw = features.raw(i)
-        size = scan.estimate_size(kind, raw, scores.k, scores.at(which))
+        size = estimate_size(kind, raw, scores.k, scores.at(which))
         sizes.append(_Overall(kind, which, size, _beyond(kind, raw, scores.k)))
     return tuple(sizes)
 
@@ -582,8 +598,8 @@ def _beyond(kind: Kind, raw: Array, k: int) -> _Beyond | None:
 
 def _places(
     inputs: _OverXInputs,
-    over: scan.ScanWindows,
-    tests: tuple[scan.ScanTest, scan.ScanTest],
+    over: ScanWindows,
+    tests: tuple[ScanTest, ScanTest],
     families: int,
     seed: int,
     scores: _ZScores,
@@ -597,11 +613,11 @@ def _places(
     for at, flat in enumerate(ranked):
         f, c = divmod(int(flat), varies.statistic.shape[1])
         kind, raw = inputs.features.kinds[f], inputs.features.raw(f)
-        region, inside = scan.worst_region(over, inputs.features.truth[f], c, choose)
+        region, inside = worst_region(over, inputs.features.truth[f], c, choose)
         along, which = _along(inputs.at, c)
         z = scores.at(inputs.features.parameters[f])
         there, elsewhere = (
-            scan.estimate_size(kind, raw[rows], scores.k, None if z is None else z[rows])
+            estimate_size(kind, raw[rows], scores.k, None if z is None else z[rows])
             for rows in (inside & ~choose, ~inside & ~choose)
         )
         places.append(
@@ -647,11 +663,11 @@ def _picture(
         values = inputs.at.values[:, c]
         at, weights = over_x.line(values)
         dots = np.quantile(values, np.linspace(0, 1, min(_DOTS, len(values))))
-        sizes = np.stack([at, *scan.smooth_feature(kind, raw, weights, k)])
+        sizes = np.stack([at, *smooth_feature(kind, raw, weights, k)])
         return _OverXCurve(narrow(sizes), narrow(dots))
     assert inputs.plane is not None
     across, up, weights = over_x.plane(inputs.plane)
-    sizes = scan.smooth_feature(kind, raw, weights, k)
+    sizes = smooth_feature(kind, raw, weights, k)
     sizes[:, over_x.totals(weights)[1] < over_x.FEWEST] = np.nan
     some = np.linspace(0, len(inputs.plane) - 1, min(_DOTS, len(inputs.plane))).astype(int)
     return _OverXHeat(

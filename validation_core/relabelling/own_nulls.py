@@ -25,15 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from validation_core.relabelling.battery import (
-    Battery,
-    CalibratedTest,
-    Kind,
-    step_down,
-    width_scores,
-)
+from validation_core.relabelling.battery import Battery
+from validation_core.relabelling.calibration import CalibratedTest
+from validation_core.relabelling.families import Kind
 from validation_core.relabelling.magnitudes import Magnitudes, centres, magnitudes_beside
-from validation_core.relabelling.pools import SlotRanks, normal_scores
+from validation_core.relabelling.normal_scores import EDGE, normal_scores, width_scores
+from validation_core.relabelling.pools import SlotRanks
+from validation_core.statistics.permutation import step_down
 from validation_core.statistics.ranks import midranks_among
 from validation_core.types import Array
 
@@ -42,14 +40,13 @@ ASKED = 0.2
 _REMOVED: dict[Kind, int] = {
     "mean": 0, "width": 1, "shape": 2, "pair": 2, "far": 2, "gap": 2, "range": 2
 }  # fmt: skip
-"""Which of the three tables without other errors tests a kind of claim."""
+"""The table, of three without other errors, that tests each kind of claim."""
 _TABLES = 3
 _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
 _NAMED_ALONE = ("norm", "densities", "learned", "observation")
 """Families whose claims say no more than that q is wrong by this measure."""
 _OVER_X = ("over_x", "together_over_x", "learned_over_x")
 _PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling over x
-_EDGE = 1e-6
 _WIDE = np.log(20.0)
 _FARTHEST = 50.0  # robust sds
 _HALVINGS = 16
@@ -80,37 +77,41 @@ def own_pvalues(
     asked = {family for family, p in zip(families, tested.adjusted, strict=True) if p <= ASKED}
     over = np.flatnonzero(np.isin(families, _OVER_X))
     if asked & set(_OVER_X):
-        own[over] = _alike(battery, tested, over, rng)
+        own[over] = _pvalues_over_x(battery, tested, over, rng)
     others = asked - set(_OVER_X) - set(_NAMED_ALONE)
     if others:
-        without = tested.scale.evidence(tested.scale.normal(_without(battery, scores, values())))
+        without = tested.scale.minus_log_p(
+            tested.scale.normal(_statistics_without_errors(battery, scores, values()))
+        )
         by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
         kinds = np.array([cell.kind for cell in battery.cells])
         for kind in {cell.kind for cell in battery.cells if cell.family in others}:
             at = np.flatnonzero((kinds == kind) & ~by_itself)
-            own[at] = _of_kind(kind, tested, at, without)
+            own[at] = _pvalues_of_kind(kind, tested, at, without)
     return own
 
 
-def _alike(
+def _pvalues_over_x(
     battery: Battery, tested: CalibratedTest, over: Rows, rng: np.random.Generator
 ) -> Array:
     """p of claims over x against rows permuted among the x."""
     b, n = min(len(tested.nulls), _PERMUTATIONS), len(battery.pools.size)
     cells = len(battery.cells)
-    evidence = np.empty((b, len(over)), np.float32)
+    minus_log_p = np.empty((b, len(over)), np.float32)
     for part in battery.pieces(b):
         shuffled = rng.random((part.stop - part.start, n), np.float32)
         orders = shuffled.argsort(axis=1).astype(np.int32)
         z = np.zeros((len(orders), cells), np.float32)
         z[:, over] = battery.over_x_permuted(orders)
-        evidence[part] = tested.scale.evidence(tested.scale.normal(z))[:, over]
-    return step_down(tested.evidence[over], evidence)
+        minus_log_p[part] = tested.scale.minus_log_p(tested.scale.normal(z))[:, over]
+    return step_down(tested.minus_log_p[over], minus_log_p)
 
 
-def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]) -> Array:
+def _pvalues_of_kind(
+    kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]
+) -> Array:
     """p of all claims of a kind where other errors are removed, in whichever way leaves less:
-    from the evidence (3 or 6, C) without them."""
+    from the -log p (3 or 6, C) without them."""
     begin = _REMOVED[kind] + (_TABLES if kind in _MAGNITUDES else 0)
     ways = [
         step_down(without[table, at], tested.nulls[:, at])
@@ -119,7 +120,7 @@ def _of_kind(kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.f
     return np.asarray(np.maximum.reduce(ways)) if ways else np.ones(len(at))
 
 
-def _without(
+def _statistics_without_errors(
     battery: Battery, scores: Sequence[SlotRanks], values: tuple[Array, Array] | None
 ) -> NDArray[np.float32]:
     """Statistics (3 or 6, C) of truths without width, bias, and either; by scores, then values.
@@ -130,15 +131,15 @@ def _without(
     at = battery.pools.observed[rows] + battery.pools.first[rows]
     truths = []
     for column, score in enumerate(scores):
-        own = score.taken(
+        own = score.select(
             np.broadcast_to(at, (_TABLES if values is None else 2 * _TABLES, len(at)))
         )
         if score.of == "theta":
             drawn = None if values is None else (values[0][:, column], values[1][..., column])
-            own = _freed(own, drawn)
+            own = _without_errors(own, drawn)
         truths.append(own)
     alone = replace(battery, parts=battery.parts[:1])
-    found = alone.of_truths(truths)
+    found = alone.statistics_of_truths(truths)
     first = len(battery.parts[0].cells)
     z = np.zeros((len(found), len(battery.cells)), np.float32)
     z[:, :first] = found[:, :first]
@@ -147,13 +148,13 @@ def _without(
     return z
 
 
-def _freed(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
+def _without_errors(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
     """A parameter's truths (3 or 6, n) freed of width, of bias, and of either."""
-    by_scores = _by_scores(own.u[0])
+    by_scores = _moved_by_scores(own.u[0])
     if drawn is None or own.magnitude is None:
         return replace(own, u=by_scores)
     truth, draws = drawn
-    moved = _by_values(truth, draws)  # (3, n)
+    moved = _moved_by_values(truth, draws)  # (3, n)
     u = midranks_among(moved, draws).astype(np.float32)
     there = magnitudes_beside(np.sort(draws, axis=1), moved.T)
     magnitude = Magnitudes(*(
@@ -163,15 +164,15 @@ def _freed(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
     return replace(own, u=np.concatenate([by_scores, u]), magnitude=magnitude)
 
 
-def _by_scores(u: Array) -> Array:
+def _moved_by_scores(u: Array) -> Array:
     """Ranks (3, n) from ranks (n,): without width, without bias, without either."""
-    z = normal_scores(np.clip(u, _EDGE, 1 - _EDGE)).astype(np.float64)
-    bias, sd = z.mean(), max(float(z.std()), _EDGE)
+    z = normal_scores(np.clip(u, EDGE, 1 - EDGE)).astype(np.float64)
+    bias, sd = z.mean(), max(float(z.std()), EDGE)
     freed = ndtr(np.stack([z / sd, z - bias, (z - bias) / sd]))
-    return np.clip(freed, _EDGE, 1 - _EDGE).astype(np.float32)
+    return np.clip(freed, EDGE, 1 - EDGE).astype(np.float32)
 
 
-def _by_values(truth: Array, draws: Array) -> Array:
+def _moved_by_values(truth: Array, draws: Array) -> Array:
     """True values (n,) moved and scaled about the median of their draws (n, P): (3, n)."""
     centre, spread = (part[:, 0] for part in centres(draws))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -204,7 +205,7 @@ def _width_of_uniform(draws: int) -> float:
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that falls crosses 0, by halving."""
+    """The root of a falling function, by halving."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)

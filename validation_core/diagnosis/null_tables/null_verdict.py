@@ -1,0 +1,162 @@
+"""The verdict's p-value of tables made of a table's own draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.diagnosis.null_tables.pooled_scores import PooledScores, ScoredTables
+from validation_core.methods.omnibus import WholeTable
+from validation_core.relabelling import UNLEARNED
+from validation_core.relabelling.battery import Battery
+from validation_core.relabelling.calibration import LogPScale, log_p_scale
+from validation_core.relabelling.families import RATIOS
+from validation_core.relabelling.magnitudes import magnitudes_beside
+from validation_core.relabelling.played_truths import Places, SelfMadeTables
+from validation_core.relabelling.pools import SlotRanks, Slots, log_ratios, norms
+from validation_core.relabelling.table_statistics import (
+    LearnedScore,
+    TableStatistics,
+    statistics_of,
+)
+from validation_core.rng import stream
+from validation_core.statistics.permutation import share_beyond, single_precision_slack
+from validation_core.tables import TableUpload
+from validation_core.types import Float
+
+LABELLINGS = 999
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPools:
+    """Learned scores of all draws at the rows that they did not learn from."""
+
+    pools: Mapping[str, PooledScores]
+    """Scores of all draws by the verdict's name of each."""
+    rows: Places
+    """(n,) of the table."""
+
+
+@dataclass(frozen=True, eq=False)
+class _NullPart:
+    """Statistics that are calibrated together, and the largest of them in each labelling."""
+
+    battery: Battery
+    scale: LogPScale
+    null: NDArray[np.float32]
+    """(B,)."""
+    share: float
+    """Share of the level."""
+
+    @classmethod
+    def of(cls, battery: Battery, z: NDArray[np.float32], share: float) -> _NullPart:
+        """The part from the statistics (B, C) of labellings."""
+        scale = log_p_scale(z, battery.cells)
+        null = scale.minus_log_p(scale.normal(z)).max(axis=1)
+        return cls(battery, scale, null, share)
+
+    def pvalues(self, scores: Sequence[SlotRanks]) -> Float:
+        """p-values (T,) of tables' largest statistics; none is below 1 / (B + 1)."""
+        z = self.scale.normal(self.battery.statistics_of_truths(scores))
+        observed = self.scale.minus_log_p(z).max(axis=1)
+        return share_beyond(observed, self.null, single_precision_slack(observed))
+
+
+@dataclass(frozen=True, eq=False)
+class NullVerdict:
+    """The verdict's statistics of tables made of q's draws alone, and the law of the largest."""
+
+    setup: TableStatistics
+    """Without learned scores."""
+    labellings: Slots
+    """(B, N)."""
+    z: NDArray[np.float32]
+    """(B, C) of the labellings, without learned scores."""
+    theta: PooledScores
+    """Every parameter of all rows."""
+    norm: PooledScores | None
+    """Norms of all rows' draws; None for one parameter."""
+    learned: LearnedPools | None = None
+    others: Battery | None = None
+    """The statistics of learned scores."""
+
+    @classmethod
+    def of(cls, upload: TableUpload, seed: int) -> NullVerdict:
+        """The verdict on tables made of this one's draws, without learned scores."""
+        data = upload.data
+        setup = statistics_of(data, seed, truths=False)
+        labellings = setup.battery.pools.labellings(
+            LABELLINGS, stream(seed, "null verdict", "labellings")
+        )
+        norm = None
+        if len(setup.parameters) > 1:
+            norm = PooledScores.ranked(WholeTable(), norms(data.q[..., setup.parameters])[None])
+        z = setup.battery.statistics_in_pieces(labellings)
+        return cls(setup, labellings, z, PooledScores.of(WholeTable(), data), norm)
+
+    def with_learned(self, learned: LearnedPools) -> NullVerdict:
+        """The same with learned scores: only theirs are worked out for every labelling."""
+        scores = [
+            LearnedScore(name, learned.rows, pool.draws[0], name in RATIOS)
+            for name, pool in learned.pools.items()
+        ]
+        return replace(self, learned=learned, others=self.setup.with_learned(scores))
+
+    @cached_property
+    def _parts(self) -> tuple[_NullPart, ...]:
+        """Statistics that learn nothing and, where there are any, those of learned scores."""
+        if self.others is None:
+            return (_NullPart.of(self.setup.battery, self.z, 1.0),)
+        learned = self.others.statistics_in_pieces(self.labellings)
+        return (
+            _NullPart.of(self.setup.battery, self.z, UNLEARNED),
+            _NullPart.of(self.others, learned, 1 - UNLEARNED),
+        )
+
+    def pvalues(self, trials: SelfMadeTables) -> Float:
+        """The verdict's p (T,) of tables, over its parts and their shares of the level."""
+        scores = self._scores(trials)
+        each = [part.pvalues(scores) / part.share for part in self._parts]
+        return np.minimum(1.0, np.minimum.reduce(each))
+
+    def _scores(self, trials: SelfMadeTables) -> list[SlotRanks]:
+        """Ranks of the true values among the other draws, by every score that is looked at."""
+        theta = self.theta.on(trials)
+        u = theta.mid_ranks()
+        scores = [
+            SlotRanks(
+                "theta",
+                int(parameter),
+                u[parameter],
+                magnitude=magnitudes_beside(
+                    self.theta.ordered[parameter], theta.truth[parameter], theta.own[parameter]
+                ),
+            )
+            for parameter in self.setup.parameters
+        ]
+        if self.norm is not None:
+            scores.append(SlotRanks("norm", -1, self._norms(trials)))
+        if self.learned is None:
+            return scores
+        there = trials.at(self.learned.rows)
+        for name, pool in self.learned.pools.items():
+            scored = pool.on(there)
+            raw = None
+            if name in RATIOS:
+                raw = log_ratios(scored.truth[0], pool.draws[0].max(axis=-1)).T
+            scores.append(SlotRanks(name, -1, scored.mid_ranks()[0], raw))
+        return scores
+
+    def _norms(self, trials: SelfMadeTables) -> NDArray[np.float32]:
+        """Mid-ranks u (T, N) of the true values' norms among the other draws."""
+        assert self.norm is not None
+        own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
+        truth = own
+        if trials.truths is not None:
+            moved = np.moveaxis(trials.truths, 0, 1)[..., self.setup.parameters]
+            truth = norms(trials.rows.q[..., self.setup.parameters], moved)[None]
+        return ScoredTables(self.norm, trials.which, truth, own).mid_ranks()[0]

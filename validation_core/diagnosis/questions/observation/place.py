@@ -1,0 +1,71 @@
+"""Where q is looked at, and how far that is from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from validation_core.diagnosis.questions.base import Json, as_numbers
+from validation_core.localization import neighbours
+from validation_core.tables import TableUpload, Upload
+
+Where = int | Sequence[float] | None
+"""A row counted from 0; an observation of M numbers; or None: the upload's own or the middle."""
+_standings: WeakKeyDictionary[Upload, neighbours.Standing] = WeakKeyDictionary()
+_FAR, _APART = 3.0, 0.5
+
+
+def unlike(upload: Upload) -> str | None:
+    """A warning that the table's own observation is unlike every simulation; None where it is not.
+
+    The rule: its nearest row is farther away than any looked-at row (300 of them, or all) is from
+    its own nearest other row, at least 3 times as far as is usual, and at least 0.5 sd a column.
+    If x_o came from the simulator, it would be exchangeable with the rows: the chance that it is
+    the farthest of n + 1 is 1 / (n + 1), 0.3% for 300. The factor and the distance keep silent
+    where that means little: in many dimensions all distances are alike, and rows of integers
+    have no distance from their doubles.
+    """
+    if upload.observed is None or not isinstance(upload, TableUpload):
+        return None
+    if upload not in _standings:
+        x = upload.observed[0]
+        _standings[upload] = neighbours.standing(upload.data.x, np.asarray(x, np.float64))
+    return unlike_text(_standings[upload])
+
+
+def unlike_text(standing: neighbours.Standing | None) -> str | None:
+    """The warning of an observation that stands apart from all rows, by the rule of `unlike`."""
+    if standing is None or standing.farther > 0:
+        return None
+    if standing.nearest < max(_FAR * standing.usual, _APART):
+        return None
+    return (
+        f"Your observation is unlike every simulation: its nearest is {standing.nearest:.2g} sd "
+        f"away (usual: {standing.usual:.2g}). This diagnosis says nothing about q there."
+    )
+
+
+@dataclass(frozen=True)
+class Site:
+    """The observation that is looked at."""
+
+    kind: Literal["row", "typed", "observed"]
+    row: int
+    """Whose draws serve, from 0; -1 for the upload's own."""
+    columns: int
+    x: tuple[float, ...]
+    """The x at which q is looked at; empty where it is long."""
+    asked: tuple[float, ...]
+    """The x that was asked for."""
+    standing: neighbours.Standing | None = None
+    """Its distance from the rows beside theirs; None for one of them."""
+
+    def to_json(self) -> Json:
+        """Its numbers, flat."""
+        fields = as_numbers(replace(self, standing=None))
+        del fields["standing"]
+        return fields | (self.standing._asdict() if self.standing else {})

@@ -1,0 +1,117 @@
+"""The worst region of x: the window in which rows that choose are off most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.diagnosis.questions.over_x.scan import window_z
+from validation_core.diagnosis.questions.over_x.windows import ScanWindows
+from validation_core.types import Array
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A coordinate from `low` to below `high`, each None where it has no end."""
+
+    low: float | None
+    high: float | None
+    outside_of: bool = False
+    """Whether all of x but this is meant."""
+
+
+@dataclass(frozen=True)
+class Disc:
+    """An ellipse in the plane of two columns of x."""
+
+    centre: tuple[float, ...]
+    radius: tuple[float, ...]
+    """Along each of the two columns."""
+    ends: tuple[tuple[float | None, float | None], ...] = ((None, None), (None, None))
+    """Its ends along each column, None beyond all rows: an axis with two of them excludes
+    nothing."""
+    outside_of: bool = False
+    """Whether all of x but this is meant."""
+
+
+Region = Stretch | Disc
+
+
+def worst_region(
+    over: ScanWindows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
+) -> tuple[Region, NDArray[np.bool_]]:
+    """The stretch of a coordinate in which the chosen rows are off most, and its rows (n,).
+
+    A stretch and what is outside it differ equally from one another: of the two, the one told of
+    is farther from 0, which is where all features are if q is right.
+
+    Args:
+        over: the stretches of all rows.
+        feature: (n,).
+        coordinate: which; one more than there are means the discs.
+        choose: (n,) the rows that choose.
+    """
+    part = _only(over, choose)
+    few = feature[choose]
+    sd = float(few.std())
+    off = ((few - few.mean()) / (sd if sd > 0 else np.inf)).astype(np.float32)
+    strength = window_z(off[None], part)
+    if coordinate < len(over.edges):
+        best = int(np.abs(strength[0][0, coordinate]).argmax())
+        first, last = int(over.first[best]), int(over.last[best])
+        low, high = over.edges[coordinate, [first, last]]
+        g = over.edges.shape[1] - 1
+        inside = over.blocks[:, coordinate * g + first : coordinate * g + last].sum(axis=1) > 0
+        return _farther(Stretch(_finite(low), _finite(high)), inside, feature, choose)
+    best = int(np.abs(strength[1][0, 0]).argmax())
+    at = over.centres[best]
+    across = over.radii[best] * over.scale
+    disc = Disc(
+        tuple(float(c) for c in at), tuple(float(c) for c in across), _ends(over, at, across)
+    )
+    return _farther(disc, over.discs[:, best] > 0, feature, choose)
+
+
+def _ends(
+    over: ScanWindows, centre: Array, radius: Array
+) -> tuple[tuple[float | None, float | None], ...]:
+    """Ends of a disc along both columns, None where no row lies beyond."""
+    low, high = over.range
+    return tuple(
+        (
+            float(at - reach) if at - reach > first else None,
+            float(at + reach) if at + reach < last else None,
+        )
+        for at, reach, first, last in zip(centre, radius, low, high, strict=True)
+    )
+
+
+def _farther(
+    region: Region,
+    inside: NDArray[np.bool_],
+    feature: NDArray[np.float32],
+    choose: NDArray[np.bool_],
+) -> tuple[Region, NDArray[np.bool_]]:
+    """The region, or all outside it where that is farther from 0 by the rows that choose."""
+    within, without = feature[inside & choose], feature[~inside & choose]
+    if not len(within) or not len(without) or abs(without.mean()) <= abs(within.mean()):
+        return region, inside
+    if isinstance(region, Stretch) and (region.low is None or region.high is None):
+        return Stretch(region.high, region.low), ~inside
+    return replace(region, outside_of=True), ~inside
+
+
+def _only(over: ScanWindows, rows: NDArray[np.bool_]) -> ScanWindows:
+    """The same stretches of some of the rows."""
+    blocks = over.blocks[rows]
+    c, g = len(over.edges), over.edges.shape[1] - 1
+    below = np.zeros((c, g + 1))
+    below[:, 1:] = blocks.sum(0, dtype=np.float64).reshape(c, g).cumsum(1)
+    counts = below[:, over.last] - below[:, over.first]
+    return over._replace(blocks=blocks, counts=counts, discs=over.discs[rows])
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,262 @@
+"""The statistics that relabelling looks at in a table, and the numbers that its claims quote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.pieces import slices
+from validation_core.relabelling.battery import Battery, Cell, assemble
+from validation_core.relabelling.families import EVERYWHERE
+from validation_core.relabelling.features import Block, feature_block, features_near
+from validation_core.relabelling.magnitudes import FAR, Support
+from validation_core.relabelling.normal_scores import MOST, largest_misfits, misfit
+from validation_core.relabelling.places import (
+    XCoordinates,
+    XFunctions,
+    affordable,
+    coordinates,
+    functions_of_x,
+)
+from validation_core.relabelling.pools import (
+    Pools,
+    SlotRanks,
+    halves,
+    in_units,
+    max_players,
+    mid_ranks,
+    players,
+    ranked_columns,
+    score_at_rows,
+    slotted,
+)
+from validation_core.relabelling.result import NUMBERS_QUOTED, Claim, XScope
+from validation_core.rng import stream
+from validation_core.types import Array, PosteriorTable
+
+RELABELINGS = 999
+FEWEST = 5
+"""Rows of a table, at least."""
+_NEAR, _LEAST_NEAR = 0.1, 20  # share of the rows that are near an observation; at least so many
+_RANKED_AT_ONCE = 50  # parameters
+Rows = NDArray[np.int64]
+_COINCIDE = -13.0  # log distance in robust sds below which two slots are equal
+
+
+def _x_scope(cell: Cell, at: XCoordinates | None) -> XScope | None:
+    if cell.along is None or at is None:
+        return None if cell.family != "observation" else XScope("near")
+    if cell.along < 0:
+        return XScope({-1: "products", -2: "balls", EVERYWHERE: "everywhere"}[cell.along])
+    return XScope(at.kinds[cell.along], at.which[cell.along])
+
+
+class LearnedScore(NamedTuple):
+    """A learned score, evaluated on rows held out from its training."""
+
+    name: str
+    """One of `families.LEARNED`; of densities that came with the table log_q, log_ratio."""
+    rows: Rows
+    """(n,) of the table."""
+    values: Array
+    """(n, J + 1): of the truth, then of the draws in `columns`; rows with a NaN are left out."""
+    ratio: bool
+    """Whether it estimates log p / q, up to a function of x."""
+
+
+class TableStatistics(NamedTuple):
+    """All statistics of a table, and their functions of x."""
+
+    battery: Battery
+    coordinates: XCoordinates
+    parameters: Rows
+    """Tested parameters."""
+    places: XFunctions | None
+    """Functions of x that they look along."""
+    scores: tuple[SlotRanks, ...]
+    """Scores of all slots, learned ones left out."""
+
+    def with_learned(self, learned: Sequence[LearnedScore]) -> Battery:
+        """The statistics of learned scores alone, of the same slots and over the same places."""
+        pools = self.battery.pools
+        blocks = [block for score in learned for block in _score_blocks(score, pools)]
+        return assemble(pools, blocks, self.places)
+
+    def claims(self, cells: Sequence[Cell]) -> tuple[Claim, ...]:
+        """Claims of these cells."""
+        return tuple(
+            Claim(cell.family, cell.kind, cell.of, cell.which, _x_scope(cell, self.coordinates))
+            for cell in cells
+        )
+
+    def numbers(self) -> Array:
+        """(C, 5) numbers quoted by sentences about magnitudes."""
+        every = self.battery
+        block = every.parts[0].block
+        at = every.pools.observed[block.rows] + every.pools.first[block.rows]
+        by_parameter = {
+            score.which: score.magnitude for score in self.scores if score.magnitude is not None
+        }
+        out = np.full((len(every.cells), NUMBERS_QUOTED), np.nan)
+        for cell, row in zip(every.cells, out, strict=True):
+            if cell.family == "outliers":
+                row[:4] = _outliers(block, cell, at)
+            elif cell.family == "spacing":
+                row[:4] = _spacing(by_parameter[cell.which[0]].gap, at)
+            elif cell.family == "support" and every.support is not None:
+                row[:] = every.support.outside(block.parameters.index(cell.which[0]), at)
+        return out
+
+
+def _outliers(block: Block, cell: Cell, at: Rows) -> tuple[float, float, float, float]:
+    """The most significant bound, true values beyond it, their expected number, and the total."""
+    found = []
+    columns = [
+        i for i, feature in enumerate(block.features)
+        if feature.counts and feature.which == cell.which
+    ]  # fmt: skip
+    for bound, column in zip(FAR, columns, strict=True):
+        expected = float(block.mean[:, column].sum(dtype=np.float64))
+        count = float(block.others[at, column - block.over].sum(dtype=np.float64)) + expected
+        found.append((bound, round(count), expected, len(at)))
+    return max(found, key=lambda one: abs(one[1] - one[2]) / np.sqrt(one[2] + 1))
+
+
+def _spacing(gap: Array, at: Rows) -> tuple[float, float, float, float]:
+    """Shares of true values and of all slots that coincide with another one, and the typical
+    distance of either to the nearest other one, in q's robust sds."""
+    pair = (gap[at].astype(np.float64), gap.astype(np.float64))
+    tied = [float((one < _COINCIDE).mean()) for one in pair]
+    apart = [float(np.exp(np.median(one))) for one in pair]
+    return tied[0], tied[1], apart[0], apart[1]
+
+
+def playing_draws(n: int, k: int, d: int) -> Rows:
+    """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
+    among = ranked_columns(n, k, min(d, MOST))
+    return among[players(len(among), max_players(n))]
+
+
+def statistics_of(
+    table: PosteriorTable,
+    seed: int,
+    *,
+    relabelings: int = RELABELINGS,
+    densities: Mapping[str, Array] | None = None,
+    groups: Rows | None = None,
+    training: Rows | None = None,
+    near: Rows | None = None,
+    over_x: bool = True,
+    truths: bool = True,
+) -> TableStatistics:
+    """All statistics without learning; without `truths`, of tables made of q's draws alone."""
+    n, d = table.theta.shape
+    parameters, rows, groups = np.arange(d), np.arange(n), unshared_groups(groups)
+    if d > MOST:
+        training = _rows_that_choose(n, seed) if training is None else training
+        parameters, rows = _most_misfitting(table, training, groups), np.setdiff1d(rows, training)
+    read = slotted(table, parameters, groups, truths=truths, rows=rows)
+    known = (
+        _density_scores(densities or {}, playing_draws(n, table.q.shape[1], d))
+        if groups is None
+        else []
+    )
+    blocks = [feature_block(read.pools, rows, read.scores)]
+    for score in known:
+        blocks += _score_blocks(score, read.pools)
+    if near is not None:
+        blocks.append(features_near(read.pools, np.intersect1d(near, rows), read.scores))
+    at = coordinates(in_units(table.x), read.mean, read.spread)
+    where, axes = _affordable_functions(at, blocks, relabelings, seed) if over_x else (None, at)
+    every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores))
+    return TableStatistics(every, axes, parameters, where, read.scores)
+
+
+def _support(pools: Pools, rows: Rows, scores: Sequence[SlotRanks]) -> Support:
+    """The values of every parameter's slots, those of the tested rows' pools apart."""
+    first, size, pool = pools.distinct
+    used = np.zeros(len(first), bool)
+    used[pool[rows]] = True
+    tested = np.repeat(used, size)
+    values = [score.magnitude.value for score in scores if score.magnitude is not None]
+    return Support.of(np.stack(values, axis=1), tested, len(rows))
+
+
+def unshared_groups(groups: Rows | None) -> Rows | None:
+    """Groups of rows that share draws; None where every row has draws of its own."""
+    return None if groups is None or len(np.unique(groups)) == len(groups) else groups
+
+
+def _score_blocks(one: LearnedScore, pools: Pools) -> list[Block]:
+    """The block of a score, at the rows where it is known of every slot."""
+    known = ~np.isnan(one.values).any(axis=1)
+    rows = one.rows[known]
+    if len(rows) < FEWEST:
+        return []
+    score = score_at_rows(one.name, pools, rows, one.values[known], ratio=one.ratio)
+    return [feature_block(pools, rows, [score])]
+
+
+def nearest(far: Array) -> Rows:
+    """The rows near an observation, from the distances (N,) of all."""
+    count = min(len(far), max(_LEAST_NEAR, round(_NEAR * len(far))))
+    return np.sort(np.argsort(far, kind="stable")[:count])
+
+
+def _rows_that_choose(n: int, seed: int) -> Rows:
+    return np.sort(stream(seed, "omnibus", "parameters").permutation(n)[: n // 2])
+
+
+def _most_misfitting(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
+    """Parameters whose truths, at some rows, are farthest from ranks of a right q.
+
+    Draws that rows share are halved: those that are looked at here are not among the slots.
+    """
+    k, d = table.q.shape[1:]
+    read = np.arange(k) if groups is None else halves(k)[0]
+    read = read[players(len(read))]
+    off = np.zeros(d)
+    for part in slices(d, _RANKED_AT_ONCE):
+        among = table.q[rows[:, None], read, part]
+        values = np.concatenate([table.theta[rows, None, part], among], axis=1)
+        u = mid_ranks(np.ascontiguousarray(values.transpose(2, 0, 1)), np.array([0]))[..., 0]
+        off[part] = misfit(u)
+    return largest_misfits(off)
+
+
+def _density_scores(densities: Mapping[str, Array], among: Rows) -> list[LearnedScore]:
+    """Scores from log densities that came with the table; NaN where they are not known."""
+    if not {"log_q", "log_q_draws"} <= densities.keys():
+        return []
+    rows = np.arange(len(densities["log_q"]))
+    log_q = _density_slots(densities, "log_q", among)
+    scores = [LearnedScore("log_q", rows, log_q, ratio=False)]
+    if {"log_joint", "log_joint_draws"} <= densities.keys():
+        with np.errstate(invalid="ignore"):
+            ratio = _density_slots(densities, "log_joint", among) - log_q
+        scores.append(LearnedScore("log_ratio", rows, ratio, ratio=False))
+    return scores
+
+
+def _density_slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
+    truth, draws = densities[name], densities[f"{name}_draws"]
+    return np.concatenate([truth[:, None], draws[:, among]], axis=1).astype(np.float64)
+
+
+def _affordable_functions(
+    at: XCoordinates, blocks: Sequence[Block], relabelings: int, seed: int
+) -> tuple[XFunctions, XCoordinates]:
+    """Affordable functions of x, and their coordinates."""
+    n, count = at.values.shape
+    features_over = sum(block.over * len(block.rows) for block in blocks) / max(n, 1)
+    each, some = affordable(n, count, round(features_over), relabelings)
+    subset = np.unique(np.round(np.linspace(0, count - 1, some)).astype(int))
+    at = at._replace(
+        values=at.values[:, subset],
+        kinds=tuple(at.kinds[i] for i in subset),
+        which=tuple(at.which[i] for i in subset),
+    )
+    return functions_of_x(at.values, stream(seed, "omnibus", "centres"), each), at
