@@ -18,7 +18,7 @@ from validation_core.tables.hdf5_file import (
     is_dataset,
     is_dimension_scale,
 )
-from validation_core.tables.source import ArrayHeader, Order, working_dtype
+from validation_core.tables.source import ArrayHeader, Order, label_header, working_dtype
 
 if TYPE_CHECKING:
     import h5py
@@ -90,9 +90,7 @@ class ArviZTree:
         self._drawn = [v for name, v in by_name.items() if name in self._truth]
         self._data = self._observations()
         unread = [name for name in by_name if name not in self._truth]
-        self.notes = ((f"{roles.names_text(unread)}: left unread, without true values."),) * bool(
-            unread
-        )
+        self.notes = roles.unread_notes(unread, "without true values")
 
     def close(self) -> None:
         self._file.close()
@@ -166,8 +164,8 @@ class ArviZTree:
             "theta": ArrayHeader((n, d), _declared_dtype(truth)),
             "x": ArrayHeader((n, m), _declared_dtype(self._data)),
             "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
-            "theta_names": ArrayHeader((d,), np.dtype("U40")),
-            "x_names": ArrayHeader((m,), np.dtype("U40")),
+            "theta_names": label_header(d),
+            "x_names": label_header(m),
         }
 
     def load(self, name: str) -> NDArray[np.generic]:

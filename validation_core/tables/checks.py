@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from validation_core.tables import ranges, repeats, scales
 from validation_core.tables.row_order import mixed_order_warning
+from validation_core.text import begun_text, count_text
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 FEW_ROWS = 50
@@ -362,4 +363,4 @@ def _ranks(column: Array) -> Array:
 
 
 def _shown(columns: Sequence[int] | NDArray[np.intp], names: Sequence[str]) -> str:
-    return ", ".join(names[j] for j in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
+    return begun_text([names[j] for j in columns], _SHOWN)

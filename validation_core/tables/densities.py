@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.tables.roles import unread_notes
 from validation_core.tables.source import Order, is_real
 from validation_core.types import Array
 
@@ -146,4 +147,4 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
 def unused_array_warnings(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
     """What is said about densities and observations that come with two plain samples."""
     present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
-    return (f"{', '.join(present)}: left unread, since two samples have no x.",) * bool(present)
+    return unread_notes(present, "since two samples have no x")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.text import list_text
 from validation_core.types import Array
 
 BLOCK = 2**20  # numbers looked at together
@@ -122,7 +123,7 @@ def _rounded(
 
 
 def _types(kinds: Mapping[str, np.dtype[np.generic]]) -> str:
-    return ", ".join(f"{name} in {kind}" for name, kind in kinds.items())
+    return list_text([f"{name} in {kind}" for name, kind in kinds.items()])
 
 
 def _rounded_sentence(
@@ -130,7 +131,7 @@ def _rounded_sentence(
 ) -> str:
     return (
         f"True values and draws were saved in more than one float type ({_types(kinds)}): "
-        f"{' and '.join(changed)} rounded to {_NAMES[int(target.min())]}, so that equal "
+        f"{list_text(changed)} rounded to {_NAMES[int(target.min())]}, so that equal "
         "numbers are equal."
     )
 
@@ -140,7 +141,7 @@ def _unrounded_sentence(
 ) -> str:
     return (
         f"True values and draws must be saved in one float type; got {_types(kinds)}, with "
-        f"numbers in {' and '.join(beyond)} too large for {_NAMES[int(target.min())]}. Nothing "
+        f"numbers in {list_text(beyond)} too large for {_NAMES[int(target.min())]}. Nothing "
         "was rounded: numbers on a grid or at a bound may differ by their type alone, and a "
         "correct q be rejected. Save all of them as float64 from the start."
     )

@@ -19,7 +19,7 @@ from validation_core.tables.hdf5_file import (
     is_dataset,
     is_dimension_scale,
 )
-from validation_core.tables.source import BROKEN, ArrayHeader, Order
+from validation_core.tables.source import BROKEN, ArrayHeader, Order, label_header
 
 if TYPE_CHECKING:
     import h5py
@@ -89,14 +89,12 @@ class Hdf5Arrays:
         for name, dataset in self._found.items():
             if name in used and self._is_text(dataset, found, name):
                 self._texts[name] = dataset
-                declared[name] = ArrayHeader((dataset.size,), np.dtype("U40"))
+                declared[name] = label_header(dataset.size)
             elif name in used:
                 declared[name] = self._file.header(dataset, name)
             elif not is_dimension_scale(dataset):
                 unread.append(name)
-        self.notes = (f"{roles.names_text(unread)}: left unread, no test knows these.",) * bool(
-            unread
-        )
+        self.notes = roles.unread_notes(unread, "no test knows these")
         for name in unread if listed else ():
             with suppress(*BROKEN):  # one that cannot be read is none to choose
                 declared[name] = self._file.header(self._found[name], name)
@@ -125,7 +123,7 @@ class Hdf5Arrays:
 
     def _labels(self, dataset: h5py.Dataset) -> NDArray[np.generic]:
         """Labels of no fixed length, one by one: a file may repeat a long one without end."""
-        labels = np.full(dataset.size, "", dtype="U40")
+        labels = np.full(dataset.size, "", label_header(dataset.size).dtype)
         length = 0
         for i, place in enumerate(np.ndindex(*dataset.shape)):
             text = dataset[place]

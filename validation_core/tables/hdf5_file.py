@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from validation_core.tables import roles
 from validation_core.tables.hdf5_storage import check_storage, is_unwritten, read_numbers
 from validation_core.tables.source import BROKEN, ArrayHeader, as_working_dtype
+from validation_core.text import count_text
 
 if TYPE_CHECKING:
     import h5py
@@ -126,8 +127,9 @@ class Hdf5File:
         numbers, unwritten = read_numbers(dataset, self._length)
         if unwritten:
             self._notes.append(
-                f"{unwritten:,} values of {roles.label(name)} were never written: the file's "
-                f"fill value {roles.label(str(dataset.fillvalue))} stands for them."
+                f"{count_text(unwritten, 'value')} of {roles.label(name)} "
+                f"{'was' if unwritten == 1 else 'were'} never written: the file's fill value "
+                f"{roles.label(str(dataset.fillvalue))} stands in."
             )
         return self._without(_missing_values(dataset), numbers, name)
 
@@ -140,10 +142,10 @@ class Hdf5File:
             here = numbers == value
             if count := int(np.count_nonzero(here)):
                 worked[here] = np.nan
-                are = "value of {} is" if count == 1 else "values of {} are"
                 self._notes.append(
-                    f"{count:,} {are.format(roles.label(name))} the file's missing value "
-                    f"{value:g}: treated as missing."
+                    f"{count_text(count, 'value')} of {roles.label(name)} "
+                    f"{'is' if count == 1 else 'are'} the file's missing value {value:g}: treated "
+                    f"as missing."
                 )
         return worked
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.tables.float_type import BLOCK
+from validation_core.text import count_text
 from validation_core.types import Array, PosteriorTable
 
 _LARGEST, _SMALLEST = 1e150, 1e-150  # whose squares a double holds
@@ -77,10 +78,9 @@ def coarse_column_warnings(rows: Array, name: str, columns: Sequence[str]) -> It
             continue
         count = len(np.unique(rows[:, j]))
         yield (
-            f"{name} holds only {count:,} different value{'s' * (count > 1)} in {columns[j]}: it "
-            f"lies near {level[j]:.10g}, where {kind} has steps of {step:.2g}, so that digits may "
-            f"be lost. Subtract the offset (or change the unit) before saving, or save it as "
-            f"float64."
+            f"{name} holds only {count_text(count, 'different value')} in {columns[j]}: it lies "
+            f"near {level[j]:.10g}, where {kind} has steps of {step:.2g}, so that digits may be "
+            f"lost. Subtract the offset (or change the unit) before saving, or save it as float64."
         )
 
 

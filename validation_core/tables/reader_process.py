@@ -223,9 +223,9 @@ def _open_source(
     if kind == "npy":
         return numpy_files.NpyFile(path, stem)
     if kind == "parquet":
-        return column_table.ColumnTable(parquet_columns.ParquetColumns(path, limit), stem, limit)
+        return column_table.column_table(parquet_columns.ParquetColumns(path, limit), stem, limit)
     if kind == "csv":
-        return column_table.ColumnTable(csv_columns.CsvColumns(path), stem, limit)
+        return column_table.column_table(csv_columns.CsvColumns(path), stem, limit)
     file = hdf5_file.Hdf5File(path, limit)
     groups = file.members()
     ranks = "prior_sbc" in groups and not roles.find_roles(groups).found

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.text import first_text, list_text
+
 ROLES: Mapping[str, tuple[str, ...]] = {
     "theta": ("theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples"),
     "x": ("x", "xs", "data", "observations", "observables"),
@@ -27,7 +29,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "theta_o": ("theta_o", "posterior_samples_o"),
 }
 """What each array is for: its own name first, then the names sbi, BayesFlow and tarp use."""
-_LABEL_LENGTH = 40
+LABEL_LENGTH = 40
+"""Characters of a name that are shown."""
+_SHOWN = 20  # names in a list
 _NAME_LENGTH = 120
 _READ_LENGTH = 1000  # characters of a name that are looked at
 _LAST_CODE, _REPLACEMENT = 0x10FFFF, 0xFFFD  # of Unicode
@@ -57,7 +61,12 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         if names:
             by_role.setdefault(role, names[0])
     used = set(by_role.values())
-    return _Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
+    notes = (
+        f"{label(name)!r} was left unread: no test knows an array of that name."
+        for name in arrays
+        if name not in used
+    )
+    return _Roles(by_role, tuple(notes))
 
 
 def roles_complete(roles: Collection[str]) -> bool:
@@ -79,8 +88,8 @@ def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int
     """
     if unknown := [role for role in chosen if role not in ROLES]:
         raise ValueError(
-            f"An array is one of {', '.join(ROLES)}; got {names_text(unknown)}. Choose among "
-            f"those."
+            f"An array is one of {list_text(list(ROLES), 'or')}; got {names_text(unknown)}. "
+            f"Choose among those."
         )
     if lost := [name for name in chosen.values() if name not in shapes]:
         raise ValueError(
@@ -136,20 +145,30 @@ def _paired(draws: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 def shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
     """Arrays with their shapes, fit to be shown; at most twenty of them."""
-    texts = [f"{label(name) or '(no name)'} {shape_text(shape)}" for name, shape in shapes.items()]
-    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
-    return ", ".join(texts[:20]) + more or "nothing"
+    texts = [f"{_shown(name)} {shape_text(shape)}" for name, shape in shapes.items()]
+    return first_text(texts, _SHOWN) or "nothing"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape as one writes it: `(100, 2)`."""
     return f"({', '.join(map(str, shape))})"
 
 
-def _unread(name: str) -> str:
-    return f"{label(name)!r} was left unread: no test knows an array of that name."
+def unread_notes(names: Collection[str], reason: str) -> tuple[str, ...]:
+    """A note on arrays or columns that were left unread; none for none.
+
+    Args:
+        names: their names in the file.
+        reason: why, to follow a comma.
+    """
+    return (f"{names_text(names)}: left unread, {reason}.",) if names else ()
 
 
-def label(text: str, longest: int = _LABEL_LENGTH) -> str:
+def _shown(name: str) -> str:
+    return label(name) or "(no name)"
+
+
+def label(text: str, longest: int = LABEL_LENGTH) -> str:
     """A name fit to be shown: one line of printable characters, cut to a readable length.
 
     Escaping for HTML or markdown is left to whatever draws it.
@@ -177,9 +196,7 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
 
 def names_text(names: Iterable[str]) -> str:
     """Names fit to be shown, in a row; at most twenty of them."""
-    texts = [label(name) or "(no name)" for name in names]
-    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
-    return ", ".join(texts[:20]) + more or "nothing"
+    return first_text([_shown(name) for name in names], _SHOWN) or "nothing"
 
 
 def column_labels(

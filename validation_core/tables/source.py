@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables.roles import label, names_text
+from validation_core.tables.roles import LABEL_LENGTH, label, names_text
 from validation_core.types import Array
 
 Order = Literal["NKD", "KND"]
@@ -106,6 +106,11 @@ class ArrayHeader(NamedTuple):
     def nbytes(self) -> int:
         """Bytes of the array as stored or as worked on, by Python's unbounded integers."""
         return math.prod(self.shape) * max(self.dtype.itemsize, working_dtype(self.dtype).itemsize)
+
+
+def label_header(count: int) -> ArrayHeader:
+    """The header of labels (count,) that are made here, none longer than is shown."""
+    return ArrayHeader((count,), np.dtype(f"U{LABEL_LENGTH}"))
 
 
 class ArraySource(Protocol):
