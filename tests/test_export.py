@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import Counter
 from contextlib import chdir
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from scipy.stats import norm
 
 from validation_core import export, tables
 from validation_core.export import from_bayesflow, from_callable, from_sbi, save
+from validation_core.export.one_file import PARTS, one_file
 
 WITH_SBI = pytest.mark.skipif(
     importlib.util.find_spec("sbi") is None, reason="sbi is not installed: pip install .[sbi]"
@@ -96,19 +98,53 @@ class BayesFlow:
         return log_q(np.concatenate([data["mass"], data["shape"]], axis=-1), x)
 
 
-def test_it_stands_alone():
-    tree = ast.parse(Path(export.__file__).read_text())
-    imported = {
-        name.split(".")[0]
-        for node in tree.body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
-        )
-    }
-    assert imported - sys.stdlib_module_names == {"numpy"}
-    everywhere = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    assert not [module for module in everywhere if module.startswith("validation_core")]
+FOLDER = Path(export.__file__).parent
+
+
+def imported(tree):
+    """Modules that code imports, but for relative ones; those of its top, then those anywhere."""
+    return tuple(
+        {
+            name.split(".")[0]
+            for node in nodes
+            if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+            for name in (
+                [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+            )
+        }
+        for nodes in (tree.body, ast.walk(tree))
+    )
+
+
+def defined(tree):
+    """Names that code gives at its top."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield target.id
+
+
+def test_it_needs_numpy_alone():
+    """torch is imported where sbi's tensors are made, and sbi needs it too."""
+    for text in (one_file(), *(path.read_text() for path in FOLDER.glob("*.py"))):
+        top, anywhere = imported(ast.parse(text))
+        assert top - sys.stdlib_module_names <= {"numpy"}
+        assert anywhere - sys.stdlib_module_names <= {"numpy", "torch"}
+
+
+def test_the_one_file_has_every_part_under_names_of_its_own():
+    trees = {path.stem: ast.parse(path.read_text()) for path in FOLDER.glob("*.py")}
+    assert set(PARTS) == set(trees) - {"one_file"}
+    for part in PARTS:
+        at_top = [isinstance(n, ast.Import | ast.ImportFrom) for n in trees[part].body[1:]]
+        assert at_top == sorted(at_top, reverse=True), "imports stand before all else"
+        relative = [n for n in ast.walk(trees[part]) if isinstance(n, ast.ImportFrom) and n.level]
+        assert all(n.module and not any(a.asname for a in n.names) for n in relative)
+    names = Counter(name for part in PARTS for name in defined(trees[part]))
+    assert [name for name, count in names.items() if count > 1] == []
+    assert Counter(defined(ast.parse(one_file()))) == names
 
 
 def check(table, theta, x, k=K):
@@ -442,19 +478,29 @@ def test_needs_are_listed():
 
 
 def run(snippet, folder, *, before="", **env):
-    """A snippet as a user runs it: beside the file, in a folder of its own."""
-    shutil.copy(export.__file__, folder)
+    """A snippet as a user runs it: beside the one file, in a folder of its own."""
+    (folder / "export.py").write_text(one_file())
+    return run_beside(snippet, folder, before, env)
+
+
+def run_beside(snippet, folder, before="", env=()):
+    """A snippet in a folder that has the export in it."""
     (folder / "mine.py").write_text(before + export.SNIPPETS[snippet])
     done = subprocess.run(
         [sys.executable, "mine.py"], cwd=folder, capture_output=True, text=True, check=False,
-        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | env,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | dict(env),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return tables.read(folder / "posterior.npz")
 
 
-def test_the_snippet_for_any_sampler(tmp_path):
-    upload = run("any sample(x, k)", tmp_path)
+@pytest.mark.parametrize("form", ["one file", "folder"])
+def test_the_snippet_for_any_sampler(tmp_path, form):
+    if form == "folder":
+        shutil.copytree(FOLDER, tmp_path / "export")
+        upload = run_beside("any sample(x, k)", tmp_path)
+    else:
+        upload = run("any sample(x, k)", tmp_path)
     assert (upload.n, upload.k, upload.dims, upload.warnings) == (1000, 200, (2, 2), ())
     assert set(upload.densities) == {"log_q", "log_q_draws"}
 

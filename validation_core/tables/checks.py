@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from validation_core.tables import ranges, repeats, scales
 from validation_core.tables.row_order import mixed_order_warning
-from validation_core.text import begun_text, count_text
+from validation_core.text import begun_text
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 FEW_ROWS = 50
