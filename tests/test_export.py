@@ -162,7 +162,7 @@ def check(table, theta, x, k=K):
         np.testing.assert_allclose(table.log_q_draws, expected, rtol=1e-3, atol=1e-3)
 
 
-def test_any_sampler():
+def test_draws_of_any_sampler_are_saved_at_their_own_x():
     theta, x = pairs()
     table = from_callable(sampler(), theta, x, K, log_q=log_q)
     check(table, theta, x)
@@ -175,7 +175,7 @@ def test_any_sampler():
     check(from_callable(None, theta, x, K, sample_batch=batch), theta, x)
 
 
-def test_one_parameter_and_images():
+def test_one_parameter_and_data_of_images_keep_their_shapes():
     rng = np.random.default_rng(0)
     theta, x = rng.standard_normal(N), rng.standard_normal((N, 3, 4))
     table = from_callable(lambda x, k: rng.standard_normal(k) + x[0, 0], theta, x, K)
@@ -183,7 +183,7 @@ def test_one_parameter_and_images():
     assert table.x.shape == (N, 3, 4)
 
 
-def test_sbi_by_its_shapes():
+def test_an_sbi_posterior_is_drawn_from_in_batches():
     theta, x = pairs()
     posterior = Sbi()
     table = from_sbi(posterior, torch.as_tensor(theta), torch.as_tensor(x), K)
@@ -194,7 +194,7 @@ def test_sbi_by_its_shapes():
     np.testing.assert_array_equal(unnormalised.theta_q, table.theta_q)
 
 
-def test_one_x_at_a_time_where_batches_are_not_to_be_had(capsys):
+def test_a_posterior_without_batches_is_drawn_from_one_x_at_a_time(capsys):
     theta, x = pairs()
     table = from_sbi(Chains(), theta, x, K)
     check(table, theta, x)
@@ -212,7 +212,7 @@ def test_seeds_repeat_and_leave_torch_as_it_was():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_bayesflow_by_its_shapes():
+def test_draws_of_bayesflow_are_put_in_the_order_of_theta():
     theta, x = pairs(d=3)
     by_name = {"mass": theta[:, 0], "shape": theta[:, 1:]}
     conditions = {"a": x[:, :1], "b": x[:, 1:]}
@@ -223,7 +223,7 @@ def test_bayesflow_by_its_shapes():
     assert table.x_names == ["a", "b[0]", "b[1]"]
 
 
-def test_bayesflow_variables_that_are_missing():
+def test_a_variable_that_bayesflow_leaves_out_is_refused():
     theta, x = pairs(d=3)
     with pytest.raises(ValueError, match="without weight"):
         from_bayesflow(BayesFlow(), {"weight": theta}, {"a": x[:, :1], "b": x[:, 1:]}, K)
@@ -289,7 +289,7 @@ def test_float32_never_makes_ties(tmp_path):
         ({"theta_names": ["a"]}, "theta_names must have shape"),
     ],
 )
-def test_shapes_that_do_not_belong_together(tmp_path, change, words):
+def test_shapes_that_do_not_belong_together_are_refused(tmp_path, change, words):
     theta, x = pairs()
     value = {"theta": theta, "x": x, "theta_q": np.zeros((N, K, D))} | change
     with pytest.raises(ValueError, match=words):
@@ -598,7 +598,7 @@ def test_real_sbi_outside_the_prior_is_said_and_does_not_hang(leaky):
 
 @WITH_SBI
 @pytest.mark.filterwarnings("ignore")
-def test_real_sbi_chains(leaky):
+def test_real_sbi_chains_are_drawn_from_without_log_q(leaky):
     posterior = leaky[0].build_posterior(
         sample_with="mcmc", mcmc_method="slice_np_vectorized",
         mcmc_parameters={"num_chains": 4, "warmup_steps": 5, "thin": 1},

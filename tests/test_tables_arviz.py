@@ -53,5 +53,5 @@ DATA = {"y": (("sim", "place"), np.zeros((N, M)))}
           "truth": TRUTH, "observed_data": DATA}, "equally many"),
     ],
 )  # fmt: skip
-def test_arviz_files_that_lack_something(groups, words):
+def test_arviz_files_that_lack_a_part_are_refused(groups, words):
     assert words in refusal(netcdf(groups))

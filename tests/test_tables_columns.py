@@ -63,13 +63,13 @@ def test_x_may_be_empty_beside_the_draws():
         (lambda columns: columns.update(theta_1=["one"] * (N * (K + 1))), "numbers"),
     ],
 )
-def test_long_tables_that_do_not_add_up(make, change, words):
+def test_long_tables_that_do_not_add_up_are_refused(make, change, words):
     rows = columns(table())
     change(rows)
     assert words in refusal(make(rows))
 
 
-def test_two_samples_in_a_column():
+def test_two_samples_are_told_apart_by_a_column():
     rng = np.random.default_rng(0)
     arrays = {"sample": np.array(["p", "q"])[np.arange(140) % 2], "a": rng.standard_normal(140)}
     for content in (csv(arrays), parquet_file(arrays)):
@@ -114,11 +114,11 @@ def test_numbers_without_names_are_an_array_named_by_the_file():
         (b"just words about nothing", "missing"),
     ],
 )
-def test_text_that_is_no_table(text, words):
+def test_text_that_is_no_table_is_refused(text, words):
     assert words in refusal(text, name="theta.csv") or words in refusal(text, name="p.csv")
 
 
-def test_many_columns_of_text():
+def test_a_long_table_of_ten_thousand_columns_is_read():
     """x with 10^4 columns, in one line of names."""
     arrays = columns(table(n=6, k=2, m=10_000))
     assert tables.read(csv(arrays)).dims == (D, 10_000)

@@ -72,7 +72,7 @@ def test_an_array_with_a_name_that_is_shown_otherwise_can_be_chosen():
 
 
 @pytest.mark.parametrize("name", [b"th\xedeta", "\u202e".encode(), b"\xff" * 9])
-def test_names_of_hdf5_that_are_no_text(name):
+def test_a_table_is_read_beside_arrays_whose_names_are_no_text(name):
     file = io.BytesIO(hdf5(table()))
     with h5py.File(file, "r+") as opened:
         opened[name] = np.zeros(3)
@@ -120,7 +120,7 @@ def test_a_page_shows_the_good_table_and_one_line_for_the_other(bad):
         SystemError("z"),
     ],
 )
-def test_whatever_goes_wrong_is_one_line(error, monkeypatch):
+def test_any_error_becomes_a_refusal_of_one_line(error, monkeypatch):
     def fails(*_):
         raise error
 

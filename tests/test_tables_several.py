@@ -18,7 +18,7 @@ def refusal(given, **options):
     return str(caught.value)
 
 
-def test_one_array_in_each_file():
+def test_files_of_one_array_each_make_a_table():
     arrays = table()
     given = [("runs/theta.npy", npy(arrays["theta"])), ("x.npy", npy(arrays["x"])),
              ("samples.npy", npy(arrays["theta_q"]))]  # fmt: skip
@@ -57,7 +57,7 @@ def test_several_posteriors_share_their_simulations():
     np.testing.assert_array_equal(read["early"].data.theta, arrays["theta"])
 
 
-def test_two_samples_in_two_files():
+def test_two_samples_in_two_files_are_read_together():
     rng = np.random.default_rng(0)
     p, q = rng.standard_normal((60, 2)), rng.standard_normal((70, 2))
     named = [("p.csv", csv({"a": p[:, 0], "b": p[:, 1]})), ("q.npy", npy(q))]
@@ -75,7 +75,7 @@ def test_two_samples_in_two_files():
         ([("a.npz", ["theta_q"]), ("b.npz", ["theta_q"])], "do not make whole tables"),
     ],
 )
-def test_what_does_not_add_up_says_what_each_file_holds(given, words):
+def test_a_refusal_of_several_files_says_what_each_holds(given, words):
     arrays = table()
     packed = [(name, npz({role: arrays[role] for role in held})) for name, held in given]
     assert words in refusal(packed)
