@@ -1,14 +1,29 @@
-"""Files of every format that uploads are read from, made from arrays in memory."""
+"""Files of every format that uploads are read from, made from arrays; and how they are refused."""
 
 import io
 
 import h5py
 import numpy as np
 import pyarrow as pa
+import pytest
 from pyarrow import parquet
 
+from validation_core import tables
 
-def table(n=60, k=12, d=2, m=3, seed=0, **more):
+N, K, D, M = 60, 12, 2, 3
+
+
+def refusal(content, **options):
+    """The words by which a file is refused: one short line that says what was got."""
+    with pytest.raises(ValueError, match=r"; got|missing") as caught:
+        tables.read(content, **options)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert len(message) < 2000
+    return message
+
+
+def table(n=N, k=K, d=D, m=M, seed=0, **more):
     """theta (n, d), x (n, m), theta_q (n, k, d) in float32, and whatever else."""
     rng = np.random.default_rng(seed)
     shapes = {"theta": (n, d), "x": (n, m), "theta_q": (n, k, d)}
@@ -100,3 +115,11 @@ def arviz(arrays, chains=2, truth="truth"):
         truths["tau"] = (("sim", "part"), theta[:, 1:])
     observed = {"y": (("sim", "place"), x)}
     return netcdf({"posterior": posterior, truth: truths, "observed_data": observed})
+
+
+def rewritten(change, content=None):
+    """An HDF5 file with a change that `change` makes to it when opened."""
+    file = io.BytesIO(hdf5(table()) if content is None else content)
+    with h5py.File(file, "r+") as opened:
+        change(opened)
+    return file.getvalue()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import Counter
 from contextlib import chdir
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from scipy.stats import norm
 
 from validation_core import export, tables
 from validation_core.export import from_bayesflow, from_callable, from_sbi, save
+from validation_core.export.one_file import PARTS, one_file
 
 WITH_SBI = pytest.mark.skipif(
     importlib.util.find_spec("sbi") is None, reason="sbi is not installed: pip install .[sbi]"
@@ -96,19 +98,53 @@ class BayesFlow:
         return log_q(np.concatenate([data["mass"], data["shape"]], axis=-1), x)
 
 
-def test_it_stands_alone():
-    tree = ast.parse(Path(export.__file__).read_text())
-    imported = {
-        name.split(".")[0]
-        for node in tree.body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
-        )
-    }
-    assert imported - sys.stdlib_module_names == {"numpy"}
-    everywhere = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    assert not [module for module in everywhere if module.startswith("validation_core")]
+FOLDER = Path(export.__file__).parent
+
+
+def imported(tree):
+    """Modules that code imports, but for relative ones; those of its top, then those anywhere."""
+    return tuple(
+        {
+            name.split(".")[0]
+            for node in nodes
+            if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+            for name in (
+                [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+            )
+        }
+        for nodes in (tree.body, ast.walk(tree))
+    )
+
+
+def defined(tree):
+    """Names that code gives at its top."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield target.id
+
+
+def test_it_needs_numpy_alone():
+    """torch is imported where sbi's tensors are made, and sbi needs it too."""
+    for text in (one_file(), *(path.read_text() for path in FOLDER.glob("*.py"))):
+        top, anywhere = imported(ast.parse(text))
+        assert top - sys.stdlib_module_names <= {"numpy"}
+        assert anywhere - sys.stdlib_module_names <= {"numpy", "torch"}
+
+
+def test_the_one_file_has_every_part_under_names_of_its_own():
+    trees = {path.stem: ast.parse(path.read_text()) for path in FOLDER.glob("*.py")}
+    assert set(PARTS) == set(trees) - {"one_file"}
+    for part in PARTS:
+        at_top = [isinstance(n, ast.Import | ast.ImportFrom) for n in trees[part].body[1:]]
+        assert at_top == sorted(at_top, reverse=True), "imports stand before all else"
+        relative = [n for n in ast.walk(trees[part]) if isinstance(n, ast.ImportFrom) and n.level]
+        assert all(n.module and not any(a.asname for a in n.names) for n in relative)
+    names = Counter(name for part in PARTS for name in defined(trees[part]))
+    assert [name for name, count in names.items() if count > 1] == []
+    assert Counter(defined(ast.parse(one_file()))) == names
 
 
 def check(table, theta, x, k=K):
@@ -126,7 +162,7 @@ def check(table, theta, x, k=K):
         np.testing.assert_allclose(table.log_q_draws, expected, rtol=1e-3, atol=1e-3)
 
 
-def test_any_sampler():
+def test_draws_of_any_sampler_are_saved_at_their_own_x():
     theta, x = pairs()
     table = from_callable(sampler(), theta, x, K, log_q=log_q)
     check(table, theta, x)
@@ -139,7 +175,7 @@ def test_any_sampler():
     check(from_callable(None, theta, x, K, sample_batch=batch), theta, x)
 
 
-def test_one_parameter_and_images():
+def test_one_parameter_and_data_of_images_keep_their_shapes():
     rng = np.random.default_rng(0)
     theta, x = rng.standard_normal(N), rng.standard_normal((N, 3, 4))
     table = from_callable(lambda x, k: rng.standard_normal(k) + x[0, 0], theta, x, K)
@@ -147,7 +183,7 @@ def test_one_parameter_and_images():
     assert table.x.shape == (N, 3, 4)
 
 
-def test_sbi_by_its_shapes():
+def test_an_sbi_posterior_is_drawn_from_in_batches():
     theta, x = pairs()
     posterior = Sbi()
     table = from_sbi(posterior, torch.as_tensor(theta), torch.as_tensor(x), K)
@@ -158,7 +194,7 @@ def test_sbi_by_its_shapes():
     np.testing.assert_array_equal(unnormalised.theta_q, table.theta_q)
 
 
-def test_one_x_at_a_time_where_batches_are_not_to_be_had(capsys):
+def test_a_posterior_without_batches_is_drawn_from_one_x_at_a_time(capsys):
     theta, x = pairs()
     table = from_sbi(Chains(), theta, x, K)
     check(table, theta, x)
@@ -176,7 +212,7 @@ def test_seeds_repeat_and_leave_torch_as_it_was():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_bayesflow_by_its_shapes():
+def test_draws_of_bayesflow_are_put_in_the_order_of_theta():
     theta, x = pairs(d=3)
     by_name = {"mass": theta[:, 0], "shape": theta[:, 1:]}
     conditions = {"a": x[:, :1], "b": x[:, 1:]}
@@ -187,7 +223,7 @@ def test_bayesflow_by_its_shapes():
     assert table.x_names == ["a", "b[0]", "b[1]"]
 
 
-def test_bayesflow_variables_that_are_missing():
+def test_a_variable_that_bayesflow_leaves_out_is_refused():
     theta, x = pairs(d=3)
     with pytest.raises(ValueError, match="without weight"):
         from_bayesflow(BayesFlow(), {"weight": theta}, {"a": x[:, :1], "b": x[:, 1:]}, K)
@@ -253,7 +289,7 @@ def test_float32_never_makes_ties(tmp_path):
         ({"theta_names": ["a"]}, "theta_names must have shape"),
     ],
 )
-def test_shapes_that_do_not_belong_together(tmp_path, change, words):
+def test_shapes_that_do_not_belong_together_are_refused(tmp_path, change, words):
     theta, x = pairs()
     value = {"theta": theta, "x": x, "theta_q": np.zeros((N, K, D))} | change
     with pytest.raises(ValueError, match=words):
@@ -442,19 +478,29 @@ def test_needs_are_listed():
 
 
 def run(snippet, folder, *, before="", **env):
-    """A snippet as a user runs it: beside the file, in a folder of its own."""
-    shutil.copy(export.__file__, folder)
+    """A snippet as a user runs it: beside the one file, in a folder of its own."""
+    (folder / "export.py").write_text(one_file())
+    return run_beside(snippet, folder, before, env)
+
+
+def run_beside(snippet, folder, before="", env=()):
+    """A snippet in a folder that has the export in it."""
     (folder / "mine.py").write_text(before + export.SNIPPETS[snippet])
     done = subprocess.run(
         [sys.executable, "mine.py"], cwd=folder, capture_output=True, text=True, check=False,
-        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | env,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | dict(env),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return tables.read(folder / "posterior.npz")
 
 
-def test_the_snippet_for_any_sampler(tmp_path):
-    upload = run("any sample(x, k)", tmp_path)
+@pytest.mark.parametrize("form", ["one file", "folder"])
+def test_the_snippet_for_any_sampler(tmp_path, form):
+    if form == "folder":
+        shutil.copytree(FOLDER, tmp_path / "export")
+        upload = run_beside("any sample(x, k)", tmp_path)
+    else:
+        upload = run("any sample(x, k)", tmp_path)
     assert (upload.n, upload.k, upload.dims, upload.warnings) == (1000, 200, (2, 2), ())
     assert set(upload.densities) == {"log_q", "log_q_draws"}
 
@@ -552,7 +598,7 @@ def test_real_sbi_outside_the_prior_is_said_and_does_not_hang(leaky):
 
 @WITH_SBI
 @pytest.mark.filterwarnings("ignore")
-def test_real_sbi_chains(leaky):
+def test_real_sbi_chains_are_drawn_from_without_log_q(leaky):
     posterior = leaky[0].build_posterior(
         sample_with="mcmc", mcmc_method="slice_np_vectorized",
         mcmc_parameters={"num_chains": 4, "warmup_steps": 5, "thin": 1},

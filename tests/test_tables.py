@@ -106,7 +106,7 @@ def test_an_order_that_does_not_fit_is_refused():
         ((N,), (N, 2), (N,), (1, 1, 2)),
     ],
 )
-def test_shapes_that_are_understood(theta, x, q, expected):
+def test_shapes_without_axes_of_length_one_are_understood(theta, x, q, expected):
     rng = np.random.default_rng(1)
     arrays = {"theta": theta, "x": x, "theta_q": q}
     drawn = {name: rng.standard_normal(shape) for name, shape in arrays.items()}
@@ -128,7 +128,7 @@ def test_shapes_that_are_understood(theta, x, q, expected):
         ({"theta": np.full((N, 2), "a")}, "real numbers"),
     ],
 )
-def test_shapes_that_are_not(change, words):
+def test_shapes_that_no_table_has_are_refused(change, words):
     assert words in refusal(packed(**(table() | change)))
 
 
@@ -162,7 +162,7 @@ def test_a_missing_sample_is_named():
     assert "got: nothing" in refusal(packed())
 
 
-def test_two_samples():
+def test_two_samples_are_read_without_x():
     rng = np.random.default_rng(0)
     upload = tables.read(packed(p=rng.standard_normal((80, 3)), q=rng.standard_normal((70, 3))))
     assert isinstance(upload.data, TwoSamples)
@@ -201,7 +201,7 @@ def test_mostly_broken_rows_are_refused():
     [("int16", "float32"), ("int64", "float64"), ("float16", "float32"), ("bool", "float32"),
      (">f4", "float32"), ("float64", "float64"), ("longdouble", "float64"), ("uint8", "float32")],
 )  # fmt: skip
-def test_kinds_of_numbers(kind, dtype):
+def test_numbers_of_every_type_become_floats(kind, dtype):
     arrays = {n: (a > 0 if kind == "bool" else 10 * a).astype(kind) for n, a in table().items()}
     upload = tables.read(packed(**arrays))
     assert upload.data.q.dtype == dtype
@@ -250,7 +250,7 @@ def test_names_that_do_not_fit_are_numbered(given):
     assert "numbers are shown" in upload.warnings[0]
 
 
-def test_byte_names():
+def test_labels_saved_as_bytes_are_decoded():
     upload = tables.read(packed(**table(parameter_names=np.array([b"a", b"\xff"]))))
     assert upload.names == ("a", "\N{REPLACEMENT CHARACTER}")
 
@@ -294,17 +294,17 @@ def test_pickled_objects_are_refused_and_never_loaded(name):
         (b"PK\x03\x04 and no more", "truncated or damaged"),
     ],
 )
-def test_what_is_no_npz(content, words):
+def test_a_file_of_unknown_format_is_refused_by_its_kind(content, words):
     assert words in refusal(content)
 
 
-def test_a_folder_and_a_missing_file(tmp_path):
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
     assert "readable" in refusal(tmp_path / "none.npz")
     assert "readable" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
-def test_truncated_files(share):
+def test_truncated_files_are_refused(share):
     whole = packed(**table())
     assert "truncated or damaged" in refusal(whole[: int(share * len(whole))])
 
@@ -335,11 +335,11 @@ def test_every_damaged_byte_is_a_refusal_or_harmless():
         header((-3, 2)) + bytes(24),
     ],
 )
-def test_members_that_are_no_arrays(text):
+def test_members_without_an_array_are_refused(text):
     refusal(bare(text))
 
 
-def test_a_header_that_lies_about_its_bytes():
+def test_a_header_that_lies_about_its_bytes_is_refused():
     assert "as long as its header" in refusal(bare(header((3, 2)) + bytes(8)))
     assert "as long as its header" in refusal(bare(header((3, 2)) + bytes(200_000)))
 
@@ -372,7 +372,7 @@ def test_the_limit_counts_numbers_as_they_will_be_held():
     assert "at most" in refusal(packed(**small), limit=held - 1)
 
 
-def test_too_many_or_repeated_members():
+def test_too_many_or_repeated_members_are_refused():
     assert "at most 64" in refusal(packed(**{f"a{i}": np.zeros(1) for i in range(65)}))
     file = io.BytesIO(packed(**table()))
     with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
@@ -403,7 +403,7 @@ def test_arrays_in_memory_are_read_alike():
 
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
-def test_samples_are_what_their_maker_makes(name):
+def test_shipped_samples_are_those_that_their_script_makes(name):
     upload = tables.read(samples.sample_path(name))
     assert (upload.n, upload.k, upload.names) == (400, 50, ("intercept", "slope"))
     for key, array in upload.arrays().items():

@@ -36,7 +36,7 @@ def test_angles_are_recognised_by_rows_that_cross_their_ends(low, period):
     assert angles.recognised(directions(low=low, period=period)) == pytest.approx([period])
 
 
-def test_what_is_no_angle_is_left_alone():
+def test_parameters_that_are_no_angles_are_left_alone():
     rng = stream(0, "box")
     theta = rng.uniform(0, TURN, (400, 1))
     near = np.clip(theta[:, None] + 0.5 * rng.standard_normal((400, 40, 1)), 0, TURN)

@@ -39,22 +39,22 @@ def only(arrays, words, **changed):
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(("n", "k", "d"), [(60, 12, 2), (1000, 50, 1), (400, 20, 5)])
-def test_nothing_is_said_of_an_exact_table(n, k, d, seed):
+def test_an_exact_table_has_no_warning(n, k, d, seed):
     assert warnings_of(exact(n, k, d, seed)) == ()
 
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
-def test_nothing_is_said_of_the_samples(name):
+def test_the_shipped_samples_have_no_warning(name):
     assert tables.read(samples.sample_path(name)).warnings == ()
 
 
 @pytest.mark.parametrize("quality", ["well_trained", "undertrained"])
 @pytest.mark.parametrize("task", ["two_moons", "sir"])
-def test_nothing_is_said_of_real_tables(shared, task, quality):
+def test_tables_of_real_posteriors_have_no_warning(shared, task, quality):
     assert tables.read(shared / "data" / f"{task}_{quality}.npz").warnings == ()
 
 
-def test_the_same_simulation_twice():
+def test_rows_that_repeat_a_simulation_are_warned_of():
     arrays = exact()
     twice = {name: np.concatenate([a, a[:30]]) for name, a in arrays.items()}
     assert "30 of 330 rows repeat the theta and x" in only(twice, "Save each once")
@@ -168,7 +168,7 @@ def test_draws_that_are_the_truth_are_refused(k):
         Upload.of({**arrays, "theta_q": copies})
 
 
-def test_the_truth_among_its_draws():
+def test_truths_among_their_draws_are_warned_of():
     arrays = exact()
     arrays["theta_q"][:, 0] = arrays["theta"]
     assert "at 300 of 300 rows" in only(arrays, "The draws contain the true value")
@@ -188,13 +188,13 @@ def test_ties_of_rounded_numbers_are_no_leak(d):
     assert warnings_of(arrays) == ()
 
 
-def test_the_same_draws_at_every_x():
+def test_the_same_draws_at_every_x_are_warned_of():
     arrays = exact()
     same = np.broadcast_to(arrays["theta_q"][:1], arrays["theta_q"].shape)
     only(arrays, "ignores x by construction", theta_q=same)
 
 
-def test_draws_that_were_given_to_several_x():
+def test_draws_that_were_given_to_several_x_are_warned_of():
     arrays = exact()
     assert any(
         "begin with only 30 different draws" in text
@@ -207,7 +207,7 @@ def test_the_prior_as_q_is_not_called_shuffled():
     assert warnings_of(exact(), theta_q=prior) == ()
 
 
-def test_draws_without_spread():
+def test_draws_without_spread_are_warned_of():
     arrays = exact()
     arrays["theta_q"][:90, :, 1] = arrays["theta_q"][:90, :1, 1]
     text = only(arrays, "All 40 draws are the same number at 30% of the x in theta_2")
@@ -220,7 +220,7 @@ def test_constant_draws_are_said_once():
     only(arrays, "theta_q is constant in theta_2")
 
 
-def test_whole_numbers():
+def test_whole_numbers_are_warned_of():
     arrays = exact()
     discrete = {"theta": np.rint(4 * arrays["theta"]), "theta_q": np.rint(4 * arrays["theta_q"])}
     only({**arrays, **discrete}, "theta_1, theta_2: whole numbers in theta and in q's draws")
@@ -239,7 +239,7 @@ def test_discrete_simulations_may_repeat():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_rows_in_another_order(seed):
+def test_rows_of_theta_in_another_order_are_warned_of(seed):
     arrays = exact(seed=seed)
     shuffled = np.random.default_rng(seed).permutation(arrays["theta"])
     messages = warnings_of(arrays, theta=shuffled)
@@ -256,7 +256,7 @@ def test_a_q_of_little_information_is_not_called_shuffled():
     assert warnings_of({"theta": theta, "x": x, "theta_q": q}) == ()
 
 
-def test_draws_far_from_the_truths():
+def test_draws_far_from_the_truths_are_warned_of():
     arrays = exact()
     far = np.random.default_rng(0).random((N, K)) < 0.1
     arrays["theta_q"][far, 0] += 40
@@ -273,12 +273,12 @@ def test_heavy_tails_are_not_called_far():
     )
 
 
-def test_sorted_draws():
+def test_sorted_draws_are_warned_of():
     arrays = exact(d=1)
     only(arrays, "they are sorted", theta_q=np.sort(arrays["theta_q"], axis=1))
 
 
-def test_a_chain():
+def test_draws_of_a_chain_are_warned_of():
     arrays = exact()
     off = arrays["theta_q"] - arrays["x"][:, None] / 2
     for i in range(1, K):
@@ -286,14 +286,14 @@ def test_a_chain():
     assert "thinned" in only(arrays, "correlated (0.6", theta_q=arrays["x"][:, None] / 2 + off)
 
 
-def test_draws_that_repeat():
+def test_draws_that_repeat_are_warned_of():
     arrays = exact()
     again = np.random.default_rng(0).integers(K, size=(N, K))
     resampled = np.take_along_axis(arrays["theta_q"], again[:, :, None], axis=1)
     assert "(about 6" in only(arrays, "Draws of q repeat", theta_q=resampled)
 
 
-def test_many_parameters_and_columns_of_x():
+def test_many_parameters_and_columns_of_x_are_warned_of():
     rng = np.random.default_rng(0)
     theta, q = rng.standard_normal((20, 10_000)), rng.standard_normal((20, 2, 10_000))
     messages = warnings_of({"theta": theta, "x": rng.standard_normal((20, 100_000)), "theta_q": q})
@@ -318,7 +318,7 @@ def test_single_draws_and_single_rows_are_read():
         (1e6 + np.random.default_rng(0).random(5000).astype(np.float32), False),
     ],
 )
-def test_what_is_a_grid(values, grid):
+def test_numbers_on_a_grid_are_recognised(values, grid):
     assert repeats.is_on_grid(values) == grid
 
 
@@ -362,7 +362,7 @@ def test_odd_numbers_are_a_table_or_a_refusal(seed):
 
 
 @pytest.mark.parametrize("columns", [2, 60])
-def test_x_in_another_order(columns):
+def test_rows_of_x_in_another_order_are_warned_of(columns):
     """Truth and draws still belong together: no test of ranks could see it."""
     arrays = exact()
     rng = np.random.default_rng(5)
@@ -381,7 +381,7 @@ def test_x_that_tells_of_theta_without_a_correlation_is_in_order():
     assert warnings_of({"theta": theta, "x": z, "theta_q": q}) == ()
 
 
-def test_x_in_another_order_is_not_told_of_a_prior_or_a_single_place():
+def test_a_prior_as_q_and_a_single_x_are_not_called_shuffled():
     rng = np.random.default_rng(7)
     prior = {"theta": rng.standard_normal((N, 2)), "x": rng.standard_normal((N, 2)),
              "theta_q": rng.standard_normal((N, K, 2))}  # fmt: skip
@@ -402,7 +402,7 @@ def test_the_same_simulation_is_counted_once():
     assert upload.digest == Upload.of({**arrays, "log_q": log_q}).digest
 
 
-def test_what_lies_on_a_grid_repeats_by_right():
+def test_simulations_on_a_grid_may_repeat():
     rng = np.random.default_rng(0)
     theta = rng.integers(1, 6, (N, 1)).astype(float)
     x = rng.poisson(theta).astype(float)

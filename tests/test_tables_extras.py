@@ -114,7 +114,7 @@ def test_a_column_of_densities_is_understood():
 
 @pytest.mark.parametrize("shape", [(7, D), (1, 7, D), (7, 1, D)])
 @pytest.mark.parametrize("names", [("x_o", "theta_o"), ("x_observed", "posterior_samples_o")])
-def test_a_real_observation(shape, names):
+def test_a_real_observation_is_read_with_its_draws(shape, names):
     draws = np.arange(7.0 * D).reshape(shape)
     upload = tables.read(npz(table() | dict(zip(names, (np.ones((1, M)), draws), strict=True))))
     at, drawn = upload.observed
@@ -142,7 +142,7 @@ def test_observations_that_do_not_fit_are_left_unread(wrong, words):
     assert any(words in warning for warning in upload.warnings)
 
 
-def test_draws_at_the_observation_that_are_not_finite_go():
+def test_draws_at_the_observation_that_are_not_finite_are_left_out():
     draws = np.ones((7, D))
     draws[2, 1] = np.nan
     upload = tables.read(npz(table() | {"x_o": np.ones(M), "theta_o": draws}))
@@ -158,7 +158,7 @@ def test_two_samples_have_no_densities():
     assert any("two samples have no x" in warning for warning in upload.warnings)
 
 
-def test_the_store_keeps_all_of_it():
+def test_the_store_keeps_densities_and_the_observation():
     given = logs() | {"x_o": np.ones(M), "theta_o": np.ones((7, D))}
     given["log_q"][0] = np.nan
     upload, store = tables.read(npz(table() | given)), Store()
@@ -173,7 +173,7 @@ def test_the_store_keeps_all_of_it():
     assert Upload.of(again.arrays(), order="NKD").digest == upload.digest
 
 
-def test_digests_without_any_of_it_are_as_they_were():
+def test_tables_without_them_keep_their_fingerprint():
     """The fingerprint of theta, x and theta_q alone: stored results keep their keys."""
     from validation_core import keys
 

@@ -88,7 +88,7 @@ def test_chance_is_not_taken_for_sharing(draw, k):
 
 
 @pytest.mark.parametrize("k", [1, 2])
-def test_of_one_or_two_draws_nothing_is_told(k):
+def test_with_one_or_two_draws_no_groups_are_found(k):
     theta, x, q = conjugate(300, k, stream(3), 10)
     assert upload(theta, x, q).groups is None
 

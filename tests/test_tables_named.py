@@ -107,7 +107,7 @@ def test_several_tables_have_the_same_names():
         ({**SAID, "theta_q": "obs"}, "theta_q"),
     ],
 )
-def test_what_cannot_be_is_refused(said, words):
+def test_roles_that_cannot_be_meant_are_refused(said, words):
     for read in (tables.read, lambda content, **said: tables.read_files([("a", content)], **said)):
         with pytest.raises(ValueError, match="got") as caught:
             read(npz(renamed()), arrays=said)
@@ -138,7 +138,7 @@ def test_shapes_and_names_tell_what_arrays_may_be(shapes, roles):
     assert tables.guess_roles(shapes) == roles
 
 
-def test_in_python_and_in_a_long_table(tmp_path):
+def test_names_of_arrays_are_given_in_python_too(tmp_path):
     path = tmp_path / "run.npz"
     path.write_bytes(npz(renamed()))
     assert npt.read(path, arrays=SAID).n == N

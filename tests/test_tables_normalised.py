@@ -118,11 +118,11 @@ def test_an_offset_that_depends_on_x_is_seen():
     lambda q, logs: (q.astype(np.float32), logs.astype(np.float32)),
     lambda q, logs: (np.round(q), logs),
 ], ids=["one draw", "few rows", "points", "missing", "repeats", "float32", "rounded"])  # fmt: skip
-def test_what_cannot_be_told_is_not_said(make):
+def test_an_offset_that_cannot_be_told_gives_no_warning(make):
     assert normalisation_offset(*make(*mean_field(60, 40, 2, np.random.default_rng(0)))) is None
 
 
-def test_an_upload_is_told_what_it_affects_and_what_it_does_not():
+def test_the_warning_says_what_the_offset_affects_and_what_not():
     rng = np.random.default_rng(0)
     q, logs = mean_field(80, 40, 2, rng)
     table = {"theta": q[:, 0], "x": rng.standard_normal((80, 1)), "theta_q": q}

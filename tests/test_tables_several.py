@@ -1,13 +1,11 @@
-"""Several files at once, files on the server's machine, and what headers tell before reading."""
-
-import os
+"""Several files at once: parts of one table, or several tables."""
 
 import numpy as np
 import pytest
 
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
-from validation_core.tables import AmbiguousOrder, server_files
+from validation_core.tables import AmbiguousOrder
 from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -20,7 +18,7 @@ def refusal(given, **options):
     return str(caught.value)
 
 
-def test_one_array_in_each_file():
+def test_files_of_one_array_each_make_a_table():
     arrays = table()
     given = [("runs/theta.npy", npy(arrays["theta"])), ("x.npy", npy(arrays["x"])),
              ("samples.npy", npy(arrays["theta_q"]))]  # fmt: skip
@@ -59,7 +57,7 @@ def test_several_posteriors_share_their_simulations():
     np.testing.assert_array_equal(read["early"].data.theta, arrays["theta"])
 
 
-def test_two_samples_in_two_files():
+def test_two_samples_in_two_files_are_read_together():
     rng = np.random.default_rng(0)
     p, q = rng.standard_normal((60, 2)), rng.standard_normal((70, 2))
     named = [("p.csv", csv({"a": p[:, 0], "b": p[:, 1]})), ("q.npy", npy(q))]
@@ -77,7 +75,7 @@ def test_two_samples_in_two_files():
         ([("a.npz", ["theta_q"]), ("b.npz", ["theta_q"])], "do not make whole tables"),
     ],
 )
-def test_what_does_not_add_up_says_what_each_file_holds(given, words):
+def test_a_refusal_of_several_files_says_what_each_holds(given, words):
     arrays = table()
     packed = [(name, npz({role: arrays[role] for role in held})) for name, held in given]
     assert words in refusal(packed)
@@ -102,73 +100,3 @@ def test_the_order_is_asked_for_several_too():
     with pytest.raises(AmbiguousOrder):
         tables.read_files(given)
     assert len(tables.read_files(given, order="KND")) == 2
-
-
-# Files on the server's machine
-
-
-@pytest.fixture
-def shelf(tmp_path):
-    """A folder with a table, a folder in it, and a secret beside it."""
-    allowed = tmp_path / "allowed"
-    (allowed / "deep").mkdir(parents=True)
-    (tmp_path / "secret.npz").write_bytes(npz(table()))
-    (allowed / "a.npz").write_bytes(npz(table()))
-    (allowed / "deep" / "b.CSV").write_bytes(b"p\n1\n")
-    (allowed / "notes.txt").write_text("no table")
-    return allowed
-
-
-def test_files_within_the_folder(shelf):
-    assert tables.read(server_files.resolve_in_folder(shelf, "a.npz")).n == N
-    assert server_files.resolve_in_folder(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
-    assert server_files.resolve_in_folder(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "..", "../secret.npz", "deep", "none.npz", "/etc/passwd", "a.npz/..", "a\x00.npz",
-     "~", "deep/../../secret.npz", "x" * 5000],
-)  # fmt: skip
-def test_nothing_outside_the_folder_is_named(shelf, text):
-    with pytest.raises(ValueError, match="; got") as caught:
-        server_files.resolve_in_folder(shelf, text)
-    assert "\n" not in str(caught.value)
-
-
-def test_links_do_not_lead_out(shelf):
-    (shelf / "link.npz").symlink_to(shelf.parent / "secret.npz")
-    (shelf / "folder").symlink_to(shelf.parent)
-    (shelf / "inside.npz").symlink_to(shelf / "a.npz")
-    for text in ("link.npz", "folder/secret.npz"):
-        with pytest.raises(ValueError, match="folder that this server allows"):
-            server_files.resolve_in_folder(shelf, text)
-    assert server_files.resolve_in_folder(shelf, "inside.npz") == (shelf / "a.npz").resolve()
-    assert server_files.list_files(shelf).files == ("a.npz", "deep/b.CSV")
-
-
-def test_what_is_no_regular_file_is_refused(shelf):
-    os.mkfifo(shelf / "pipe.npz")
-    with pytest.raises(ValueError, match="must name a file"):
-        server_files.resolve_in_folder(shelf, "pipe.npz")
-    assert "pipe.npz" not in server_files.list_files(shelf).files
-
-
-def test_a_long_list_is_cut_and_says_so(shelf, monkeypatch):
-    assert server_files.list_files(shelf).cut is None
-    for i in range(10):
-        (shelf / f"run{i}.npz").touch()
-    monkeypatch.setattr(server_files, "MOST_FILES_LISTED", 5)
-    shown = server_files.list_files(shelf)
-    assert len(shown.files) == 5
-    assert "first 5 files" in shown.cut
-
-
-def test_the_folder_is_off_until_it_is_named(shelf, monkeypatch):
-    monkeypatch.delenv("NPTLAB_FILES", raising=False)
-    assert server_files.data_folder() is None
-    monkeypatch.setenv("NPTLAB_FILES", str(shelf))
-    assert server_files.data_folder() == shelf.resolve()
-    monkeypatch.setenv("NPTLAB_FILES", str(shelf / "a.npz"))
-    with pytest.raises(ValueError, match="must name a folder"):
-        server_files.data_folder()

@@ -10,6 +10,7 @@ import streamlit as st
 from pages.ui import folder, quotas
 from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, export
+from validation_core.export.one_file import one_file
 from validation_core.tables import (
     Order,
     UnknownArrays,
@@ -104,7 +105,7 @@ def _snippets() -> None:
     )
     st.download_button(
         "export.py",
-        undisturbed(Path(export.__file__).read_bytes),
+        undisturbed(one_file),
         file_name="export.py",
         mime="text/x-python",
         on_click="ignore",

@@ -4,7 +4,6 @@ import re
 import time
 import warnings
 from contextlib import chdir
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,6 +19,7 @@ from tests.browser.driving import (
     without_charts,
 )
 from validation_core import export, report
+from validation_core.export.one_file import one_file
 
 pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
 
@@ -109,7 +109,7 @@ def test_the_file_for_ones_own_environment_is_on_the_page(visit):
     assert sent.suggested_filename == "export.py"
     text = sent.path().read_text()
     compile(text, "export.py", "exec")
-    assert text == Path(export.__file__).read_text()
+    assert text == one_file()
     for title, code in export.SNIPPETS.items():
         page.get_by_role("tab", name=title, exact=True).click()
         first = page.get_by_role("tabpanel").locator("code:visible").first

@@ -19,22 +19,22 @@ class Table:
     """The truths of N simulations, their data, and K draws of an estimator q at each.
 
     It is checked as a file is: rows with NaN are left out and counted; see `warnings` and `notes`.
-    Its numbers are converted to one float type and never changed after.
+    Its numbers are converted to one float type and never changed afterwards.
 
     Args:
         theta: the true parameters (N, D), drawn from the prior.
         x: the data (N, ...) simulated from each; trailing axes are flattened.
         theta_q: K draws from q at each x (N, K, D); (K, N, D) is recognised where N and K differ.
-        names: of the D parameters.
-        x_names: of the columns of x.
-        log_q: log q at theta (N,).
-        log_q_draws: log q at the draws (N, K).
-        log_joint: log p(theta, x) (N,), normalised or not.
+        names: labels of the D parameters.
+        x_names: labels of the M columns of x.
+        log_q: log q at theta (N,), in nats.
+        log_q_draws: log q at the draws (N, K), in nats.
+        log_joint: log p(theta, x) (N,), in nats, up to one constant for all.
         log_joint_draws: the same at the draws (N, K).
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        order: of the axes of theta_q, NKD or KND; needed only where N = K.
-        circular: the angles among the parameters, by name; recognised unless given, () for none.
+        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
+        circular: names of the angles among the parameters, () for none; None to recognise them.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -91,14 +91,24 @@ class Table:
 
     @classmethod
     def of(cls, upload: Upload, path: str = _UNNAMED) -> Table:
-        """A table from an upload that was read and checked before."""
+        """Make a table from an upload that was read and checked before.
+
+        Args:
+            upload: the upload.
+            path: path of the file that it was read from.
+        """
         table = cls.__new__(cls)
         table.upload, table.path = upload, path
         return table
 
     @classmethod
     def samples(cls, p: ArrayLike, q: ArrayLike, *, names: Sequence[str] = ()) -> Table:
-        """Two plain samples without conditioning: the truth p (n, d) and the estimator q (n', d).
+        """Make a table of two plain samples without conditioning.
+
+        Args:
+            p: the truth (n, d).
+            q: the estimator (n', d).
+            names: labels of the d columns.
 
         Raises:
             ValueError: for samples with different numbers of columns, or too few rows.
@@ -136,11 +146,14 @@ class Table:
         return self.upload.notes
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Its numbers by their public names: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
+        """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
         return dict(self.upload.arrays())
 
     def save(self, path: Path | str) -> Path:
-        """Write it as an .npz file that `read` takes.
+        """Write it as an .npz file that `read` takes, and return the path.
+
+        Args:
+            path: of the file.
 
         Raises:
             ValueError: for a name that does not end in .npz.
@@ -171,15 +184,15 @@ def read(
     arrays: Mapping[str, str] | None = None,
     circular: Sequence[str] | None = None,
 ) -> Table:
-    """The table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
+    """Read the table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
 
     Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
-        order: of the axes of theta_q, NKD or KND; needed only where N = K.
+        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
         arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
-        circular: the angles among the parameters, by name; recognised unless given, () for none.
+        circular: names of the angles among the parameters, () for none; None to recognise them.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -196,6 +209,9 @@ def read(
 
 def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
     """Convert a table, an upload, a file, or arrays by their public names to a table.
+
+    Args:
+        source: any of these; a file as a path, its bytes, or opened for reading.
 
     Raises:
         ValueError: as `read` does.

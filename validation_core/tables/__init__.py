@@ -1,8 +1,8 @@
-"""What a user brings, read and checked: a table (theta, x, theta_q) or two samples (p, q).
+"""A user's files, read and checked: a table (theta, x, theta_q) or two samples (p, q).
 
 Every refusal is a ValueError that says the rule, what was got, and what to do. Nothing is ever
 unpickled, nothing is unpacked before its header has been accepted, and a user's bytes are parsed
-in a process of bounded memory and time alone.
+only in a process of bounded memory and time.
 """
 
 from __future__ import annotations

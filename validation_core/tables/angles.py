@@ -1,4 +1,4 @@
-"""Angles: parameters whose ends meet, counted from the middle of each row.
+"""Angles: circular parameters, unwrapped about the middle of each row.
 
 Where a row's points cross the end of the interval that an angle was wrapped to, ranks among them
 mean nothing: half of a posterior lies at either end. Every point of a row, the true value and
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.text import list_text
 from validation_core.types import Array, PosteriorTable
 
 _KNOWN = (float(np.pi), float(2 * np.pi), 180.0, 360.0)
@@ -25,23 +26,27 @@ _SHARE, _FEWEST = 0.02, 5  # of rows at both ends, from which a parameter is tak
 
 
 class Angles(NamedTuple):
-    """A table with its angles unwrapped, and what is said of them."""
+    """A table with its angles unwrapped, and those that were saved in different intervals."""
 
     data: PosteriorTable
     periods: tuple[float, ...]
-    """Of each parameter: 0 for one that is no angle."""
+    """Period of each parameter: 0 for one that is no angle."""
     unlike: tuple[int, ...]
     """Angles whose true values and draws were wrapped to different intervals."""
     wrapped: tuple[tuple[float, float, float, float], ...]
-    """Where the true values and where the draws of those lay."""
+    """Their ends: least and largest true value, least and largest draw."""
 
 
 def unwrapped(data: PosteriorTable, periods: Array | None = None) -> Angles:
-    """The table with every angle within half a period of its row's circular mean.
+    """Move every angle to within half a period of its row's circular mean.
 
     Args:
-        data: as it was saved.
-        periods: of each parameter, 0 for none; recognised where a user says nothing.
+        data: the table as it was saved.
+        periods: period (D,) of each parameter, 0 for one that is no angle; None to recognise
+            angles by their numbers.
+
+    Returns:
+        the table, its other parameters as they were, and what was found.
     """
     found = recognised(data) if periods is None else np.asarray(periods, dtype=np.float64)
     columns = [int(j) for j in np.flatnonzero(found > 0)]
@@ -67,7 +72,7 @@ def unwrapped(data: PosteriorTable, periods: Array | None = None) -> Angles:
 
 
 def of_row(draws: Array, periods: Sequence[float]) -> Array:
-    """The draws (K, D) of one row, unwrapped."""
+    """The draws (K, D) of one row, each angle within half a period of their circular mean."""
     moved = draws.copy()
     for j in np.flatnonzero(periods).tolist():
         moved[:, j] += float(periods[j]) * _turns(draws[None, :, j], float(periods[j]))[0]
@@ -75,7 +80,7 @@ def of_row(draws: Array, periods: Sequence[float]) -> Array:
 
 
 def warnings(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
-    """Angles of which true values and draws were saved in different intervals."""
+    """Warnings of angles whose true values and draws were saved in different intervals."""
     return tuple(
         f"{names[j]} is an angle with true values in [{low:.3g}, {high:.3g}] and q's draws in "
         f"[{lowest:.3g}, {highest:.3g}]: wrap them alike. They were brought together here, so "
@@ -85,13 +90,13 @@ def warnings(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def notes(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
-    """What was done with angles."""
+    """A note on the parameters that were read as angles; none for none."""
     columns = np.flatnonzero(found.periods).tolist()
     if not columns:
         return ()
-    listed = ", ".join(f"{names[j]} (period {found.periods[j]:.4g})" for j in columns)
+    read = list_text([f"{names[j]} (period {found.periods[j]:.4g})" for j in columns])
     return (
-        f"Read as angles: {listed}. Each row's true value and draws are counted within half a "
+        f"Read as angles: {read}. Each row's true value and draws are counted within half a "
         "period of their circular mean, so that an interval's end is no edge. Where one is no "
         "angle, save an array periods with 0 for it.",
     )
@@ -100,8 +105,8 @@ def notes(found: Angles, names: Sequence[str]) -> tuple[str, ...]:
 def recognised(data: PosteriorTable) -> Array:
     """The period (D,) of each parameter: 0 unless its numbers fill one and rows cross its ends.
 
-    A parameter that is none, of a posterior that has its mass at both ends of such an interval
-    in row after row, is taken for an angle too: p-values stay exact all the same.
+    A parameter that is no angle is taken for one where, in row after row, its posterior has mass
+    at both ends of such an interval. p-values stay exact all the same.
     """
     theta, q = data.theta, data.q
     periods = np.zeros(theta.shape[1])
@@ -121,7 +126,16 @@ def recognised(data: PosteriorTable) -> Array:
 def periods_of(
     circular: Sequence[str], names: Sequence[str], theta: Array, q: Array
 ) -> NDArray[np.float64]:
-    """The periods (D,) of parameters that a user calls circular: the least known one they fit in.
+    """The periods of parameters that a user calls circular: the shortest that holds the numbers.
+
+    Args:
+        circular: names of those parameters.
+        names: of all D parameters.
+        theta: true values (N, D).
+        q: draws (N, K, D).
+
+    Returns:
+        periods (D,), among pi, 2 pi, 180 and 360; 0 for parameters that are not circular.
 
     Raises:
         ValueError: for a name that no parameter has, or numbers that no known period holds.
@@ -130,7 +144,7 @@ def periods_of(
     for name in circular:
         if name not in names:
             raise ValueError(
-                f"A circular parameter is one of {', '.join(names)}; got {name!r}. Name one."
+                f"A circular parameter is one of {list_text(names, 'or')}; got {name!r}. Name one."
             )
         j = list(names).index(name)
         spans = [float(np.ptp(numbers[..., j])) for numbers in (theta, q)]
@@ -154,7 +168,7 @@ def _fills(low: float, high: float, period: float) -> bool:
 
 
 def _crossed(draws: Array, period: float) -> bool:
-    """Whether many rows (n, K) lie at both ends, as nearby angles do."""
+    """Whether many rows of draws (n, K) lie at both ends of the period, as nearby angles do."""
     some = draws[:: max(1, len(draws) // _LOOKED)].astype(np.float64)
     whole = some.var(1)
     across = (whole > _TIMES * (some + period * _turns(some, period)).var(1)) & (whole > 0)
@@ -162,7 +176,7 @@ def _crossed(draws: Array, period: float) -> bool:
 
 
 def _turns(points: Array, period: float) -> Array:
-    """By how many periods each point (n, K) is moved to lie about its row's circular mean."""
+    """Periods (n, K) to add to each point so that it lies near its row's circular mean."""
     angle = points.astype(np.float64) * (2 * np.pi / period)
     centre = np.arctan2(np.sin(angle).mean(1), np.cos(angle).mean(1)) * (period / (2 * np.pi))
     return np.asarray(-np.rint((points - centre[:, None]) / period))

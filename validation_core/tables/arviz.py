@@ -18,14 +18,13 @@ from validation_core.tables.hdf5_file import (
     is_dataset,
     is_dimension_scale,
 )
-from validation_core.tables.source import ArrayHeader, Order, working_dtype
+from validation_core.tables.source import ArrayHeader, Order, label_header, working_dtype
 
 if TYPE_CHECKING:
     import h5py
 
-# Its variables lie over a dimension of simulations, over chain and draw, and over their own
-# further dimensions; the truths are found under the same names in one of `TRUE_DRAWS`.
-
+# Variables of the posterior have the dimensions of simulations, chain, draw, and their own; the
+# truths have the same names in one of these groups.
 _TRUTHS = ("truth", "true_parameters", "prior")
 _DATA = ("observed_data", "prior_predictive", "constant_data")
 _CHAINS = frozenset({"chain", "chains"})
@@ -44,24 +43,30 @@ class _Variable(NamedTuple):
     axes: tuple[int, ...]
     """Its axes in that order; simulations, chains and draws may each be missing."""
     sims: int | None
+    """Simulations; None without such an axis."""
     draws: int | None
-    """Chains times draws."""
+    """Chains times draws; None without either axis."""
     own: tuple[int, ...]
+    """Lengths of its other axes."""
 
     @property
     def columns(self) -> int:
-        """How many numbers it has at each draw."""
+        """Numbers at each draw."""
         return math.prod(self.own)
 
     @property
     def labels(self) -> Iterator[str]:
-        """`mu` of a single number, `mu[0]`, `mu[1]` of several."""
+        """A label for each number: `mu`; `mu[0]`, `mu[1]` where there are several."""
         for place in np.ndindex(*self.own):
             yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
 
 
 class ArviZTree:
     """A table in the groups of an ArviZ file.
+
+    Args:
+        file: the open file.
+        groups: members of its root by name.
 
     Raises:
         ValueError: for groups or dimensions that are missing, or that do not fit each other.
@@ -90,15 +95,13 @@ class ArviZTree:
         self._drawn = [v for name, v in by_name.items() if name in self._truth]
         self._data = self._observations()
         unread = [name for name in by_name if name not in self._truth]
-        self.notes = ((f"{roles.names_text(unread)}: left unread, without true values."),) * bool(
-            unread
-        )
+        self.notes = roles.unread_notes(unread, "without true values")
 
     def close(self) -> None:
         self._file.close()
 
     def _variables(self, group: str) -> list[_Variable]:
-        """Variables of numbers of a group; those of text are passed over."""
+        """The variables of a group that hold numbers; text is passed over."""
         if group not in self._groups:
             return []
         variables = []
@@ -123,7 +126,11 @@ class ArviZTree:
             )
 
     def _truths(self, drawn: Sequence[_Variable]) -> dict[str, _Variable]:
-        """The truth of each variable, from the first group that has any of them."""
+        """The truth of each variable, from the first group that has any of them.
+
+        Raises:
+            ValueError: when no group has one.
+        """
         wanted = {v.name: v for v in drawn}
         for group in _TRUTHS:
             members = {v.name: v for v in self._variables(group) if self._at_each(v)}
@@ -141,6 +148,11 @@ class ArviZTree:
         )
 
     def _observations(self) -> list[_Variable]:
+        """The data of each simulation, from the first group that has any.
+
+        Raises:
+            ValueError: when no group has.
+        """
         for group in _DATA:
             observations = [v for v in self._variables(group) if self._at_each(v)]
             if observations:
@@ -166,8 +178,8 @@ class ArviZTree:
             "theta": ArrayHeader((n, d), _declared_dtype(truth)),
             "x": ArrayHeader((n, m), _declared_dtype(self._data)),
             "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
-            "theta_names": ArrayHeader((d,), np.dtype("U40")),
-            "x_names": ArrayHeader((m,), np.dtype("U40")),
+            "theta_names": label_header(d),
+            "x_names": label_header(m),
         }
 
     def load(self, name: str) -> NDArray[np.generic]:
@@ -191,7 +203,7 @@ class ArviZTree:
         return array
 
     def _load(self, variable: _Variable) -> NDArray[np.generic]:
-        """The numbers with simulations first, then chains, draws and the rest."""
+        """The numbers of a variable: simulations, then chains, draws, and its own axes."""
         array = self._file.load(variable.dataset, variable.name).transpose(variable.axes)
         self.notes += self._file.new_notes()
         return array
@@ -200,6 +212,7 @@ class ArviZTree:
 def _with_axes(
     name: str, dataset: h5py.Dataset, header: ArrayHeader, dims: tuple[str, ...]
 ) -> _Variable:
+    """A variable with its axes sorted by the names of its dimensions."""
     groups = (SIMULATIONS, _CHAINS, DRAWS)
     places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
     special = [i for place in places for i in place]
@@ -220,8 +233,10 @@ def _with_axes(
 
 
 def _common_working_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
+    """The type that holds the numbers of all these variables once they are read."""
     return np.result_type(*(working_dtype(v.dtype) for v in variables))
 
 
 def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
+    """The type that holds the numbers of all these variables as the file has them."""
     return np.result_type(*(v.dtype for v in variables))

@@ -1,6 +1,6 @@
-"""What a user should know about the draws: rows that are not finite, columns that never change,
-numbers that are few, truths among the draws, rows in another order, draws that repeat. Rows are
-dropped and counted; the rest is said and worked with, but where nothing could be tested.
+"""Checks of a table's numbers: rows that are not finite, constant columns, few rows or draws,
+truths among the draws, rows in another order, repeated draws. Rows that are not finite are dropped
+and counted; all else is a warning, unless nothing could be tested.
 """
 
 from __future__ import annotations
@@ -13,15 +13,31 @@ from numpy.typing import NDArray
 
 from validation_core.tables import ranges, repeats, scales
 from validation_core.tables.row_order import mixed_order_warning
+from validation_core.text import begun_text
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 FEW_ROWS = 50
+"""Rows below which no classifier is trained."""
 FEW_DRAWS = 10
+"""Draws at each x below which rank tests are weak."""
 _BLOCK = 2**20  # numbers looked at together
+_SHARE = 0.01  # of rows or draws: fewer are left for the tests to find
+_ROWS = 200  # looked at for numbers that are not whole
+_SURE = 6.0  # standard errors of a correlation that is there
+_MANY = 1000  # parameters, or columns of x
+_CHECKED = 100  # parameters looked at for ties
+_SHOWN = 5
 
 
 def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, int]]:
-    """Which rows are finite in every array, and how many are not, by array.
+    """Find the rows that are finite in every array.
+
+    Args:
+        arrays: (n, ...) by name.
+
+    Returns:
+        keep: which rows (n,) are finite.
+        dropped: number of the others, by the array in which they are not.
 
     Raises:
         ValueError: when more than half of the rows would go.
@@ -52,7 +68,15 @@ def _finite_rows(array: Array) -> NDArray[np.bool_]:
 
 
 def data_warnings(data: PosteriorTable | TwoSamples, names: Sequence[str]) -> tuple[str, ...]:
-    """Sentences about what makes the tests weak or odd on these draws."""
+    """Warnings of what makes the tests weak or misleading on these draws.
+
+    Args:
+        data: the draws, whose rows are finite.
+        names: labels of theta's columns.
+
+    Raises:
+        ValueError: when every row is the same simulation, or q's draws are the truth itself.
+    """
     with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
         return tuple(
             _table(data, names) if isinstance(data, PosteriorTable) else _samples(data, names)
@@ -106,32 +130,24 @@ def _constant(array: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
         yield from _still(array.min(axis=0), array.max(axis=0), name, columns)
 
 
-_BLOCK_OF_Q = 2**20  # numbers of theta_q looked at together
-_SHARE = 0.01  # of rows or draws: fewer are left for the tests to find
-_ROWS = 200  # looked at for numbers that are not whole
-_SURE = 6.0  # standard errors of a correlation that is there
-_MANY = 1000  # parameters, or columns of x
-_CHECKED = 100  # parameters looked at for ties
-_SHOWN = 5
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Summary:
-    """What one pass over the draws keeps."""
+    """A summary of the draws at each x, made in one pass."""
 
     low: Array
-    """(N, D): the smallest draw at each x, and so on."""
+    """(N, D): the smallest draw at each x."""
     high: Array
+    """(N, D): the largest."""
     halves: tuple[Array, Array]
     """(N, D) twice: means of the first and of the second half of the draws."""
     leaks: NDArray[np.bool_]
-    """(N, K): the draw is the truth, in every column."""
+    """(N, K): whether the draw is the truth, in every column."""
     alike: bool
-    """Every row holds the same draws."""
+    """Whether every row holds the same draws."""
 
 
 def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
-    """What a user should know before believing a test of these draws.
+    """Warnings of what the draws of a table hold.
 
     Raises:
         ValueError: when every row is the same simulation, or q's draws are the truth itself.
@@ -145,7 +161,7 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
     summary = _summarise(data, fine)
     yield from _still(summary.low.min(axis=0), summary.high.max(axis=0), "theta_q", names)
     yield from repeats.repeated_row_warnings(data, fine)
-    yield from _leaks(data, summary)
+    yield from _leaks(summary)
     yield from _ignores(data, summary, fine)
     yield from _collapsed(data, summary, names)
     yield from _whole(data, summary, whole, names)
@@ -159,7 +175,7 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
 
 
 def _still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
-    """Columns that never change, from the least and the largest number in each."""
+    """A warning of columns that never change, from the least and the largest number of each."""
     constant = np.flatnonzero(low == high)
     if len(constant):
         yield (
@@ -169,7 +185,12 @@ def _still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterat
 
 
 def _summarise(data: PosteriorTable, fine: NDArray[np.intp]) -> _Summary:
-    """One pass over the draws; ties with the truth are looked for where truths are distinct."""
+    """Summarise the draws of a table.
+
+    Args:
+        data: the table.
+        fine: continuous parameters: only where there are some can a draw be told to be the truth.
+    """
     theta, q = data.theta, data.q
     n, k, d = q.shape
     if k == 1:
@@ -179,7 +200,7 @@ def _summarise(data: PosteriorTable, fine: NDArray[np.intp]) -> _Summary:
         return _Summary(low=only, high=only, halves=(only, only), leaks=matches, alike=alike)
     low, high, first, second = (np.empty((n, d), q.dtype) for _ in range(4))
     leaks, alike = np.zeros((n, k), dtype=bool), n > 1
-    step, middle = max(1, _BLOCK_OF_Q // (k * d)), k // 2
+    step, middle = max(1, _BLOCK // (k * d)), k // 2
     for start in range(0, n, step):
         rows = slice(start, start + step)
         block = q[rows]
@@ -193,6 +214,7 @@ def _summarise(data: PosteriorTable, fine: NDArray[np.intp]) -> _Summary:
 
 
 def _wide(data: PosteriorTable) -> Iterator[str]:
+    """A warning of many parameters, and one of many columns of x."""
     d, m = data.theta.shape[1], data.x.shape[1]
     if d >= _MANY:
         yield (
@@ -208,8 +230,12 @@ def _wide(data: PosteriorTable) -> Iterator[str]:
         )
 
 
-def _leaks(data: PosteriorTable, seen: _Summary) -> Iterator[str]:
-    """The truth among its own draws."""
+def _leaks(seen: _Summary) -> Iterator[str]:
+    """A warning of truths among their own draws.
+
+    Raises:
+        ValueError: when all draws are.
+    """
     n, k = seen.leaks.shape
     if seen.leaks.all(axis=1).mean() > 1 - _SHARE:
         raise ValueError(
@@ -230,7 +256,7 @@ def _leaks(data: PosteriorTable, seen: _Summary) -> Iterator[str]:
 
 
 def _ignores(data: PosteriorTable, seen: _Summary, fine: NDArray[np.intp]) -> Iterator[str]:
-    """The same draws at every x, or at many."""
+    """A warning of the same draws at every x, or at many."""
     n, k = data.q.shape[:2]
     if seen.alike:
         yield (
@@ -247,7 +273,7 @@ def _ignores(data: PosteriorTable, seen: _Summary, fine: NDArray[np.intp]) -> It
 
 
 def _collapsed(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> Iterator[str]:
-    """A q without any spread at some x, in columns that do vary over x."""
+    """A warning of a q without spread at some x, in columns that do vary over x."""
     k = data.q.shape[1]
     varies = seen.high.max(axis=0) > seen.low.min(axis=0)
     still = (seen.high == seen.low) & varies & (k > 1)
@@ -267,9 +293,14 @@ def _collapsed(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> It
 
 
 def _certain(theta: Array, draws: Array, k: int) -> bool:
-    """Whether a q whose K draws all agree is right to be sure: its label is the true one.
+    """Whether a q whose K draws agree at some x is right to be sure there: theta is the same.
 
-    Of K + 1 exchangeable labels the true one alone differs in about 1 of K such rows at most.
+    Of K + 1 exchangeable numbers the true one alone differs in about 1 of K such rows at most.
+
+    Args:
+        theta: true values (n,) of those rows.
+        draws: the number (n,) that all draws of each row are.
+        k: draws at each x.
     """
     wrong, rows = int((theta != draws).sum()), len(theta)
     return wrong <= 2 * rows / (k + 1) + 3 * np.sqrt(2 * rows / (k + 1)) and wrong < rows / 2
@@ -278,7 +309,7 @@ def _certain(theta: Array, draws: Array, k: int) -> bool:
 def _whole(
     data: PosteriorTable, seen: _Summary, whole: NDArray[np.intp], names: Sequence[str]
 ) -> Iterator[str]:
-    """Discrete parameters, by q or by the truth alone."""
+    """A warning of parameters whose truths are whole numbers, with draws that are or are not."""
     both: list[int] = []
     broken: list[int] = []
     for j in whole[:_CHECKED]:
@@ -298,7 +329,7 @@ def _whole(
 
 
 def _beyond(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> Iterator[str]:
-    """Draws farther from the truths than these from each other."""
+    """A warning of draws that lie farther from the truths than these from each other."""
     low, high = data.theta.min(axis=0), data.theta.max(axis=0)
     span = high - low
     apart = (seen.high.max(axis=0) < low) | (seen.low.min(axis=0) > high)
@@ -322,7 +353,7 @@ def _beyond(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> Itera
 
 
 def _outside(draws: Array, low: float, high: float) -> float:
-    # A thousand rows say what share it is.
+    """The share of draws (N, K) outside of an interval, from a thousand rows at most."""
     some = draws[:: max(1, len(draws) // 1000)]
     return float(((some < low) | (some > high)).mean())
 
@@ -330,7 +361,7 @@ def _outside(draws: Array, low: float, high: float) -> float:
 def _order_of_rows(
     data: PosteriorTable, seen: _Summary, moving: NDArray[np.intp]
 ) -> Iterator[str]:
-    """Draws that depend on x, with truths that have nothing to do with them."""
+    """A warning of draws that change over rows, with truths that have nothing to do with them."""
     n, k = data.q.shape[:2]
     if k < 2 or seen.alike:
         return  # a single draw cannot tell what is x from what is chance
@@ -356,10 +387,12 @@ def _order_of_rows(
 
 
 def _ranks(column: Array) -> Array:
-    """Ties share a rank; SciPy's takes a second to import, in every process that reads a file."""
+    """Ranks (n,) in which ties share one."""
+    # SciPy's take a second to import, in every process that reads a file.
     ranks: NDArray[np.intp] = np.unique(column, return_inverse=True)[1]
     return ranks.astype(np.float64)
 
 
 def _shown(columns: Sequence[int] | NDArray[np.intp], names: Sequence[str]) -> str:
-    return ", ".join(names[j] for j in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
+    """The first names of some columns."""
+    return begun_text([names[j] for j in columns], _SHOWN)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 COLUMNS = 20_000
 """Columns that one file may have: their parsers take 10 kB for each."""
-
-
 _SHOWN = 9
 
 
@@ -28,11 +26,14 @@ class Column(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Which rows are points of p (n,) and of q (n,), and some of what others hold."""
+    """The sample that each of some rows belongs to."""
 
     p: NDArray[np.bool_]
+    """Whether a row (n,) is a point of p."""
     q: NDArray[np.bool_]
+    """Whether it is one of q."""
     others: tuple[str, ...]
+    """Some words of the other rows."""
 
 
 class FileColumns(Protocol):
@@ -45,16 +46,19 @@ class FileColumns(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows it has, or declares to have."""
+        """Rows that it has, or declares to have."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How it was read, where that is not plain."""
+        """Notes on how it was read."""
         ...
 
     def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
-        """Some columns of numbers in pieces (n,), from the first row to the last.
+        """Iterate over some columns of numbers in pieces (n,), from the first row to the last.
+
+        Args:
+            wanted: names of the columns.
 
         Raises:
             ValueError: for text in a column of numbers, or damaged bytes.
@@ -62,7 +66,7 @@ class FileColumns(Protocol):
         ...
 
     def sides(self, name: str) -> Iterator[Sides]:
-        """A column of p and q in pieces.
+        """Iterate over a column of the words p and q in pieces.
 
         Raises:
             ValueError: for damaged bytes.
@@ -70,12 +74,16 @@ class FileColumns(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
 def check_column_names(names: Sequence[str]) -> None:
-    """Refuse columns that are too many, repeated, or none."""
+    """Refuse columns that are too many, repeated, or none.
+
+    Raises:
+        ValueError: where they are.
+    """
     if len(names) > COLUMNS or len({*names}) < len(names) or not names:
         raise ValueError(
             f"A table must have 1 to {COLUMNS:,} columns, each under its own name; got "
@@ -84,7 +92,7 @@ def check_column_names(names: Sequence[str]) -> None:
 
 
 def sides_of(column: pa.Array) -> Sides:
-    """Which rows of a column of text are p and q."""
+    """Find the rows of a column of text that say p and q."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-""".csv files: their marks, names and decimal sign are found, then Arrow parses them."""
+""".csv files: separator, names and decimal sign are found, then Arrow parses the rows."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ class CsvColumns:
 
     Lines of comment (#), blank ones and Excel's `sep=;` are passed over, quoted numbers and
     decimal commas understood.
+
+    Args:
+        path: of the file.
 
     Raises:
         ValueError: for a first line that cannot be one of names.
@@ -80,10 +83,15 @@ class CsvColumns:
         self.rows = count if plain else self._count()
 
     def _count(self) -> int:
-        """Rows as the parser sees them, where lines do not tell."""
+        """The number of rows by the parser, where lines do not tell."""
         return sum(batch.num_rows for batch in self._parsed(self._names[:1], text=True))
 
     def _parsed(self, wanted: Sequence[str], *, text: bool = False) -> Iterator[pa.RecordBatch]:
+        """Some columns in pieces, as numbers or as bytes of text.
+
+        Raises:
+            ValueError: for rows of another length, or text among numbers.
+        """
         import pyarrow as pa
         from pyarrow import csv as arrow
 
@@ -130,7 +138,7 @@ class CsvColumns:
 
 
 def _first_lines(path: Path) -> list[bytes]:
-    """Whole lines from the beginning of a file, with their ends; some hundred rows or the head."""
+    """The first lines of a file, whole and with their ends, at least two rows if there are."""
     size = _HEAD
     while True:
         with path.open("rb") as file:
@@ -145,12 +153,13 @@ def _first_lines(path: Path) -> list[bytes]:
 
 
 def _is_passed_over(line: bytes) -> bool:
+    """Whether a line is blank or a comment."""
     comment = line.startswith(b"#") and not line.startswith(_NOT_A_COMMENT)
     return comment or not line.strip()
 
 
 def _decoded(line: bytes) -> tuple[str, tuple[str, ...]]:
-    """A line of names as text, and what is said where it is not UTF-8."""
+    """A line of names as text, and a note where it is not UTF-8."""
     line = line.strip(b"\r\n")
     try:
         return line.decode("utf-8"), ()
@@ -160,7 +169,7 @@ def _decoded(line: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _as_many(names: list[str], rows: Sequence[bytes], mark: str) -> list[str]:
-    """The names of columns, one more or one fewer where only one line ends in a mark."""
+    """The names of columns, as many as fields in a row where only one of both ends in a mark."""
     first = next((_fields(_decoded(row)[0], mark) for row in rows if row.strip()), None)
     if first and len(first) == len(names) + 1 and not first[-1].strip() and names[-1]:
         return [*names, ""]
@@ -177,11 +186,12 @@ def _decimal(rows: Sequence[bytes], mark: str) -> str:
 
 
 def _block(columns: Sequence[str]) -> int:
-    """Bytes parsed at once: a row must fit."""
+    """Bytes parsed at once: at least a row."""
     return max(_CSV_BLOCK, 64 * len(columns))
 
 
 def _fields(line: str, mark: str) -> list[str]:
+    """The fields of a line; the line itself where its quotes are broken."""
     try:
         return next(csv.reader([line], delimiter=mark))
     except (csv.Error, StopIteration, TypeError, ValueError):
@@ -197,17 +207,20 @@ def _is_number(field: str) -> bool:
 
 
 class _Scan(NamedTuple):
-    """How the lines of a file look, from where its rows begin."""
+    """The lines of a file from where its rows begin, counted without being parsed."""
 
     rows: int
     """Lines, which are rows where they are plain."""
     quoted: bool
+    """Whether there are quotes."""
     plain: bool
+    """Whether each line is a row."""
     odd: bool
     """Whether some may be comments or blank but for spaces."""
 
 
 def _scanned(path: Path, begin: int, mark: str) -> _Scan:
+    """Count the lines of a file from a byte on, and look for what makes them no rows."""
     count, last, quoted, plain, odd = 0, b"\n", False, True, False
     blank = (b"\n#", b"\n ", b"\r#", b"\r ", *((b"\n\t", b"\r\t") if mark != "\t" else ()))
     with path.open("rb") as file:
@@ -258,5 +271,5 @@ class _Cleaned(io.RawIOBase):
 
 
 def _reason(error: BaseException) -> str:
-    """What the parser says, on one line of readable length."""
+    """The parser's message on one line of readable length."""
     return roles.label(str(error).removeprefix("CSV parse error: "), _SAID) or type(error).__name__

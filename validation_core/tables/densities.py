@@ -1,7 +1,7 @@
-"""What a table may hold beside its draws: log densities, and q's draws at a real observation.
+"""Log densities beside a table's draws, and q's draws at a real observation.
 
-None of it is needed, so nothing here refuses a file: an array that does not fit is left unread,
-and a warning says why. The second part asks whether log q can be normalised at all.
+No test needs them, so nothing here refuses a file: an array that does not fit is left unread, and
+a warning says why.
 """
 
 from __future__ import annotations
@@ -11,27 +11,30 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.tables.roles import unread_notes
 from validation_core.tables.source import Order, is_real
 from validation_core.types import Array
 
 DENSITIES = ("log_q", "log_q_draws", "log_joint", "log_joint_draws")
+"""Arrays of log densities."""
 OBSERVED = ("x_o", "theta_o")
-_LARGEST = 1e100
+"""Arrays of a real observation."""
+_LARGEST = 1e100  # size of a log density whose squares can be added up
 
 
 def read_densities(
     arrays: Mapping[str, NDArray[np.generic]], sizes: tuple[int, int], order: Order
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """The log densities that fit a table, and sentences about those that do not.
+    """Read the log densities that fit a table.
 
     Args:
         arrays: the file's arrays by role.
         sizes: (N, K) of the table.
-        order: the order in which theta_q was found: arrays of its draws follow it.
+        order: the order of theta_q's axes in the file, which arrays (N, K) of its draws share.
 
     Returns:
-        arrays: (N,) at the truths and (N, K) at the draws, the draws' in the order NK.
-        warnings: for each array that was left unread, or holds numbers that no log density is.
+        arrays: (N,) at the truths and (N, K) at the draws, in nats.
+        warnings: one for each array that was left unread, or holds numbers that no log density is.
     """
     log_densities: dict[str, Array] = {}
     warnings: list[str] = []
@@ -65,7 +68,7 @@ def _shaped(array: NDArray[np.generic], shape: tuple[int, ...]) -> Array | None:
 
 
 def _bounded(array: Array) -> tuple[Array, int]:
-    """The array with infinities where it lies beyond what a sum of squares holds; how many."""
+    """The array with infinities where its squares could not be added up, and their number."""
     if array.itemsize < 8:  # these hold none as large
         return array, 0
     beyond = ((array > _LARGEST) | (array < -_LARGEST)) & np.isfinite(array)
@@ -88,7 +91,7 @@ def _unfit(name: str, array: NDArray[np.generic], wanted: str) -> str:
 
 
 def nonfinite_density_warnings(densities: Mapping[str, Array]) -> tuple[str, ...]:
-    """Sentences about the values of log densities that are not finite: kept, and counted."""
+    """Warnings that count the values of log densities that are not finite, which are kept."""
     warnings = []
     for name, array in densities.items():
         lost = int((~np.isfinite(array)).sum())
@@ -103,12 +106,16 @@ def nonfinite_density_warnings(densities: Mapping[str, Array]) -> tuple[str, ...
 def read_observed(
     arrays: Mapping[str, NDArray[np.generic]], m: int, d: int
 ) -> tuple[tuple[Array, Array] | None, tuple[str, ...]]:
-    """A real observation with q's draws there, (x_o (M,), theta_o (K_o, D)); or why there is none.
+    """Read a real observation and q's draws there.
 
     Args:
         arrays: the file's arrays by role.
         m: columns of x.
         d: columns of theta.
+
+    Returns:
+        observed: x_o (M,) and theta_o (K_o, D); None where there is none that fits.
+        warnings: why not, or how many draws were left out.
     """
     present = [name for name in OBSERVED if name in arrays]
     if not present:
@@ -144,6 +151,6 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
 
 
 def unused_array_warnings(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
-    """What is said about densities and observations that come with two plain samples."""
+    """A warning of densities and observations that come with two plain samples."""
     present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
-    return (f"{', '.join(present)}: left unread, since two samples have no x.",) * bool(present)
+    return unread_notes(present, "since two samples have no x")

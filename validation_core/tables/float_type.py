@@ -1,8 +1,8 @@
 """One float type for true values and draws.
 
-Numbers that lie on a grid, or at a bound, tie between a truth and the draws of a right q. Saved
-in two float types they no longer do, and a right q is rejected. What is rounded alike on both
-sides stays exchangeable, so that all are rounded to the narrowest type present.
+Numbers that lie on a grid, or at a bound, tie between a truth and the draws of a correct q. Saved
+in two float types they no longer do, and a correct q is rejected. Numbers that are rounded alike
+on both sides stay exchangeable, so that all are rounded to the narrowest type present.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.text import list_text
 from validation_core.types import Array
 
-BLOCK = 2**20  # numbers looked at together
+BLOCK = 2**20
+"""Numbers looked at together."""
 _EXACT = 2.0**24  # whole numbers up to here are float32's, whoever saved them
 _NAMES = {2: "float16", 4: "float32", 8: "float64"}
 _TYPES: dict[int, np.dtype[np.floating]] = {size: np.dtype(name) for size, name in _NAMES.items()}
-Sizes = NDArray[np.int64]
+_Sizes = NDArray[np.int64]
 
 
 class _MatchedArrays(NamedTuple):
-    """Arrays brought to one type, and what a user is told of it."""
+    """Arrays brought to one type, and what a user should know of it."""
 
     arrays: dict[str, Array]
     notes: tuple[str, ...] = ()
@@ -33,7 +35,7 @@ class _MatchedArrays(NamedTuple):
 def match_precisions(
     sides: Mapping[str, Array], declared: Mapping[str, np.dtype[np.generic]]
 ) -> _MatchedArrays:
-    """The sides (..., D) of one quantity, column by column in the narrowest type of any of them.
+    """Round the sides of one quantity, column by column, to the narrowest type of any of them.
 
     A type is what a file declares. float64 that holds nothing but float32's numbers, as after a
     conversion, counts as float32; whole numbers are of no type and stay as they are, unless
@@ -42,15 +44,18 @@ def match_precisions(
     rounded, and a warning says so.
 
     Args:
-        sides: arrays by name, with equally many columns; float32 or float64.
+        sides: arrays (..., D) by name, in float32 or float64.
         declared: the type each had in its file; without one, the array's own.
+
+    Returns:
+        the arrays by name, all in float32 or all in float64.
     """
     arrays = dict(sides)
     kinds = {name: declared.get(name, array.dtype) for name, array in arrays.items()}
     if len(set(kinds.values())) == 1 and next(iter(kinds.values())) in (_TYPES[2], _TYPES[4]):
         return _MatchedArrays(arrays)
     sizes = {name: _sizes(array, kinds[name]) for name, array in arrays.items()}
-    target: Sizes = np.min(list(sizes.values()), axis=0)  # (D,)
+    target: _Sizes = np.min(list(sizes.values()), axis=0)  # (D,)
     coarse = {
         name: np.flatnonzero((size > target) & (arrays[name].itemsize > target))
         for name, size in sizes.items()
@@ -70,7 +75,7 @@ def match_precisions(
     )
 
 
-def _sizes(array: Array, kind: np.dtype[np.generic]) -> Sizes:
+def _sizes(array: Array, kind: np.dtype[np.generic]) -> _Sizes:
     """(D,): bytes of the narrowest float that each column can be said to be in."""
     d = array.shape[-1]
     if kind.kind == "f" and kind.itemsize < 8:
@@ -87,13 +92,13 @@ def _sizes(array: Array, kind: np.dtype[np.generic]) -> Sizes:
 
 
 def _blocks(array: Array) -> Sequence[Array]:
-    """The rows (..., D) of an array, a bounded number at a time."""
+    """The rows of an array (..., D) in blocks (n, D) of a bounded size."""
     step = max(1, BLOCK // max(1, array[:1].size))
     d = array.shape[-1]
     return [array[i : i + step].reshape(-1, d) for i in range(0, len(array), step)]
 
 
-def _overflow(array: Array, columns: NDArray[np.intp], target: Sizes) -> bool:
+def _overflow(array: Array, columns: NDArray[np.intp], target: _Sizes) -> bool:
     """Whether one of these columns would become infinite in its target type."""
     for j in columns:
         size = np.abs(array[..., j])
@@ -102,15 +107,16 @@ def _overflow(array: Array, columns: NDArray[np.intp], target: Sizes) -> bool:
     return False
 
 
-def _container(arrays: Mapping[str, Array], target: Sizes) -> np.dtype[np.floating]:
-    """The type of the arrays themselves: float32 where one has it and it holds all of them."""
+def _container(arrays: Mapping[str, Array], target: _Sizes) -> np.dtype[np.floating]:
+    """The type of the arrays: float32 where one of them has it and no column needs more."""
     has = {array.itemsize for array in arrays.values()}
     return _TYPES[4 if has == {4} or (4 in has and target.max() <= 4) else 8]
 
 
 def _rounded(
-    array: Array, columns: NDArray[np.intp], target: Sizes, container: np.dtype[np.floating]
+    array: Array, columns: NDArray[np.intp], target: _Sizes, container: np.dtype[np.floating]
 ) -> Array:
+    """The array in its new type, some columns rounded to their target."""
     if container.itemsize == 4 and (target == 4).all():
         with np.errstate(under="ignore"):
             return array.astype(container, copy=False)
@@ -122,25 +128,25 @@ def _rounded(
 
 
 def _types(kinds: Mapping[str, np.dtype[np.generic]]) -> str:
-    return ", ".join(f"{name} in {kind}" for name, kind in kinds.items())
+    return list_text([f"{name} in {kind}" for name, kind in kinds.items()])
 
 
 def _rounded_sentence(
-    changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes
+    changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: _Sizes
 ) -> str:
     return (
         f"True values and draws were saved in more than one float type ({_types(kinds)}): "
-        f"{' and '.join(changed)} rounded to {_NAMES[int(target.min())]}, so that equal "
+        f"{list_text(changed)} rounded to {_NAMES[int(target.min())]}, so that equal "
         "numbers are equal."
     )
 
 
 def _unrounded_sentence(
-    beyond: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes
+    beyond: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: _Sizes
 ) -> str:
     return (
         f"True values and draws must be saved in one float type; got {_types(kinds)}, with "
-        f"numbers in {' and '.join(beyond)} too large for {_NAMES[int(target.min())]}. Nothing "
+        f"numbers in {list_text(beyond)} too large for {_NAMES[int(target.min())]}. Nothing "
         "was rounded: numbers on a grid or at a bound may differ by their type alone, and a "
         "correct q be rejected. Save all of them as float64 from the start."
     )

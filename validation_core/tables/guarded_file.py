@@ -1,8 +1,8 @@
-"""Files parsed in a process of their own: every byte that a user sends.
+"""Files of users, each parsed in a child process.
 
 A damaged or hostile file can make a library abort, hang, or ask for all memory. In a child process
-that costs a refusal and not the server: it has bounded memory and time, at most two of them read
-at once, and what one finds comes back as plain headers and numbers.
+that costs a refusal and not the server: its memory and time are bounded, at most two read at once,
+and nothing but headers and numbers comes back.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PATIENCE = 60.0
 """Seconds that a file waits for its turn."""
 
 SECONDS = 20.0
-"""How long a file may be read; longer only beyond `_LARGE` bytes."""
+"""Time in which a file must be read; longer only for files beyond `_LARGE` bytes."""
 
 MEMORY = 1_500_000_000
 """Bytes that a child may hold; more only for arrays beyond the usual limit."""
@@ -62,11 +62,11 @@ _SETTINGS = dict.fromkeys(_ONE_THREAD, "1") | {"ARROW_DEFAULT_MEMORY_POOL": "sys
 
 
 class _ReaderDied(Exception):
-    """The child died or was ended for taking too long."""
+    """A child that died, or was ended because it took too long."""
 
 
 class ReaderProcess:
-    """A process that opens one file at a time.
+    """A child process that reads one file at a time.
 
     Raises:
         OSError: when the system starts none.
@@ -87,6 +87,7 @@ class ReaderProcess:
         self._to, self._from = self.process.stdin, self.process.stdout
         self._errors = self.process.stderr
         self.last_use: threading.Timer | None = None
+        """Timer that ends it when it has been without work for long."""
         self.peak = 0
         """Bytes that it has held at most, as it said when it closed its last file."""
         self._deadline = self._seconds = 0.0
@@ -96,19 +97,20 @@ class ReaderProcess:
 
     @property
     def alive(self) -> bool:
+        """Whether the process is running."""
         return self.process.poll() is None
 
     def begin(self, nbytes: int) -> None:
-        """Its time for a file of so many bytes begins."""
+        """Start its time for a file of so many bytes."""
         self._seconds = SECONDS + max(0.0, nbytes - _LARGE) / _RATE
         self._deadline = time.monotonic() + self._seconds
         self._late = False
 
     def ask(self, request: Mapping[str, object]) -> dict[str, Any]:
-        """Its answer to a request.
+        """Send a request and return the answer.
 
         Raises:
-            _ReaderDied: when it dies over it.
+            _ReaderDied: when the child dies over it.
             ValueError: when it refuses.
         """
         with self._in_time():
@@ -125,7 +127,7 @@ class ReaderProcess:
         return answer
 
     def numbers(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
-        """The array, filled with the bytes that follow an answer.
+        """Fill an array with the bytes that follow an answer, and return it.
 
         Raises:
             _ReaderDied: when they do not come.
@@ -151,7 +153,11 @@ class ReaderProcess:
         self.process.kill()
 
     def why(self, memory: int) -> str:
-        """Which bound it died of, in words; it has been abandoned."""
+        """The refusal of the file over which it died: late, out of memory, or damaged.
+
+        Args:
+            memory: bytes that it was allowed.
+        """
         if self._late:
             return (
                 f"A file must be read in at most {self._seconds:.3g} s; got one that takes "
@@ -168,13 +174,13 @@ class ReaderProcess:
         )
 
     def _said(self) -> bytes:
-        """The last words of a process that is dead."""
+        """The error output of a process that is dead."""
         with suppress(OSError, ValueError):
             return self._errors.read()
         return b""
 
     def abandon(self) -> None:
-        """End a process whose answers can no longer be told apart."""
+        """End a process whose next answer may belong to an earlier request."""
         if self.alive:
             # Its libraries may be about to say why they end it.
             with suppress(subprocess.TimeoutExpired):
@@ -183,7 +189,7 @@ class ReaderProcess:
         self.process.wait()
 
     def end(self) -> None:
-        """End it and let its pipes go."""
+        """End it and close its pipes."""
         self.process.kill()
         self.process.wait()
         for pipe in (self._to, self._from, self._errors):
@@ -205,7 +211,7 @@ class ReaderPool:
         self._turns = threading.Semaphore(CHILDREN)
 
     def take(self) -> ReaderProcess:
-        """A child, as soon as it is this file's turn.
+        """Wait for a turn and return a child, idle or new.
 
         Raises:
             ValueError: when no turn comes, or no process can be started.
@@ -236,7 +242,7 @@ class ReaderPool:
         return None
 
     def give(self, child: ReaderProcess) -> None:
-        """Keep a child for a while, if it lives."""
+        """Keep a child for the next file, if it lives, and end the turn."""
         if child.alive:
             child.last_use = threading.Timer(_IDLE, self._let_go, (child,))
             child.last_use.daemon = True
@@ -255,13 +261,13 @@ class ReaderPool:
         child.end()
 
     def warm(self) -> None:
-        """Have one wait."""
+        """Start a child, unless one is idle."""
         if not self.idle:
             with suppress(ValueError):
                 self.give(self.take())
 
     def end(self) -> None:
-        """Leave none behind."""
+        """End all idle children."""
         with self._lock:
             for child in self.idle:
                 if child.last_use:
@@ -271,25 +277,26 @@ class ReaderPool:
 
 
 reader_pool = ReaderPool()
+"""The children of this process."""
 atexit.register(reader_pool.end)
 
 
 def warm() -> None:
-    """Start a child beside the work, unless one waits: the first file need not wait for it."""
+    """Start a child in the background, unless one is idle: the first file need not wait for it."""
     if not reader_pool.idle:
         threading.Thread(target=reader_pool.warm, daemon=True).start()
 
 
 class GuardedFile:
-    """A file that a child process reads for this one.
+    """A file that a child process reads.
 
     Args:
         stream: the file, opened for reading.
-        path: where it lies, if a child can open it there too.
+        path: its path, if a child can open it there too; None to copy it.
         kind: its format.
-        stem: what its array is called where the file has no name for it.
+        stem: name of its array where the file has none.
         limit: bytes that its arrays may take in memory.
-        chosen: role and array, as the user says.
+        chosen: name of an array by the role that the user gives it.
 
     Raises:
         ValueError: when the child refuses the file, or dies over it.
@@ -381,7 +388,7 @@ class GuardedFile:
 
 
 def _copied(stream: BinaryIO) -> str:
-    """A copy of what was uploaded, where the child can open it.
+    """Copy an upload to a temporary file that the child can open, and return its path.
 
     Raises:
         ValueError: when there is no space for it.

@@ -19,27 +19,27 @@ from validation_core.tables.hdf5_file import (
     is_dataset,
     is_dimension_scale,
 )
-from validation_core.tables.source import BROKEN, ArrayHeader, Order
+from validation_core.tables.source import BROKEN, ArrayHeader, Order, label_header
 
 if TYPE_CHECKING:
     import h5py
 
-_NAMES = 4096
-_TEXT = 2**20  # bytes of names that are read
+_NAMES = 4096  # labels that are read
+_TEXT = 2**20  # bytes of them
 
 
 class Hdf5Arrays:
-    """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
+    """The arrays at the root of an HDF5 file, or in the one group whose arrays have known roles.
 
-    Where these make no table, and where the user has chosen arrays, it is those of the root and
-    of every group: `group/array`.
+    Where these make no table, or lack an array that the user has chosen, those of every group are
+    added as `group/array`.
 
     Args:
-        file: it.
-        chosen: role and array, as the user says.
+        file: the open file.
+        chosen: name of an array by the role that the user gives it.
 
     Raises:
-        ValueError: for a file that is damaged, or whose groups leave it open what is meant.
+        ValueError: for a file that is damaged, or several groups with arrays of known roles.
     """
 
     def __init__(self, file: Hdf5File, chosen: Mapping[str, str] | None = None) -> None:
@@ -53,7 +53,11 @@ class Hdf5Arrays:
         self._file.close()
 
     def _place(self) -> dict[str, h5py.Dataset]:
-        """The datasets of the root or of one group where they make a table, else all."""
+        """The datasets of the root or of one group where they make a table, else all of them.
+
+        Raises:
+            ValueError: for several groups with arrays of known roles.
+        """
         root = self._file.members()
         here = _datasets(root)
         if self._whole(here):
@@ -75,7 +79,7 @@ class Hdf5Arrays:
         return plain if self._whole(plain) else {**plain, **_by_path(inside)}
 
     def _whole(self, datasets: Mapping[str, h5py.Dataset]) -> bool:
-        """Whether these make a table or two samples, and hold every array that was chosen."""
+        """Whether datasets make a table or two samples, and hold every array that was chosen."""
         return set(self._chosen.values()) <= set(datasets) and roles.roles_complete(
             roles.find_roles(datasets, self._chosen).found
         )
@@ -89,14 +93,12 @@ class Hdf5Arrays:
         for name, dataset in self._found.items():
             if name in used and self._is_text(dataset, found, name):
                 self._texts[name] = dataset
-                declared[name] = ArrayHeader((dataset.size,), np.dtype("U40"))
+                declared[name] = label_header(dataset.size)
             elif name in used:
                 declared[name] = self._file.header(dataset, name)
             elif not is_dimension_scale(dataset):
                 unread.append(name)
-        self.notes = (f"{roles.names_text(unread)}: left unread, no test knows these.",) * bool(
-            unread
-        )
+        self.notes = roles.unread_notes(unread, "no test knows these")
         for name in unread if listed else ():
             with suppress(*BROKEN):  # one that cannot be read is none to choose
                 declared[name] = self._file.header(self._found[name], name)
@@ -124,8 +126,8 @@ class Hdf5Arrays:
         return array
 
     def _labels(self, dataset: h5py.Dataset) -> NDArray[np.generic]:
-        """Labels of no fixed length, one by one: a file may repeat a long one without end."""
-        labels = np.full(dataset.size, "", dtype="U40")
+        """Labels of no fixed length, read one by one: a file may repeat a long one endlessly."""
+        labels = np.full(dataset.size, "", label_header(dataset.size).dtype)
         length = 0
         for i, place in enumerate(np.ndindex(*dataset.shape)):
             text = dataset[place]
@@ -137,6 +139,7 @@ class Hdf5Arrays:
 
 
 def _datasets(members: Mapping[str, HdfMember]) -> dict[str, h5py.Dataset]:
+    """The members of a group that are datasets."""
     return {name: member for name, member in members.items() if is_dataset(member)}
 
 

@@ -1,4 +1,4 @@
-"""HDF5 files: groups, datasets and their headers; nothing is followed out of the file."""
+"""HDF5 files: groups, datasets and their headers; no link is followed out of the file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from validation_core.tables import roles
 from validation_core.tables.hdf5_storage import check_storage, is_unwritten, read_numbers
 from validation_core.tables.source import BROKEN, ArrayHeader, as_working_dtype
+from validation_core.text import count_text
 
 if TYPE_CHECKING:
     import h5py
@@ -21,8 +22,9 @@ HdfMember: TypeAlias = "h5py.Group | h5py.Dataset"
 SIMULATIONS = frozenset(
     {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
 )
-"""What the axis of simulations is called, where axes have names."""
+"""Names of the axis of simulations."""
 DRAWS = frozenset({"draw", "draws", "sample", "samples"})
+"""Names of the axis of draws."""
 _MEMBERS = 4096  # of a group
 _OBJECTS = 10_000  # that are looked at in one file
 _CACHE = 2**20  # bytes of chunks kept: each is read once
@@ -33,7 +35,7 @@ class Hdf5File:
     """An open HDF5 file: its groups and datasets, and their numbers.
 
     Args:
-        path: where it lies.
+        path: its path.
         limit: bytes that its arrays may take in memory.
     """
 
@@ -55,7 +57,10 @@ class Hdf5File:
         self._file.close()
 
     def members(self, group: h5py.Group | None = None) -> dict[str, HdfMember]:
-        """Groups and datasets of a group by name, soft links followed inside the file.
+        """Return the members of a group by name, soft links followed inside the file.
+
+        Args:
+            group: the group; None for the root.
 
         Raises:
             ValueError: for a link out of the file, or too many members.
@@ -98,10 +103,14 @@ class Hdf5File:
         return dataset if dataset and _has_type(dataset) else None
 
     def header(self, dataset: h5py.Dataset, name: str) -> ArrayHeader:
-        """What a dataset declares.
+        """Return the shape and type that a dataset declares.
+
+        Args:
+            dataset: the dataset.
+            name: its name in the file.
 
         Raises:
-            ValueError: for numbers that are kept elsewhere, oddly packed or of no fixed length.
+            ValueError: for numbers in other files, packed in unknown ways or of no fixed length.
         """
         if dataset.shape is None or dataset.dtype.kind == "O":
             raise ValueError(
@@ -112,7 +121,9 @@ class Hdf5File:
         return ArrayHeader(tuple(int(s) for s in dataset.shape), dataset.dtype)
 
     def load(self, dataset: h5py.Dataset, name: str) -> NDArray[np.generic]:
-        """The numbers of a dataset whose header was accepted, in their working type.
+        """Return the numbers of a dataset whose header was accepted, in their working type.
+
+        Values that the file declares as missing become NaN.
 
         Raises:
             ValueError: when it was never written.
@@ -126,34 +137,35 @@ class Hdf5File:
         numbers, unwritten = read_numbers(dataset, self._length)
         if unwritten:
             self._notes.append(
-                f"{unwritten:,} values of {roles.label(name)} were never written: the file's "
-                f"fill value {roles.label(str(dataset.fillvalue))} stands for them."
+                f"{count_text(unwritten, 'value')} of {roles.label(name)} "
+                f"{'was' if unwritten == 1 else 'were'} never written: the file's fill value "
+                f"{roles.label(str(dataset.fillvalue))} stands in."
             )
-        return self._without(_missing_values(dataset), numbers, name)
+        return self._with_nan(_missing_values(dataset), numbers, name)
 
-    def _without(
+    def _with_nan(
         self, missing: Sequence[np.generic], numbers: NDArray[np.generic], name: str
     ) -> NDArray[np.generic]:
-        """The numbers in their working type, NaN where they are one of those that mean none."""
+        """The numbers in their working type, NaN in place of values that mean a missing one."""
         worked = as_working_dtype(numbers)
         for value in missing:
             here = numbers == value
             if count := int(np.count_nonzero(here)):
                 worked[here] = np.nan
-                are = "value of {} is" if count == 1 else "values of {} are"
                 self._notes.append(
-                    f"{count:,} {are.format(roles.label(name))} the file's missing value "
-                    f"{value:g}: treated as missing."
+                    f"{count_text(count, 'value')} of {roles.label(name)} "
+                    f"{'is' if count == 1 else 'are'} the file's missing value {value:g}: treated "
+                    f"as missing."
                 )
         return worked
 
     def new_notes(self) -> tuple[str, ...]:
-        """What is to be said of the arrays that were read since this was asked."""
+        """Return the notes on arrays that were read since this was last called."""
         notes, self._notes = tuple(self._notes), []
         return notes
 
     def dims(self, dataset: h5py.Dataset) -> tuple[str, ...]:
-        """What the axes of a dataset are called, as netCDF keeps it; empty where it is unknown."""
+        """Return the names of a dataset's axes, as netCDF stores them; none where unknown."""
         try:
             scales = [len(axis) and axis[0].name for axis in dataset.dims]
             if scales and all(scales):
@@ -201,7 +213,7 @@ def _attribute(dataset: h5py.Dataset, name: str) -> Any:
 
 
 def _missing_values(dataset: h5py.Dataset) -> list[np.generic]:
-    """The numbers by which a dataset says that there is none, in its own type (CF, 2.5)."""
+    """The numbers that mean a missing value, in the dataset's own type (CF conventions, 2.5)."""
     if dataset.dtype.kind not in "fiu":
         return []
     values: list[np.generic] = []

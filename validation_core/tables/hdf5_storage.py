@@ -1,4 +1,4 @@
-"""How the numbers of an HDF5 dataset lie in its file: refused or read."""
+"""Storage of the numbers of an HDF5 dataset: chunks, filters and checksums, refused or read."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _WORDS = 2**20
 
 
 def check_storage(dataset: h5py.Dataset, label: str, limit: int) -> None:
-    """Refuse what is known from the headers of a dataset.
+    """Refuse a dataset whose headers tell that its numbers cannot be read safely.
 
     Args:
-        dataset: of a fixed length.
-        label: what it is called.
-        limit: bytes that its arrays may take in memory.
+        dataset: a dataset of a fixed length.
+        label: its name, fit to be shown.
+        limit: bytes that the file's arrays may take in memory.
 
     Raises:
         ValueError: for numbers in other files, of an odd type, packed otherwise than with gzip
@@ -90,15 +90,18 @@ def is_unwritten(dataset: h5py.Dataset) -> bool:
 
 
 def read_numbers(dataset: h5py.Dataset, length: int) -> tuple[NDArray[np.generic], int]:
-    """The numbers of a dataset, and how many of them were never written.
+    """Read the numbers of a dataset.
 
     Where a chunk unpacks to fewer bytes than its own, the HDF5 library (2.0) leaves whatever its
     memory held before in place of the rest, and it passes over bytes beyond. Chunks of gzip are
     therefore unpacked here, and the library reads those whose stored size tells that they fit.
 
     Args:
-        dataset: whose storage was not refused.
+        dataset: a dataset whose storage was not refused.
         length: bytes of its file.
+
+    Returns:
+        the numbers, and how many of them were never written: the fill value stands for them.
 
     Raises:
         EOFError: for fewer or more bytes than the numbers take.
@@ -138,7 +141,13 @@ def read_numbers(dataset: h5py.Dataset, length: int) -> tuple[NDArray[np.generic
 
 
 def _unpacked(packed: bytes, filters: list[int], size: int, itemsize: int) -> bytes:
-    """The bytes of a chunk, at most a few more than it must have.
+    """Undo the filters of a chunk; its bytes are at most a few more than it must have.
+
+    Args:
+        packed: the chunk as it is stored.
+        filters: its filters in the order in which they were applied.
+        size: bytes that it must have.
+        itemsize: bytes of one number.
 
     Raises:
         ValueError: for bytes that do not match their checksum.

@@ -11,10 +11,10 @@ import scipy
 from validation_core.types import Array, Float
 
 # -log q averages to the draws' entropy, which is at most that of a normal of their covariance,
-# whatever q is. From below it is told where it can be: with one to three parameters by nearest
-# neighbours (Kozachenko & Leonenko, Sample estimate of the entropy of a random vector, 1987),
-# once that estimate no longer moves with the number of draws, and in any dimension where log q
-# itself is that of a normal up to its constant. What cannot be told is not said.
+# whatever q is. It is bounded from below with one to three parameters by nearest neighbours
+# (Kozachenko & Leonenko, Sample estimate of the entropy of a random vector, 1987), once that
+# estimate no longer moves with the number of draws, and in any dimension where log q itself is
+# that of a normal up to its constant. Without a bound there is no warning.
 
 _ROWS, _DRAWS = 200, 200  # that are looked at: bounds time and memory
 _FEWEST_ROWS, _FEWEST_DRAWS = 10, 20
@@ -29,16 +29,25 @@ _ALIKE = 0.25  # nats between the entropies by log q's shape and by the draws' c
 
 
 class _Offset(NamedTuple):
-    """By how many nats log q is off."""
+    """A bound on the constant by which log q differs from a normalised density."""
 
     nats: float
-    """Mean of log q less that of a normalised q; negative: log q is too small. The least it is."""
+    """Mean of log q less that of a normalised q, at least this far from 0; negative where log q
+    is too small."""
     rows: int
-    """Rows that it was told from."""
+    """Rows that were looked at."""
 
 
 def normalisation_offset(q: Array, log_q: Array) -> _Offset | None:
-    """Whether log q (N, K) at draws q (N, K, D) is clearly no normalised density; None if not."""
+    """Find out whether log q is clearly no normalised density of its draws.
+
+    Args:
+        q: draws (N, K, D).
+        log_q: log q at them (N, K), in nats.
+
+    Returns:
+        the offset; None where log q may be normalised, or cannot be told not to be.
+    """
     n, k, d = q.shape
     if k < max(_FEWEST_DRAWS, 2 * d + 5):
         return None
@@ -54,7 +63,12 @@ def normalisation_offset(q: Array, log_q: Array) -> _Offset | None:
 
 
 def normalisation_warnings(q: Array, log_q: Array | None) -> tuple[str, ...]:
-    """A warning where log q is clearly off, with what that does and does not affect."""
+    """A warning where log q is clearly not normalised, with what that does and does not affect.
+
+    Args:
+        q: draws (N, K, D).
+        log_q: log q at them (N, K), in nats; None where it is not known.
+    """
     discrepancy = None if log_q is None else normalisation_offset(q, log_q)
     if discrepancy is None:
         return ()
@@ -75,12 +89,13 @@ class _WhitenedDraws(NamedTuple):
     white: Float
     """(n, K, D)."""
     volume: Float
-    """log det of what they were whitened by (n,)."""
+    """Log determinant (n,) of the matrix that they were whitened by."""
     logs: Float
     """log q (n, K)."""
 
     @classmethod
     def of(cls, q: Float, logs: Float) -> _WhitenedDraws:
+        """Whiten draws (n, K, D); rows whose covariance is singular are left out."""
         centred = q - q.mean(1, keepdims=True)
         scale = centred.std(1)  # (n, D): parameters in any units
         unit = centred / scale[:, None]
@@ -94,7 +109,7 @@ class _WhitenedDraws(NamedTuple):
 
     @property
     def told(self) -> Float:
-        """Entropy (n,) by log q."""
+        """Entropy (n,) by log q, in nats."""
         return np.asarray(-self.logs.mean(1))
 
     @property
@@ -130,7 +145,7 @@ class _WhitenedDraws(NamedTuple):
 
 
 def _small(drawn: _WhitenedDraws) -> _Offset | None:
-    """Whether log q says more entropy than any law of this covariance has."""
+    """The offset where log q implies more entropy than any law of this covariance has."""
     over = drawn.told - drawn.normal
     far = over > _FAR
     if _clearly(over) or far.mean() > _MANY:
@@ -139,7 +154,7 @@ def _small(drawn: _WhitenedDraws) -> _Offset | None:
 
 
 def _large(drawn: _WhitenedDraws) -> _Offset | None:
-    """Whether log q says less entropy than the draws have, where that can be told."""
+    """The offset where log q implies less entropy than a lower bound on that of the draws."""
     least: Float | None
     if drawn.white.shape[-1] <= _SMALL:
         least = drawn.neighbours
@@ -154,6 +169,7 @@ def _large(drawn: _WhitenedDraws) -> _Offset | None:
 
 
 def _clearly(over: Float) -> bool:
+    """Whether the mean of differences (n,) exceeds `_CLEAR` nats by five standard errors."""
     error = float(over.std(ddof=1)) / np.sqrt(len(over))
     return bool(over.mean() - _ERRORS * error > _CLEAR)
 

@@ -1,4 +1,4 @@
-""".npy arrays and .npz archives: what they declare is checked before an array takes memory.
+""".npy arrays and .npz archives: their headers are checked before an array takes memory.
 
 NumPy reads them, and never unpickles. Only the first bytes of a member are unpacked until its
 header and size have been accepted.
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from validation_core.tables import roles
 from validation_core.tables.source import ARRAYS, BROKEN, ArrayHeader, Order, as_working_dtype
+from validation_core.text import count_text
 
 SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
+"""The remedy at the end of a refusal."""
 
 _CONTENTS = 2**20  # bytes of an archive's table of contents; 64 arrays of usual names have 4 kB
 _HEADER = 2**16  # bytes of a member unpacked to read its header; NumPy writes 128
@@ -35,9 +37,9 @@ def _header(member: IO[bytes], length: int, name: str) -> ArrayHeader:
     """The header at the beginning of an array that is as long as its header says.
 
     Args:
-        member: the array with its header.
+        member: a file with the header and the array.
         length: bytes of both.
-        name: what it is called.
+        name: name of the array.
 
     Raises:
         ValueError: when the header cannot be read, or more or fewer bytes are stored.
@@ -68,6 +70,10 @@ def _numbers(member: IO[bytes]) -> NDArray[np.generic]:
 class NpyFile:
     """A single array, named by its file.
 
+    Args:
+        path: of the file.
+        stem: name of the array.
+
     Raises:
         ValueError: for a file that is not as long as its header says.
     """
@@ -92,9 +98,9 @@ class NpyFile:
 
 
 class _BoundedReader(io.BufferedReader):
-    """A file of which no more than so many bytes can be asked for at once.
+    """A file that refuses to read more than so many bytes at once.
 
-    `zipfile` asks for a whole table of contents, before it looks at any of it.
+    `zipfile` reads a whole table of contents before it looks at any of it.
     """
 
     longest: float = _CONTENTS
@@ -111,8 +117,11 @@ class _BoundedReader(io.BufferedReader):
 class NpzArchive:
     """An .npz archive.
 
+    Args:
+        path: of the file.
+
     Raises:
-        ValueError: for more than arrays of usual sizes and packings.
+        ValueError: for a table of contents that is too long.
     """
 
     order: Order | None = None
@@ -127,7 +136,7 @@ class NpzArchive:
         others = [info.filename for info in members if not info.filename.endswith(".npy")]
         self.notes = tuple(
             f"{roles.label(name)!r} was left unread: it is not an array." for name in others[:9]
-        ) + (f"{len(others) - 9} more members are not arrays.",) * (len(others) > 9)
+        ) + (f"{count_text(len(others) - 9, 'more member')}: left unread.",) * (len(others) > 9)
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         if len(self._members) > ARRAYS or len(self._by_name) < len(self._members):

@@ -25,9 +25,13 @@ _INDEX = re.compile(r"__index_level_\d+__")  # pandas keeps its row labels under
 class ParquetColumns:
     """A .parquet file of flat columns.
 
+    Args:
+        path: of the file.
+        limit: bytes that its arrays may take in memory.
+
     Raises:
-        ValueError: for metadata that declare more than the limit.
-        EOFError: for sizes that no file has.
+        ValueError: for metadata that are too large, or declare a column beyond the limit.
+        EOFError: for sizes that are negative or larger than the file.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -84,7 +88,7 @@ class ParquetColumns:
             yield sides_of(batch.column(name))
 
     def _decoded(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Rows in pieces, of these columns alone."""
+        """Some columns in pieces, no other decoded."""
         return self._file.iter_batches(_BATCH, columns=list(wanted), use_threads=False)
 
     def close(self) -> None:
@@ -106,6 +110,7 @@ _DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED")
 
 
 def _chunks(metadata: parquet.FileMetaData) -> Iterator[parquet.ColumnChunkMetaData]:
+    """The metadata of every column in every group of rows."""
     for group in range(metadata.num_row_groups):
         described = metadata.row_group(group)
         for column in range(described.num_columns):
@@ -113,6 +118,7 @@ def _chunks(metadata: parquet.FileMetaData) -> Iterator[parquet.ColumnChunkMetaD
 
 
 def _parquet_column(field: pa.Field) -> Column:
+    """A column by its field in the schema."""
     from pyarrow import types
 
     kind = field.type
@@ -125,6 +131,7 @@ def _parquet_column(field: pa.Field) -> Column:
 
 
 def _parquet_numbers(column: pa.Array) -> NDArray[np.generic]:
+    """Numbers of a decoded column, truth values as 0 and 1."""
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):

@@ -1,4 +1,4 @@
-"""Columns whose numbers floats hold but cannot square, or have lost."""
+"""Ranges of columns: numbers whose squares no float holds, or whose digits a float has lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.tables.float_type import BLOCK
+from validation_core.text import count_text
 from validation_core.types import Array, PosteriorTable
 
 _LARGEST, _SMALLEST = 1e150, 1e-150  # whose squares a double holds
@@ -17,15 +18,18 @@ _FAR = 2.0**20  # a level at which a constant may be a number that lost its digi
 
 
 class Range(NamedTuple):
-    """A column that cannot be squared: its name, largest size and width."""
+    """The range of a column whose numbers cannot be squared."""
 
     name: str
+    """Label of the column."""
     largest: float
+    """Largest absolute value."""
     width: float
+    """Largest less smallest number."""
 
     @property
     def infinite(self) -> bool:
-        """Whether not even its width is a number to work with."""
+        """Whether not even sums of its numbers are finite."""
         return not self.width < _WIDEST or self.largest > _WIDEST
 
     def __str__(self) -> str:
@@ -35,7 +39,16 @@ class Range(NamedTuple):
 def overflowing_columns(
     data: PosteriorTable, names: Sequence[str], x_names: Sequence[str]
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    """Columns of theta (with q's draws) and of x whose squares a double cannot hold."""
+    """Find the columns whose squares a float64 cannot hold.
+
+    Args:
+        data: the table.
+        names: labels of theta's columns.
+        x_names: labels of x's columns.
+
+    Returns:
+        columns of theta, q's draws among them, and columns of x.
+    """
     theta = [_ends(data.theta), _ends(data.q.reshape(-1, data.q.shape[-1]))]
     low = np.minimum(theta[0][0], theta[1][0])
     high = np.maximum(theta[0][1], theta[1][1])
@@ -43,6 +56,7 @@ def overflowing_columns(
 
 
 def _beyond(low: Array, high: Array, names: Sequence[str]) -> Iterator[Range]:
+    """The columns that cannot be squared, from the ends (C,) of each."""
     with np.errstate(over="ignore"):
         width = high - low
     size = np.maximum(np.abs(low), np.abs(high))
@@ -63,7 +77,13 @@ def _ends(rows: Array) -> tuple[Array, Array]:
 
 
 def coarse_column_warnings(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
-    """Columns whose float type has few numbers within their range: their digits are lost."""
+    """Warnings of columns whose float type has few numbers within their range.
+
+    Args:
+        rows: (n, C).
+        name: name of the array.
+        columns: labels of its C columns.
+    """
     if len(rows) < 2:
         return
     low, high = _ends(rows)
@@ -77,15 +97,20 @@ def coarse_column_warnings(rows: Array, name: str, columns: Sequence[str]) -> It
             continue
         count = len(np.unique(rows[:, j]))
         yield (
-            f"{name} holds only {count:,} different value{'s' * (count > 1)} in {columns[j]}: it "
-            f"lies near {level[j]:.10g}, where {kind} has steps of {step:.2g}, so that digits may "
-            f"be lost. Subtract the offset (or change the unit) before saving, or save it as "
-            f"float64."
+            f"{name} holds only {count_text(count, 'different value')} in {columns[j]}: it lies "
+            f"near {level[j]:.10g}, where {kind} has steps of {step:.2g}, so that digits may be "
+            f"lost. Subtract the offset (or change the unit) before saving, or save it as float64."
         )
 
 
 def _kind(column: Array, level: float, half: float) -> np.dtype[np.floating]:
-    """float32 for a column that holds nothing but its numbers, where these are few."""
+    """The type of a column (n,); float32 where its numbers are few and all are float32's.
+
+    Args:
+        column: the numbers.
+        level: their largest absolute value.
+        half: half of their range.
+    """
     with np.errstate(over="ignore", under="ignore"):
         near = np.float32(level)
         few = bool(np.isfinite(near)) and float(np.spacing(near)) * _STEPS > 2 * half

@@ -81,7 +81,7 @@ def _main() -> None:
                     memory, kind = request["memory"], request["kind"]
                     _bound(memory)
                     opened = _Opened(request)
-                answer = opened.said if opened is not None else _memory_use()
+                answer = opened.answer if opened is not None else _memory_use()
         except Exception as error:
             answer = {"refused": _reason(error, kind, request.get("load"))}
             if source.is_memory_error(error):
@@ -92,7 +92,7 @@ def _main() -> None:
 
 
 class _Opened:
-    """A file, its arrays under plain names, and what is said of it.
+    """An open file, its arrays under printable names, and the answer to the request to open it.
 
     Raises:
         ValueError: for a file that cannot be read.
@@ -112,7 +112,7 @@ class _Opened:
             self._held = stack.pop_all()
         self._own = roles.printable_names(declared)
         self._types = {name: roles.truncated_dtype(h.dtype) for name, h in declared.items()}
-        self.said: dict[str, object] = {
+        self.answer: dict[str, object] = {
             "headers": {
                 plain: [[int(s) for s in declared[own].shape], self._types[own].str]
                 for plain, own in self._own.items()
@@ -122,7 +122,7 @@ class _Opened:
         }
 
     def load(self, name: str) -> NDArray[np.generic]:
-        """An array by its plain name, its text cut to what is looked at."""
+        """An array by its printable name, its text cut to the characters that are looked at."""
         own = self._own[name]
         array = self.source.load(own)
         if array.dtype.kind not in "US":
@@ -145,6 +145,7 @@ def _memory_use() -> dict[str, object]:
 
 
 def _resident(line: str) -> int:
+    """Bytes on a line of this process's status on Linux; 0 elsewhere."""
     with suppress(OSError, ValueError):
         status = Path("/proc/self/status").read_text()
         return 1024 * int(status.partition(f"{line}:")[2].split()[0])
@@ -154,6 +155,7 @@ def _resident(line: str) -> int:
 def _send(
     out: BinaryIO, answer: Mapping[str, object], numbers: NDArray[np.generic] | None
 ) -> None:
+    """Write an answer as a line of JSON, and numbers after it."""
     out.write(json.dumps(answer).encode() + b"\n")
     if numbers is not None and numbers.nbytes:
         out.write(numbers.reshape(-1).view(np.uint8).data)
@@ -161,12 +163,12 @@ def _send(
 
 
 def _reason(error: Exception, kind: str, array: str | None) -> str:
-    """Our own refusals say what was got; whatever a library raises is damage.
+    """The refusal for an error: its message if it is our own, else that the file is damaged.
 
     Args:
-        error: what was raised.
+        error: the error.
         kind: the file's format.
-        array: that was being read; None while the file was opened.
+        array: the array that was being read; None while the file was opened.
     """
     message = str(error)
     ours = type(error) is ValueError and "; got" in message and "\n" not in message
@@ -184,15 +186,16 @@ def _reason(error: Exception, kind: str, array: str | None) -> str:
 
 
 def _die_in(seconds: int) -> None:
-    """End this process then, wherever it hangs, should nobody be left to end it; 0 for never."""
+    """End this process after so many seconds, should nobody be left to end it; 0 for never."""
     if hasattr(signal, "alarm"):
         signal.alarm(seconds)
 
 
 def _bound(memory: int) -> None:
-    """Hold at most so many bytes, where the system can be asked for that.
+    """Bound the memory of this process to so many bytes, where the system can.
 
-    What is written to counts, not addresses: libraries set more of these aside than they use.
+    The bound is on memory that is written to, not on addresses: libraries reserve more of these
+    than they use.
     """
     with suppress(ImportError, OSError, ValueError):
         import resource
@@ -205,14 +208,14 @@ def _bound(memory: int) -> None:
 def _open_source(
     path: Path, kind: str, stem: str, limit: int, chosen: Mapping[str, str] | None = None
 ) -> ArraySource:
-    """The source that a file is.
+    """Open a file by the reader of its format.
 
     Args:
-        path: where it lies.
+        path: its path.
         kind: npz, npy, csv, parquet or hdf5.
-        stem: what its array is called where the file has no name for it.
+        stem: name of its array where the file has none.
         limit: bytes that its arrays may take in memory.
-        chosen: role and array, as the user says.
+        chosen: name of an array by the role that the user gives it.
 
     Raises:
         ValueError: for a file that is refused.
@@ -223,9 +226,9 @@ def _open_source(
     if kind == "npy":
         return numpy_files.NpyFile(path, stem)
     if kind == "parquet":
-        return column_table.ColumnTable(parquet_columns.ParquetColumns(path, limit), stem, limit)
+        return column_table.column_table(parquet_columns.ParquetColumns(path, limit), stem, limit)
     if kind == "csv":
-        return column_table.ColumnTable(csv_columns.CsvColumns(path), stem, limit)
+        return column_table.column_table(csv_columns.CsvColumns(path), stem, limit)
     file = hdf5_file.Hdf5File(path, limit)
     groups = file.members()
     ranks = "prior_sbc" in groups and not roles.find_roles(groups).found

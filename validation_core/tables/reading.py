@@ -1,4 +1,4 @@
-"""Files, read: their kind is found from the first bytes, headers are checked, then loaded."""
+"""Reading a file: its format is found from its first bytes, headers are checked, arrays loaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _REFUSED = {
     b"\xfe\xff": "text in UTF-16 (save it in UTF-8)",
 }
 _USER_BLOCKS = tuple(2**power for power in range(9, 24))  # where HDF5 may begin, beside 0
-PIPE_SILENCE_SECONDS = 20.0  # seconds that a pipe may send nothing
+PIPE_SILENCE_SECONDS = 20.0
+"""Time that a pipe may send nothing."""
 _PIECE = 2**20
 
 
@@ -46,15 +47,18 @@ def read(
     limit: int = LIMIT,
     name: str = "",
 ) -> Upload:
-    """The table or the two samples in a file.
+    """Read the table or the two samples in a file.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
-        order: what the first axes of theta_q are; needed only when N = K.
-        arrays: what its arrays are called, where that is not understood: {"theta": "params"}.
-        circular: the angles among its parameters; they are recognised unless it is given.
+        order: order of theta_q's axes; needed only when N = K.
+        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
+        circular: names of the angles among its parameters; None to recognise them.
         limit: bytes that its arrays may take in memory.
-        name: what the file is called, where neither a path nor the opened file says so.
+        name: name of the file, where neither a path nor the opened file has one.
+
+    Returns:
+        a `TableUpload`, or a `SamplesUpload` for two samples.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -77,9 +81,11 @@ def read(
 
 @contextmanager
 def refusals_in_words() -> Iterator[None]:
-    """Whatever goes wrong over a file is one line.
+    """Turn every error over a file in a `with` block into a refusal of one line.
 
     Raises:
+        AmbiguousOrder: as raised within.
+        UnknownArrays: as raised within.
         ValueError: in place of every other error.
     """
     try:
@@ -99,21 +105,27 @@ def refusals_in_words() -> Iterator[None]:
 def opened_file(
     file: File, name: str = "", limit: int = LIMIT, chosen: Mapping[str, str] | None = None
 ) -> Iterator[ArraySource]:
-    """The source that a file is; only what is opened here is closed.
+    """Open a file as a source of arrays; a file that was opened before stays open.
+
+    Args:
+        file: a path, the bytes of the file, or the file opened for reading.
+        name: name of the file, where neither a path nor the opened file has one.
+        limit: bytes that its arrays may take in memory.
+        chosen: name of an array by the role that the user gives it.
 
     Raises:
-        ValueError: for a file of no known kind, or one that cannot be opened.
+        ValueError: for a file of unknown format, or one that cannot be opened.
     """
     if limit < 1:
         raise ValueError(
             f"The limit must be a number of bytes above zero; got {limit}. Give the bytes that "
             f"the arrays of a file may take in memory."
         )
-    called = str(file) if isinstance(file, Path | str) else _called(file)
+    own_name = str(file) if isinstance(file, Path | str) else _name_of(file)
     with _stream(file, 2 * limit) as (stream, path):
         kind = _kind(stream)
         reader = guarded_file.GuardedFile(
-            stream, path, kind, file_stem(name or called), limit, chosen
+            stream, path, kind, file_stem(name or own_name), limit, chosen
         )
         try:
             yield reader
@@ -122,20 +134,22 @@ def opened_file(
 
 
 def file_stem(name: str) -> str:
-    """What an array is called after its file: without folders and without the last ending."""
+    """The name of an array after its file, without folders and the last ending."""
     last = name.replace("\\", "/").rpartition("/")[2]
     return last.rpartition(".")[0] or last or "array"
 
 
-def _called(file: bytes | BinaryIO) -> str:
+def _name_of(file: bytes | BinaryIO) -> str:
+    """The name of an opened file; empty where it has none."""
     name = getattr(file, "name", "")
     return name if isinstance(name, str) else ""
 
 
 @contextmanager
 def _stream(file: File, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
-    """A file opened for reading, and where another process finds it; what cannot be read twice
-    is copied first.
+    """A file opened for reading, and its path if another process can open it.
+
+    A file that cannot be read twice is copied first.
 
     Args:
         file: a path, bytes, or an opened file.
@@ -159,7 +173,12 @@ def _stream(file: File, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
 
 @contextmanager
 def _at(path: Path, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
-    """The file at a path; of a pipe, a copy."""
+    """The file at a path, and the path if another process finds the same file there; of a pipe,
+    a copy.
+
+    Raises:
+        ValueError: for what is no file or pipe, or cannot be read.
+    """
     try:
         # A pipe to which nobody writes would never open.
         raw = open(path, "rb", buffering=0, opener=lambda at, flags: os.open(at, flags | _NOW))  # noqa: SIM115
@@ -191,7 +210,7 @@ def _unreadable(path: Path, reason: str) -> ValueError:
 
 
 def _sent(raw: io.FileIO) -> Iterator[bytes]:
-    """What a pipe sends, in pieces.
+    """The bytes that a pipe sends, in pieces.
 
     Raises:
         ValueError: when it sends nothing for long.
@@ -214,10 +233,10 @@ def _sent(raw: io.FileIO) -> Iterator[bytes]:
 
 @contextmanager
 def _copied(pieces: Iterator[bytes], most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
-    """A copy of what comes in pieces; its first bytes must be those of a file that is read.
+    """A temporary copy of bytes that come in pieces; their format is checked on the first ones.
 
     Raises:
-        ValueError: for bytes of no known kind, more than are copied, or no space for them.
+        ValueError: for bytes of unknown format, more than are copied, or no space for them.
     """
     with tempfile.TemporaryFile(prefix="nptlab-") as copy:
         known = False
@@ -244,7 +263,7 @@ def _kind(stream: BinaryIO) -> guarded_file.Kind:
     """The format of a file, from its first bytes.
 
     Raises:
-        ValueError: for none that is read.
+        ValueError: for an unknown one.
     """
     stream.seek(0)
     first = stream.read(_FIRST)
@@ -258,11 +277,11 @@ def _kind(stream: BinaryIO) -> guarded_file.Kind:
         return "hdf5"
     if not first.startswith(tuple(_REFUSED)) and _text(first):
         return "csv"
-    raise ValueError(f"A file must be {_KNOWN}; got {_what(first)}. {numpy_files.SAVE}")
+    raise ValueError(f"A file must be {_KNOWN}; got {_format_text(first)}. {numpy_files.SAVE}")
 
 
 def _is_hdf5(stream: BinaryIO) -> bool:
-    """Whether HDF5 begins in a file, perhaps after a block of the user's own."""
+    """Whether a file is HDF5, perhaps after a block of the user's own."""
     for place in (0, *_USER_BLOCKS):
         stream.seek(place)
         first = stream.read(len(source.HDF5))
@@ -277,7 +296,8 @@ def _text(first: bytes) -> bool:
     return bool(first.strip()) and not controls & set(first)
 
 
-def _what(first: bytes) -> str:
+def _format_text(first: bytes) -> str:
+    """The format of a file that is not read, in words, from its first bytes."""
     if not first:
         return "an empty file"
     known = (words for magic, words in _REFUSED.items() if first.startswith(magic))

@@ -1,4 +1,4 @@
-"""Numbers that tests would misread: rows and draws that repeat, mixed precisions, far ranges."""
+"""Rows and draws that repeat, which tests would take for independent ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from validation_core.types import Array, PosteriorTable
 Fault = Literal[
     "chain", "repeated draws", "repeated simulations", "truth among draws", "other scale"
 ]
-"""What makes ranks mislead whatever q is."""
+"""A fault of a table that makes ranks mislead, whatever q is."""
 _FEW = 4  # distinct values: too few to tell a grid from chance
 _SHARE = 0.01  # of rows: fewer hardly make a test surer
 _ROWS, _COLUMNS, _DRAWS = 200, 20, 1000  # looked at for order and repeats within rows
@@ -28,7 +28,7 @@ _PRINTED = 200  # numbers looked at for how many digits they have
 
 
 def is_on_grid(column: Array) -> bool:
-    """Whole numbers, or numbers rounded to some step: they tie by right."""
+    """Whether a column (n,) holds whole numbers or numbers rounded to some step: these may tie."""
     values = np.unique(column).astype(np.float64)
     steps = np.diff(values)
     unit = steps.min(initial=np.inf)
@@ -40,7 +40,7 @@ def is_on_grid(column: Array) -> bool:
 
 
 def _of_few_digits(values: Array) -> bool:
-    """Whether all were rounded to float16, or to three decimal digits as %.3g prints them."""
+    """Whether numbers were rounded to float16, or to three digits as %.3g prints them."""
     with np.errstate(over="ignore", under="ignore"):
         if (values.astype(np.float16) == values).all():
             return True
@@ -50,7 +50,7 @@ def _of_few_digits(values: Array) -> bool:
 
 
 def row_codes(rows: Array) -> NDArray[np.intp]:
-    """(N,): the same number for the same row."""
+    """Number rows (N, D) so that equal ones have the same number (N,)."""
     flat = np.ascontiguousarray(rows)
     bytewise = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1])))[:, 0]
     inverse: NDArray[np.intp] = np.unique(bytewise, return_inverse=True)[1].reshape(-1)
@@ -58,10 +58,15 @@ def row_codes(rows: Array) -> NDArray[np.intp]:
 
 
 def repeated_simulations(theta: Array, x: Array) -> NDArray[np.bool_]:
-    """(N,): rows that hold the theta and x of an earlier row, which is the same simulation.
+    """Find the rows (N,) that hold the theta and x of an earlier row: the same simulation.
 
-    A row that learns and its copy that is tested would make a right q look wrong. What lies on a
-    grid repeats by right; of a single simulation alone nothing is left out, but refused later.
+    A row that trains a classifier and its copy that is tested would make a correct q look wrong.
+    Numbers on a grid may repeat, so that none of their rows is found. Where all rows are one
+    simulation none is found either: the table is refused later.
+
+    Args:
+        theta: (N, D).
+        x: (N, M).
     """
     n = len(theta)
     repeated = np.zeros(n, dtype=bool)
@@ -79,7 +84,7 @@ def repeated_simulations(theta: Array, x: Array) -> NDArray[np.bool_]:
 
 
 def dropped_repeat_warnings(found: NDArray[np.bool_]) -> tuple[str, ...]:
-    """What is said of rows (N,) that were left out because they repeat another."""
+    """A warning of rows (N,) that were left out because they repeat another."""
     lost = int(found.sum())
     return (
         f"{lost:,} of {len(found):,} rows repeat the theta and x of another row exactly: the same "
@@ -89,12 +94,15 @@ def dropped_repeat_warnings(found: NDArray[np.bool_]) -> tuple[str, ...]:
 
 
 def copies_of_theta(theta: Array) -> NDArray[np.bool_]:
-    """(N,): rows left out so that no two have one theta, where most rows share theirs.
+    """Find the rows (N,) to leave out so that no two share a theta, where most rows share theirs.
 
     Several simulations of one theta are several rows of one draw from the prior: its posteriors
     agree, ranks do too, and what takes rows for independent rejects a correct q. One row of each
-    theta, picked at random whatever its x, is a draw from the joint law. A theta repeats by right
-    on a grid, at a bound of the prior and at a single number that has mass: nothing is left out.
+    theta, picked at random whatever its x, is a draw from the joint law. On a grid, at a bound of
+    the prior and at a single number that has mass a theta may repeat: nothing is left out.
+
+    Args:
+        theta: (N, D).
     """
     n = len(theta)
     shared, _ = _sharing(theta)
@@ -108,7 +116,8 @@ def copies_of_theta(theta: Array) -> NDArray[np.bool_]:
 
 
 def _sharing(theta: Array) -> tuple[NDArray[np.bool_], int]:
-    """(N,): rows whose theta another row has, not by right; and how many such theta there are."""
+    """Rows (N,) that share a theta which a continuous prior would not repeat, and the number of
+    such theta."""
     codes = row_codes(theta)
     several = np.bincount(codes)[codes] > 1
     if not several.any():
@@ -121,7 +130,7 @@ def _sharing(theta: Array) -> tuple[NDArray[np.bool_], int]:
 
 
 def dropped_copy_warnings(copies: NDArray[np.bool_]) -> tuple[str, ...]:
-    """The sentence on rows (N,) that were left out since another has their theta."""
+    """A note on rows (N,) that were left out since another has their theta."""
     kept = int((~copies).sum())
     return (
         f"{kept:,} distinct true values with {len(copies) / max(kept, 1):.3g} simulations each "
@@ -131,7 +140,15 @@ def dropped_copy_warnings(copies: NDArray[np.bool_]) -> tuple[str, ...]:
 
 
 def repeated_row_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
-    """The same simulation twice; what is on a grid repeats by right."""
+    """A warning of rows that share a theta; on a grid they may.
+
+    Args:
+        data: the table.
+        fine: its continuous parameters.
+
+    Raises:
+        ValueError: when all rows are one simulation.
+    """
     n, columns = len(data), data.x.shape[1]
     known = row_codes(data.theta)
     twice = np.flatnonzero(np.bincount(known)[known] > 1)
@@ -152,19 +169,22 @@ def repeated_row_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Itera
 
 
 class _DrawOrder(NamedTuple):
-    """What draws within rows are like, at the worst parameter."""
+    """Order and repeats of the draws within rows, at the worst parameter."""
 
     lag: float
     """Correlation of consecutive draws."""
     sorted_: bool
+    """Whether most rows rise from the first draw to the last."""
     distinct: float
-    """Share of draws."""
+    """Share of draws that are distinct within their row."""
     correlated: bool
+    """Whether that correlation is clear and large enough to move ranks."""
     repeated: bool
+    """Whether draws repeat, and not because they lie on a grid."""
 
 
 def _order(data: PosteriorTable, fine: NDArray[np.intp]) -> _DrawOrder | None:
-    """How draws at one x follow each other, from some rows; None where they are too few."""
+    """Order and repeats of draws within rows, from some of these; None where draws are few."""
     n, k = data.q.shape[:2]
     rows = np.unique(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
     if k < _FEW or not len(fine):
@@ -185,7 +205,12 @@ def _order(data: PosteriorTable, fine: NDArray[np.intp]) -> _DrawOrder | None:
 
 
 def dependent_draw_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
-    """Draws that are sorted, a chain, or repeated: ranks take them for independent."""
+    """Warnings of draws that are sorted, a chain, or repeated: ranks take them for independent.
+
+    Args:
+        data: the table.
+        fine: its continuous parameters.
+    """
     pattern = _order(data, fine)
     if pattern is None:
         return
@@ -207,13 +232,13 @@ def dependent_draw_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Ite
 
 
 def continuous_parameters(theta: Array) -> NDArray[np.intp]:
-    """Parameters that vary and do not lie on a grid, of the first hundred that vary."""
+    """Columns of theta (N, D) that do not lie on a grid, of the first hundred that vary."""
     moving = np.flatnonzero(theta.max(axis=0) > theta.min(axis=0))[:_PARAMETERS]
     return np.array([j for j in moving if not is_on_grid(theta[:, j])], np.intp)
 
 
 def faults(data: PosteriorTable) -> tuple[Fault, ...]:
-    """What a user is warned of that can look like a defect of q: the warnings, typed.
+    """The faults of a table that can look like a defect of q; each has its warning.
 
     Sorted draws are none: their ranks are those of the same draws in any order.
     """
@@ -234,8 +259,8 @@ def faults(data: PosteriorTable) -> tuple[Fault, ...]:
 
 
 def _order_within(column: Array) -> tuple[float, float, float]:
-    """Of draws (rows, K) that vary: their lag-1 correlation, and the share of rows that are
-    sorted and of draws that are distinct."""
+    """Lag-1 correlation of draws (rows, K) that vary, the share of rows that are sorted, and that
+    of draws that are distinct."""
     if not len(column):
         return 0.0, 0.0, 1.0
     off = column - column.mean(axis=1, keepdims=True)

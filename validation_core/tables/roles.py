@@ -1,4 +1,4 @@
-"""Roles of a file's arrays: theta, x and theta_q under their own and other tools' names."""
+"""Roles of a file's arrays: theta, x and theta_q, by their own names and those of other tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from validation_core.text import first_text, list_text
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "theta": ("theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples"),
@@ -26,26 +28,29 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "x_o": ("x_o", "x_observed"),
     "theta_o": ("theta_o", "posterior_samples_o"),
 }
-"""What each array is for: its own name first, then the names sbi, BayesFlow and tarp use."""
-_LABEL_LENGTH = 40
+"""Names of an array by its role: our own first, then those of sbi, BayesFlow and tarp."""
+LABEL_LENGTH = 40
+"""Characters of a name that are shown."""
+_SHOWN = 20  # names in a list
 _NAME_LENGTH = 120
 _READ_LENGTH = 1000  # characters of a name that are looked at
 _LAST_CODE, _REPLACEMENT = 0x10FFFF, 0xFFFD  # of Unicode
 
 
 class _Roles(NamedTuple):
-    """Array name for each role that was found, and what is said about the others."""
+    """Array name for each role that was found."""
 
     found: dict[str, str]
     notes: tuple[str, ...]
+    """A note on each array without a role."""
 
 
 def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _Roles:
-    """Which array plays which role; capitals do not matter, the first alias present wins.
+    """Find the arrays' roles by their names; capitals do not matter, the first alias wins.
 
     Args:
-        arrays: their names.
-        chosen: role and array, as the user says; those that are not there are passed over.
+        arrays: names of the arrays.
+        chosen: name of an array by the role that the user gives it; absent ones are ignored.
     """
     by_role = {role: name for role, name in (chosen or {}).items() if name in set(arrays)}
     present: dict[str, str] = {}
@@ -57,7 +62,12 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         if names:
             by_role.setdefault(role, names[0])
     used = set(by_role.values())
-    return _Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
+    notes = (
+        f"{label(name)!r} was left unread: no test knows an array of that name."
+        for name in arrays
+        if name not in used
+    )
+    return _Roles(by_role, tuple(notes))
 
 
 def roles_complete(roles: Collection[str]) -> bool:
@@ -68,19 +78,19 @@ def roles_complete(roles: Collection[str]) -> bool:
 
 
 def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse what a user says of arrays where it cannot be.
+    """Refuse roles that a user cannot have meant.
 
     Args:
-        chosen: role and array.
-        shapes: of the arrays that there are.
+        chosen: name of an array by the role that the user gives it.
+        shapes: shapes of the arrays by name.
 
     Raises:
-        ValueError: for a role or an array that there is not, or an array of two roles.
+        ValueError: for an unknown role, an array that the file lacks, or one with two roles.
     """
     if unknown := [role for role in chosen if role not in ROLES]:
         raise ValueError(
-            f"An array is one of {', '.join(ROLES)}; got {names_text(unknown)}. Choose among "
-            f"those."
+            f"An array is one of {list_text(list(ROLES), 'or')}; got {names_text(unknown)}. "
+            f"Choose among those."
         )
     if lost := [name for name in chosen.values() if name not in shapes]:
         raise ValueError(
@@ -93,10 +103,16 @@ def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int
 
 
 def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
-    """Which array is probably theta, x and theta_q, by names that are known and by shapes.
+    """Guess which arrays are theta, x and theta_q, by known names and by shapes.
 
-    Draws have three axes, theta has as many columns as they and as many rows as one of their
-    first two axes is long, x as many rows. What cannot be guessed is left out.
+    Draws have three axes; theta has as many columns as these, and as many rows as one of their
+    first two axes is long; x has as many rows as theta.
+
+    Args:
+        shapes: shapes of the arrays by name.
+
+    Returns:
+        names of arrays by role; a role that cannot be guessed is left out.
     """
     roles = {r: a for r, a in find_roles(shapes).found.items() if r in ("theta", "x", "theta_q")}
     free = {name: shape for name, shape in shapes.items() if name not in roles.values()}
@@ -135,24 +151,38 @@ def _paired(draws: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 
 def shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    """Arrays with their shapes, fit to be shown; at most twenty of them."""
-    texts = [f"{label(name) or '(no name)'} {shape_text(shape)}" for name, shape in shapes.items()]
-    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
-    return ", ".join(texts[:20]) + more or "nothing"
+    """Arrays with their shapes, fit to be shown; the first twenty."""
+    texts = [f"{_shown(name)} {shape_text(shape)}" for name, shape in shapes.items()]
+    return first_text(texts, _SHOWN) or "nothing"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape as one writes it: `(100, 2)`."""
     return f"({', '.join(map(str, shape))})"
 
 
-def _unread(name: str) -> str:
-    return f"{label(name)!r} was left unread: no test knows an array of that name."
+def unread_notes(names: Collection[str], reason: str) -> tuple[str, ...]:
+    """A note on arrays or columns that were left unread; none for none.
+
+    Args:
+        names: their names in the file.
+        reason: why, to follow a comma.
+    """
+    return (f"{names_text(names)}: left unread, {reason}.",) if names else ()
 
 
-def label(text: str, longest: int = _LABEL_LENGTH) -> str:
+def _shown(name: str) -> str:
+    return label(name) or "(no name)"
+
+
+def label(text: str, longest: int = LABEL_LENGTH) -> str:
     """A name fit to be shown: one line of printable characters, cut to a readable length.
 
-    Escaping for HTML or markdown is left to whatever draws it.
+    It is not escaped for HTML or markdown.
+
+    Args:
+        text: the name.
+        longest: characters that it may have.
     """
     text = text[:_READ_LENGTH]
     printable = "".join(c for c in text if not unicodedata.category(c).startswith("C"))
@@ -161,7 +191,11 @@ def label(text: str, longest: int = _LABEL_LENGTH) -> str:
 
 
 def printable_names(names: Iterable[str]) -> dict[str, str]:
-    """Each array's own name by one of printable characters, of bounded length and its own."""
+    """Give every array a name of printable characters and bounded length, no two the same.
+
+    Returns:
+        the arrays' names in their file, by the printable ones.
+    """
     plain: dict[str, str] = {}
     for name in names:
         short = name[:_NAME_LENGTH]
@@ -176,16 +210,23 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def names_text(names: Iterable[str]) -> str:
-    """Names fit to be shown, in a row; at most twenty of them."""
-    texts = [label(name) or "(no name)" for name in names]
-    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
-    return ", ".join(texts[:20]) + more or "nothing"
+    """Names fit to be shown, in a row; the first twenty."""
+    return first_text([_shown(name) for name in names], _SHOWN) or "nothing"
 
 
 def column_labels(
     given: NDArray[np.generic] | None, stem: str, count: int
 ) -> tuple[tuple[str, ...], str | None]:
-    """`count` labels, and a warning when the given ones cannot be used."""
+    """Labels of columns: those of the file if they can be used, else numbered ones.
+
+    Args:
+        given: the file's labels; None where it has none.
+        stem: name of the columns' array: `theta_1`, `theta_2`.
+        count: number of columns.
+
+    Returns:
+        `count` labels, and a warning where the given ones cannot be used.
+    """
     numbered = tuple(f"{stem}_{i + 1}" for i in range(count))
     if given is None:
         return numbered, None
@@ -201,7 +242,7 @@ def column_labels(
 
 
 def truncated_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """The type of text cut to the characters that are looked at; any other type as it is."""
+    """The type of text that is cut to the characters looked at; any other type as it is."""
     if dtype.kind not in "US" or dtype.itemsize == 0:
         return dtype
     width = dtype.itemsize // np.dtype(f"{dtype.kind}1").itemsize
@@ -209,7 +250,7 @@ def truncated_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 
 
 def truncate_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Text (n,) cut to the characters that are looked at; what is no character is replaced."""
+    """Cut text (n,) to the characters looked at; codes of no character are replaced."""
     short = truncated_dtype(array.dtype)
     if short.kind != "U" or not array.size or not short.itemsize:
         return array.astype(short, copy=False)

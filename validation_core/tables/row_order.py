@@ -1,4 +1,4 @@
-"""Draws that vary over rows and have nothing to do with x: rows in another order?"""
+"""Rows of x in another order than those of theta_q: the draws vary, but not with x."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NOTHING = 3.0  # standard errors of a correlation that is not there
 def mixed_order_warning(
     x: Array, halves: tuple[Array, Array], moving: NDArray[np.intp]
 ) -> Iterator[str]:
-    """A warning where q's means vary over rows, but neither with columns of x nor near in x.
+    """A warning where q's means vary over rows, but are alike neither along x nor near in x.
 
     Args:
-        x: (N, M).
-        halves: q's means (N, D) by the first and by the second half of the draws at each x.
+        x: data (N, M).
+        halves: q's means (N, D) of the first and of the second half of the draws at each x.
         moving: parameters whose truths vary.
     """
     columns = x[:, np.linspace(0, x.shape[1] - 1, min(_COLUMNS_RANKED, x.shape[1])).astype(int)]
@@ -50,7 +50,7 @@ def mixed_order_warning(
 
 
 def _neighbours(means: Array, seen: Array) -> float:
-    """The largest correlation of means (n, D) with those of the nearest other row in x (n, M)."""
+    """The largest correlation of means (n, D) with those of the nearest row in x (n, M)."""
     squares = np.square(seen).sum(1)
     nearest = np.empty(len(seen), np.intp)
     for start in range(0, len(seen), _NEIGHBOUR_BLOCK):

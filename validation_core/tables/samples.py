@@ -15,9 +15,9 @@ SAMPLES: Mapping[str, str] = {
         "high: what an undertrained estimator often gives (400 rows, 50 draws at each)"
     ),
 }
-"""What each sample is, in a sentence for the page that offers it."""
+"""Description of each sample by its name, for the page that offers it."""
 
 
 def sample_path(name: str) -> Path:
-    """Where a sample lies."""
+    """The path of a sample's file."""
     return Path(__file__).parents[1] / "data" / f"{name}.npz"

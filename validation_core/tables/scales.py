@@ -1,7 +1,7 @@
 """Draws on another scale than the true values: standardised, in other units, or logarithms.
 
-A column is said to be so only where ranks are hopeless as it stands, and usual on the other
-scale: then the file is wrong, whatever q is.
+A column is said to be so only where most true values lie beyond all draws as it stands, and rank
+among them as usual on the other scale: then the file is wrong, whatever q is.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ _NEAR = 0.1
 
 
 class OtherScale(NamedTuple):
-    """What makes true values of q's draws in one parameter."""
+    """A change of scale that turns q's draws of one parameter into usual ones."""
 
     column: int
+    """The parameter's place among theta's columns."""
     formula: str
-    """As in `50 + 28.9 q`."""
+    """The true value from a draw: `50 + 28.9 q`."""
     reading: str
-    """As in `the draws are standardised`."""
+    """The likely mistake: `the draws are standardised`."""
 
 
 def other_scales(data: PosteriorTable) -> Iterator[OtherScale]:
-    """The columns whose draws fit their true values on another scale alone."""
+    """Find the parameters whose draws fit their true values only on another scale."""
     n, k, d = data.q.shape
     if n < _FEWEST or k < 2:
         return
@@ -50,7 +51,12 @@ def other_scales(data: PosteriorTable) -> Iterator[OtherScale]:
 
 
 def warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
-    """What is said of them."""
+    """Warnings of parameters whose draws are on another scale.
+
+    Args:
+        data: the table.
+        names: labels of theta's columns.
+    """
     for column, formula, reading in other_scales(data):
         yield (
             f"{names[column]} = {formula} fits: {reading}. True values and draws must be on one "
@@ -95,6 +101,7 @@ _POWERS: Mapping[str, tuple[Callable[[Array], Array], str]] = {
 
 
 def _logarithm(theta: Array, q: Array) -> tuple[str, str] | None:
+    """theta = exp(q), 10^q, log(q) or log10(q); None where ranks do not fit."""
     forms = {**(_LOGARITHMS if theta.min() > 0 else {}), **(_POWERS if q.min() > 0 else {})}
     for formula, (turn, reading) in forms.items():
         with np.errstate(over="ignore"):
@@ -114,8 +121,10 @@ def _fits(theta: Array, q: Array) -> bool:
 
 
 def _ranks(values: Array) -> Array:
+    """Ranks (n,) from 0, ties in the order of their places."""
     return np.asarray(values.argsort().argsort(), dtype=np.float64)
 
 
 def _standard(values: Array) -> bool:
+    """Whether numbers have about mean 0 and standard deviation 1."""
     return abs(float(values.mean())) < _STANDARD and abs(np.log(values.std())) < _STANDARD

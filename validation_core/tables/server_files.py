@@ -1,7 +1,7 @@
 """Files on the server's own machine that its operator allows.
 
-That is off unless NPTLAB_FILES names a folder. A path is followed to where it really leads
-before it is compared with the folder, so that neither `..` nor a link leads out of it.
+None are, unless NPTLAB_FILES names a folder. Links and `..` in a path are resolved before it is
+compared with the folder, so that none leads out of it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ from validation_core.settings import FILES
 from validation_core.tables.roles import label
 
 ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".h5", ".hdf5", ".nc", ".netcdf")
+"""Endings of files that are listed."""
 MOST_FILES_LISTED = 200
-_VISITED = 20_000
-_DEPTH = 6
+"""Files that are listed at most."""
+_VISITED = 20_000  # files that are looked at
+_DEPTH = 6  # folders within folders
 
 
 class FileListing(NamedTuple):
-    """Files that can be read, as texts that `within` takes, and what is said when some are not
-    listed."""
+    """Files below the folder that can be read."""
 
     files: tuple[str, ...]
+    """Paths relative to the folder, as `resolve_in_folder` takes them."""
     cut: str | None
+    """A sentence where not all are listed."""
 
 
 def data_folder() -> Path | None:
-    """The folder whose files may be read; None where the operator allows none.
+    """Return the folder whose files may be read; None where the operator allows none.
 
     Raises:
         ValueError: when it is set to something that is no folder.
@@ -38,14 +41,14 @@ def data_folder() -> Path | None:
 
 
 def resolve_in_folder(folder: Path, text: str) -> Path:
-    """The file that a user's text names, if it lies in the folder.
+    """Return the path of the file that a user's text names, if it lies in the folder.
 
     Args:
         folder: the folder that the operator allows.
         text: a path relative to it, or a whole path that leads into it.
 
     Raises:
-        ValueError: for anything else; the words do not tell whether a file outside exists.
+        ValueError: for anything else; it does not tell whether a file outside exists.
     """
     name = label(text)
     try:
@@ -63,7 +66,7 @@ def resolve_in_folder(folder: Path, text: str) -> Path:
 
 
 def list_files(folder: Path) -> FileListing:
-    """The files below a folder that can be read, by name; links are left out."""
+    """List the files below a folder that can be read, by name; links are left out."""
     files: list[str] = []
     cut = None
     for visited, path in enumerate(_walk(folder, _DEPTH)):
@@ -76,7 +79,7 @@ def list_files(folder: Path) -> FileListing:
 
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:
-    """Everything below a folder that is no link: files first, then the folders within."""
+    """All files below a folder but links: its own first, then those of the folders within."""
     try:
         with os.scandir(folder) as entries:
             here = sorted((e for e in entries if not e.is_symlink()), key=lambda e: e.name)

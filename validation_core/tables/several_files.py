@@ -12,20 +12,23 @@ from validation_core.tables import roles, source, table
 from validation_core.tables.reading import File, file_stem, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, ArrayHeader, Order
 from validation_core.tables.table import Upload
+from validation_core.text import list_text
 
 FILES = 64
-"""Files that are read at once."""
+"""Files that are read together at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class _TablePart:
-    """What a file holds, by the roles that its arrays play."""
+    """The arrays of a file, by their roles: a whole table, or a part of one."""
 
     label: str
     headers: Mapping[str, ArrayHeader]
-    """Of every array, by its name."""
+    """Header of every array by its name."""
     roles: Mapping[str, str]
+    """Name of an array by its role."""
     arrays: Mapping[str, NDArray[np.generic]]
+    """The arrays with a role, by this."""
     order: Order | None
     notes: tuple[str, ...]
 
@@ -42,7 +45,7 @@ def read_files(
     arrays: Mapping[str, str] | None = None,
     limit: int = LIMIT,
 ) -> list[tuple[str, Upload]]:
-    """The tables in several files, each with a label made of its file's name.
+    """Read the tables in several files.
 
     Files that hold a whole table stay tables of their own. The others are put together: theta and
     x of one with theta_q of another, or one array in each. Where several hold theta_q, each makes
@@ -50,9 +53,12 @@ def read_files(
 
     Args:
         files: name and file; a name gives a .npy array its role and a table its label.
-        order: what the first axes of theta_q are; needed only when N = K.
-        arrays: what arrays are called, in every file that has one of that name.
+        order: order of theta_q's axes; needed only when N = K.
+        arrays: names of arrays by role, for every file that has one of that name.
         limit: bytes that the arrays of all files may take together.
+
+    Returns:
+        label and table, in the order of the files; the label is made of a file's name.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -83,6 +89,11 @@ def _part(
     chosen: Mapping[str, str] | None,
     before: Sequence[Mapping[str, ArrayHeader]],
 ) -> _TablePart:
+    """Read one file; its arrays and those of the files before must not exceed the limit.
+
+    Raises:
+        ValueError: for a file that is refused, with its label.
+    """
     label = roles.label(file_stem(name)) or "table"
     try:
         with refusals_in_words(), opened_file(file, name, limit, chosen) as reader:
@@ -98,7 +109,15 @@ def _part(
 
 
 def _merged(parts: Sequence[_TablePart], every: Sequence[_TablePart]) -> list[list[_TablePart]]:
-    """Parts of tables put together, the one that gives the table its name first."""
+    """Put parts of tables together: the members of each table, that which names it first.
+
+    Args:
+        parts: files without a whole table.
+        every: all files, for the refusal.
+
+    Raises:
+        UnknownArrays: when the parts make no whole tables, or a role is there twice.
+    """
     if not parts:
         return []
     heads = [part for part in parts if "theta_q" in part.roles]
@@ -111,7 +130,7 @@ def _merged(parts: Sequence[_TablePart], every: Sequence[_TablePart]) -> list[li
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
         if twice := sorted({r for r in roles if roles.count(r) > 1 and not r.endswith("_names")}):
-            raise _refusal(every, f"{', '.join(twice)} in more than one of them")
+            raise _refusal(every, f"{list_text(twice)} in more than one of them")
     # One posterior is named by the first of its files, several each by their own.
     return tables
 
@@ -125,22 +144,24 @@ def _all_shapes(parts: Sequence[_TablePart]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _refusal(parts: Sequence[_TablePart], what: str) -> source.UnknownArrays:
+def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
+    """The refusal of files that do not add up to tables, with the arrays of each."""
     holds = "; ".join(
         f"{part.label!r} holds {roles.shapes_text(_all_shapes([part]))}" for part in parts[:9]
     )
     more = f"; and {len(parts) - 9} more" * (len(parts) > 9)
     return source.UnknownArrays(
         f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
-        f"and q), each once; got {what}: {holds}{more}. Add what is missing, or read one table "
+        f"and q), each once; got {got}: {holds}{more}. Add what is missing, or read one table "
         f"at a time. {table.LAYOUTS}",
         _all_shapes(parts),
     )
 
 
 def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
+    """The table that some files make together."""
     arrays = {role: array for part in members for role, array in part.arrays.items()}
-    # Labels are no reason for anything; an order is told by the file that holds the draws.
+    # Only the file that holds the draws can tell the order of their axes.
     file_order = next((part.order for part in members if "theta_q" in part.roles), None)
     notes = tuple(note for part in members for note in part.notes)
     types = {
@@ -150,7 +171,7 @@ def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
 
 
 def _different(labels: Sequence[str]) -> list[str]:
-    """Labels that are told apart: a second `run` is `run (2)`."""
+    """The labels, no two the same: a second `run` is `run (2)`."""
     unique: list[str] = []
     for label in labels:
         count = 1

@@ -1,4 +1,4 @@
-"""Shapes of arrays, recognised or asked about: (N, D), (N, ...), (N, K, D)."""
+"""Shapes of a table's arrays: theta (N, D), x (N, ...), theta_q (N, K, D) or (K, N, D)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from validation_core.types import Array
 
 
 def real_numbers(name: str, array: NDArray[np.generic]) -> Array:
-    """The array, if it holds real numbers and at least one of them.
+    """Return the array, if it holds at least one real number.
 
     Raises:
         ValueError: for text, complex numbers, records, or nothing at all.
@@ -28,7 +28,7 @@ def real_numbers(name: str, array: NDArray[np.generic]) -> Array:
 
 
 def matrix(name: str, array: Array) -> Array:
-    """Rows by columns: (n, d) as it is, (n,) as one column.
+    """Return an array (n, d) as it is, (n,) as one column (n, 1).
 
     Raises:
         ValueError: for more than two axes.
@@ -42,7 +42,11 @@ def matrix(name: str, array: Array) -> Array:
 
 
 def data_rows(x: Array, n: int) -> Array:
-    """x (N, ...) with trailing axes flattened: (N, M).
+    """Flatten the trailing axes of x (N, ...) to (N, M).
+
+    Args:
+        x: the array as saved.
+        n: number of rows of theta.
 
     Raises:
         ValueError: when x has another number of rows than theta.
@@ -56,14 +60,16 @@ def data_rows(x: Array, n: int) -> Array:
 
 
 def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
-    """q's draws as (N, K, D), from (N, K, D), (K, N, D), or with K or D left out when it is 1;
-    and the order in which they were saved.
+    """Bring q's draws to the shape (N, K, D).
 
     Args:
-        q: the array as saved.
+        q: the array as saved: (N, K, D), (K, N, D), or with K or D left out when it is 1.
         n: number of rows of theta.
         d: number of columns of theta.
-        order: what the first two axes are, when both are N long or to insist.
+        order: order of the first two axes; None to find it by their lengths.
+
+    Returns:
+        the draws (N, K, D), and the order in which they were saved.
 
     Raises:
         AmbiguousOrder: when both first axes are N long and no order is given.
@@ -92,6 +98,11 @@ def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[A
 
 
 def _three_axes(q: Array, n: int, d: int) -> Array:
+    """The draws with the axis of K or D that was left out since it is 1.
+
+    Raises:
+        ValueError: for a shape that no such reading fits.
+    """
     if q.ndim == 2 and d == 1:
         return q[:, :, None]  # (N, K) or (K, N) of a single parameter
     if q.ndim == 2 and q.shape == (n, d):

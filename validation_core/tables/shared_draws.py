@@ -1,4 +1,4 @@
-"""Rows that share one set of draws."""
+"""Rows of a table that share one set of draws."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ Words = NDArray[np.uint64]
 _FEWEST = 3  # draws: of one or two an equal set tells nothing
 _CHANCE = 1e-6  # that a table of independent rows is said to share any
 _NUMBERS = 1 << 16  # of theta_q looked at together, so that they stay in the cache
+# Odd constants that mix bits: 2^64 over the golden ratio, and splitmix64's.
 _GOLDEN, _MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _SALT = np.array([0xD1CE], np.uint64)
 
 
 def shared_draw_groups(data: PosteriorTable) -> NDArray[np.int64] | None:
-    """The group (N,) of each row, numbered from 0; None where every row has draws of its own.
+    """Group rows that hold the same draws.
 
     Rows of one group hold the same K draws, in any order. Discrete parameters repeat sets by
     chance: a row whose K draws fall on values c_1, c_2, ... times has such a set with probability
@@ -28,7 +29,13 @@ def shared_draw_groups(data: PosteriorTable) -> NDArray[np.int64] | None:
     a set where more hold it than N rows of that chance explain (binomial, 1e-6 for the table).
     So a point mass, or a single binary parameter at any K, is never said to be shared; K distinct
     draws have K! / K^K, and 10 of them are in two rows at once only if they were pasted. With
-    K < 3 nothing can be told, and None is given; from 3 to 9 draws many rows must hold one set.
+    K < 3 nothing can be told; from 3 to 9 draws many rows must hold one set.
+
+    Args:
+        data: the table.
+
+    Returns:
+        the group (N,) of each row, numbered from 0; None where every row has draws of its own.
     """
     n, k, _ = data.q.shape
     if k < _FEWEST or n < 2:
@@ -56,7 +63,7 @@ def shared_draw_groups(data: PosteriorTable) -> NDArray[np.int64] | None:
 
 
 def _sums(q: Array) -> Words:
-    """(N,): the bits of each row's draws, added up: equal sets, equal sums."""
+    """Sums (N,) of the bits of each row's draws: equal sets have equal sums."""
     n = len(q)
     out = np.empty(n, np.uint64)
     for part in _parts(q):
@@ -67,13 +74,13 @@ def _sums(q: Array) -> Words:
 
 
 def _repeating(words: Words) -> NDArray[np.int64]:
-    """Places of the words (N,) that another one equals."""
+    """The rows whose word (N,) another row has, too."""
     _, inverse, count = np.unique(words, return_inverse=True, return_counts=True)
     return np.flatnonzero(count[inverse.reshape(-1)] > 1)
 
 
 def _sets(q: Array, rows: NDArray[np.int64]) -> Words:
-    """One word for the set of draws of each of these rows: the same in any order."""
+    """A word for the set of draws of each of these rows, whatever their order."""
     k, d = q.shape[1:]
     odd = (_GOLDEN * np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)
     out = np.empty(len(rows), np.uint64)
@@ -90,7 +97,7 @@ def _sets(q: Array, rows: NDArray[np.int64]) -> Words:
 
 
 def _parts(q: Array, rows: int | None = None) -> Iterator[slice]:
-    """Pieces of the rows of q (N, K, D), or of so many rows of its size."""
+    """Slices of the rows of q (N, K, D), or of so many rows like these, of a bounded size."""
     count = len(q) if rows is None else rows
     step = max(1, _NUMBERS // (q.shape[1] * q.shape[2]))
     for first in range(0, count, step):
@@ -98,7 +105,7 @@ def _parts(q: Array, rows: int | None = None) -> Iterator[slice]:
 
 
 def _chances(q: Array) -> NDArray[np.float64]:
-    """(G,): the largest probability that any law gives to the set of each row (G, K, D)."""
+    """The largest probability (G,) that any law gives to the draws of each row (G, K, D)."""
     g, k, d = q.shape
     words = np.sort(hashed(q.reshape(-1, d), _SALT).reshape(g, k), axis=1)
     new = np.ones((g, k), dtype=bool)

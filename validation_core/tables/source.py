@@ -1,7 +1,7 @@
 """The protocol of a file of arrays: headers are checked first, then arrays read one by one.
 
-An upload is never trusted. A source tells the shape and type of each array from the file's own
-headers; sizes are added up from these, and nothing is unpacked before they have been accepted.
+An upload is never trusted. Its headers tell the shape and type of each array; sizes are added up
+from these, and nothing is unpacked before they have been accepted.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables.roles import label, names_text
+from validation_core.tables.roles import LABEL_LENGTH, label, names_text
 from validation_core.types import Array
 
 Order = Literal["NKD", "KND"]
+"""Order of the axes of draws: N simulations, K draws at each, D parameters."""
 ORDERS: tuple[Order, ...] = ("NKD", "KND")
 
 
@@ -42,12 +43,16 @@ class UnknownArrays(ValueError):
     """Arrays whose names do not tell a table: only the user can say which is which.
 
     A question to the user rather than a fault; pages ask it with a form.
+
+    Args:
+        message: the refusal.
+        shapes: shape of every array in the file by its name.
     """
 
     def __init__(self, message: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
         super().__init__(message)
         self.shapes = dict(shapes)
-        """Of every array there is, by its name."""
+        """Shape of every array in the file by its name."""
 
 
 LIMIT = 512 * 2**20
@@ -55,7 +60,7 @@ LIMIT = 512 * 2**20
 ARRAYS = 64
 """Arrays that one file may hold."""
 HDF5, PARQUET = b"\x89HDF\r\n\x1a\n", b"PAR1"
-"""How these files begin."""
+"""First bytes of these files."""
 _AXES = 32
 _AXIS_LENGTH = 2**62
 _CHUNK = 2**22  # bytes read at a time
@@ -75,21 +80,26 @@ BROKEN = (
     AssertionError,
     Warning,
 )
-"""What libraries raise at a damaged file; a warning where warnings are errors. Memory that is
-used up is no damage: `reader_process` tells it as the bound that it is."""
+"""Errors of libraries at a damaged file; warnings too, where these are errors. Memory that is used
+up is no damage: `reader_process` reports it as a bound."""
 _NO_MEMORY = ("alloc", "out of memory", "cannot contain more than")
 
 
 def is_memory_error(error: Exception) -> bool:
-    """Whether an error of a library says that memory was what it lacked."""
+    """Whether an error of a library says that it lacked memory."""
     return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_MEMORY)
 
 
 SMALLER = "Keep fewer draws at each x (50 to 200 are plenty), or save arrays with numpy.savez."
+"""The remedy at the end of a refusal of what is too large."""
 
 
 def memory_refusal(memory: int) -> str:
-    """What is said of a file that needs more memory than a reader has."""
+    """The refusal of a file that needs more memory than its reader may take.
+
+    Args:
+        memory: bytes that it may take.
+    """
     return (
         f"A file must be read in at most {size_text(memory)} of memory; got one that takes more. "
         f"{SMALLER}"
@@ -97,7 +107,7 @@ def memory_refusal(memory: int) -> str:
 
 
 class ArrayHeader(NamedTuple):
-    """What a file declares about one of its arrays."""
+    """The shape and type that a file declares for one of its arrays."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
@@ -108,16 +118,21 @@ class ArrayHeader(NamedTuple):
         return math.prod(self.shape) * max(self.dtype.itemsize, working_dtype(self.dtype).itemsize)
 
 
+def label_header(count: int) -> ArrayHeader:
+    """The header of labels (count,) that are made here, none longer than is shown."""
+    return ArrayHeader((count,), np.dtype(f"U{LABEL_LENGTH}"))
+
+
 class ArraySource(Protocol):
-    """A file of some format, opened and found whole as far as its headers tell."""
+    """An open file of arrays, in any format, whole as far as its headers tell."""
 
     order: Order | None
-    """Which axis of theta_q is which, where the file says so itself; known after `headers`."""
+    """Order of the axes of theta_q, where the file says so itself; known after `headers`."""
     notes: tuple[str, ...]
-    """What a user should know about what was left unread."""
+    """Notes on how it was read, and on arrays that were left unread."""
 
     def headers(self) -> Mapping[str, ArrayHeader]:
-        """Each array by its name in the file, unread.
+        """Return the header of each array by its name in the file.
 
         Raises:
             ValueError: for headers that cannot be read or that lie about the file.
@@ -125,7 +140,7 @@ class ArraySource(Protocol):
         ...
 
     def load(self, name: str) -> NDArray[np.generic]:
-        """One array, in its working type.
+        """Read one array, in its working type.
 
         Raises:
             ValueError: when its bytes are cut short or damaged.
@@ -133,7 +148,7 @@ class ArraySource(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what was opened beside the stream itself."""
+        """Close what was opened."""
         ...
 
 
@@ -157,7 +172,7 @@ def as_working_dtype(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The array, filled with the next bytes of a stream without a second copy of them.
+    """Fill an array with the next bytes of a stream, without a second copy of them; return it.
 
     Raises:
         EOFError: when they end too early.
@@ -173,11 +188,11 @@ def read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def check_headers(declared: Mapping[str, ArrayHeader], limit: float) -> Mapping[str, ArrayHeader]:
-    """The headers, if nothing in them is an object or more than memory is given for.
+    """Return the headers, if they declare plain numbers or text and no more than the limit.
 
     Args:
-        declared: by the name of each array.
-        limit: bytes that they may take together; `math.inf` where that is asked later.
+        declared: header of each array by its name.
+        limit: bytes that the arrays may take together; `math.inf` for any number.
 
     Raises:
         ValueError: for pickled objects, negative sizes, or more bytes than the limit.
@@ -216,6 +231,10 @@ def check_headers(declared: Mapping[str, ArrayHeader], limit: float) -> Mapping[
 def check_total_size(several: Sequence[Mapping[str, ArrayHeader]], limit: int) -> None:
     """Refuse files that are small enough alone but not together.
 
+    Args:
+        several: headers of each file by the name of the array.
+        limit: bytes that all arrays may take together.
+
     Raises:
         ValueError: for more bytes than the limit.
     """
@@ -229,7 +248,7 @@ def check_total_size(several: Sequence[Mapping[str, ArrayHeader]], limit: int) -
 
 
 def size_text(count: float) -> str:
-    """A number of bytes, in words."""
+    """A number of bytes: `512 MB`."""
     if count >= 1e15:
         return "more than 1000 TB"
     for unit in ("bytes", "kB", "MB", "GB"):

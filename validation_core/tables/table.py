@@ -1,4 +1,4 @@
-"""A table (theta, x, theta_q) or two samples (p, q), put together from arrays and checked."""
+"""A table (theta, x, theta_q) or two samples (p, q), assembled from arrays and checked."""
 
 from __future__ import annotations
 
@@ -37,35 +37,39 @@ from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
 @dataclass(frozen=True, eq=False)
 class Upload(ABC):
-    """What was read: the draws, their labels, and everything a user should know about them.
+    """Draws that were read and checked, their labels, and all a user should know about them.
 
     A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x.
     """
 
     data: PosteriorTable | TwoSamples
     names: tuple[str, ...]
+    """Labels of the D parameters."""
     digest: str
     """Fingerprint of the numbers alone: the same draws are the same work whatever their labels."""
     x_names: tuple[str, ...] = ()
+    """Labels of the M columns of x."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """Rows left out, by reason."""
+    """Number of rows that were left out, by reason."""
     warnings: tuple[str, ...] = ()
+    """Possible faults, in sentences."""
     notes: tuple[str, ...] = ()
+    """Changes made while reading, in sentences."""
     densities: Mapping[str, Array] = field(default_factory=dict)
-    """Any of log_q (N,), log_q_draws (N, K), log_joint (N,), log_joint_draws (N, K): what is
-    known of log q(theta | x) and of log p(theta, x), at the truths and at q's draws. Single
-    values may be infinite or NaN. Two samples have none."""
+    """Any of log_q (N,), log_q_draws (N, K), log_joint (N,), log_joint_draws (N, K): log
+    q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats. Single values may be
+    infinite or NaN. Two samples have none."""
     observed: tuple[Array, Array] | None = None
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for two samples."""
     image: tuple[int, ...] = ()
-    """Axes of theta at each simulation, where it came as an image: height, width, colours."""
+    """Shape of theta at each simulation where it is an image: height, width, perhaps colours."""
     periods: tuple[float, ...] = ()
-    """Of each parameter that is an angle, 0 for the others; empty where none is."""
+    """Period of each parameter, 0 for one that is no angle; empty where none is."""
 
     @cached_property
     @abstractmethod
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-        """Columns of theta and of x whose squares no float holds; two samples have no x."""
+        """Columns of theta and of x whose squares no float64 holds; two samples have no x."""
 
     @property
     @abstractmethod
@@ -98,9 +102,12 @@ class Upload(ABC):
         order: Order | None = None,
         circular: Sequence[str] | None = None,
     ) -> Upload:
-        """An upload from arrays in memory, by the names a file would hold them under.
+        """Make an upload from arrays in memory.
 
-        `circular` names the angles among the parameters; None has them recognised.
+        Args:
+            arrays: the arrays by the names that they would have in a file.
+            order: order of theta_q's axes; needed only when N = K.
+            circular: names of the angles among the parameters; None to recognise them.
 
         Raises:
             ValueError: as `read` does.
@@ -182,14 +189,15 @@ LAYOUTS = (
     "Where an array has another name, say so: --map theta=NAME on the command line, "
     "arrays={'theta': 'NAME'} in Python."
 )
+"""The remedy at the end of a refusal of unknown arrays."""
 
 
 def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse arrays that make neither a table nor two samples.
 
     Args:
-        found: roles that arrays play.
-        present: shape of every array, by its name.
+        found: roles of the arrays.
+        present: shape of every array by its name.
 
     Raises:
         UnknownArrays: with the arrays that are missing and those that are present.
@@ -222,8 +230,14 @@ def assemble_upload(
     declared: Mapping[str, np.dtype[np.generic]],
     circular: Sequence[str] | None = None,
 ) -> Upload:
-    """The upload that these arrays make, by role; `declared` is the type that each was saved in,
-    `circular` the names of angles, which are recognised for None.
+    """Assemble an upload from arrays, and check it.
+
+    Args:
+        arrays: the arrays by role.
+        notes: notes on how they were read.
+        order: order of theta_q's axes; None to find it by their lengths.
+        declared: the type that each array was saved in, by role.
+        circular: names of the angles among the parameters; None to recognise them.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -241,6 +255,7 @@ def _table(
     declared: Mapping[str, np.dtype[np.generic]],
     circular: Sequence[str] | None,
 ) -> Upload:
+    """The table that these arrays make, its rows kept or left out, its angles unwrapped."""
     arrays, image = _flat(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
     x = data_rows(real_numbers("x", arrays["x"]), len(theta))
@@ -248,9 +263,7 @@ def _table(
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
     keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
-    if not keep.all():
-        theta, x, q = theta[keep], x[keep], q[keep]
-        densities = {name: array[keep] for name, array in densities.items()}
+    theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
     same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
@@ -258,15 +271,11 @@ def _table(
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
     again = repeats.repeated_simulations(theta, x)
-    if again.any():
-        theta, x, q = theta[~again], x[~again], q[~again]
-        densities = {name: array[~again] for name, array in densities.items()}
-        dropped |= {"theta and x of another row": int(again.sum())}
+    theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
     copies = repeats.copies_of_theta(theta)
-    if copies.any():
-        theta, x, q = theta[~copies], x[~copies], q[~copies]
-        densities = {name: array[~copies] for name, array in densities.items()}
-        dropped |= {"theta of another row": int(copies.sum())}
+    theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
+    repeated = {"theta and x of another row": again, "theta of another row": copies}
+    dropped |= {reason: int(rows.sum()) for reason, rows in repeated.items() if rows.any()}
     names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
     turned = angles.unwrapped(
         PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
@@ -305,6 +314,16 @@ def _table(
     return _labelled(whole, arrays)
 
 
+def _some_rows(
+    keep: NDArray[np.bool_], theta: Array, x: Array, q: Array, densities: dict[str, Array]
+) -> tuple[Array, Array, Array, dict[str, Array]]:
+    """The rows (N,) of a table that are kept; the arrays themselves where all are."""
+    if keep.all():
+        return theta, x, q, densities
+    kept = {name: array[keep] for name, array in densities.items()}
+    return theta[keep], x[keep], q[keep], kept
+
+
 def _periods(
     arrays: Mapping[str, NDArray[np.generic]],
     circular: Sequence[str] | None,
@@ -334,7 +353,8 @@ def _periods(
 def _flat(
     arrays: Mapping[str, NDArray[np.generic]],
 ) -> tuple[Mapping[str, NDArray[np.generic]], tuple[int, ...]]:
-    """theta (N, H, W) or (N, H, W, C) and its draws with their pixels in a row, and that shape."""
+    """The arrays with an image theta (N, H, W) or (N, H, W, C), its draws and those at x_o
+    flattened to pixels, and the shape of the image; as they are, with (), for no image."""
     theta, q = arrays["theta"], arrays["theta_q"]
     image = theta.shape[1:]
     if len(image) not in (2, 3) or q.ndim != theta.ndim + 1 or q.shape[2:] != image:
@@ -350,11 +370,11 @@ def _flat(
 def _one_log_q(
     densities: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """log q at the truths and at the draws in one type: their ranks tie as theirs do."""
+    """log q at the truths and at the draws in one float type, so that equal ones tie."""
     both = {name: densities[name] for name in ("log_q", "log_q_draws") if name in densities}
     if len(both) < 2:
         return densities, ()
-    # Columns are what `floats` rounds: log q is one, whatever the shape.
+    # Rounding goes by columns, on the last axis: log q is one column, whatever its shape.
     same = float_type.match_precisions(
         {name: array[..., None] for name, array in both.items()}, declared
     )
@@ -366,6 +386,7 @@ def _samples(
     notes: tuple[str, ...],
     declared: Mapping[str, np.dtype[np.generic]],
 ) -> Upload:
+    """The two samples that these arrays make."""
     p, q = (matrix(name, real_numbers(name, arrays[name])) for name in ("p", "q"))
     if p.shape[1] != q.shape[1]:
         raise ValueError(
@@ -391,7 +412,7 @@ def _samples(
 
 
 def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Upload:
-    """The same draws with their labels, and with what a user should know about them."""
+    """The upload with its labels, and with warnings, which name columns by them."""
     d, m = whole.dims
     theta_names, theta_warning = roles.column_labels(arrays.get("theta_names"), "theta", d)
     x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
@@ -405,4 +426,5 @@ def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Uploa
 
 
 def _unconditional(theta: Array) -> Joint:
+    """Draws (n, d) without data: x has no columns."""
     return Joint(theta, np.empty((len(theta), 0), theta.dtype))

@@ -1,0 +1,57 @@
+"""ArviZ files: their groups, their named axes, and what they lack."""
+
+import numpy as np
+import pytest
+
+from tests.files import K, M, N, arviz, netcdf, npz, refusal, table
+from validation_core import tables
+
+
+def test_parameters_of_an_arviz_file_have_their_names():
+    upload = tables.read(arviz(table(d=3)))
+    assert upload.names == ("mu", "tau[0]", "tau[1]")
+    assert upload.x_names == ("y[0]", "y[1]", "y[2]")
+
+
+def test_what_xarray_writes_is_read(tmp_path):
+    xr = pytest.importorskip("xarray")
+    arrays = table()
+    groups = {
+        "/posterior": xr.Dataset({"t": (("sim", "draw", "part"), arrays["theta_q"])}),
+        "/true_parameters": xr.Dataset({"t": (("sim", "part"), arrays["theta"])}),
+        "/constant_data": xr.Dataset({"y": (("sim", "place"), arrays["x"])}),
+    }
+    path = tmp_path / "made.nc"
+    xr.DataTree.from_dict(groups).to_netcdf(path, engine="h5netcdf")
+    upload = tables.read(path)
+    assert upload.digest == tables.read(npz(arrays)).digest
+    assert upload.names == ("t[0]", "t[1]")
+    flat = xr.Dataset({
+        "theta": (("sim", "part"), arrays["theta"]), "x": (("sim", "place"), arrays["x"]),
+        "theta_q": (("draw", "sim", "part"), arrays["theta_q"].swapaxes(0, 1)),
+    })  # fmt: skip
+    flat.to_netcdf(path, engine="h5netcdf")
+    assert tables.read(path).digest == upload.digest
+
+
+POSTERIOR = {"mu": (("sim", "draw"), np.zeros((N, K)))}
+TRUTH = {"mu": (("sim",), np.zeros(N))}
+DATA = {"y": (("sim", "place"), np.zeros((N, M)))}
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ({"prior_sbc": {"mu": (("chain", "draw"), np.zeros((1, N)))}}, "holds ranks, not draws"),
+        ({"posterior": {"mu": (("chain", "draw"), np.zeros((1, N)))}}, "dimension of simulations"),
+        ({"posterior": POSTERIOR, "observed_data": DATA}, "true values that were simulated"),
+        ({"posterior": POSTERIOR, "prior_sbc": TRUTH, "observed_data": DATA},
+         "true values that were simulated"),
+        ({"posterior": POSTERIOR, "truth": TRUTH}, "data of each simulation"),
+        ({"posterior": POSTERIOR | {"tau": (("sim", "draw_"), np.zeros((N, K))),
+                                    "nu": (("sims", "draws"), np.zeros((N, K + 1)))},
+          "truth": TRUTH, "observed_data": DATA}, "equally many"),
+    ],
+)  # fmt: skip
+def test_arviz_files_that_lack_a_part_are_refused(groups, words):
+    assert words in refusal(netcdf(groups))

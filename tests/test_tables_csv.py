@@ -1,0 +1,114 @@
+"""Valid and seldom forms of .csv, read as pandas reads them."""
+
+import io
+
+import numpy as np
+import pytest
+
+from tests.files import D, K, M, N, columns, csv, refusal, table
+from validation_core import tables
+
+ROWS = "".join(f"{i - 3}.5,{i * i}.25\n" for i in range(N))
+Q = b"a,b\n" + b"".join(b"%d.5,%d.25\n" % (i, i) for i in range(N))
+
+
+def points(content):
+    """A plain table of two columns, read as the sample p."""
+    content = content.encode() if isinstance(content, str) else content
+    ((_, upload),) = tables.read_files([("p.csv", content), ("q.csv", Q)])
+    return upload.data.p.theta
+
+
+def pandas_points(content, **options):
+    pandas = pytest.importorskip("pandas")
+    content = content.encode() if isinstance(content, str) else content
+    return pandas.read_csv(io.BytesIO(content), **options).to_numpy()
+
+
+FORMS = {
+    "plain": ("a,b\n" + ROWS, {}),
+    "comments": ("# by X\n# in 2024\na,b\n# more\n" + ROWS + "# end\n", {"comment": "#"}),
+    "separator": ("sep=;\na;b\n" + ROWS.replace(",", ";"), {"sep": ";", "skiprows": 1}),
+    "quoted separator": ('"sep=;"\r\na;b\r\n' + ROWS.replace(",", ";").replace("\n", "\r\n"),
+                         {"sep": ";", "skiprows": 1}),
+    "blank lines": ("\n\na,b\n" + ROWS.replace("\n", "\n\n", 9) + "\n   \n\t\n", {}),
+    "no last line end": (("a,b\n" + ROWS).rstrip(), {}),
+    "trailing marks": ("a,b,\n" + ROWS.replace("\n", ",\n"), {"usecols": ["a", "b"]}),
+    "trailing marks of rows": ("a,b\n" + ROWS.replace("\n", ",\n"), {"index_col": False}),
+    "trailing mark of names": ("a,b,\n" + ROWS, {"usecols": ["a", "b"]}),
+    "trailing blanks": ("a,b\n" + ROWS.replace("\n", "  \n"), {}),
+    "spaces": ("a, b\n" + ROWS.replace(",", " , "), {"skipinitialspace": True}),
+    "decimal commas": ("a;b\n" + ROWS.replace(",", ";").replace(".", ","),
+                       {"sep": ";", "decimal": ","}),
+    "decimal commas and tabs": ("a\tb\n" + ROWS.replace(",", "\t").replace(".", ","),
+                                {"sep": "\t", "decimal": ","}),
+    "quoted numbers": ('"a","b"\n' + '"' + ROWS.strip().replace(",", '","').replace("\n", '"\n"')
+                       + '"\n', {}),
+    "mark of byte order": ("\ufeffa,b\n" + ROWS, {}),
+    "mark of byte order, no names": ("\ufeff" + ROWS, {"header": None}),
+    "old line ends": (("a,b\n" + ROWS).replace("\n", "\r"), {}),
+    "old line ends, comments": (("# x\na,b\n# y\n" + ROWS).replace("\n", "\r"), {"comment": "#"}),
+    "windows": (("mü,b\n" + ROWS).encode("cp1252"), {"encoding": "cp1252"}),
+    "exponents": ("a,b\n" + ROWS.replace(".5", ".5E+0"), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "options"), FORMS.values(), ids=FORMS)
+def test_a_valid_form_of_csv_is_read_as_pandas_reads_it(content, options):
+    np.testing.assert_array_equal(points(content), pandas_points(content, **options))
+
+
+def test_missing_values_of_csv_are_those_of_pandas():
+    content = "a,b\n#N/A,1\n,2\nNaN,3\nnull,4\nNA,5\n4,\n" + ROWS
+    expected = pandas_points(content)
+    assert np.isnan(expected).sum() == 6
+    np.testing.assert_array_equal(points(content), expected[6:])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_text_in_quotes_may_hold_marks_line_ends_and_what_looks_like_comments(end):
+    content = columns(table())
+    rows = N * (K + 1)
+    upload = tables.read(csv(content | {"note": ['"a, b\n# c\n\nd;""e"""'] * rows})
+                         .replace(b"\n", end.encode()))  # fmt: skip
+    assert upload.digest == tables.read(csv(content)).digest
+    assert any("note: left unread" in note for note in upload.notes)
+
+
+def test_names_of_csv_may_stand_in_a_comment_as_numpy_saves_them():
+    file = io.StringIO()
+    content = columns(table())
+    np.savetxt(file, np.column_stack(list(content.values())), delimiter=",",
+               header=",".join(content))  # fmt: skip
+    upload = tables.read(file.getvalue().encode())
+    assert (upload.n, upload.k, upload.dims) == (N, K, (D, M))
+
+
+def test_names_in_an_old_code_are_read_and_said():
+    content = columns(table())
+    content["theta_é"] = content.pop("theta_1")
+    upload = tables.read(csv(content).decode().encode("cp1252"))
+    assert "é" in upload.names
+    assert any("Windows-1252" in note for note in upload.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a;b\n" + ROWS.replace(",", ";").replace(".5", ",5"), "'-3,5'"),
+        ("a;b\n" + "".join(f"{i + 1},500;{i}\n" for i in range(N)), "'1,500'"),
+        ("a,b\n" + "".join(f'"r{i}",{i},1\n' for i in range(9)), "Expected 2 columns, got 3"),
+        ("a,b\n1\n" + ROWS, "Expected 2 columns, got 1"),
+        ("a,b\n0x10,1\n" + ROWS, "'0x10'"),
+        ("a,b\n" + ROWS.replace(".5", ".5 m"), "'-3.5 m'"),
+    ],
+)
+def test_csv_whose_numbers_are_ambiguous_is_refused_with_them(content, words):
+    with pytest.raises(ValueError, match="must have 2 values, numbers") as caught:
+        points(content)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-be", "utf-32"])
+def test_text_in_two_bytes_is_refused_by_its_code(code):
+    assert "A file must be" in refusal(("a,b\n" + ROWS).encode(code))

@@ -1,0 +1,155 @@
+"""The table of draws, and the .npz file that it is saved in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import Array, as_matrix, as_numpy, check_shape, float_type
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Table:
+    """Simulations with draws of q at each x, as `save` writes them."""
+
+    theta: Array
+    """(N, D): the parameters that each x was simulated from."""
+    x: Array
+    """(N, ...): the data that were simulated."""
+    theta_q: Array
+    """(N, K, D) in float32: K draws of q at each x."""
+    log_q: Array | None = None
+    """(N,): log q(theta | x)."""
+    log_q_draws: Array | None = None
+    """(N, K): log q at each draw, given its x."""
+    theta_names: Sequence[str] | None = None
+    """D labels."""
+    x_names: Sequence[str] | None = None
+    """One label for each number in x."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Rows that are missing, by reason."""
+
+    def save(self, path: str | os.PathLike[str], **more: Any) -> Path:
+        """Write the table as an .npz file and return its path.
+
+        Args:
+            path: of the file; `.npz` is added where it is missing.
+            more: further arguments of `save`: x_o and theta_o, log_joint and log_joint_draws.
+
+        Raises:
+            ValueError: as `save` does.
+        """
+        return save(
+            path,
+            self.theta,
+            self.x,
+            self.theta_q,
+            **{
+                "log_q": self.log_q,
+                "log_q_draws": self.log_q_draws,
+                "theta_names": self.theta_names,
+                "x_names": self.x_names,
+                **more,
+            },
+        )
+
+
+def save(
+    path: str | os.PathLike[str],
+    theta: ArrayLike,
+    x: ArrayLike,
+    theta_q: ArrayLike,
+    *,
+    log_q: ArrayLike | None = None,
+    log_q_draws: ArrayLike | None = None,
+    log_joint: ArrayLike | None = None,
+    log_joint_draws: ArrayLike | None = None,
+    x_o: ArrayLike | None = None,
+    theta_o: ArrayLike | None = None,
+    theta_names: Sequence[str] | None = None,
+    x_names: Sequence[str] | None = None,
+) -> Path:
+    """Write a table as an .npz file in float32, nothing pickled.
+
+    A column that float32 would round to steps above a thousandth of its sd is kept in float64,
+    with the other columns of its array.
+
+    Args:
+        path: of the file; `.npz` is added where it is missing.
+        theta: (N, D), or (N,) for one parameter.
+        x: (N, ...): the data simulated from each.
+        theta_q: (N, K, D): draw k of q at x_i is theta_q[i, k].
+        log_q: (N,): log q(theta | x), normalised.
+        log_q_draws: (N, K): the same at each draw.
+        log_joint: (N,): log p(theta, x), up to one constant for all rows and draws.
+        log_joint_draws: (N, K): the same at each draw with its x.
+        x_o: your own observation, shaped like one x; with
+        theta_o: (K_o, D): draws of q there.
+        theta_names: D labels.
+        x_names: one label for each number in x.
+
+    Returns:
+        path of the file.
+
+    Raises:
+        ValueError: for shapes that do not belong together.
+    """
+    truth, data, draws = as_matrix(theta), as_numpy(x), as_numpy(theta_q)
+    n, d = truth.shape
+    draws = draws[..., None] if draws.ndim == 2 and d == 1 else draws
+    if draws.ndim != 3 or draws.shape[0] != n or draws.shape[2] != d or len(data) != n:
+        raise ValueError(
+            f"A table holds theta (N, D), x (N, ...) and theta_q (N, K, D); got {truth.shape}, "
+            f"{data.shape} and {draws.shape}. Put the simulations on the first axis, the draws at "
+            f"each on the second, the parameters on the last."
+        )
+    width = data[0].size
+    arrays = {"theta": truth, "x": data.reshape(n, width), "theta_q": draws}
+    kinds = {"theta": float_type(truth, draws), "x": float_type(data.reshape(n, width))}
+    kinds["theta_q"] = kinds["theta"]  # a truth rounded otherwise than its draws would stand out
+    densities = {
+        "log_q": log_q,
+        "log_q_draws": log_q_draws,
+        "log_joint": log_joint,
+        "log_joint_draws": log_joint_draws,
+    }
+    for name, values in densities.items():
+        if values is not None:
+            shape = draws.shape[:2] if name.endswith("draws") else (n,)
+            arrays[name] = check_shape(name, as_numpy(values), shape)
+    if x_o is not None or theta_o is not None:
+        observation, there = as_numpy(x_o), as_numpy(theta_o)
+        lone = x_o is None or theta_o is None
+        if lone or observation.size != width or there.ndim != 2 or there.shape[1] != d:
+            raise ValueError(
+                f"x_o must be shaped like one x, {data.shape[1:]}, and theta_o (K_o, {d}); got "
+                f"{observation.shape} and {there.shape}. Give both, or neither."
+            )
+        arrays |= {"x_o": observation.reshape(-1), "theta_o": there}
+        kinds |= {"x_o": kinds["x"], "theta_o": kinds["theta"]}
+    packed = {name: array.astype(kinds.get(name, np.float32)) for name, array in arrays.items()}
+    for name, labels, count in (("theta_names", theta_names, d), ("x_names", x_names, width)):
+        if labels is not None:
+            packed[name] = check_shape(name, np.array([str(label) for label in labels]), (count,))
+    return _write(Path(path), packed)
+
+
+def _write(path: Path, arrays: Mapping[str, Any]) -> Path:
+    """Write arrays as an .npz file, whole or not at all."""
+    path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Renamed once it is whole: a run that is stopped leaves the old file as it was.
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            np.savez(file, **arrays)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,50 @@
+"""A wide table: its columns of numbers are one array, named by its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables import roles
+from validation_core.tables.checked_columns import CheckedColumns, labels_of
+from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, label_header
+
+
+class WideTable:
+    """One array (rows, columns), and the labels of its columns where it is theta or x.
+
+    Args:
+        columns: the columns.
+        stem: name of the array: that of the file, without its ending.
+
+    Raises:
+        ValueError: for a file without columns of numbers.
+    """
+
+    order: Order | None = None
+
+    def __init__(self, columns: CheckedColumns, stem: str) -> None:
+        self._columns, self._stem = columns, stem
+        self._chosen = columns.numeric()
+        self.notes = columns.notes(self._chosen, "no numbers")
+
+    def headers(self) -> Mapping[str, ArrayHeader]:
+        shape = (self._columns.rows, len(self._chosen))
+        headers = {self._stem: ArrayHeader(shape, self._columns.common_dtype(self._chosen))}
+        labels = f"{self._stem.lower()}_names"
+        if labels in roles.ROLES and not self._chosen[0].startswith("column_"):
+            headers[labels] = label_header(len(self._chosen))
+        return headers
+
+    def load(self, name: str) -> NDArray[np.generic]:
+        if name.endswith("_names"):
+            return labels_of(self._chosen)
+        header = self.headers()[name]
+        array = np.empty(header.shape, header.dtype)
+        self._columns.fill(array, self._chosen)
+        return as_working_dtype(array)
+
+    def close(self) -> None:
+        self._columns.close()
