@@ -11,10 +11,9 @@ from scipy.stats import norm
 
 from tests.conftest import in_turn
 from tests.said import CLAIMED, FixedClaims
-from validation_core import diagnosis, keys, statistics, tables
+from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.calibration import (
     SHOWN,
     CalibrationErrors,
@@ -734,7 +733,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
 
 def test_the_same_seed_gives_the_same_numbers():
     upload = gaussian(n=60, k=7, d=2)
-    first, again, other = (as_numbers(answered(upload, seed)) for seed in (5, 5, 6))
+    first, again, other = (codec.to_json(answered(upload, seed)) for seed in (5, 5, 6))
     assert first == again
     assert first != other
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from validation_core.diagnosis import card_pictures
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion, Asked, Names
-from validation_core.diagnosis.questions.base import Interval, Json
+from validation_core.diagnosis.questions.base import Json
 from validation_core.diagnosis.questions.calibration import (
     CalibrationQuestion,
     ParameterErrors,
@@ -49,7 +49,7 @@ from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
 from validation_core.tables import SamplesUpload, TableUpload
 from validation_core.text import equals
-from validation_core.types import Array, PosteriorTable, TwoSamples
+from validation_core.types import Array, Interval, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.questions.base import Question

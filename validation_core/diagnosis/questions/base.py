@@ -11,8 +11,6 @@ is described, listed or drawn.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import numpy as np
 
+from validation_core import codec
 from validation_core.diagnosis import tasks
 from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Heat, Panel, Points, Shades
@@ -45,14 +44,12 @@ __all__ = [
     "AnyQuestion",
     "AnyStudy",
     "Asked",
-    "Interval",
     "Json",
     "Names",
     "Question",
     "Row",
     "Rows",
     "TableStudy",
-    "as_numbers",
     "heat_map",
     "short_name",
 ]
@@ -64,56 +61,6 @@ Rows = list[Row]
 """A table to read."""
 Json = dict[str, Any]
 """An object of JSON while it is put together: what it holds is read on."""
-
-
-class Interval(NamedTuple):
-    """A number with its 95% interval: JSON has `name`, `name_low` and `name_high`."""
-
-    estimate: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, *ends: float) -> Interval:
-        """Of numbers, or of arrays of one number; NaN for what is not finite."""
-        return cls(*(float(end) if np.isfinite(end) else math.nan for end in ends))
-
-    @property
-    def known(self) -> bool:
-        """Whether there is an estimate."""
-        return not math.isnan(self.estimate)
-
-
-def as_numbers(record: Any) -> Json:
-    """Every number of a record as JSON holds it: None for NaN, and no arrays, which figures draw.
-
-    An interval becomes three fields.
-    """
-    fields: Json = {}
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        if isinstance(value, Interval):
-            ends = (field.name, f"{field.name}_low", f"{field.name}_high")
-            fields |= zip(ends, map(_plain, value), strict=True)
-        elif not _drawn(value):
-            fields[field.name] = _plain(value)
-    return fields
-
-
-def _drawn(value: object) -> bool:
-    """Whether it is an array, or a tuple of some."""
-    parts = value if isinstance(value, tuple) else (value,)
-    return any(isinstance(part, np.ndarray) for part in parts)
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value):
-        return as_numbers(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 LEVEL = 0.05
@@ -137,11 +84,6 @@ print(*answer.sentences, sep="\\n")
 for row in answer.rows():
     print(row)
 """
-
-
-def capitalise(text: str) -> str:
-    """A sentence's first letter; `q` stays small, as the density is written."""
-    return text if text.startswith(("q ", "q's ")) else text[:1].upper() + text[1:]
 
 
 def short_name(name: str, letters: int, *, ends: bool = False) -> str:
@@ -307,7 +249,7 @@ class Question(Generic[R]):
 
     def to_json(self, result: R) -> Json:
         """Every number of the result, as JSON holds it; arrays are for figures."""
-        return as_numbers(result)
+        return codec.to_json(result)
 
     def complete(self, document: Json, result: R, diagnosis: Diagnosis) -> None:
         """Put what it adds into the lists of the diagnosis's JSON: where, cause, sensitivity."""

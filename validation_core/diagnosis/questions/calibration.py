@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from validation_core import keys, scores, statistics
+from validation_core import codec, keys, scores, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.learning import held_out_table
 from validation_core.diagnosis.plan import method_obstacle, upload_obstacle
 from validation_core.diagnosis.questions.base import (
     LEVEL,
-    Interval,
-    Json,
     Names,
     Question,
     Row,
     Rows,
     TableStudy,
-    as_numbers,
     short_name,
 )
 from validation_core.drawing import style
@@ -65,7 +62,7 @@ from validation_core.statistics.effects import WIDEST
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
 from validation_core.text import SMALLEST, equals, interval_text
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Interval, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -193,12 +190,6 @@ class CalibrationQuestion(Question["CalibrationErrors"]):
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         return tuple(distance_sentences(diagnosis.records))
-
-    def to_json(self, result: CalibrationErrors) -> Json:
-        """Only what has been worked out."""
-        numbers = as_numbers(result)
-        usual = {field.name: field.default for field in fields(result)}
-        return {name: value for name, value in numbers.items() if value not in (usual[name], [])}
 
 
 def _fingerprint(upload: Upload) -> str:
@@ -421,18 +412,23 @@ class LearnedDivergence:
     """Of its terms."""
 
 
+_IF_KNOWN = codec.shown(optional=True)
+
+
 @dataclass(frozen=True, eq=False)
 class CalibrationErrors:
-    """How wrong q is, as far as it has been worked out."""
+    """How wrong q is, as far as it has been worked out; JSON has no more."""
 
-    n: int = 0
-    k: int = 0
-    parameters: tuple[ParameterErrors, ...] = ()
+    n: int = field(metadata=_IF_KNOWN, default=0)
+    k: int = field(metadata=_IF_KNOWN, default=0)
+    parameters: tuple[ParameterErrors, ...] = field(metadata=_IF_KNOWN, default=())
     """The worst first."""
-    regions: _DensityRegions | None = None
-    divergence: _DensityDivergence | LearnedDivergence | None = None
+    regions: _DensityRegions | None = field(metadata=_IF_KNOWN, default=None)
+    divergence: _DensityDivergence | LearnedDivergence | None = field(
+        metadata=_IF_KNOWN, default=None
+    )
     """By densities where they are there, else as far as the classifier sees."""
-    estimate: LearnedDivergence | None = None
+    estimate: LearnedDivergence | None = field(metadata=_IF_KNOWN, default=None)
     """The classifier's, beside that of the densities."""
 
 
@@ -958,7 +954,7 @@ def _mass(mass: _DensityRegions, claims: Claims) -> str:
 def _nats(nats: _DensityDivergence | LearnedDivergence) -> list[str]:
     if isinstance(nats, LearnedDivergence):
         return [_learned(nats)]
-    fields = as_numbers(nats)
+    fields = codec.to_json(nats)
     ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
     sentences = [*nats_in_words({**fields, **ends})]
     sentences.append(
@@ -1159,10 +1155,10 @@ def _whole(
     ]
     if nats.weighted:
         unweighted = {"m": 1, "estimate": nats.estimate, "low": nats.low, "high": nats.high}
-        left = skl.weighted([unweighted, *map(as_numbers, nats.weighted)])
+        left = skl.weighted([unweighted, *codec.to_json(nats.weighted)])
         pictures.append(Drawn("What importance sampling leaves", left, skl.WEIGHTED))
     if estimate is not None:
-        both = skl.compared(as_numbers(nats), as_numbers(estimate))
+        both = skl.compared(codec.to_json(nats), codec.to_json(estimate))
         pictures.append(Drawn("Beside a classifier's estimate", both, skl.COMPARED))
     return pictures
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import sampling, scores, statistics
+from validation_core import codec, sampling, scores, statistics
 from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import (
     Json,
@@ -17,7 +17,6 @@ from validation_core.diagnosis.questions.base import (
     Question,
     Rows,
     TableStudy,
-    as_numbers,
     heat_map,
     short_name,
 )
@@ -126,9 +125,6 @@ class InThetaQuestion(Question["_MassInTheta"]):
         strips = any(claims.parameter(strip.parameter) <= claims.alpha for strip in result.off)
         return claims.score() <= claims.alpha or strips
 
-    def to_json(self, result: _MassInTheta) -> Json:
-        return result.to_json()
-
     def complete(self, document: Json, result: _MassInTheta, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
@@ -203,20 +199,11 @@ class _MassInTheta:
 
     def to_json(self) -> Json:
         """Every number; maps are named by their frame and place in it."""
-        tenths = [{**as_numbers(tenth.share), "claimed": tenth.claimed} for tenth in self.deciles]
-        strips = [
-            {"parameter": strip.parameter, "strip": strip.strip, **as_numbers(strip.share)}
-            for strip in self.strips
-        ]
+        fields = codec.fields_to_json(self)
         frames = [part.frame for part in self.maps]
-        maps = [
-            {"of": list(part.of), "frame": frame, "drawn": f"{frame}{frames[:i].count(frame)}"}
-            for i, (part, frame) in enumerate(zip(self.maps, frames, strict=True))
-        ]
-        fields = as_numbers(replace(self, deciles=(), strips=(), maps=(), held=None))
-        fields |= {"deciles": tenths, "strips": strips, "maps": maps}
-        fields["held"] = {} if self.held is None else as_numbers(self.held)
-        return fields
+        for i, (part, frame) in enumerate(zip(fields["maps"], frames, strict=True)):
+            part["drawn"] = f"{frame}{frames[:i].count(frame)}"
+        return {**fields, "held": fields["held"] or {}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -417,7 +404,7 @@ class _Share:
 class _Tenth:
     """A tenth of q's draws by learned ratio."""
 
-    share: _Share
+    share: _Share = field(metadata=codec.shown(flat=True))
     claimed: float
     """How many times as frequent the truth is there, as the score claims."""
 
@@ -429,7 +416,7 @@ class _ThetaStrip:
     parameter: int
     strip: int
     """Which, from 0, between the edges STRIPS."""
-    share: _Share
+    share: _Share = field(metadata=codec.shown(flat=True))
 
 
 def decile_shares(

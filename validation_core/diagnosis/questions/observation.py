@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from validation_core import keys, sampling
+from validation_core import codec, keys, sampling
 from validation_core.diagnosis import learning, plan, tasks
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
-    Interval,
     Json,
     Names,
     Question,
     Rows,
     TableStudy,
-    as_numbers,
     short_name,
 )
 from validation_core.diagnosis.questions.calibration import at_least
@@ -51,7 +49,7 @@ from validation_core.statistics.local_test import distance_of_logits, local
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals, interval_text, number_text
-from validation_core.types import Array, Benchmark, PosteriorTable
+from validation_core.types import Array, Benchmark, Interval, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -213,9 +211,6 @@ class ObservationQuestion(Question["AtObservation"]):
         own = result.local.site.kind == "observed"
         return (claims.observation() if own else claims.pvalue) <= claims.alpha and result.finds
 
-    def to_json(self, result: AtObservation) -> Json:
-        return result.to_json()
-
     def complete(self, document: Json, result: AtObservation, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
@@ -292,14 +287,8 @@ class _Site:
     """Where q is looked at; empty where it is long."""
     asked: tuple[float, ...]
     """What was asked for."""
-    standing: neighbours.Standing | None = None
+    standing: neighbours.Standing | None = field(metadata=codec.shown(flat=True), default=None)
     """Where it stands among the rows; None for one of them."""
-
-    def to_json(self) -> Json:
-        """Its numbers, flat."""
-        fields = as_numbers(replace(self, standing=None))
-        del fields["standing"]
-        return fields | (self.standing._asdict() if self.standing else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,9 +385,9 @@ class NearbyRankTest:
 class _LocalAnswer:
     """What L-C2ST and the rows nearby say of an observation."""
 
-    site: _Site
-    test: _LocalTest
-    nearby: NearbyRankTest
+    site: _Site = field(metadata=codec.shown(name="place"))
+    test: _LocalTest = field(metadata=codec.shown(name="local"))
+    nearby: NearbyRankTest = field(metadata=codec.shown(name="near"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,24 +415,13 @@ class _LocalBall:
 class AtObservation:
     """Whether q can be trusted at one observation: the parts that are done."""
 
-    local: _LocalAnswer | None = None
-    ball: _LocalBall | None = None
+    local: _LocalAnswer | None = field(metadata=codec.shown(flat=True), default=None)
+    ball: _LocalBall | None = field(metadata=codec.shown(optional=True), default=None)
 
     @property
     def finds(self) -> bool:
         """Whether q is called wrong at this observation, at a level of its own."""
         return self.local is not None and self.local.test.pvalue <= LEVEL
-
-    def to_json(self) -> Json:
-        """Every number of the parts that are done."""
-        fields: Json = {}
-        if self.local is not None:
-            fields["place"] = self.local.site.to_json()
-            fields["local"] = as_numbers(self.local.test)
-            fields["near"] = as_numbers(self.local.nearby)
-        if self.ball is not None:
-            fields["ball"] = as_numbers(self.ball)
-        return fields
 
 
 @dataclass(frozen=True, kw_only=True)

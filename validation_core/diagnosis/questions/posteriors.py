@@ -18,14 +18,14 @@ from scipy.special import ndtri
 
 from validation_core import keys, statistics
 from validation_core.diagnosis import Record
-from validation_core.diagnosis.questions.base import Interval, TableStudy
+from validation_core.diagnosis.questions.base import TableStudy
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
 from validation_core.text import interval_text
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Interval, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from validation_core import statistics
+from validation_core import codec, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.null_tables import (
     ExcludedMethod,
@@ -22,14 +22,7 @@ from validation_core.diagnosis.null_tables import (
     trial_count,
     verdict_pvalues,
 )
-from validation_core.diagnosis.questions.base import (
-    Json,
-    Names,
-    Question,
-    Rows,
-    TableStudy,
-    as_numbers,
-)
+from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Mark, Panel, Points, VLine
@@ -70,7 +63,7 @@ class _MethodLevel:
     name: str
     label: str
     title: str
-    rejections: _Rejections
+    rejections: _Rejections = field(metadata=codec.shown(flat=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,12 +237,6 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
         by_test = zip(result.tests, result.pvalues, strict=True)
         order = sorted(by_test, key=lambda test: -abs(test[0].rejections.rate - result.alpha))
         return (_rates(result), *(_pvalues(test, pvalues) for test, pvalues in order[:_DRAWN]))
-
-    def to_json(self, result: _TypeIError) -> Json:
-        """A test's rejections stand beside its name."""
-        fields = as_numbers(result)
-        tests = [{**test, **test["rejections"]} for test in fields["tests"]]
-        return {**fields, "tests": tests}
 
 
 def _consequence(test: _MethodLevel) -> str:

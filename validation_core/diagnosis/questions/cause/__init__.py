@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core import codec
 from validation_core.diagnosis.plan import upload_obstacle
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -23,8 +24,6 @@ from validation_core.diagnosis.questions.base import (
     Row,
     Rows,
     TableStudy,
-    as_numbers,
-    capitalise,
 )
 from validation_core.diagnosis.questions.cause import findings, own_nulls, screening
 from validation_core.diagnosis.questions.cause.findings import Departure, Finding
@@ -54,7 +53,7 @@ from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload, repeats
 from validation_core.tables.repeats import Fault
-from validation_core.text import equals, interval_text
+from validation_core.text import capitalise, equals, interval_text
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -173,9 +172,6 @@ class CauseQuestion(Question["LikelyCause"]):
     def finds(self, result: LikelyCause, claims: Claims) -> bool:
         return result.cause != "none" and claims.found
 
-    def to_json(self, result: LikelyCause) -> Json:
-        return result.to_json()
-
     def complete(self, document: Json, result: LikelyCause, diagnosis: Diagnosis) -> None:
         """The cause that is named, or that it is unclear, then the likeliest ones; none of
         nothing."""
@@ -193,7 +189,7 @@ class CauseQuestion(Question["LikelyCause"]):
         }
         ranked = [
             {
-                **candidate.to_json(),
+                **codec.to_json(candidate),
                 "reading": TITLES.get(candidate.cause, candidate.cause),
                 "parameter": worst,
             }
@@ -272,11 +268,6 @@ class _Candidate:
     evidence: tuple[Finding, ...]
     """Of the likeliest causes only."""
 
-    def to_json(self) -> Json:
-        """Every number."""
-        fields: Json = as_numbers(self)
-        return {**fields, "evidence": [finding.to_json() for finding in self.evidence]}
-
 
 @dataclass(frozen=True, eq=False)
 class LikelyCause:
@@ -308,7 +299,7 @@ class LikelyCause:
     """Rows, draws and parameters looked at."""
     full: tuple[int, ...]
     """Of so many."""
-    next_steps: tuple[str, ...]
+    next_steps: tuple[str, ...] = field(metadata=codec.shown(name="next"))
     """What to do, the first thing first."""
     seconds: float
     places: Array
@@ -321,30 +312,20 @@ class LikelyCause:
 
     def to_json(self) -> Json:
         """Every number; the likeliest cause's evidence and strength once more at the end."""
-        causes = [candidate.to_json() for candidate in self.causes]
-        return {
-            "cause": self.cause,
-            "why": self.why,
-            "pvalue": self.pvalue,
-            "level": LEVEL,
-            "weights": {candidate.cause: candidate.weight for candidate in self.causes},
-            "causes": causes,
-            "faults": list(self.faults),
-            "seen": [departure.to_json() for departure in self.seen],
-            "shapes": list(self.shapes),
-            "nulls": self.nulls,
-            "injected": self.injected,
-            "nearest": COUNTED,
-            "contraction": self.contraction,
-            "parameters": list(self.parameters),
-            "logs": list(self.logs),
-            "used": list(self.used),
-            "full": list(self.full),
-            "evidence": causes[0]["evidence"],
-            "strength": causes[0]["strength"],
-            "next": list(self.next_steps),
-            "seconds": self.seconds,
+        fields = codec.fields_to_json(self)
+        first = fields["causes"][0]
+        before: Json = {
+            "causes": {
+                "level": LEVEL,
+                "weights": {candidate.cause: candidate.weight for candidate in self.causes},
+            },
+            "contraction": {"nearest": COUNTED},
+            "next": {"evidence": first["evidence"], "strength": first["strength"]},
         }
+        shown: Json = {}
+        for name, value in fields.items():
+            shown |= {**before.get(name, {}), name: value}
+        return shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, fdtrc, ndtr, ndtri
 
-from validation_core.diagnosis.questions.base import Json, as_numbers
+from validation_core import codec
 from validation_core.diagnosis.questions.cause.prepared_table import PreparedTable
 from validation_core.rng import stream
 from validation_core.statistics import wilson
@@ -24,6 +24,7 @@ _KINDS = 6  # of departures: each is charged for all
 _EDGE = 0.02
 _CLEAR_FORECAST = 3.5  # standard errors of a forecast's correlation, of the largest of a few
 _Z = 1.959963984540054
+_IF_ANY = codec.shown(optional=True)
 
 
 @dataclass(frozen=True)
@@ -39,33 +40,23 @@ class Finding:
     """What it would be if q were correct; None where nothing is known of that."""
     at: tuple[int, ...] = ()
     """The parameters that it is of."""
-    level: float | None = None
+    level: float | None = field(metadata=_IF_ANY, default=None)
     """Of a central interval."""
-    share: float | None = None
+    share: float | None = field(metadata=_IF_ANY, default=None)
     """Of q's outermost draws."""
-    room: float | None = None
+    room: float | None = field(metadata=_IF_ANY, default=None)
     """Of the truth's range, at either end."""
-    rows: float | None = None
+    rows: float | None = field(metadata=_IF_ANY, default=None)
     """Share of the rows that it is of."""
-
-    def to_json(self) -> Json:
-        """Its numbers; settings that it has no use for are left out."""
-        fields: Json = as_numbers(self)
-        settings = ("level", "share", "room", "rows")
-        return {n: field for n, field in fields.items() if field is not None or n not in settings}
 
 
 @dataclass(frozen=True)
 class Departure:
     """A finding that is read whatever the cause."""
 
-    finding: Finding
+    finding: Finding = field(metadata=codec.shown(flat=True))
     pvalue: float
     """Adjusted for all that was looked at."""
-
-    def to_json(self) -> Json:
-        """Its numbers, flat."""
-        return {**self.finding.to_json(), "pvalue": self.pvalue}
 
 
 def cause_findings(cause: str, table: PreparedTable) -> tuple[Finding, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from validation_core import codec
 from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import (
     LEVEL,
-    Interval,
     Json,
     Names,
     Question,
     Rows,
     TableStudy,
-    as_numbers,
     heat_map,
     short_name,
 )
@@ -52,7 +51,7 @@ from validation_core.statistics import contraction
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
 from validation_core.text import equals, interval_text, number_text
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Interval, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -159,9 +158,6 @@ class OverXQuestion(Question["ErrorsOverX"]):
     def finds(self, result: ErrorsOverX, claims: Claims) -> bool:
         return bool(result.changing(claims))
 
-    def to_json(self, result: ErrorsOverX) -> Json:
-        return result.to_json()
-
     def complete(self, document: Json, result: ErrorsOverX, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
@@ -180,8 +176,8 @@ _SCORED = 200_000  # draws that are scored, at most; as many at each row
 class _Beyond:
     """The share of truths outside all of q's draws; and that of a right q."""
 
-    share: float
-    usual: float
+    share: float = field(metadata=codec.shown(name="beyond"))
+    usual: float = field(metadata=codec.shown(name="beyond_usual"))
 
 
 @dataclass(frozen=True)
@@ -191,14 +187,9 @@ class _Overall:
     kind: Kind
     parameter: int
     """-1 for the learned score."""
-    size: FeatureSize
-    beyond: _Beyond | None = None
+    size: FeatureSize = field(metadata=codec.shown(flat=True))
+    beyond: _Beyond | None = field(metadata=codec.shown(flat=True), default=None)
     """For a shift."""
-
-    def to_json(self) -> Json:
-        """Its numbers, flat."""
-        head = {"kind": self.kind, "parameter": self.parameter}
-        return {**head, **as_numbers(self.size), **_beyond_json(self.beyond)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +214,7 @@ class _OverXHeat:
     """(n', 2)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OverXPlace:
     """A feature along a coordinate: whether it changes there, and where it is worst."""
 
@@ -242,39 +233,23 @@ class OverXPlace:
     """Of the rows, in the region."""
     row: int
     """A row of the upload in the middle of the region, from 0."""
-    region: scan.Region
+    clarity: float = 0.0
+    """The largest |z| of a change along the coordinate."""
+    region: scan.Region = field(metadata=codec.shown(flat=True))
     inside: FeatureSize
     """By rows that did not choose the region."""
     outside: FeatureSize
-    beyond: _Beyond | None = None
+    beyond: _Beyond | None = field(metadata=codec.shown(flat=True), default=None)
     """In the region; None for the learned score."""
-    clarity: float = 0.0
-    """The largest |z| of a change along the coordinate."""
-    picture: _OverXCurve | _OverXHeat | None = None
+    picture: _OverXCurve | _OverXHeat | None = field(
+        metadata=codec.shown(hidden=True), default=None
+    )
     """Of the first places only."""
 
     @property
     def told(self) -> bool:
         """Whether the size of the error there is told from that of a right q."""
         return self.inside.excludes(1.0 if self.kind == "width" else 0.0)
-
-    def to_json(self) -> Json:
-        """Its numbers, its region's among them."""
-        names = (
-            *("kind", "parameter", "along", "which", "p_varies", "p_right"),
-            *("share", "row", "clarity"),
-        )
-        return {
-            **{name: getattr(self, name) for name in names},
-            **as_numbers(self.region),
-            "inside": as_numbers(self.inside),
-            "outside": as_numbers(self.outside),
-            **_beyond_json(self.beyond),
-        }
-
-
-def _beyond_json(beyond: _Beyond | None) -> dict[str, float]:
-    return {} if beyond is None else {"beyond": beyond.share, "beyond_usual": beyond.usual}
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,12 +284,11 @@ class _FeatureScan:
 
     def to_json(self) -> Json:
         """Its numbers; places with a picture name it."""
-        pairs = []
-        for i, place in enumerate(self.pairs):
-            label = {} if place.picture is None else {"drawn": f"{self.name}{i}"}
-            pairs.append({**place.to_json(), **label})
-        bare = as_numbers(replace(self, overall=(), pairs=()))
-        return {**bare, "overall": [size.to_json() for size in self.overall], "pairs": pairs}
+        fields = codec.fields_to_json(self)
+        for i, (place, numbers) in enumerate(zip(self.pairs, fields["pairs"], strict=True)):
+            if place.picture is not None:
+                numbers["drawn"] = f"{self.name}{i}"
+        return fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,10 +296,6 @@ class ErrorsOverX:
     """Where over x q fails: the scans that are done."""
 
     parts: tuple[_FeatureScan, ...]
-
-    def to_json(self) -> Json:
-        """Every number."""
-        return {"parts": [part.to_json() for part in self.parts]}
 
     @property
     def p_varies(self) -> float:

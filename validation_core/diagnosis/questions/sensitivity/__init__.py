@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import statistics
+from validation_core import codec, statistics
 from validation_core.diagnosis.injections import DEFECTS
 from validation_core.diagnosis.null_tables import (
     ExcludedMethod,
@@ -24,17 +24,7 @@ from validation_core.diagnosis.null_tables import (
     thin_draws,
 )
 from validation_core.diagnosis.plan import method_obstacle
-from validation_core.diagnosis.questions.base import (
-    Interval,
-    Json,
-    Names,
-    Question,
-    Row,
-    Rows,
-    TableStudy,
-    as_numbers,
-    capitalise,
-)
+from validation_core.diagnosis.questions.base import Json, Names, Question, Row, Rows, TableStudy
 from validation_core.diagnosis.questions.sensitivity import search
 from validation_core.diagnosis.questions.sensitivity.search import (
     POWER,
@@ -62,8 +52,8 @@ from validation_core.methods.base import Method
 from validation_core.relabelling.claims import parameter_name
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import interval_text
-from validation_core.types import Array
+from validation_core.text import capitalise, interval_text
+from validation_core.types import Array, Interval
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
@@ -176,7 +166,7 @@ class SensitivityQuestion(Question["_Sensitivity"]):
     def complete(self, document: Json, result: _Sensitivity, diagnosis: Diagnosis) -> None:
         del diagnosis
         document["sensitivity"] += [
-            {"kind": injection.injection, **as_numbers(injection)}
+            {"kind": injection.injection, **codec.to_json(injection)}
             for injection in result.injections
         ]
 
