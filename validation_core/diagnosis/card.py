@@ -44,11 +44,19 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods.record import findings
 from validation_core.relabelling.battery import Family
-from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
+from validation_core.relabelling.claims import Claims, Magnitude, parameter_name, x_column_name
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks_among
 from validation_core.tables import SamplesUpload, TableUpload
-from validation_core.text import equals
+from validation_core.text import (
+    count_text,
+    equals,
+    first_text,
+    level_text,
+    list_text,
+    share_text,
+    signed_text,
+)
 from validation_core.types import Array, Interval, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
@@ -168,7 +176,7 @@ def _state(diagnosis: Diagnosis) -> State:
 
 
 def _sure(diagnosis: Diagnosis, state: State) -> str:
-    level, p = f"{100 * diagnosis.alpha:.3g}%", diagnosis.pvalue
+    level, p = level_text(diagnosis.alpha), diagnosis.pvalue
     if state == "testing":
         return "Nothing speaks against q so far."
     if p is None:
@@ -205,8 +213,8 @@ def _loaded(diagnosis: Diagnosis) -> str:
     upload = diagnosis.upload
     if not upload.k:
         return f"Two samples, {upload.n:,} points in the smaller one"
-    d = upload.dims[0]
-    return f"{upload.n:,} simulations, {upload.k:,} draws each, {d} parameter{'s' * (d != 1)}"
+    draws, parameters = count_text(upload.k, "draw"), count_text(upload.dims[0], "parameter")
+    return f"{count_text(upload.n, 'simulation')}, {draws} each, {parameters}"
 
 
 class _Problem(NamedTuple):
@@ -455,8 +463,7 @@ def _also_off(seen: _CardInputs) -> str:
     others = [_off(seen, errors) for errors in seen.off if errors.index not in told]
     if not others or seen.problem.kind in ("mass", "test"):
         return ""
-    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-    return f" Also off: {', '.join(others[:_NAMED])}{more}."
+    return f" Also off: {first_text(others, _NAMED)}."
 
 
 def _off(seen: _CardInputs, errors: ParameterErrors) -> str:
@@ -503,12 +510,9 @@ def _of_ranks(seen: _CardInputs) -> str:
     return f"{'; '.join(told)}{others} (by the ranks of true values, SBC)."
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%" if 0.01 <= share <= 0.99 else f"{100 * share:.2g}%"
-
-
-def _to(low: float, high: float, form: str = ".2f") -> str:
-    return f"({low:{form}} to {high:{form}})".replace("-", "−")
+def _range_text(low: float, high: float) -> str:
+    """`(−0.31 to 0.07)`."""
+    return f"({signed_text(low, '.2f')} to {signed_text(high, '.2f')})"
 
 
 def _of_bias(seen: _CardInputs) -> str:
@@ -526,13 +530,11 @@ def _of_bias(seen: _CardInputs) -> str:
     size = _high_or_low(*worst.bias)
     if worst.open:
         return (
-            f"{name}: q sits {size}; {_percent(worst.outside)} of true values lie outside all of "
-            "its draws."
+            f"{name}: q sits {size}; {share_text(worst.outside)} of true values lie outside all "
+            "of its draws."
         )
-    return (
-        f"{name}: q sits {size}; {_percent(worst.below_median.estimate)} of true values lie below "
-        "its median, not 50%."
-    )
+    below = share_text(worst.below_median.estimate)
+    return f"{name}: q sits {size}; {below} of true values lie below its median, not 50%."
 
 
 def _of_shape(seen: _CardInputs, worst: ParameterErrors | None) -> str:
@@ -550,7 +552,7 @@ def _high_or_low(value: float, low: float | None, high: float | None) -> str:
     if any(map(math.isnan, ends)):
         return f"{at_least(Interval(value, *ends))} too {side}"
     least, most = ends if value >= 0 else (-ends[1], -ends[0])
-    return f"{abs(value):.2f} posterior sd too {side} {_to(least, most)}"
+    return f"{abs(value):.2f} posterior sd too {side} {_range_text(least, most)}"
 
 
 def _of_width(seen: _CardInputs) -> str:
@@ -564,7 +566,7 @@ def _of_width(seen: _CardInputs) -> str:
     rate = max(worst.coverage, key=lambda rate: rate.excess)
     covers = rate.covers
     coverage = (
-        f"{name}: {rate.level:.0%} intervals hold {_percent(covers.estimate)} of true values "
+        f"{name}: {rate.level:.0%} intervals hold {share_text(covers.estimate)} of true values "
         f"({100 * covers.low:.0f} to {100 * covers.high:.0f}%)"
     )
     sentences = [coverage] if rate.excess > 0 else []
@@ -590,7 +592,8 @@ def _width_there(place: OverXPlace) -> str:
             f"q's width changes over x; there it is {inside.low:.2f} to {high:.2f} times what it "
             "should be (95% interval)."
         )
-    return f"q is {inside.value:.2f} times as wide as it should be there {_to(inside.low, high)}."
+    ends = _range_text(inside.low, high)
+    return f"q is {inside.value:.2f} times as wide as it should be there {ends}."
 
 
 def _of_mode(seen: _CardInputs) -> str:
@@ -600,14 +603,14 @@ def _of_mode(seen: _CardInputs) -> str:
     name, of_q = seen.called(seen.problem.parameters[0]), finding.right or 0.0
     ends = f"({100 * finding.low:.0f} to {100 * finding.high:.2g}%)"
     if result.cause == "spurious_mode":
-        true = "almost no" if finding.value < 0.005 else _percent(finding.value)
+        true = "almost no" if finding.value < 0.005 else share_text(finding.value)
         return (
-            f"{name}: {_percent(of_q)} of q's draws lie in a group of their own, with {true} true "
-            f"values {ends}."
+            f"{name}: {share_text(of_q)} of q's draws lie in a group of their own, with {true} "
+            f"true values {ends}."
         )
-    theirs = "almost none" if of_q < 0.005 else _percent(of_q)
+    theirs = "almost none" if of_q < 0.005 else share_text(of_q)
     return (
-        f"{name}: {_percent(finding.value)} of true values {ends} lie in a group of their own, "
+        f"{name}: {share_text(finding.value)} of true values {ends} lie in a group of their own, "
         f"where q puts {theirs} of its draws."
     )
 
@@ -617,7 +620,7 @@ def _of_pair(seen: _CardInputs) -> str:
     errors, own = _correlations(seen)
     return (
         f"{names[0]} and {names[1]}: true values deviate from q's centre with correlation "
-        f"{errors:+.2f}, q's draws with {own:+.2f}.".replace("-", "−")
+        f"{signed_text(errors, '+.2f')}, q's draws with {signed_text(own, '+.2f')}."
     )
 
 
@@ -630,8 +633,8 @@ def _of_mass(seen: _CardInputs) -> str:
         share = result.missing
         times = f"about {share.ratio:.1f} times too little"
         return (
-            f"About {_percent(share.truth)} of true values fall in regions where q puts "
-            f"{_percent(share.q)} of its draws: {times}."
+            f"About {share_text(share.truth)} of true values fall in regions where q puts "
+            f"{share_text(share.q)} of its draws: {times}."
         )
     return f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
 
@@ -705,9 +708,9 @@ def _listed(columns: Sequence[int], names: Sequence[str]) -> str:
             runs.append([column])
     words: list[str] = []
     for run in runs:
-        named = [names[at] if at < len(names) else f"x_{at + 1}" for at in run]
+        named = [x_column_name(at, names) for at in run]
         words += [f"{named[0]} to {named[-1]}"] if len(run) > 2 else named
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+    return list_text(words)
 
 
 def _elsewhere(place: OverXPlace) -> str:

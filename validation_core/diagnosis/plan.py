@@ -11,6 +11,7 @@ from validation_core.methods.base import LEARN_ROWS, RANK_ROWS, Further, Method
 from validation_core.scores.slots import FEWEST_DRAWS
 from validation_core.tables import SamplesUpload, Upload
 from validation_core.tables.ranges import Range
+from validation_core.text import begun_text, count_text
 
 WHY_NOT_ALL = (
     "These are shown for comparison: the verdict already asks what they ask, and they do not "
@@ -99,7 +100,7 @@ def _dependent(upload: Upload) -> str | None:
     several = sizes[sizes > 1]
     return (
         f"Rows must be independent, each with draws of q of its own; got {several.sum():,} rows "
-        f"that share {len(several):,} set{'s' * (len(several) > 1)} of draws. Sample q anew at "
+        f"that share {count_text(len(several), 'set')} of draws. Sample q anew at "
         f"every row, or keep one row of each set."
     )
 
@@ -132,4 +133,4 @@ def _unsquarable(extremes: Sequence[Range]) -> str | None:
 
 
 def _some(found: Sequence[Range]) -> str:
-    return ", ".join(map(str, found[:_SHOWN])) + ", …" * (len(found) > _SHOWN)
+    return begun_text([str(extreme) for extreme in found], _SHOWN)

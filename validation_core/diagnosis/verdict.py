@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from validation_core import __version__, statistics
+from validation_core import __version__, codec, statistics
 from validation_core.keys import JSON
 from validation_core.methods.record import LISTED, Record, remark
 from validation_core.relabelling import OmnibusResult
@@ -27,7 +27,7 @@ from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
 from validation_core.statistics.two_sample_laws import kolmogorov_quantile
 from validation_core.tables import Upload
-from validation_core.text import SMALLEST, equals
+from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
 
 Verdict = Literal["problem found", "no problem found", "not enough data"]
@@ -151,7 +151,7 @@ class Diagnosis:
             "pvalue": self.pvalue,
             "families": self.families(),
             "methods": [self._method(record) for record in self.records],
-            "parameters": [asdict(parameter) for parameter in self.parameters],
+            "parameters": codec.to_json(self.parameters),
             "where": [self._where(record) for record in self.records if _mapped(record)],
             "cause": [{"parameter": p.name, "reading": p.reading} for p in self.flagged],
             "sensitivity": self._sensitivity(),
@@ -254,13 +254,15 @@ def read_line(diagnosis: Diagnosis) -> str:
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
     summary = (
-        f"{upload.n} rows with {upload.k} draw{'s' * (upload.k != 1)} of q at each, "
-        f"{dim_theta} parameter{'s' * (dim_theta != 1)}, {dim_x} data"
+        f"{count_text(upload.n, 'row')} with {count_text(upload.k, 'draw')} of q at each, "
+        f"{count_text(dim_theta, 'parameter')}, {dim_x:,} data"
         if upload.k
-        else f"Two samples, {upload.n} points in the smaller one, {dim_theta} quantities"
+        else f"Two samples, {upload.n:,} points in the smaller one, {dim_theta:,} quantities"
     )
-    lost = "".join(f"; {count} rows left out ({why})" for why, count in upload.dropped.items())
-    return f"{summary}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
+    lost = "".join(
+        f"; {count_text(count, 'row')} left out ({why})" for why, count in upload.dropped.items()
+    )
+    return f"{summary}{lost}. Level {level_text(diagnosis.alpha)}, seed {diagnosis.seed}."
 
 
 def _claims(relabelling: Record, alpha: float) -> Claims:
@@ -511,7 +513,7 @@ def _rejection(found: Diagnosis) -> str:
     if found.relabelled:
         upload, claims = found.upload, found.require_claims()
         return (
-            f"At level {100 * found.alpha:.3g}% true values and q's draws differ (p "
+            f"At level {level_text(found.alpha)} true values and q's draws differ (p "
             f"{equals(claims.pvalue)}, exact over everything that was looked at). "
             f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
         )
@@ -519,7 +521,7 @@ def _rejection(found: Diagnosis) -> str:
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
     tests = len(found.adjusted) + found.pending
     return (
-        f"At level {100 * found.alpha:.3g}% true values and q's draws differ: {titles[label]} "
+        f"At level {level_text(found.alpha)} true values and q's draws differ: {titles[label]} "
         "gives p "
         f"{equals(found.adjusted[label])}{f', adjusted for {tests} tests' if tests > 1 else ''}."
     )

@@ -61,7 +61,17 @@ from validation_core.statistics import (
 from validation_core.statistics.effects import WIDEST
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import SMALLEST, equals, interval_text
+from validation_core.text import (
+    SMALLEST,
+    count_text,
+    equals,
+    first_text,
+    interval_text,
+    level_text,
+    list_text,
+    share_text,
+    signed_text,
+)
 from validation_core.types import Array, Interval, PosteriorTable
 
 if TYPE_CHECKING:
@@ -741,8 +751,7 @@ def _end(value: float, digits: int) -> str:
         return "?"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    text = f"{value:.{digits}f}"
-    return (text.removeprefix("-") if float(text) == 0 else text).replace("-", "−")
+    return signed_text(value, f".{digits}f")
 
 
 def _rounded(value: float, digits: int) -> float | str:
@@ -752,7 +761,7 @@ def _rounded(value: float, digits: int) -> float | str:
 def _worst(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
     name = parameter_name(names, errors.index)
     clauses = errors_in_words(errors) or ["no bias, width, skew or tails by themselves say how"]
-    sentence = f"{name} is the worst: {_covers(errors)}; {_joined(clauses)}."
+    sentence = f"{name} is the worst: {_covers(errors)}; {list_text(clauses)}."
     if errors.open:
         return f"{sentence} {_outside(errors, k)}: ranks do not tell how far."
     if errors.by == "moments":
@@ -764,13 +773,7 @@ def _worst(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
 
 
 def _outside(errors: ParameterErrors, k: int) -> str:
-    return f"{100 * errors.outside:.0f}% of the true values lie outside all {k} draws of q"
-
-
-def _joined(clauses: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
-    *first, last = clauses
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{share_text(errors.outside)} of the true values lie outside all {k} draws of q"
 
 
 def errors_in_words(errors: ParameterErrors) -> list[str]:
@@ -854,14 +857,13 @@ def _others(
         return []
     verb, listed = "is" if len(off) == 1 else "are", _listed(off, names)
     return [
-        f"{len(off)} of {len(parameters)} parameters {verb} off at level {100 * claims.alpha:g}%, "
-        f"corrected for everything that was looked at: {listed}."
+        f"{len(off)} of {len(parameters)} parameters {verb} off at level "
+        f"{level_text(claims.alpha)}, corrected for everything that was looked at: {listed}."
     ]
 
 
 def _listed(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> str:
-    more = f" and {len(parameters) - _NAMED} more" if len(parameters) > _NAMED else ""
-    return ", ".join(parameter_name(names, errors.index) for errors in parameters[:_NAMED]) + more
+    return first_text([parameter_name(names, errors.index) for errors in parameters], _NAMED)
 
 
 def _together(parameters: Sequence[ParameterErrors], claims: Claims, names: Names) -> list[str]:
@@ -915,7 +917,7 @@ def _wider(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[
         return []
     widest = min(wider, key=lambda errors: errors.contraction.high)
     others = len(wider) - 1
-    more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
+    more = f", and for {count_text(others, 'more parameter')}" if others else ""
     return [
         f"q is wider than the prior for {parameter_name(names, widest.index)} (contraction "
         f"{interval_text(widest.contraction, '+.2f')}){more}."
@@ -1086,8 +1088,7 @@ def _contraction(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> lis
     for near in np.split(order, starts[1:]):
         place, names = float(x[near[0]]), [contracted[i][1] for i in near]
         edge: Anchor = "end" if place > 0.8 else "start" if place < low + 0.2 else "middle"
-        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-        words = ", ".join(names[:2]) + more
+        words = first_text(names, 2)
         notes.append(Note(place, float((mean + sd)[near].max()), words, anchor=edge, rise=11))
     panel = Panel(
         [

@@ -32,7 +32,7 @@ from validation_core.rng import stream
 from validation_core.statistics import PooledLaw, slots
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import equals, interval_text, signed_text
+from validation_core.text import equals, interval_text, share_text, signed_text
 from validation_core.types import Array, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
@@ -576,7 +576,7 @@ def _mass(result: _MassInTheta) -> str:
     missing, excess = result.missing, result.excess
     if missing.differs and missing.ratio is not None:
         return (
-            f"About {missing.truth:.0%} of true values fall in regions where q puts "
+            f"About {share_text(missing.truth)} of true values fall in regions where q puts "
             f"{share_text(missing.q)} of its draws: about {missing.ratio:.1f} times too little"
         )
     if excess.differs and excess.ratio is not None:
@@ -588,10 +588,6 @@ def _mass(result: _MassInTheta) -> str:
     return "q's mass is wrong in theta, but no region of the learned ratio stands out"
 
 
-def share_text(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.095 else f"{share:.1%}"
-
-
 def _strip_text(strip: _ThetaStrip, names: Sequence[str]) -> str:
     """A strip of a parameter, to read."""
     at, name = strip.strip, parameter_name(names, strip.parameter)
@@ -599,7 +595,8 @@ def _strip_text(strip: _ThetaStrip, names: Sequence[str]) -> str:
         return f"{name} is more than {-STRIPS[0]:g} sd below q's mean"
     if at == len(STRIPS):
         return f"{name} is more than {STRIPS[-1]:g} sd above q's mean"
-    return f"{name} is {STRIPS[at - 1]:+g} to {STRIPS[at]:+g} sd from q's mean".replace("-", "−")
+    low, high = (signed_text(edge, "+g") for edge in STRIPS[at - 1 : at + 1])
+    return f"{name} is {low} to {high} sd from q's mean"
 
 
 def _ratio_text(share: _Share) -> str:

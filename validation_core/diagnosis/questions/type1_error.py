@@ -32,7 +32,7 @@ from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import interval_text
+from validation_core.text import interval_text, level_text
 from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
@@ -190,9 +190,10 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
     def describe(self, result: _TypeIError, names: Names, claims: Claims) -> tuple[str, ...]:
         """The level of the verdict first, then what is off, and what was not asked."""
         del names, claims
+        level = level_text(result.alpha)
         sentences = [
             f"On {result.trials} tables where q is correct (made of its own draws), the verdict "
-            f"found a problem in {_percent(result.verdict)}; its level is {result.alpha:.0%}."
+            f"found a problem in {_percent(result.verdict)}; its level is {level}."
         ]
         off = [test for test in result.tests if test.rejections.outside]
         sentences += map(_consequence, off)
@@ -202,8 +203,8 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
             )
         if not off:
             sentences.append(
-                f"Each test by itself rejected as often as its level of {result.alpha:.3g} says, "
-                f"as far as {result.trials} tables can tell."
+                f"Each test by itself rejected as often as its level of {level} says, as far as "
+                f"{result.trials} tables can tell."
             )
         return tuple(sentences)
 
@@ -284,8 +285,8 @@ def _rates(result: _TypeIError) -> Drawn:
     return Drawn(
         "How often the tests reject a correct q",
         panel,
-        f"Dashed: the level, {result.alpha:.3g}. A test that keeps it has its bar across the "
-        "dashed line or left of it, whatever q is; lines are 95% intervals.",
+        f"Dashed: the level, {level_text(result.alpha)}. A test that keeps it has its bar across "
+        "the dashed line or left of it, whatever q is; lines are 95% intervals.",
     )
 
 

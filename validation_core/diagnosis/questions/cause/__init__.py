@@ -53,7 +53,15 @@ from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload, repeats
 from validation_core.tables.repeats import Fault
-from validation_core.text import capitalise, equals, interval_text
+from validation_core.text import (
+    begun_text,
+    capitalise,
+    equals,
+    interval_text,
+    list_text,
+    readable_name,
+    share_text,
+)
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -210,16 +218,16 @@ def headline(result: LikelyCause, names: Names, claims: Claims) -> str:
         claims: every claim with its p-value under one error rate, and the level.
     """
     if result.faults:
-        faults = " and ".join(FAULTS[fault] for fault in result.faults)
+        faults = list_text([FAULTS[fault] for fault in result.faults])
         return f"The cause cannot be told: the draws themselves are faulty ({faults})."
     if _by_itself(result):
         finding = result.causes[0].evidence[0]
         return _SAID[result.cause](finding, parameter_name(names.theta, finding.at[0]))
     if result.cause not in ("none", "unclear"):
-        return f"{_begun(_title(result.causes[0]))}."
+        return f"{capitalise(_title(result.causes[0]))}."
     n = f"{result.full[0]:,} simulations"
     if result.shapes and result.cause == "unclear":
-        return f"{_begun(' and '.join(TITLES[s] for s in result.shapes))}; why cannot be told."
+        return f"{capitalise(list_text([TITLES[s] for s in result.shapes]))}; why cannot be told."
     if (departure := _sized(result, claims)) is not None:
         return f"{_size_text(departure.finding, names.theta)}; why cannot be told from {n}."
     if result.cause == "unclear":
@@ -720,12 +728,13 @@ def _numbers(finding: Finding) -> str:
 
 
 def _percent(finding: Finding) -> str:
-    return f"{rate_text(finding.value)} [{rate_text(finding.low)}, {rate_text(finding.high)}]"
+    ends = (share_text(end) for end in (finding.low, finding.high))
+    return f"{share_text(finding.value)} [{', '.join(ends)}]"
 
 
-def rate_text(share: float | None) -> str:
+def _known(share: float | None) -> str:
     assert share is not None, "findings of such a kind have it"
-    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
+    return share_text(share)
 
 
 _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
@@ -780,17 +789,17 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
     ),
     "beyond_all": lambda e, n: (
         f"{_percent(e)} of true values lie farther out than all draws; "
-        f"{rate_text(e.right)} if q were correct."
+        f"{_known(e.right)} if q were correct."
     ),
     "how_far": lambda e, n: f"They lie {_numbers(e)} times as far out as 95% of q's draws do.",
     "minor": lambda e, n: (
-        f"In the {rate_text(e.rows)} of simulations where q has two modes, the "
-        f"smaller holds {rate_text(e.right)} of its draws and {_percent(e)} of true values."
+        f"In the {_known(e.rows)} of simulations where q has two modes, the "
+        f"smaller holds {_known(e.right)} of its draws and {_percent(e)} of true values."
     ),
     "apart": lambda e, n: (
         f"{_percent(e)} of true values of {n[0]} lie apart from q's draws, with a gap between, "
         f"about {abs(e.level or 0):.2g} posterior sd {'above' if (e.level or 0) > 0 else 'below'} "
-        f"q's centre; q puts {rate_text(e.right)} of its draws there."
+        f"q's centre; q puts {_known(e.right)} of its draws there."
     ),
     "outer_tenth": lambda e, n: (
         f"{_percent(e)} of true values lie in the outermost 10% of q on the "
@@ -805,7 +814,7 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
     ),
     "leak": lambda e, n: (
         f"{_percent(e)} of q's draws of {n[0]} lie where no true value does; about "
-        f"{rate_text(e.right)} if q were correct."
+        f"{_known(e.right)} if q were correct."
     ),
     "edge": lambda e, n: (
         f"{_percent(e)} of true values of {n[0]} lie within the outermost {e.room:.0%} of "
@@ -854,11 +863,6 @@ def _stands(result: LikelyCause) -> str:
     return f"{many} of {nulls} simulated tables with a correct q {verb} this bad (p {p})"
 
 
-def _begun(text: str) -> str:
-    """As a sentence begins; q stays small, as the density is written."""
-    return text if text.startswith("q") else capitalise(text)
-
-
 def _sized(result: LikelyCause, claims: Claims) -> Departure | None:
     """The clearest place or width that is off, its interval without what it would be."""
     for departure in result.seen:
@@ -889,8 +893,8 @@ def _by_itself(result: LikelyCause) -> bool:
 
 _SAID: Mapping[str, Callable[[Finding, str], str]] = {
     "support_leak": lambda e, name: (
-        f"{rate_text(e.value)} of {name}'s draws lie where no true value does "
-        f"({rate_text(e.low)} to {rate_text(e.high)}): outside the prior."
+        f"{share_text(e.value)} of {name}'s draws lie where no true value does "
+        f"({share_text(e.low)} to {share_text(e.high)}): outside the prior."
     ),
     "proposal": lambda e, name: (
         f"True values spread less than q's draws ({name}: {e.value:.2f} times, {e.low:.2f} to "
@@ -978,9 +982,8 @@ def _logs(result: LikelyCause, names: Names) -> tuple[str, ...]:
     """Which parameters were looked at in their logarithm."""
     if not result.logs:
         return ()
-    listed = ", ".join(parameter_name(names.theta, j) for j in result.logs[:8])
-    more = ", …" * (len(result.logs) > 8)
-    return (f"Looked at in the logarithm, where rows are less skewed: {listed}{more}.",)
+    listed = begun_text([parameter_name(names.theta, j) for j in result.logs], 8)
+    return (f"Looked at in the logarithm, where rows are less skewed: {listed}.",)
 
 
 def _part(result: LikelyCause) -> tuple[str, ...]:
@@ -1012,7 +1015,7 @@ def _weights_figure(result: LikelyCause) -> Drawn:
         )
         for i, candidate in enumerate(causes)
     ]
-    names = [candidate.cause.replace("_", " ") for candidate in causes]
+    names = [readable_name(candidate.cause) for candidate in causes]
     panel = Panel(
         bars,
         x=Axis((0, 1), "weight", percent=True),

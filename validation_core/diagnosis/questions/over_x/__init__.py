@@ -50,7 +50,7 @@ from validation_core.scores import apply
 from validation_core.statistics import contraction
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import equals, interval_text, number_text
+from validation_core.text import capitalise, equals, interval_text, list_text, number_text
 from validation_core.types import Array, Interval, PosteriorTable
 
 if TYPE_CHECKING:
@@ -825,12 +825,12 @@ def _caught(result: ErrorsOverX) -> str:
 
 def _basis(result: ErrorsOverX) -> str:
     pairs = sum(part.pairs_looked_at for part in result.parts)
-    nulls = " and ".join(f"{part.nulls:,}" for part in result.parts)
+    nulls = list_text([f"{part.nulls:,}" for part in result.parts])
     sources = {
         "ranks": "true values' ranks in every parameter on {rows} rows",
         "learned": "their ranks under the classifier's score on {rows} rows that no network saw",
     }
-    basis = " and ".join(sources[part.name].format(rows=part.rows) for part in result.parts)
+    basis = list_text([sources[part.name].format(rows=part.rows) for part in result.parts])
     return (
         f"Looked at {basis}, over every stretch of each coordinate. p is adjusted for all "
         f"{pairs} pairs of an error and a coordinate, by {nulls} null tables each, and is "
@@ -898,7 +898,7 @@ def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> 
         [style.short(name, _TITLED) for name in x_names],
     )
     what, along = _feature_text(place, short[0]), _coordinate_text(place, *short)
-    title = f"{what[:1].upper()}{what[1:]} over {along}"
+    title = f"{capitalise(what)} over {along}"
     p = f"Test for change over x: adjusted p {equals(place.p_varies)}."
     if isinstance(place.picture, _OverXCurve):
         figure = _curve(place.kind, place.picture, short_name(along, _LONG))
