@@ -14,16 +14,18 @@ from tests.said import CLAIMED, FixedClaims
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.calibration import (
-    SHOWN,
+from validation_core.diagnosis.questions.calibration import Interval
+from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
+from validation_core.diagnosis.questions.calibration.pictures import SHOWN
+from validation_core.diagnosis.questions.calibration.result import (
     CalibrationErrors,
-    Interval,
     LearnedDivergence,
+)
+from validation_core.diagnosis.questions.calibration.studies import (
     LearnedDivergenceStudy,
     RowErrorStudy,
-    errors_in_words,
-    marginal_errors,
 )
+from validation_core.diagnosis.questions.calibration.words import errors_in_words
 from validation_core.drawing.marks import Points
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import contraction, effects, region_coverage

@@ -16,8 +16,6 @@ from validation_core.diagnosis.injections import CAUSES
 from validation_core.diagnosis.questions import Names, by_name, cause
 from validation_core.diagnosis.questions.base import LEVEL
 from validation_core.diagnosis.questions.cause import (
-    STRONG,
-    find_likely_cause,
     findings,
     prepared_table,
     reference_sets,
@@ -25,6 +23,7 @@ from validation_core.diagnosis.questions.cause import (
     variants,
 )
 from validation_core.diagnosis.questions.cause.ranked_rows import RankedRows, two_groups
+from validation_core.diagnosis.questions.cause.study import STRONG, find_likely_cause
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import SamplesUpload, TableUpload, Upload, read, repeats

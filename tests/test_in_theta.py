@@ -14,7 +14,7 @@ from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import in_theta as regions
-from validation_core.diagnosis.questions.in_theta import mass_in_theta
+from validation_core.diagnosis.questions.in_theta.study import mass_in_theta
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store

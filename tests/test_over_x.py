@@ -13,8 +13,9 @@ from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
-from validation_core.diagnosis.questions.over_x import find_errors_over_x, scan
+from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.questions.over_x.scan import FeatureSize, build_scan_windows
+from validation_core.diagnosis.questions.over_x.study import find_errors_over_x
 from validation_core.drawing.marks import Line
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import Omnibus

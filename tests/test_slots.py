@@ -10,7 +10,7 @@ from tests.said import CLAIMED
 from validation_core import diagnosis, keys, sampling, scores, statistics
 from validation_core.diagnosis import costs, learning, plan, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.in_theta import HeldOutNats
+from validation_core.diagnosis.questions.in_theta.result import HeldOutNats
 from validation_core.methods import DC
 from validation_core.rng import stream
 from validation_core.scores import classifier, slot_features, trained_scores, trees

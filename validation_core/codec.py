@@ -115,11 +115,17 @@ def fields_to_json(record: Any) -> dict[str, Any]:
             ends = (name, f"{name}_low", f"{name}_high")
             fields |= zip(ends, map(to_json, value), strict=True)
         elif how.flat:
-            parts = value._asdict() if isinstance(value, tuple) else value
-            fields |= to_json(parts) or {}
+            fields |= to_json(_as_mapping(value))
         else:
             fields[name] = to_json(value)
     return fields
+
+
+def _as_mapping(value: object) -> object:
+    """A NamedTuple by the names of its fields, None as an empty mapping; all else as it is."""
+    if isinstance(value, tuple):
+        return dict(zip(_fields(value), value, strict=True))
+    return {} if value is None else value
 
 
 def _has_arrays(value: object) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 from validation_core.diagnosis.card.inputs import CardInputs, rank_departures, side_of
 from validation_core.diagnosis.card.place import columns_text, unread_columns
-from validation_core.diagnosis.questions.cause import FAULTS, CauseQuestion, headline, steps_for
-from validation_core.diagnosis.questions.over_x import region_text
+from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.cause.advice import steps_for
+from validation_core.diagnosis.questions.cause.words import FAULTS, headline
+from validation_core.diagnosis.questions.over_x.region import region_text
 from validation_core.relabelling.battery import Family
 
 _PLAIN_RANKS = 3.0  # sds that ranks must be shifted or spread by, to say how

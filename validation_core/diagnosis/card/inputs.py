@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked, Names
-from validation_core.diagnosis.questions.calibration import CalibrationQuestion, ParameterErrors
+from validation_core.diagnosis.questions.calibration import CalibrationQuestion
+from validation_core.diagnosis.questions.calibration.result import ParameterErrors
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.in_theta import InThetaQuestion
-from validation_core.diagnosis.questions.over_x import OverXPlace, OverXQuestion
+from validation_core.diagnosis.questions.over_x import OverXQuestion
+from validation_core.diagnosis.questions.over_x.result import OverXPlace
 from validation_core.diagnosis.verdict import Diagnosis, Parameter
 from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
 from validation_core.tables import TableUpload

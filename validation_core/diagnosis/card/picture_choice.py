@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from validation_core.diagnosis.card import pictures
 from validation_core.diagnosis.card.inputs import CardInputs
-from validation_core.diagnosis.questions.over_x import region_text, rows_in_region
+from validation_core.diagnosis.questions.over_x.region import region_text, rows_in_region
 from validation_core.drawing.drawn import Drawn
 from validation_core.statistics.ranks import midranks_among
 from validation_core.types import Array, PosteriorTable

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.size import bias_text
 from validation_core.diagnosis.questions.cause import CauseQuestion
-from validation_core.diagnosis.questions.over_x import OverXPlace, OverXQuestion, region_text
+from validation_core.diagnosis.questions.over_x import OverXQuestion
+from validation_core.diagnosis.questions.over_x.region import region_text
+from validation_core.diagnosis.questions.over_x.result import OverXPlace
 from validation_core.relabelling.claims import x_column_name
 from validation_core.text import equals, list_text
 

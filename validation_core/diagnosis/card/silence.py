@@ -9,7 +9,8 @@ from validation_core.diagnosis.card import pictures
 from validation_core.diagnosis.card.content import Content, Fact, State
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.questions import AnyQuestion
-from validation_core.diagnosis.questions.calibration import CalibrationQuestion, widest_bias
+from validation_core.diagnosis.questions.calibration import CalibrationQuestion
+from validation_core.diagnosis.questions.calibration.words import widest_bias
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 from validation_core.diagnosis.card.inputs import CardInputs, side_of
 from validation_core.diagnosis.card.picture_choice import error_correlations
-from validation_core.diagnosis.questions.calibration import (
-    ParameterErrors,
+from validation_core.diagnosis.questions.calibration.result import ParameterErrors
+from validation_core.diagnosis.questions.calibration.words import (
     at_least,
     errors_in_words,
     shape_in_words,
 )
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.in_theta import InThetaQuestion
-from validation_core.diagnosis.questions.over_x import OverXPlace, beyond_text
+from validation_core.diagnosis.questions.over_x.result import OverXPlace
+from validation_core.diagnosis.questions.over_x.words import beyond_text
 from validation_core.methods.record import findings
 from validation_core.statistics import effects
 from validation_core.text import first_text, share_text, signed_text

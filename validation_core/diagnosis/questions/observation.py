@@ -15,7 +15,6 @@ from scipy.special import expit
 
 from validation_core import codec, keys, sampling
 from validation_core.diagnosis import learning, plan, tasks
-from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -25,7 +24,8 @@ from validation_core.diagnosis.questions.base import (
     TableStudy,
     short_name,
 )
-from validation_core.diagnosis.questions.calibration import at_least
+from validation_core.diagnosis.questions.calibration.words import at_least
+from validation_core.diagnosis.questions.in_theta.maps import strongest_parameters
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.tasks import method_training
 from validation_core.drawing import style
@@ -494,8 +494,8 @@ def _local(
     tested = local(statistic[:1], statistic[None, 1:])
     chance = expit(logits[0].astype(np.float64))
     count = min(_SHOWN, len(draws))
-    mapped = np.sort(in_theta.strongest_parameters(draws.astype(np.float64), chance, _MAPPED))
-    strongest = in_theta.strongest_parameters(draws.astype(np.float64), chance, _PARAMETERS)
+    mapped = np.sort(strongest_parameters(draws.astype(np.float64), chance, _MAPPED))
+    strongest = strongest_parameters(draws.astype(np.float64), chance, _PARAMETERS)
     nearby = nearby_rank_test(table, np.sort(strongest), x, seed)
     off = {ranks.parameter for ranks in nearby.parameters if ranks.pvalue <= LEVEL}
     parameter = next((int(which) for which in strongest if int(which) in off), None)
@@ -607,7 +607,7 @@ def _ball_at(
     count = min(_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.
-    mapped = np.sort(in_theta.strongest_parameters(draws[:count].astype(np.float64), inside, 2))
+    mapped = np.sort(strongest_parameters(draws[:count].astype(np.float64), inside, 2))
     return _LocalBall(
         u_star=u_star,
         rate=float(rate[0]),
