@@ -14,7 +14,6 @@ from tests.said import CLAIMED, FixedClaims
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.calibration import Interval
 from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
 from validation_core.diagnosis.questions.calibration.pictures import SHOWN
 from validation_core.diagnosis.questions.calibration.result import (
@@ -31,7 +30,7 @@ from validation_core.methods import SBC, SKL
 from validation_core.statistics import contraction, effects, region_coverage
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.types import PosteriorTable
+from validation_core.types import Interval, PosteriorTable
 
 NAMES = ("alpha", "beta", "gamma")
 QUESTION = by_name("size")

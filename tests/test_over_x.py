@@ -12,9 +12,10 @@ from tests.said import CLAIMED, SILENT, asked_alone
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions import over_x as room
 from validation_core.diagnosis.questions.over_x import scan
-from validation_core.diagnosis.questions.over_x.scan import FeatureSize, build_scan_windows
+from validation_core.diagnosis.questions.over_x.region import region_text
+from validation_core.diagnosis.questions.over_x.result import ErrorsOverX
+from validation_core.diagnosis.questions.over_x.scan import FEWEST, FeatureSize, build_scan_windows
 from validation_core.diagnosis.questions.over_x.study import find_errors_over_x
 from validation_core.drawing.marks import Line
 from validation_core.localization import over_x as smoothing
@@ -376,10 +377,10 @@ def test_coordinates_are_columns_and_means_that_vary():
 def test_obstacles_say_what_to_do():
     rng = np.random.default_rng(0)
     two = Upload.of({"p": rng.standard_normal((90, 2)), "q": rng.standard_normal((90, 2))})
-    few = upload_of(normals(n=room.FEWEST - 1))
+    few = upload_of(normals(n=FEWEST - 1))
     assert "Upload theta, x and theta_q" in QUESTION.obstacle(two)
-    assert f"got {room.FEWEST - 1}" in QUESTION.obstacle(few)
-    assert QUESTION.obstacle(upload_of(normals(n=room.FEWEST))) is None
+    assert f"got {FEWEST - 1}" in QUESTION.obstacle(few)
+    assert QUESTION.obstacle(upload_of(normals(n=FEWEST))) is None
     assert QUESTION.studies(two, diagnosis.default_methods(), 0) == ()
 
 
@@ -473,7 +474,7 @@ def ranks():
 
 
 def test_gathering_keeps_every_part(ranks):
-    learned = room.ErrorsOverX((replace(part(ranks), name="learned"),))
+    learned = ErrorsOverX((replace(part(ranks), name="learned"),))
     both = QUESTION.gather([ranks, learned])
     assert [part.name for part in both.parts] == ["ranks", "learned"]
     assert {"ranks0", "learned0"} <= {
@@ -491,7 +492,7 @@ def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
     surer = replace(learned, p_varies=0.001)
     for first, second in ((shift, learned), (surer, shift)):
         parts = (replace(part(ranks), pairs=(one,)) for one in (second, first))
-        assert room.ErrorsOverX(tuple(parts)).worst[0] is first
+        assert ErrorsOverX(tuple(parts)).worst[0] is first
 
 
 def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
@@ -562,7 +563,7 @@ def disc(centre, radius, ends, *, outside=False):
 )  # fmt: skip
 def test_a_region_is_told_in_readable_numbers_by_what_excludes_something(ranks, region, text):
     place = replace(part(ranks).pairs[0], region=region, along="x", which=0)
-    assert room.region_text(place, (), ("counts", "exposure")) == text
+    assert region_text(place, (), ("counts", "exposure")) == text
 
 
 def test_of_few_draws_it_is_said_how_many_lie_beyond_if_q_is_right():

@@ -21,7 +21,7 @@ WHY_NOT_ALL = (
 
 
 def further_methods() -> dict[str, Further]:
-    """What runs when it is asked for, by name.
+    """The methods that run when they are asked for, by name.
 
     Enough relabelings that one of these tests can find a problem by itself, all corrections
     included: the smallest p-value of B relabelings is 1 / (B + 1).
@@ -37,13 +37,13 @@ def further_names() -> tuple[str, ...]:
 
 
 def default_methods() -> tuple[Method, ...]:
-    """What runs unasked, in the order of cost: what learns nothing comes first."""
+    """The methods that run unasked, in the order of cost: those that learn nothing come first."""
     unasked = (kind for kind in METHODS.values() if kind.runs_unasked)
     return tuple(kind() for kind in sorted(unasked, key=lambda kind: kind.turn))
 
 
 def with_further(names: Sequence[str]) -> tuple[Method, ...]:
-    """What runs unasked, then the further methods of these names."""
+    """The methods that run unasked, then the further methods of these names."""
     further = further_methods()
     return (*default_methods(), *(further[name].method for name in further if name in names))
 

@@ -49,7 +49,7 @@ def register_upload(upload: Upload) -> None:
 
 
 def save_upload(store: Store, upload: Upload) -> None:
-    """Put an upload where worker processes find it; the store says where that is nowhere."""
+    """Save an upload in the store, from which worker processes read it; note a lack of room."""
     if not store.has("tables", upload.digest):
         meta = {"label": f"{upload.n} rows", "names": list(upload.names)}
         try:
@@ -101,7 +101,7 @@ class UploadSource(Specification, spec="uploaded"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Its name in a list of trained models."""
         return f"Uploaded table {self.digest[:8]}"
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
@@ -262,7 +262,7 @@ _Piece = TypeVar("_Piece")
 def tasks(
     upload: Upload, methods: Sequence[Method], seed: int, how: RecipeChooser = learning.recipe
 ) -> tuple[Work, ...]:
-    """What runs for these methods, in turn: each network is followed by all that read it.
+    """List the work for these methods in turn: each network is followed by all that read it.
 
     Relabelling answers first and, with what all networks have learned, last; before it the
     localizer, which takes longest. Methods that meet an obstacle are left out: their record is

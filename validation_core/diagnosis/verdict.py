@@ -124,7 +124,7 @@ class Diagnosis:
         return record.status == "ran" and (not self.relabelled or record.kind.decides)
 
     def remark(self, record: Record) -> str | None:
-        """What makes a method's answer weaker than it looks, beside these others."""
+        """Say why a method's answer is weaker than it looks; None where it is not."""
         tests = len(self.adjusted) + self.pending
         if self.relabelled:
             beside = self.adjusted.get(record.label, 1.0) <= self.alpha and not self.counts(record)
@@ -250,7 +250,7 @@ def verdict(
 
 
 def read_line(diagnosis: Diagnosis) -> str:
-    """What was read, in a line."""
+    """Describe the upload in a line, with the level and the seed."""
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
     summary = (
@@ -362,7 +362,7 @@ def _families(sbc: Record) -> list[str]:
 
 
 def _reading(u: Array, kind: str = "marginals") -> str:
-    """What ranks that should be uniform look like: shifted, U-shaped, or heaped in the middle.
+    """Describe ranks that should be uniform: shifted, U-shaped, or heaped in the middle.
 
     Args:
         u: ranks (n,) of one test quantity.
@@ -490,7 +490,7 @@ def detectable_shift_by_scores(n_p: int, n_q: int, level: float) -> float:
 
 
 def _verdict_sentence(found: Diagnosis) -> str:
-    """What was found and how sure that is."""
+    """The finding, and how sure it is."""
     if found.verdict == "problem found":
         return _problem(found)
     if found.pending:
@@ -509,7 +509,7 @@ def _problem(found: Diagnosis) -> str:
 
 
 def _rejection(found: Diagnosis) -> str:
-    """What rejects q most clearly, in a sentence without what ranks look like."""
+    """The clearest rejection, in a sentence without a reading of ranks."""
     if found.relabelled:
         upload, claims = found.upload, found.require_claims()
         return (

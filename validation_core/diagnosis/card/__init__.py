@@ -49,7 +49,7 @@ class Card:
     """Three, the most useful first."""
     draw_picture: Callable[[], Drawn | None]
     loaded: str
-    """What was read, in a line."""
+    """Describe the upload in a line, with the level and the seed."""
     warning: str | None = None
     """What must be known before all else; shown first."""
 

@@ -30,7 +30,7 @@ _CLEARER = 2.0  # times the z of single parameters: then two of them together ar
 
 
 class Problem(NamedTuple):
-    """What is wrong most plainly: in which parameters, and at which rows."""
+    """The plainest error of q: in which parameters, and at which rows."""
 
     kind: Kind
     parameters: tuple[int, ...]
@@ -54,11 +54,12 @@ class CardInputs:
 
     @property
     def names(self) -> Names:
+        """A user's names of parameters and columns of x."""
         return Names.of(self.diagnosis.upload)
 
     @property
     def table(self) -> TableUpload:
-        """What was read, of cards that two samples do not get."""
+        """The table, of cards that two samples do not get."""
         upload = self.diagnosis.upload
         assert isinstance(upload, TableUpload)
         return upload
@@ -130,7 +131,7 @@ class CardInputs:
 
     @cached_property
     def problem(self) -> Problem:
-        """What stands out most of all that is claimed."""
+        """The claim that stands out most."""
         if self.magnitude is not None:
             return Problem("magnitude", (self.magnitude.parameter,))
         if self.mode is not None:

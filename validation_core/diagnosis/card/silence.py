@@ -36,7 +36,7 @@ _QUIET_SAMPLES = (
 
 
 def silence_content(inputs: CardInputs, state: State) -> Content:
-    """What silence is worth."""
+    """Return facts, next steps and the picture of a verdict that found no problem."""
     diagnosis = inputs.diagnosis
     upload, shift = diagnosis.upload, diagnosis.shift
     if isinstance(upload, SamplesUpload):
@@ -83,14 +83,14 @@ def silence_content(inputs: CardInputs, state: State) -> Content:
 
 
 def _missed(inputs: CardInputs) -> Fact:
-    """What could have been missed, where no test tells what it would have found."""
+    """Which error could have been missed, where no test tells which it would have found."""
     ran = any(record.status == "ran" for record in inputs.diagnosis.records)
     missed = "What error these tests would find is not known." if ran else "Any error."
     return Fact("Could be missed", missed)
 
 
 def _alike_samples(inputs: CardInputs, state: State, data: TwoSamples) -> Content:
-    """What silence about two samples is worth."""
+    """The content of a card about two samples without a problem."""
     shift, upload = inputs.diagnosis.shift, inputs.diagnosis.upload
     picture = partial(pictures.samples, data, upload.names)
     if state == "testing":
@@ -162,7 +162,7 @@ def _nowhere(inputs: CardInputs) -> str:
 
 
 def _power_curve(inputs: CardInputs, size: float) -> Drawn | None:
-    """What would have been caught: the chance to find a bias in one parameter."""
+    """The chance to find a bias in one parameter, against its size."""
     result = inputs.of(SensitivityQuestion)
     injections = () if result is None else result.injections
     simulated = next((one for one in injections if one.injection == "bias"), None)

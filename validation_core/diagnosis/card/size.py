@@ -90,7 +90,7 @@ def _range(numbers: Sequence[float]) -> str:
 
 
 def _of_ranks(inputs: CardInputs) -> str:
-    """What SBC says of the parameters that it rejects."""
+    """SBC's reading of the parameters that it rejects."""
     told = [f"{one.name}: {one.reading}" for one in inputs.by_ranks[:_NAMED]]
     more = len(inputs.by_ranks) - len(told)
     others = f"; {more} more parameters are off" if more else ""

@@ -87,7 +87,7 @@ def unanswered(answers: Answers) -> tuple[AnyQuestion, ...]:
 def question_studies(
     questions: Sequence[AnyQuestion], upload: Upload, methods: Sequence[Method], seed: int
 ) -> list[AnyStudy]:
-    """What these questions need worked out, as far as it can be on this upload."""
+    """List the studies that these questions need, as far as this upload allows them."""
     if not isinstance(upload, TableUpload):
         return []
     return [

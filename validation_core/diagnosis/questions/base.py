@@ -129,7 +129,7 @@ def heat_map(
 
 
 class Names(NamedTuple):
-    """What a user calls the parameters and the columns of x: escape them where they are drawn."""
+    """A user's names of the parameters and the columns of x: escape them where they are drawn."""
 
     theta: Sequence[str]
     x: Sequence[str] = ()
@@ -202,7 +202,7 @@ class Question(Generic[R]):
     def studies(
         self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[TableStudy[R], ...]:
-        """What is to be worked out, beside these methods; nothing where there is an obstacle."""
+        """List its studies of a table, beside these methods; none where there is an obstacle."""
         raise NotImplementedError
 
     def gather(self, results: Sequence[R]) -> R:
@@ -228,7 +228,7 @@ class Question(Generic[R]):
         raise NotImplementedError
 
     def notes(self, result: R, names: Names) -> tuple[str, ...]:
-        """How it was got: rows, networks, corrections; folded away under what it says."""
+        """Say how it was got: rows, networks, corrections; folded away under the answer."""
         del result, names
         return ()
 
@@ -252,11 +252,11 @@ class Question(Generic[R]):
         return codec.to_json(result)
 
     def complete(self, document: Json, result: R, diagnosis: Diagnosis) -> None:
-        """Put what it adds into the lists of the diagnosis's JSON: where, cause, sensitivity."""
+        """Append its entries to the lists of the diagnosis's JSON: where, cause, sensitivity."""
         del document, result, diagnosis
 
     def tell_where(self, document: Json, result: R, diagnosis: Diagnosis) -> None:
-        """Put its sentences into the list `where` of the diagnosis's JSON."""
+        """Append its sentences to the list `where` of the diagnosis's JSON."""
         if sentences := Answer(self, result).describe(diagnosis):
             where = {"method": self.name, "label": self.title, "sentences": list(sentences)}
             document["where"].append(where)
@@ -270,7 +270,7 @@ class Answer(Generic[R]):
     result: R
 
     def describe(self, diagnosis: Diagnosis) -> tuple[str, ...]:
-        """What it says, the first sentence first; they may hold names that a user chose.
+        """Say the answer in sentences, the first first; they may hold names that a user chose.
 
         It claims no more than relabelling within x does, with p adjusted in its family. Where
         tests that were asked for by name are the verdict, a sentence says so if they differ.
@@ -311,7 +311,7 @@ class Answer(Generic[R]):
         return self.question.to_json(self.result)
 
     def complete(self, document: Json, diagnosis: Diagnosis) -> None:
-        """Put what it adds into the lists of the diagnosis's JSON."""
+        """Append its entries to the lists of the diagnosis's JSON."""
         self.question.complete(document, self.result, diagnosis)
 
 
@@ -336,7 +336,7 @@ UnansweredReason = Literal["impossible", "running", "not asked", "not ended"]
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked beyond the verdict, so that a question without an answer can say why."""
+    """The questions asked beyond the verdict, so that one without an answer can say why."""
 
     names: frozenset[str] | None = None
     """Of the questions that were asked; None for all."""

@@ -640,7 +640,7 @@ class _LC2STFold(Specification, spec="lc2st_fold"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Its name in a list of trained models."""
         return f"Uploaded table {self.digest[:8]}, {'second' if self.second else 'first'} half"
 
     def training_set(self, recipe: Any, seed: int, store: Store) -> Any:

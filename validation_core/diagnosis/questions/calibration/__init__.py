@@ -87,7 +87,7 @@ class CalibrationQuestion(Question[CalibrationErrors]):
     def studies(
         self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[TableStudy[CalibrationErrors], ...]:
-        """What ranks and densities say; then a classifier's divergence.
+        """One study of ranks and densities; then one of a classifier's divergence.
 
         The classifier is the one that the first of these methods reads which has one; without
         such a method there is no estimate.
@@ -106,7 +106,7 @@ class CalibrationQuestion(Question[CalibrationErrors]):
         return (first,)
 
     def gather(self, results: Sequence[CalibrationErrors]) -> CalibrationErrors:
-        """What is known so far; a classifier's divergence stands beside that of densities."""
+        """Join the results so far; a classifier's divergence stands beside that of densities."""
         first, *others = results
         for other in others:
             assert isinstance(other.divergence, LearnedDivergence)
@@ -117,7 +117,7 @@ class CalibrationQuestion(Question[CalibrationErrors]):
         return first
 
     def describe(self, result: CalibrationErrors, names: Names, claims: Claims) -> tuple[str, ...]:
-        """What is worst and by how much; then what else is off, and the whole of q."""
+        """Say which parameter is worst and by how much, which others are off, and q as a whole."""
         parameters = result.parameters
         off = [one for one in parameters if claims.parameter(one.index) <= claims.alpha]
         sentences = []

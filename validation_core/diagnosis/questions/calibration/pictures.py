@@ -44,6 +44,7 @@ _MARKS = ("diamond", "circle", "square")
 def coverage_picture(
     worst: Sequence[ParameterErrors], labels: Sequence[str], hidden: int
 ) -> Drawn:
+    """Draw the true coverage of nominal intervals, a row for each parameter."""
     rates = [errors.coverage for errors in worst]
     levels = [rate.level for rate in rates[0]]
     lowest = min(rate.covers.low for each in rates for rate in each)
@@ -69,6 +70,7 @@ def coverage_picture(
 
 
 def misfit_picture(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> Drawn:
+    """Draw bias and ratio of widths side by side, a row for each parameter."""
     places = np.arange(float(len(worst)))
     biases = np.array([open_ended(errors) for errors in worst])
     told = np.abs(biases[np.isfinite(biases)])
@@ -101,6 +103,7 @@ def misfit_picture(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> D
 
 
 def contraction_pictures(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
+    """Draw z-scores against contraction; no picture where neither is known."""
     contracted = [
         (errors, name)
         for errors, name in zip(worst, labels, strict=True)
@@ -158,6 +161,7 @@ def contraction_pictures(worst: Sequence[ParameterErrors], labels: Sequence[str]
 
 
 def regions_picture(curve: Array) -> Drawn:
+    """Draw coverage of highest-density regions against their nominal mass."""
     levels, share, low, high = curve
     panel = Panel(
         [

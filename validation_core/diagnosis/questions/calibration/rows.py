@@ -12,6 +12,7 @@ from validation_core.types import Interval
 
 
 def parameter_row(errors: ParameterErrors, name: str, claims: Claims) -> Row:
+    """Return a parameter's numbers by the titles of their columns, intervals beside them."""
     row: Row = {"parameter": name}
     for rate in errors.coverage:
         row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)

@@ -30,7 +30,7 @@ SCORED = 100
 
 @dataclass(frozen=True, kw_only=True)
 class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
-    """What ranks, moments and densities say; nothing is learnt."""
+    """Errors by ranks, moments and densities; nothing is learnt."""
 
     about: ClassVar[str] = "Sizes of errors"
     version: ClassVar[int] = 4

@@ -35,6 +35,7 @@ _LEARNED_SHARE = 0.15  # of the prior's variance: a q that takes away less is as
 
 
 def worst_parameter(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
+    """Say how the worst parameter is off, with coverage first."""
     name = parameter_name(names, errors.index)
     clauses = errors_in_words(errors) or ["no bias, width, skew or tails by themselves say how"]
     sentence = f"{name} is the worst: {_covers(errors)}; {list_text(clauses)}."
@@ -129,6 +130,7 @@ def others_off(
     names: Sequence[str],
     claims: Claims,
 ) -> list[str]:
+    """Say how many parameters are off, and name the first; nothing for a table of one."""
     if len(parameters) == 1:
         return []
     verb, listed = "is" if len(off) == 1 else "are", _listed(off, names)
@@ -158,7 +160,7 @@ def clearest_error(
 
 
 def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
-    """What errors are left open where none was found."""
+    """Say which errors are left open where none was found."""
     middle = [_middle(errors).covers for errors in parameters]
     low, high = 100 * min(rate.low for rate in middle), 100 * max(rate.high for rate in middle)
     bias = widest_bias(parameters)
@@ -190,6 +192,7 @@ def widest_bias(parameters: Sequence[ParameterErrors]) -> float:
 
 
 def wider_than_prior(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
+    """Say for which parameters q is wider than the prior; nothing where for none."""
     wider = [errors for errors in parameters if errors.contraction.high < 0]
     if not wider:
         return []
@@ -217,6 +220,7 @@ def like_the_prior(parameters: Sequence[ParameterErrors], names: Sequence[str]) 
 
 
 def regions_text(mass: DensityRegions, claims: Claims) -> str:
+    """Say how often highest-density regions hold the true value, with p of their ranks."""
     p = (
         f"p {equals(claims.densities())} for the true values' ranks by log densities, adjusted in "
         "the verdict's family"
@@ -232,6 +236,7 @@ def regions_text(mass: DensityRegions, claims: Claims) -> str:
 
 
 def divergence_sentences(nats: DensityDivergence | LearnedDivergence) -> list[str]:
+    """Say how large the symmetric divergence is, and by which estimate."""
     if isinstance(nats, LearnedDivergence):
         return [_learned(nats)]
     fields = codec.to_json(nats)

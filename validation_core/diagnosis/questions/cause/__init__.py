@@ -187,6 +187,7 @@ class CauseQuestion(Question[LikelyCause]):
 
 
 def candidate_cells(candidate: Candidate) -> Row:
+    """Return a cause's cells of a row: name, shape, weight, likeness, size."""
     return {
         "cause": TITLES[candidate.cause],
         "shape": candidate_title(candidate),
@@ -198,6 +199,7 @@ def candidate_cells(candidate: Candidate) -> Row:
 
 
 def finding_cells(finding: Finding | None, names: Sequence[str]) -> Row:
+    """Return a finding's cells of a row; none where the cause has no finding."""
     if finding is None:
         return {}
     return {

@@ -112,7 +112,7 @@ def cause_title(cause: str, shape: str) -> str:
 
 
 def steps_for(name: str, shape: str) -> tuple[str, ...]:
-    """What to do, with what suits this shape first."""
+    """Return the steps against a cause, with the one that suits this shape first."""
     actions, first = NEXT_STEPS[name], _FIRST.get(shape, 0)
     # Of what is unclear the shape is a guess, and a shape speaks of its own cause only.
     if name in ("unclear", "none") or first >= len(actions):

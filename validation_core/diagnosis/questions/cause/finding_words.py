@@ -47,6 +47,7 @@ def departure_text(departure: Departure, names: Sequence[str]) -> str:
 
 
 def value_text(finding: Finding) -> str:
+    """A finding's number with its interval."""
     return interval_text((finding.value, finding.low, finding.high))
 
 

@@ -65,7 +65,7 @@ def cause_findings(cause: str, table: PreparedTable) -> tuple[Finding, ...]:
 
 
 def find_departures(table: PreparedTable, chosen_of: int | None = None) -> tuple[Departure, ...]:
-    """What a table shows whatever its cause: shift, width, tails, dependence, change over x.
+    """Measure shift, width, tails, dependence and change over x of a table, whatever its cause.
 
     Everything is read off the truth's ranks among its row's draws, which are uniform if q is
     right, whatever shape q has. The least likely by chance comes first.
@@ -461,7 +461,7 @@ def _pair_departure(table: PreparedTable, score: Array) -> _Worst:
 
 
 def _over_x_departure(table: PreparedTable, score: Array) -> _Worst:
-    """What x and q's mean say of scores (n, c), by the F test of all their functions at once.
+    """Dependence of scores (n, c) on x and q's mean, by the F test of all functions at once.
 
     The scores are normal and independent of x if q is right, so that F holds at any size; the
     number quoted is the correlation on rows not learnt from.

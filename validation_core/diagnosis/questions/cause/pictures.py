@@ -18,6 +18,7 @@ _PLANE = 380
 
 
 def weights_picture(result: LikelyCause) -> Drawn:
+    """Draw the weight of every cause as a bar, the likeliest on top."""
     causes = result.causes
     bars = [
         Bars(
@@ -47,6 +48,7 @@ def weights_picture(result: LikelyCause) -> Drawn:
 
 
 def plane_picture(result: LikelyCause) -> Drawn:
+    """Draw the table among injected ones, in the plane in which the likeliest causes lie apart."""
     places, causes, null = result.places, result.place_of, result.null_places
     likeliest = result.causes[: len(_COLORS)]
     clouds: list[tuple[Key, Array, float, float]] = [

@@ -136,8 +136,11 @@ class _Direct(NamedTuple):
 
 
 def _told_directly(table: PreparedTable, sets: ReferenceSets) -> _Direct | None:
-    """What no likeness has to say: draws beyond a sharp end of the true values, true values apart
-    from all draws, a mode of q that they are never in, or true values from a proposal."""
+    """The cause that a statistic of its own names; None where none does.
+
+    Draws beyond a sharp end of the true values, true values apart from all draws, a mode of q
+    that they are never in, or true values from a proposal.
+    """
     if found := own_nulls.leak(table, sets.pvalue("leak_max")):
         evidence = findings.leaking(table, found.parameter)
         return _Direct("support_leak", _of_finding(evidence[0], "share of q"), evidence)
@@ -264,5 +267,5 @@ def _contractions(points: Array) -> Array:
 
 
 def _renamed(finding: Finding, columns: NDArray[np.intp]) -> Finding:
-    """With its place among all parameters instead of those looked at."""
+    """A finding with the places of its parameters among all, not among those looked at."""
     return replace(finding, at=tuple(int(columns[i]) for i in finding.at))

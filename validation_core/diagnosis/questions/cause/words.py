@@ -159,10 +159,12 @@ def strength_text(candidate: Candidate) -> str:
 
 
 def candidate_title(candidate: Candidate) -> str:
+    """A cause as a sentence without its full stop, by its likeliest shape."""
     return cause_title(candidate.cause, candidate.strength.shape)
 
 
 def weights_text(result: LikelyCause) -> str:
+    """The likeliest causes with their weights: `q is biased (62%), …`."""
     leading = [candidate for candidate in result.causes[:3] if candidate.weight >= 0.005]
     likeliest = leading or result.causes[:1]
     return ", ".join(
@@ -171,6 +173,7 @@ def weights_text(result: LikelyCause) -> str:
 
 
 def why_unclear(result: LikelyCause) -> str:
+    """Why no cause is named, without a full stop."""
     if result.why == "weak":
         return "your table is too weakly off to tell what it is"
     if result.why == "far":
@@ -205,7 +208,7 @@ def logs_note(result: LikelyCause, names: Names) -> tuple[str, ...]:
 
 
 def subsample_note(result: LikelyCause) -> tuple[str, ...]:
-    """What of a large table was looked at; nothing where it was all."""
+    """Say which part of a large table was looked at; nothing where it was all."""
     used, full = result.used, result.full
     if used == full:
         return ()

@@ -19,6 +19,7 @@ _FRAMES = {"sd": "sd from q's mean", "own": "its own units"}
 
 
 def tenths_picture(result: MassInTheta) -> Drawn:
+    """Draw the share of true values in each tenth of q's draws by learned ratio."""
     tenths = result.deciles
     at = np.arange(1, len(tenths) + 1)
     shares = [(tenth.share.truth, tenth.share.low, tenth.share.high) for tenth in tenths]
@@ -47,6 +48,7 @@ def tenths_picture(result: MassInTheta) -> Drawn:
 
 
 def map_picture(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
+    """Draw a map of the learned ratio over one parameter or two."""
     frame = _FRAMES[ratio_map.frame]
     labels = [parameter_name(names, which) for which in ratio_map.of]
     where = "in q's sds around its mean" if ratio_map.frame == "sd" else "on their own axes"

@@ -18,7 +18,7 @@ from validation_core.text import equals, interval_text, share_text, signed_text
 def claimed_sentences(
     result: MassInTheta, names: Sequence[str], claims: Claims
 ) -> tuple[str, ...]:
-    """What may be said under the verdict's error rate."""
+    """Say where q's mass is wrong, as far as the verdict's error rate allows it."""
     allowed = [strip for strip in result.off if claims.parameter(strip.parameter) <= claims.alpha]
     place = [_strip(allowed[0], names)] if allowed else []
     p = claims.score()
@@ -104,6 +104,7 @@ def _strip(strip: ThetaStrip, names: Sequence[str]) -> str:
 
 
 def tenths_text(result: MassInTheta) -> str:
+    """Say in how many tenths true values are more frequent, or less, than q's draws."""
     shares = [tenth.share for tenth in result.deciles]
     more = sum(share.ratio_low is not None and share.ratio_low > 1 for share in shares)
     less = sum(share.ratio_high is not None and share.ratio_high < 1 for share in shares)
@@ -137,6 +138,7 @@ def _score(result: MassInTheta) -> str:
 
 
 def basis_text(result: MassInTheta) -> str:
+    """Say which score was read, on how many draws and rows."""
     few = (
         f" Of {result.parameters:,} parameters, maps and strips show the "
         f"{len(result.chosen)} on which the learned ratio depends most."

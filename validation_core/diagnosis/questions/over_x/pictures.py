@@ -41,6 +41,7 @@ def has_size(place: OverXPlace) -> bool:
 
 
 def place_picture(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
+    """Draw the size of a place's error: along its coordinate, or over two columns of x."""
     short = (
         [style.short(name, _TITLED) for name in names],
         [style.short(name, _TITLED) for name in x_names],

@@ -17,7 +17,7 @@ from validation_core.types import Array, PosteriorTable
 
 
 def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
-    """What a pair is looked at along, to read."""
+    """Name the coordinate along which a place lies."""
     along, which = place.along, place.which
     if along == "component":
         return f"principal component {which + 1} of x"
@@ -79,7 +79,7 @@ def rows_in_region(upload: TableUpload, place: OverXPlace) -> NDArray[np.intp]:
 
 
 def _values_along(table: PosteriorTable, place: OverXPlace) -> Array:
-    """What a place is along, at every row (n,)."""
+    """The coordinate along which a place lies, at every row (n,)."""
     if place.along == "x":
         return np.asarray(table.x[:, place.which], np.float64)
     kept_back = draws_set_aside(table.q.shape[1], table.x.shape[1])

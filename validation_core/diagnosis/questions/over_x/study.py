@@ -52,7 +52,7 @@ _SCORED = 200_000  # draws that are scored, at most; as many at each row
 
 
 class _OverXInputs(NamedTuple):
-    """What a test is told: features of n rows, where they lie, and their coordinates."""
+    """Input of a test: features of n rows, their coordinates, and their places in the upload."""
 
     name: str
     """ranks or learned."""

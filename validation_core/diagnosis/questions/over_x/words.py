@@ -23,7 +23,7 @@ _NOTHING_SEEN: Mapping[Kind, str] = {
 
 
 def feature_text(place: OverXPlace, names: Sequence[str]) -> str:
-    """What is off, to read."""
+    """Name the error: `bias of theta_1`."""
     if place.kind == "learned":
         return "score of the true values"
     kind = "bias" if place.kind == "shift" else place.kind
@@ -53,6 +53,7 @@ def _bound(estimate: FeatureSize) -> str:
 
 
 def place_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
+    """Say where a place lies, how q is off there, and how elsewhere."""
     where = f"Where {region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
     inside = _off(place, place.inside, names)
     beyond = beyond_text(place)
@@ -60,7 +61,7 @@ def place_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) 
 
 
 def _elsewhere(place: OverXPlace, names: Sequence[str]) -> str:
-    """What q is like outside a place: no number where its interval holds that of a right q."""
+    """q's error outside a place: no number where its interval holds that of a right q."""
     outside, null = place.outside, 1.0 if place.kind == "width" else 0.0
     if outside.value is not None and not outside.excludes(null):
         return f"elsewhere, {_NOTHING_SEEN[place.kind]}"
@@ -123,6 +124,7 @@ def next_place(
 
 
 def caught_text(result: ErrorsOverX) -> str:
+    """Say which error over a fifth of x would have been found; empty where unknown."""
     anywhere = () if result.parts[0].constant else result.parts
     sees = [part.sees for part in anywhere if part.sees is not None]
     if not sees:
@@ -134,6 +136,7 @@ def caught_text(result: ErrorsOverX) -> str:
 
 
 def basis_text(result: ErrorsOverX) -> str:
+    """Say how many rows, coordinates and null tables the scans read."""
     pairs = sum(part.pairs_looked_at for part in result.parts)
     nulls = list_text([f"{part.nulls:,}" for part in result.parts])
     sources = {
@@ -151,6 +154,7 @@ def basis_text(result: ErrorsOverX) -> str:
 
 
 def scan_notes(result: ErrorsOverX) -> list[str]:
+    """Say which columns and parameters of a large table were looked at."""
     first = result.parts[0]
     notes = []
     which, means = (
