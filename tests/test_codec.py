@@ -45,7 +45,7 @@ class Everything:
 def everything(**changes):
     return Everything(**{
         "bias": Interval(0.5, 0.25, math.nan), "size": Size(1.0), "point": Point(3, 0.5),
-        "steps": ("a", "b"), "secret": 7, "parts": (Named("theta"),), 
+        "steps": ("a", "b"), "secret": 7, "parts": (Named("theta"),),
         "by_name": {"one": Size(2.0)}, "curve": np.arange(3), "curves": (np.arange(2),), **changes,
     })  # fmt: skip
 

@@ -14,6 +14,7 @@ from tests.conftest import few_trials
 from tests.said import CLAIMED
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.detectable_shift import detectable_shift_by_ranks
 from validation_core.diagnosis.injections import INJECTIONS, TILTS
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
@@ -25,7 +26,6 @@ from validation_core.diagnosis.questions.sensitivity.search import (
     smallest_detectable_size,
     verdict_rejections,
 )
-from validation_core.diagnosis.verdict import detectable_shift_by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store

@@ -246,6 +246,10 @@ def run_relabelling(
     """The test of a table with the learned scores of these networks, by name.
 
     Args:
+        upload: a table.
+        method: the test with its options.
+        seed: fixes the labellings, the split and the tie-breakers.
+        networks: trained ones, by the name of their score.
         whole: whether these are all that there will be.
         first: what was found before any score was learned, where that is known.
         report: told the fraction done.

@@ -267,6 +267,12 @@ def tasks(
     Relabelling answers first and, with what all networks have learned, last; before it the
     localizer, which takes longest. Methods that meet an obstacle are left out: their record is
     known without work.
+
+    Args:
+        upload: the table, or two samples.
+        methods: in the order in which they run.
+        seed: of the split, of networks and of tie-breakers.
+        how: a recipe for the network that a method reads.
     """
     queues: dict[Training | str, list[Work]] = {}
     last: list[RelabelTask] = []
@@ -334,6 +340,13 @@ def records(
     """Records of the methods that have answered or cannot run, and how many are to come.
 
     Relabelling's answer without learned scores stands in for the whole one until that is there.
+
+    Args:
+        store: of the results.
+        upload: that the methods were asked about.
+        methods: in the order of their records.
+        seed: as in `tasks`.
+        how: as in `tasks`.
     """
     answers: list[Record] = []
     waiting = 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
 
 
-MOST_MAPS = 5  # maps
+MOST_MAPS = 5  # that are drawn
 
 
 class InThetaQuestion(Question[MassInTheta]):
