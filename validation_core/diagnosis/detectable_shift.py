@@ -1,4 +1,4 @@
-"""The smallest shift, in posterior sds, that a test of a table of some size finds with 80% power."""
+"""The smallest shift, in posterior sds, that a test of a table finds with 80% power."""
 
 from __future__ import annotations
 
