@@ -12,10 +12,10 @@ from tests.said import CLAIMED, SILENT, asked_alone
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.over_x import scan
+from validation_core.diagnosis.questions.over_x import LEAST_ROWS, scan
 from validation_core.diagnosis.questions.over_x.region import region_text
 from validation_core.diagnosis.questions.over_x.result import ErrorsOverX
-from validation_core.diagnosis.questions.over_x.scan import FEWEST, FeatureSize, build_scan_windows
+from validation_core.diagnosis.questions.over_x.scan import FeatureSize, build_scan_windows
 from validation_core.diagnosis.questions.over_x.study import find_errors_over_x
 from validation_core.drawing.marks import Line
 from validation_core.localization import over_x as smoothing
@@ -377,10 +377,10 @@ def test_coordinates_are_columns_and_means_that_vary():
 def test_obstacles_say_what_to_do():
     rng = np.random.default_rng(0)
     two = Upload.of({"p": rng.standard_normal((90, 2)), "q": rng.standard_normal((90, 2))})
-    few = upload_of(normals(n=FEWEST - 1))
+    few = upload_of(normals(n=LEAST_ROWS - 1))
     assert "Upload theta, x and theta_q" in QUESTION.obstacle(two)
-    assert f"got {FEWEST - 1}" in QUESTION.obstacle(few)
-    assert QUESTION.obstacle(upload_of(normals(n=FEWEST))) is None
+    assert f"got {LEAST_ROWS - 1}" in QUESTION.obstacle(few)
+    assert QUESTION.obstacle(upload_of(normals(n=LEAST_ROWS))) is None
     assert QUESTION.studies(two, diagnosis.default_methods(), 0) == ()
 
 

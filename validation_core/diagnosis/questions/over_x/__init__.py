@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
 
 
-FEWEST = 40
+LEAST_ROWS = 40
 """Rows below which no stretch of x has enough of them."""
 MOST_PICTURES = 6
 
@@ -56,9 +56,9 @@ class OverXQuestion(Question[ErrorsOverX]):
                 "A map over x needs x: two samples p and q have none. Upload theta, x and theta_q "
                 "to see where q fails."
             )
-        if upload.n < FEWEST:
+        if upload.n < LEAST_ROWS:
             return (
-                f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
+                f"A map over x compares stretches of at least 10 rows each and needs {LEAST_ROWS} "
                 f"rows; got {upload.n}. Upload more rows."
             )
         return plan.upload_obstacle(upload)
