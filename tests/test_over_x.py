@@ -507,7 +507,7 @@ def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     place = result.worst[0]
     assert (place.inside.open, place.inside.low) == (True, None)
     assert place.inside.value == pytest.approx(-6, abs=0.4)
-    assert place.to_json()["inside"]["open"] is True
+    assert codec.to_json(place)["inside"]["open"] is True
     (width,) = (
         one for one in result.worst
         if (one.kind, one.parameter, one.along) == ("width", 0, "x")
