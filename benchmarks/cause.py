@@ -13,7 +13,7 @@ from benchmarks.rows import Row
 from validation_core import diagnosis, sampling
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import cause
+from validation_core.diagnosis.questions.cause.study import find_likely_cause
 from validation_core.methods import SBC, WithinX
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -105,7 +105,7 @@ def rows(lab: Lab) -> Iterator[Row]:
         if not found_by_tests(item.draws, str(lab.folder / "cause")):
             skipped += 1
             continue
-        got = cause.find_likely_cause(item.draws, i).cause
+        got = find_likely_cause(item.draws, i).cause
         confusion[item.cause, got] += 1
         if got != item.cause:
             say(f"{item.label}: {item.cause} told as {got}")
@@ -117,13 +117,13 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"counted: no test finds them; {_table(confusion)}", right=(right, 0.8),
     )  # fmt: skip
     yield row._replace(numbers={**row.numbers, "confusion": _plain(confusion)})
-    counter = Counter(cause.find_likely_cause(exact(FIRST + i), i).cause for i in range(EXACT))
+    counter = Counter(find_likely_cause(exact(FIRST + i), i).cause for i in range(EXACT))
     wrong = EXACT - counter["none"] - counter["unclear"]
     yield table.at_most(
         f"causes named for {EXACT} exact posteriors", "", str(dict(counter)), wrong=(wrong, 1)
     )
     start = time.perf_counter()
-    cause.find_likely_cause(exact_of_ten(), 0)
+    find_likely_cause(exact_of_ten(), 0)
     seconds = time.perf_counter() - start
     yield table.at_most(f"cause, N = {N}, K = {K}, D = 10", "s", "", all=(seconds, 12.0))
 

@@ -11,26 +11,26 @@ from scipy.stats import norm
 
 from tests.conftest import in_turn
 from tests.said import CLAIMED, FixedClaims
-from validation_core import diagnosis, keys, statistics, tables
+from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.calibration import (
-    SHOWN,
+from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
+from validation_core.diagnosis.questions.calibration.pictures import SHOWN
+from validation_core.diagnosis.questions.calibration.result import (
     CalibrationErrors,
-    Interval,
     LearnedDivergence,
+)
+from validation_core.diagnosis.questions.calibration.studies import (
     LearnedDivergenceStudy,
     RowErrorStudy,
-    errors_in_words,
-    marginal_errors,
 )
+from validation_core.diagnosis.questions.calibration.words import errors_in_words
 from validation_core.drawing.marks import Points
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import contraction, effects, region_coverage
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.types import PosteriorTable
+from validation_core.types import Interval, PosteriorTable
 
 NAMES = ("alpha", "beta", "gamma")
 QUESTION = by_name("size")
@@ -734,7 +734,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
 
 def test_the_same_seed_gives_the_same_numbers():
     upload = gaussian(n=60, k=7, d=2)
-    first, again, other = (as_numbers(answered(upload, seed)) for seed in (5, 5, 6))
+    first, again, other = (codec.to_json(answered(upload, seed)) for seed in (5, 5, 6))
     assert first == again
     assert first != other
 

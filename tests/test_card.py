@@ -11,9 +11,9 @@ import validation_core as npt
 from tests import flows
 from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store
-from validation_core.diagnosis import card_pictures as draw
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.card import diagnosis_card, typeset
+from validation_core.diagnosis.card import pictures as draw
 from validation_core.diagnosis.questions import answered_questions, by_name
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.tasks import register_upload, save_upload

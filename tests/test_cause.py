@@ -13,21 +13,29 @@ from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.injections import CAUSES
-from validation_core.diagnosis.questions import Names, by_name, cause
+from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import LEVEL
 from validation_core.diagnosis.questions.cause import (
-    STRONG,
-    find_likely_cause,
     findings,
     prepared_table,
     reference_sets,
     similarity,
     variants,
 )
+from validation_core.diagnosis.questions.cause.advice import NEXT_STEPS, SHAPES, TITLES, steps_for
+from validation_core.diagnosis.questions.cause.finding_words import (
+    KINDS,
+    departure_text,
+    finding_text,
+)
 from validation_core.diagnosis.questions.cause.ranked_rows import RankedRows, two_groups
+from validation_core.diagnosis.questions.cause.result import APART
+from validation_core.diagnosis.questions.cause.study import STRONG, find_likely_cause
+from validation_core.diagnosis.questions.cause.words import FAULTS, STRENGTHS
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import SamplesUpload, TableUpload, Upload, read, repeats
+from validation_core.text import share_text
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 N, K = 400, 60
@@ -121,21 +129,21 @@ def test_a_mode_that_q_has_no_draws_in_is_named_by_its_gap(share):
     assert (result.cause, result.why) == ("missing_mode", "")
     first = result.causes[0]
     (gap,) = first.evidence
-    assert (gap.what, gap.at, first.strength.shape) == ("apart", (1,), cause.APART)
+    assert (gap.what, gap.at, first.strength.shape) == ("apart", (1,), APART)
     assert gap.low <= other.mean() <= gap.high
     assert (first.strength.value, first.strength.low) == (gap.value, gap.low)
-    assert result.next_steps == cause.NEXT_STEPS["missing_mode"]
+    assert result.next_steps == NEXT_STEPS["missing_mode"]
     sentence, evidence, step = say(result, NAMES)
     assert sentence.startswith(f"Most likely, q misses a mode: a share of about {gap.value:.2g} [")
     assert abs(gap.level + 6) < 0.4
     assert gap.right < 0.005
     assert evidence.endswith(
         f"of true values of b lie apart from q's draws, with a gap between, about "
-        f"{-gap.level:.2g} posterior sd below q's centre; q puts {cause.rate_text(gap.right)} of "
+        f"{-gap.level:.2g} posterior sd below q's centre; q puts {share_text(gap.right)} of "
         "its draws there."
     )
     assert step.startswith("Next: Take a density that can be multimodal")
-    assert QUESTION.rows(result, Names(NAMES), CLAIMED)[0]["evidence"] == cause.KINDS["apart"]
+    assert QUESTION.rows(result, Names(NAMES), CLAIMED)[0]["evidence"] == KINDS["apart"]
     assert QUESTION.notes(result, Names(NAMES))[0].startswith("The gap names the mode (Silverman")
     json.dumps(QUESTION.to_json(result), allow_nan=False)
 
@@ -340,7 +348,7 @@ def test_draws_that_a_warning_is_about_leave_the_cause_open(kind):
     assert found.why == "draws"
     first = say(found, NAMES)[0]
     assert first.startswith("The cause cannot be told: the draws themselves are faulty")
-    assert cause.FAULTS[kind] in first
+    assert FAULTS[kind] in first
     json.dumps(QUESTION.to_json(found), allow_nan=False)
 
 
@@ -388,7 +396,7 @@ def test_what_is_seen_is_what_is_off(what, draws):
     if what == "bias":
         assert first.finding.at == (1,)
         assert first.finding.value == pytest.approx(-0.4, abs=0.15)  # q's centre is too low
-    assert cause.departure_text(first, NAMES)
+    assert departure_text(first, NAMES)
 
 
 def test_width_that_changes_with_x_is_seen():
@@ -434,7 +442,7 @@ def test_where_no_cause_stands_out_what_was_seen_does(why, named):
     assert seen.startswith("What was seen: ")
     assert "q's width for" in seen
     assert "adjusted p " in seen
-    assert tuple(steps) == cause.NEXT_STEPS["unclear"]
+    assert tuple(steps) == NEXT_STEPS["unclear"]
     quiet = replace(unclear, cause="none", pvalue=0.4)
     first, seen = say(quiet, NAMES)
     assert first.startswith("q is too narrow in ")
@@ -474,17 +482,17 @@ def test_a_table_without_a_defect_is_told_so():
 
 
 def test_every_cause_has_words_and_a_next_step():
-    assert set(cause.NEXT_STEPS) == set(cause.TITLES) == {*NAMED, "unclear", "none"}
-    assert all(cause.NEXT_STEPS[name] for name in NAMED)
+    assert set(NEXT_STEPS) == set(TITLES) == {*NAMED, "unclear", "none"}
+    assert all(NEXT_STEPS[name] for name in NAMED)
     exact = normal(n=150, k=30)
     ready = prepared_table.PreparedTable.of(exact, 0)
     for name in NAMED:
         for one in findings.cause_findings(name, ready):
             assert one.low <= one.value <= one.high
-            assert cause.finding_text(one, NAMES)
-            assert one.what in cause.KINDS
+            assert finding_text(one, NAMES)
+            assert one.what in KINDS
     units = {v.unit for v in variants.injectable_variants(ready.ranked, ready.pool)}
-    assert units <= set(cause.STRENGTHS)
+    assert units <= set(STRENGTHS)
     assert {v.cause for v in variants.injectable_variants(ready.ranked, ready.pool)} == NAMED
 
 
@@ -549,8 +557,8 @@ def test_the_task_and_the_code_agree(tmp_path, capsys):
 
 def test_next_steps_fit_every_cause_and_shape():
     """An unclear table's likeliest shape may be any: its steps are those of what is unclear."""
-    for name, every in cause.NEXT_STEPS.items():
-        for shape in (*cause.SHAPES, "all", "one"):
-            assert sorted(cause.steps_for(name, shape)) == sorted(every)
-    assert cause.steps_for("unclear", "unread") == cause.NEXT_STEPS["unclear"]
-    assert cause.steps_for("ignores_x", "unread")[0] == cause.NEXT_STEPS["ignores_x"][2]
+    for name, every in NEXT_STEPS.items():
+        for shape in (*SHAPES, "all", "one"):
+            assert sorted(steps_for(name, shape)) == sorted(every)
+    assert steps_for("unclear", "unread") == NEXT_STEPS["unclear"]
+    assert steps_for("ignores_x", "unread")[0] == NEXT_STEPS["ignores_x"][2]

@@ -11,7 +11,7 @@ from scipy.stats import truncnorm
 
 from tests.said import CLAIMED
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.cause import find_likely_cause
+from validation_core.diagnosis.questions.cause.study import find_likely_cause
 from validation_core.rng import stream
 from validation_core.tables import Upload, read
 

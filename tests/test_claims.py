@@ -7,8 +7,8 @@ from tests.conftest import in_turn
 from validation_core import diagnosis, tables
 from validation_core.diagnosis import method_runs, questions, tasks
 from validation_core.diagnosis.method_runs import run_method
-from validation_core.diagnosis.questions.calibration import RowErrorStudy
-from validation_core.diagnosis.questions.over_x import find_errors_over_x
+from validation_core.diagnosis.questions.calibration.studies import RowErrorStudy
+from validation_core.diagnosis.questions.over_x.study import find_errors_over_x
 from validation_core.methods import SBC, Omnibus
 from validation_core.relabelling import UNLEARNED
 from validation_core.relabelling.claims import TITLES

@@ -495,7 +495,7 @@ def _arrays(kind="multiclass"):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_figures(kind):
-    drawings = DC.figures(_arrays(kind), ["theta 1"])
+    drawings = DC.figures(_arrays(kind), ["theta_1"])
     assert len({item.title for item in drawings}) == len(drawings) == 3
     for item in drawings:
         go.Figure(item.figure.to_dict())

@@ -10,8 +10,11 @@ from scipy.stats import binom
 
 from validation_core import diagnosis, keys, tables
 from validation_core.diagnosis import Record, learning, tasks
+from validation_core.diagnosis.detectable_shift import (
+    detectable_shift_by_ranks,
+    detectable_shift_by_scores,
+)
 from validation_core.diagnosis.learning import held_out_table
-from validation_core.diagnosis.verdict import detectable_shift_by_ranks, detectable_shift_by_scores
 from validation_core.engine import Engine
 from validation_core.engine.task import SerialExecutor
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX

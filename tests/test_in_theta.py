@@ -13,13 +13,14 @@ from tests.said import CLAIMED, SILENT, FixedClaims, asked_alone
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions import in_theta as regions
-from validation_core.diagnosis.questions.in_theta import mass_in_theta
+from validation_core.diagnosis.questions.in_theta.maps import FEWEST, cell_edges, ratio_plane
+from validation_core.diagnosis.questions.in_theta.shares import decile_shares, strip_shares
+from validation_core.diagnosis.questions.in_theta.study import mass_in_theta
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.text import equals, interval_text
+from validation_core.text import equals, interval_text, share_text
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>", "c")
@@ -80,7 +81,7 @@ def test_all_tenths_together_hold_on_right_posteriors(k):
     for seed in range(tables):
         rng = np.random.default_rng(seed)
         truth, draws = rng.standard_normal(150), rng.standard_normal((150, k))
-        found = regions.decile_shares(truth, draws, k, rng)
+        found = decile_shares(truth, draws, k, rng)
         missed += any(not one.share.low <= 0.1 <= one.share.high for one in found)
     assert missed <= statistics.binomial_bounds(tables, 0.05, 0.999)[1]
 
@@ -89,7 +90,7 @@ def test_strips_together_hold_on_right_posteriors():
     tables, missed = 300, 0
     for seed in range(tables):
         table = normals(n=120, k=40, seed=seed)
-        found = regions.strip_shares(table.theta, table.q, 40, np.arange(2))
+        found = strip_shares(table.theta, table.q, 40, np.arange(2))
         missed += any(one.share.differs for one in found)
     assert missed <= statistics.binomial_bounds(tables, 0.05, 0.999)[1]
 
@@ -108,9 +109,9 @@ def test_every_truth_is_in_one_tenth_whatever_ties():
     for truth, draws in (
         (np.zeros(90), np.zeros((90, 3))), (rng.integers(3, size=90) * 1.0, np.ones((90, 4))),
     ):  # fmt: skip
-        found = regions.decile_shares(truth, draws, draws.shape[1], rng)
+        found = decile_shares(truth, draws, draws.shape[1], rng)
         assert sum(one.share.count for one in found) == 90
-    same = regions.decile_shares(np.zeros(4000), np.zeros((4000, 2)), 2, rng)
+    same = decile_shares(np.zeros(4000), np.zeros((4000, 2)), 2, rng)
     assert all(one.share.low <= 0.1 <= one.share.high for one in same)
 
 
@@ -217,7 +218,7 @@ def test_a_shift_is_found_by_the_classifier_and_told(tmp_path):
     assert missing.low > 2 * missing.q
     assert first == (
         f"About {missing.truth:.0%} of true values fall in regions where q puts "
-        f"{regions.share_text(missing.q)} of its draws: about {missing.ratio:.1f} times too "
+        f"{share_text(missing.q)} of its draws: about {missing.ratio:.1f} times too "
         f"little (p {equals(found.pvalue)})."
     )
     assert where.startswith("Where the score says q too low by 2 times or more: ")
@@ -238,7 +239,7 @@ def test_a_right_q_is_not_called_right(tmp_path):
 
 
 def test_draws_that_are_scored_are_bounded(monkeypatch, tmp_path):
-    monkeypatch.setattr("validation_core.diagnosis.questions.in_theta.SCORED", 600)
+    monkeypatch.setattr("validation_core.diagnosis.questions.in_theta.study.SCORED", 600)
     found = run(upload_of(normals(n=100, k=50)), Store(tmp_path))
     assert found.scored == 600
     assert "600 draws of q" in note(found)
@@ -255,11 +256,11 @@ def test_obstacles_say_what_to_do():
 def test_blank_cells_have_few_draws():
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 500))
-    sides = regions.cell_edges(a, True), regions.cell_edges(b, True)
-    plane = regions.ratio_plane(a, b, np.ones(500), sides)
+    sides = cell_edges(a, True), cell_edges(b, True)
+    plane = ratio_plane(a, b, np.ones(500), sides)
     counts = np.histogram2d(b, a, bins=sides[::-1])[0]
-    np.testing.assert_array_equal(np.isnan(plane), counts < regions.FEWEST)
-    np.testing.assert_allclose(plane[counts >= regions.FEWEST], 1)
+    np.testing.assert_array_equal(np.isnan(plane), counts < FEWEST)
+    np.testing.assert_allclose(plane[counts >= FEWEST], 1)
 
 
 def test_the_code_runs(tmp_path, capsys):

@@ -24,7 +24,7 @@ SMALL = LC2ST(nulls=59, points=3)
 
 
 def _table(n, rng, wrong=0.0, d=2, k=1):
-    """theta | x ~ N(x, I); q is shifted by `wrong` along theta 1 where x_1 > 0."""
+    """theta | x ~ N(x, I); q is shifted by `wrong` along theta_1 where x_1 > 0."""
     x = rng.standard_normal((n, d))
     theta = x + rng.standard_normal((n, d))
     q = x[:, None] + rng.standard_normal((n, k, d))
@@ -390,8 +390,8 @@ def test_map_takes_the_pair_that_matters():
     theta = rng.standard_normal((800, 5))
     d = 0.5 + 0.2 * np.tanh(theta[:, 1] * theta[:, 3])  # nothing to see along either alone
     figure = plotly.figure(lc2st.map_of(theta, d))
-    assert figure.layout.xaxis.title.text == "theta 2"
-    assert figure.layout.annotations[0].text == "theta 4"
+    assert figure.layout.xaxis.title.text == "theta_2"
+    assert figure.layout.annotations[0].text == "theta_4"
     marker = figure.data[0].marker
     assert marker.cmin + marker.cmax == pytest.approx(1.0)
 

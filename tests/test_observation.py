@@ -14,21 +14,20 @@ from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
-from validation_core.diagnosis.questions.base import Interval
 from validation_core.diagnosis.questions.observation.ensemble import LC2STEnsemble
 from validation_core.diagnosis.questions.observation.nearby import (
     NearbyRanks,
     NearbyRankTest,
     nearby_rank_test,
 )
-from validation_core.diagnosis.questions.observation.sentences import ends_text, nearby_text
 from validation_core.diagnosis.questions.observation.study import AtObservation
+from validation_core.diagnosis.questions.observation.words import ends_text, nearby_text
 from validation_core.localization import neighbours
 from validation_core.methods import SBC, CoLT, Omnibus
 from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.tables import Upload
 from validation_core.text import equals, interval_text
-from validation_core.types import PosteriorTable
+from validation_core.types import Interval, PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
 QUICK = LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))

@@ -12,16 +12,18 @@ from tests.said import CLAIMED, SILENT, asked_alone
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions import over_x as room
-from validation_core.diagnosis.questions.over_x import find_errors_over_x
+from validation_core.diagnosis.questions.over_x import LEAST_ROWS
 from validation_core.diagnosis.questions.over_x.features import parameter_features, stand_in_ranks
 from validation_core.diagnosis.questions.over_x.region import Disc, Stretch, worst_region
+from validation_core.diagnosis.questions.over_x.region_words import region_text
+from validation_core.diagnosis.questions.over_x.result import ErrorsOverX
 from validation_core.diagnosis.questions.over_x.scan import scan_correctness, scan_variation
 from validation_core.diagnosis.questions.over_x.sizes import (
     FeatureSize,
     estimate_size,
     smooth_feature,
 )
+from validation_core.diagnosis.questions.over_x.study import find_errors_over_x
 from validation_core.diagnosis.questions.over_x.windows import build_scan_windows
 from validation_core.drawing.marks import Line
 from validation_core.localization import over_x as smoothing
@@ -385,10 +387,10 @@ def test_coordinates_are_columns_and_means_that_vary():
 def test_obstacles_say_what_to_do():
     rng = np.random.default_rng(0)
     two = Upload.of({"p": rng.standard_normal((90, 2)), "q": rng.standard_normal((90, 2))})
-    few = upload_of(normals(n=room.FEWEST - 1))
+    few = upload_of(normals(n=LEAST_ROWS - 1))
     assert "Upload theta, x and theta_q" in QUESTION.obstacle(two)
-    assert f"got {room.FEWEST - 1}" in QUESTION.obstacle(few)
-    assert QUESTION.obstacle(upload_of(normals(n=room.FEWEST))) is None
+    assert f"got {LEAST_ROWS - 1}" in QUESTION.obstacle(few)
+    assert QUESTION.obstacle(upload_of(normals(n=LEAST_ROWS))) is None
     assert QUESTION.studies(two, diagnosis.default_methods(), 0) == ()
 
 
@@ -482,7 +484,7 @@ def ranks():
 
 
 def test_gathering_keeps_every_part(ranks):
-    learned = room.ErrorsOverX((replace(part(ranks), name="learned"),))
+    learned = ErrorsOverX((replace(part(ranks), name="learned"),))
     both = QUESTION.gather([ranks, learned])
     assert [part.name for part in both.parts] == ["ranks", "learned"]
     assert {"ranks0", "learned0"} <= {
@@ -500,7 +502,7 @@ def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
     surer = replace(learned, p_varies=0.001)
     for first, second in ((shift, learned), (surer, shift)):
         parts = (replace(part(ranks), pairs=(one,)) for one in (second, first))
-        assert room.ErrorsOverX(tuple(parts)).worst[0] is first
+        assert ErrorsOverX(tuple(parts)).worst[0] is first
 
 
 def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
@@ -515,7 +517,7 @@ def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     place = result.worst[0]
     assert (place.inside.open, place.inside.low) == (True, None)
     assert place.inside.value == pytest.approx(-6, abs=0.4)
-    assert place.to_json()["inside"]["open"] is True
+    assert codec.to_json(place)["inside"]["open"] is True
     (width,) = (
         one for one in result.worst
         if (one.kind, one.parameter, one.along) == ("width", 0, "x")
@@ -571,7 +573,7 @@ def disc(centre, radius, ends, *, outside=False):
 )  # fmt: skip
 def test_a_region_is_told_in_readable_numbers_by_what_excludes_something(ranks, region, text):
     place = replace(part(ranks).pairs[0], region=region, along="x", which=0)
-    assert room.region_text(place, (), ("counts", "exposure")) == text
+    assert region_text(place, (), ("counts", "exposure")) == text
 
 
 def test_of_few_draws_it_is_said_how_many_lie_beyond_if_q_is_right():

@@ -392,7 +392,7 @@ def test_labels():
     ]  # fmt: skip
     products = np.array([list(QUANTITIES).index("products")])
     assert sbc.quantity_labels(products, 3) == [
-        "theta 1 × theta 2", "theta 1 × theta 3", "theta 2 × theta 3",
+        "theta_1 × theta_2", "theta_1 × theta_3", "theta_2 × theta_3",
     ]  # fmt: skip
     assert sbc.quantity_labels(products, 2) == ["quantity 1", "quantity 2"]
 
@@ -474,7 +474,7 @@ def test_the_worst_come_first_with_holms_p():
     message = titles(histograms.figure)
     assert message == titles(lines.figure)
     assert len(message) == 6
-    by_name = labels(chosen(EVERYTHING), [f"theta {i + 1}" for i in range(4)])
+    by_name = labels(chosen(EVERYTHING), [f"theta_{i + 1}" for i in range(4)])
     assert message[0].split("<br>")[0] == by_name[order[0]]
     values = [float(text.split("p = ")[1]) for text in message]
     np.testing.assert_allclose(values, np.sort(result.arrays["adjusted"])[:6], rtol=0.06)

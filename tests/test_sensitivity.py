@@ -12,12 +12,12 @@ from scipy.stats import binom
 
 from tests.conftest import few_trials
 from tests.said import CLAIMED
-from validation_core import diagnosis, statistics, tables
+from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.detectable_shift import detectable_shift_by_ranks
 from validation_core.diagnosis.injections import INJECTIONS
 from validation_core.diagnosis.injections.tilts import TILTS
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.diagnosis.questions.sensitivity.experiment import (
     PowerExperiment,
@@ -29,7 +29,6 @@ from validation_core.diagnosis.questions.sensitivity.smallest_size import (
     power_crossing,
     smallest_detectable_size,
 )
-from validation_core.diagnosis.verdict import detectable_shift_by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -143,7 +142,7 @@ def test_stages_go_on_from_one_another(store):
 def test_a_later_stage_by_itself_does_the_earlier_ones(store, tmp_path):
     upload = made()
     alone = run(upload, Store(tmp_path / "alone"), injections=("bias",), stages=(2,))
-    assert as_numbers(run(upload, store, injections=("bias",))) == as_numbers(alone)
+    assert codec.to_json(run(upload, store, injections=("bias",))) == codec.to_json(alone)
 
 
 def test_networks_find_what_ranks_cannot(store, monkeypatch):
@@ -381,9 +380,9 @@ def test_the_same_seed_says_the_same(store, tmp_path):
     one, other = (
         run(made(), place, injections=("too_narrow",)) for place in (store, Store(tmp_path / "b"))
     )
-    assert as_numbers(one) == as_numbers(other)
+    assert codec.to_json(one) == codec.to_json(other)
     another = run(made(), store, injections=("too_narrow",), seed=1)
-    assert as_numbers(another) != as_numbers(one)
+    assert codec.to_json(another) != codec.to_json(one)
 
 
 @pytest.mark.usefixtures("_few_trials")

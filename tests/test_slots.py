@@ -10,7 +10,7 @@ from tests.said import CLAIMED
 from validation_core import diagnosis, keys, sampling, scores, statistics
 from validation_core.diagnosis import costs, learning, plan, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.in_theta import HeldOutNats
+from validation_core.diagnosis.questions.in_theta.result import HeldOutNats
 from validation_core.methods import DC
 from validation_core.rng import stream
 from validation_core.scores import classifier, slot_features, trained_scores, trees
@@ -453,7 +453,7 @@ def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_pa
         classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20, hidden=8)
     )
     monkeypatch.setattr(
-        "validation_core.diagnosis.questions.in_theta.held_information",
+        "validation_core.diagnosis.questions.in_theta.study.held_information",
         lambda *_: HeldOutNats(within=-0.01, classifier=0.02),
     )
     _, result = _answer(_upload(n=120, k=20), Store(tmp_path))

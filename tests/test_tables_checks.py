@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from validation_core import statistics, tables
-from validation_core.diagnosis.questions.calibration import marginal_errors
+from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
 from validation_core.tables import Upload, checks, repeats, samples
 from validation_core.types import PosteriorTable
 

@@ -191,6 +191,23 @@ def test_sentences_begin_with_a_capital_alone(small, capital):
     assert text.capitalise(capital) == capital
 
 
+def test_q_stays_small_at_the_beginning_of_a_sentence():
+    assert text.capitalise("q is too wide") == "q is too wide"
+    assert text.capitalise("q's tails are light") == "q's tails are light"
+    assert text.capitalise("quantiles differ") == "Quantiles differ"
+
+
+@pytest.mark.parametrize(
+    ("share", "percent"),
+    [
+        (0.0, "0%"), (0.00517, "0.52%"), (0.0517, "5.2%"), (0.5171, "52%"), (0.99, "99%"),
+        (0.9964, "99.6%"), (1.0, "100%"),
+    ],
+)  # fmt: skip
+def test_a_share_is_a_percentage_of_two_digits(share, percent):
+    assert text.share_text(share) == percent
+
+
 def test_names_in_code_are_readable():
     assert text.readable_name("mean_shift_of_x") == "mean shift of x"
 

@@ -8,11 +8,10 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.said import CLAIMED
-from validation_core import diagnosis, statistics, tables
+from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.null_tables.method_battery import verdict_pvalues
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple, Omnibus
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import Uniformity
@@ -135,7 +134,7 @@ def test_the_diagnosis_network_is_used(store):
 def test_a_run_again_says_the_same(store, tmp_path):
     upload = wrong()
     one, other = found_of(upload, store), found_of(upload, Store(tmp_path / "other"))
-    assert as_numbers(one) == as_numbers(other)
+    assert codec.to_json(one) == codec.to_json(other)
     np.testing.assert_array_equal(one.pvalues, other.pvalues)
 
 

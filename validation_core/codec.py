@@ -1,4 +1,6 @@
-"""One codec for results: a typed record to named arrays with a JSON tree, and back.
+"""One codec for results: a typed record to named arrays with a JSON tree and back, and to JSON.
+
+`dump` and `load` keep a record whole, for the store; `to_json` gives its numbers to a reader.
 
 A record is a frozen dataclass or a NamedTuple; its fields hold arrays, plain values, records,
 and tuples, lists or mappings (with text keys) of these. Types come from its annotations: a class
@@ -8,15 +10,17 @@ that is read back must import the names in them at run time.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import JSON, Arrays
+from validation_core.types import Interval
 
 R = TypeVar("R")
 _Array = NDArray[np.generic]
@@ -56,6 +60,78 @@ def load(kind: type[R], arrays: Arrays, tree: JSON) -> R:
     record = _load(kind, tree, "", arrays)
     assert isinstance(record, kind), "a record's tree is that of its fields"
     return record
+
+
+class _Shown(NamedTuple):
+    name: str = ""
+    hidden: bool = False
+    flat: bool = False
+    optional: bool = False
+
+
+def shown(
+    *, name: str = "", hidden: bool = False, flat: bool = False, optional: bool = False
+) -> dict[str, Any]:
+    """Metadata of a dataclass field that JSON does not show under its own name and as it is.
+
+    Args:
+        name: the name that it has in JSON.
+        hidden: leave it out.
+        flat: put the fields of its record in its place; nothing where it is None.
+        optional: leave it out where it has its default.
+    """
+    return {"shown": _Shown(name, hidden, flat, optional)}
+
+
+def to_json(value: object) -> Any:
+    """Every number of a value as JSON holds it: None for NaN.
+
+    A record is an object of its fields, as `fields_to_json` has them, unless its class has a
+    `to_json` of its own, which works out what no field holds.
+    """
+    if dataclasses.is_dataclass(value):
+        own = getattr(value, "to_json", None)
+        return fields_to_json(value) if own is None else own()
+    if isinstance(value, Mapping):
+        return {name: to_json(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_json(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def fields_to_json(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass as an object of JSON, without arrays, which figures draw.
+
+    An interval becomes three fields, `name`, `name_low` and `name_high`; `shown` names what else
+    differs.
+    """
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value, how = getattr(record, field.name), field.metadata.get("shown", _Shown())
+        name = how.name or field.name
+        if how.hidden or _has_arrays(value) or (how.optional and value == field.default):
+            continue
+        if isinstance(value, Interval):
+            ends = (name, f"{name}_low", f"{name}_high")
+            fields |= zip(ends, map(to_json, value), strict=True)
+        elif how.flat:
+            fields |= to_json(_as_mapping(value))
+        else:
+            fields[name] = to_json(value)
+    return fields
+
+
+def _as_mapping(value: object) -> object:
+    """A NamedTuple by the names of its fields, None as an empty mapping; all else as it is."""
+    if isinstance(value, tuple):
+        return dict(zip(_fields(value), value, strict=True))
+    return {} if value is None else value
+
+
+def _has_arrays(value: object) -> bool:
+    """Whether it is an array, or a tuple with one."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(part, np.ndarray) for part in parts)
 
 
 def _dump(value: object, path: str, arrays: dict[str, _Array]) -> JSON:

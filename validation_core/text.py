@@ -56,6 +56,11 @@ def number_text(value: float, digits: int = 3) -> str:
     return np.format_float_positional(rounded, trim="-").replace("-", "−")
 
 
+def share_text(share: float) -> str:
+    """A share in per cent, to two digits, above 99% to three: `0.52%`, `5.2%`, `52%`, `99.6%`."""
+    return f"{number_text(100 * share, 3 if share > 0.99 else 2)}%"
+
+
 def level_text(alpha: float) -> str:
     """A test's level in per cent: `5%`, `0.5%`."""
     return f"{100 * alpha:.3g}%"
@@ -117,8 +122,8 @@ def more_text(count: int) -> str:
 
 
 def capitalise(text: str) -> str:
-    """A sentence's first letter as a capital; its other letters stay as they are."""
-    return text[:1].upper() + text[1:]
+    """A sentence's first letter as a capital; `q` stays small, as the density is written."""
+    return text if text.startswith(("q ", "q's ")) else text[:1].upper() + text[1:]
 
 
 def uncapitalise(text: str) -> str:

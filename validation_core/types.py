@@ -10,6 +10,7 @@ statistic works on the last axis and broadcasts over leading ones, so that R tri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
@@ -25,6 +26,24 @@ LogDensity = Callable[[Array, Array], Array]
 """log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
 Preset = Literal["interactive", "paper"]
 """Length of a training: seconds, for interactive pages, or as in the paper."""
+
+
+class Interval(NamedTuple):
+    """A number with its 95% interval: JSON has `name`, `name_low` and `name_high`."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, *ends: float) -> Interval:
+        """Of numbers, or of arrays of one number; NaN for what is not finite."""
+        return cls(*(float(end) if np.isfinite(end) else math.nan for end in ends))
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an estimate."""
+        return not math.isnan(self.estimate)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from validation_core.tables import Upload
 
 
 def on_table(upload: Upload, method: Method) -> MethodCost:
-    """What a method costs on a user's table, its network included."""
+    """The cost of a method on a user's table, its network included."""
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     half = n if not method.needs_training else max(1, n // 2)
     recipe = learning.recipe(upload, method)
@@ -33,7 +33,7 @@ def on_table(upload: Upload, method: Method) -> MethodCost:
 
 
 def within_x_cost(upload: Upload) -> MethodCost:
-    """What the score costs that sees each draw among the others at its x."""
+    """The cost of the score that sees each draw among the others at its x."""
     recipe = learning.slot_recipe(upload)
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     slots = (n - n // 2) * (recipe.scored + 1) / 1e6

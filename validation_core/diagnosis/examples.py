@@ -53,7 +53,7 @@ def tables() -> tuple[Upload, ...]:
 
 
 def draws() -> tuple[EpidemicStudy, ...]:
-    """What the flows' tables are read from."""
+    """The studies that draw the flows' tables."""
     return tuple(EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
 
 

@@ -110,7 +110,7 @@ def validation_rows(upload: Upload, seed: int) -> NDArray[np.int64]:
 
 
 def build_training_set(upload: Upload, how: Recipe, seed: int) -> Any:
-    """What a network of an upload learns from: rows that no test looks at.
+    """Return the rows that a network of an upload learns from, which no test looks at.
 
     Raises:
         ValueError: for what learns from a table, where there are two samples without x.
@@ -136,7 +136,7 @@ def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:
 
 
 def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generator) -> Any:
-    """What a method's own recipe takes from a table, or from two samples if it can."""
+    """The training rows that a method's own recipe takes from a table, or from two samples."""
     return (
         how.of_table(train, rng)
         if isinstance(train, PosteriorTable)

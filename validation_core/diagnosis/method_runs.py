@@ -79,7 +79,7 @@ def run_method(
 def _learnt(
     method: Method, trained: Network | None, upload: Upload, seed: int
 ) -> tuple[Effects, dict[str, Array]]:
-    """What the network itself adds to a record: numbers of its training, arrays."""
+    """Effects and arrays that the network itself adds to a record."""
     if trained is None:
         return Effects(), {}
     effect = Effects(training_seconds=trained.seconds)
@@ -152,7 +152,7 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
 def _read_table(
     upload: TableUpload, method: Method, seed: int, trained: Network | None
 ) -> _MethodInput:
-    """What a method reads that compares the truth with q's draws at its own x."""
+    """The input of a method that compares the truth with q's draws at its own x."""
     if method.learns_anew:
         return _at_median(method, upload, seed)
     known = method.known_scores(upload)
@@ -188,7 +188,7 @@ def _blocks(
 
 
 def _at_median(method: Method, upload: TableUpload, seed: int) -> _MethodInput:
-    """What a local test reads at the observations nearest to the median, learnt on other rows."""
+    """The input of a local test, learnt on other rows, at the observations nearest the median."""
     train, test = learning.training_and_held_out_rows(upload, seed)
     (rows, each), (points, draws) = method.sizes(len(train), upload.k)
     learn = sampling.take(upload.data, train[:rows], each)
@@ -241,6 +241,10 @@ def run_relabelling(
     """The test of a table with the learned scores of these networks, by name.
 
     Args:
+        upload: a table.
+        method: the test with its options.
+        seed: fixes the labellings, the split and the tie-breakers.
+        networks: trained ones, by the name of their score.
         whole: whether these are all that there will be.
         first: what was found before any score was learned, where that is known.
         report: told the fraction done.
@@ -294,7 +298,7 @@ def run_relabelling(
 
 
 def _learned_scores(upload: TableUpload, name: str, network: Any, seed: int) -> LearnedScore:
-    """What a network says of the true values and of those draws that may play them."""
+    """A network's scores of the true values and of those draws that may play them."""
     data, rows = upload.data, learning.held_out_rows(upload, seed)
     among = playing_draws(*data.q.shape)
     if name == "slots":  # the players first, seen among the others

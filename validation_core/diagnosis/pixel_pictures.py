@@ -20,6 +20,7 @@ from validation_core.drawing.marks import (
     Words,
     over,
 )
+from validation_core.text import level_text, numbered
 from validation_core.types import Array
 
 _HEIGHT = 230
@@ -55,7 +56,7 @@ def payload(
             [_heat(log_p, shape, _LOG_P, "−log10 p")],
             shape,
             "p-value of each pixel's ranks",
-            f"{rejected:,} of {pixels:,} pixels reject at {alpha:.0%} after Bonferroni.",
+            f"{rejected:,} of {pixels:,} pixels reject at {level_text(alpha)} after Bonferroni.",
         ),
     )
     if x_shape is not None:
@@ -65,12 +66,7 @@ def payload(
         _picture("q's mean", maps.mean, shape, limits),
         _picture("One draw of q", maps.draw, shape, limits),
     ]
-    slider = Slider(
-        "row",
-        np.arange(count),
-        names=[f"{i + 1} of {count}" for i in range(count)],
-        label="Simulation shown",
-    )
+    slider = Slider("row", np.arange(count), names=numbered(count), label="Simulation shown")
     return live.payload(sliders=[slider], panels=panels, columns=4)
 
 

@@ -11,6 +11,7 @@ from validation_core.methods.base import LEARN_ROWS, RANK_ROWS, Further, Method
 from validation_core.scores.slots import FEWEST_DRAWS
 from validation_core.tables import SamplesUpload, Upload
 from validation_core.tables.ranges import Range
+from validation_core.text import begun_text, count_text
 
 WHY_NOT_ALL = (
     "These are shown for comparison: the verdict already asks what they ask, and they do not "
@@ -20,7 +21,7 @@ WHY_NOT_ALL = (
 
 
 def further_methods() -> dict[str, Further]:
-    """What runs when it is asked for, by name.
+    """The methods that run when they are asked for, by name.
 
     Enough relabelings that one of these tests can find a problem by itself, all corrections
     included: the smallest p-value of B relabelings is 1 / (B + 1).
@@ -36,13 +37,13 @@ def further_names() -> tuple[str, ...]:
 
 
 def default_methods() -> tuple[Method, ...]:
-    """What runs unasked, in the order of cost: what learns nothing comes first."""
+    """The methods that run unasked, in the order of cost: those that learn nothing come first."""
     unasked = (kind for kind in METHODS.values() if kind.runs_unasked)
     return tuple(kind() for kind in sorted(unasked, key=lambda kind: kind.turn))
 
 
 def with_further(names: Sequence[str]) -> tuple[Method, ...]:
-    """What runs unasked, then the further methods of these names."""
+    """The methods that run unasked, then the further methods of these names."""
     further = further_methods()
     return (*default_methods(), *(further[name].method for name in further if name in names))
 
@@ -99,7 +100,7 @@ def _dependent(upload: Upload) -> str | None:
     several = sizes[sizes > 1]
     return (
         f"Rows must be independent, each with draws of q of its own; got {several.sum():,} rows "
-        f"that share {len(several):,} set{'s' * (len(several) > 1)} of draws. Sample q anew at "
+        f"that share {count_text(len(several), 'set')} of draws. Sample q anew at "
         f"every row, or keep one row of each set."
     )
 
@@ -132,4 +133,4 @@ def _unsquarable(extremes: Sequence[Range]) -> str | None:
 
 
 def _some(found: Sequence[Range]) -> str:
-    return ", ".join(map(str, found[:_SHOWN])) + ", …" * (len(found) > _SHOWN)
+    return begun_text([str(extreme) for extreme in found], _SHOWN)

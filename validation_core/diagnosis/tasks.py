@@ -49,7 +49,7 @@ def register_upload(upload: Upload) -> None:
 
 
 def save_upload(store: Store, upload: Upload) -> None:
-    """Put an upload where worker processes find it; the store says where that is nowhere."""
+    """Save an upload in the store, from which worker processes read it; note a lack of room."""
     if not store.has("tables", upload.digest):
         meta = {"label": f"{upload.n} rows", "names": list(upload.names)}
         try:
@@ -101,7 +101,7 @@ class UploadSource(Specification, spec="uploaded"):
 
     @property
     def label(self) -> str:
-        """What it is, for a list of trained models."""
+        """Its name in a list of trained models."""
         return f"Uploaded table {self.digest[:8]}"
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
@@ -262,11 +262,17 @@ _Piece = TypeVar("_Piece")
 def tasks(
     upload: Upload, methods: Sequence[Method], seed: int, how: RecipeChooser = learning.recipe
 ) -> tuple[Work, ...]:
-    """What runs for these methods, in turn: each network is followed by all that read it.
+    """List the work for these methods in turn: each network is followed by all that read it.
 
     Relabelling answers first and, with what all networks have learned, last; before it the
     localizer, which takes longest. Methods that meet an obstacle are left out: their record is
     known without work.
+
+    Args:
+        upload: the table, or two samples.
+        methods: in the order in which they run.
+        seed: of the split, of networks and of tie-breakers.
+        how: a recipe for the network that a method reads.
     """
     queues: dict[Training | str, list[Work]] = {}
     last: list[RelabelTask] = []
@@ -334,6 +340,13 @@ def records(
     """Records of the methods that have answered or cannot run, and how many are to come.
 
     Relabelling's answer without learned scores stands in for the whole one until that is there.
+
+    Args:
+        store: of the results.
+        upload: that the methods were asked about.
+        methods: in the order of their records.
+        seed: as in `tasks`.
+        how: as in `tasks`.
     """
     answers: list[Record] = []
     waiting = 0

@@ -11,36 +11,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
-from validation_core import __version__, statistics
+from validation_core import __version__, codec, statistics
+from validation_core.diagnosis.detectable_shift import (
+    POWER,
+    detectable_shift_by_ranks,
+    detectable_shift_by_relabelling,
+    detectable_shift_by_scores,
+)
 from validation_core.keys import JSON
 from validation_core.methods.record import LISTED, Record, remark
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
-from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
-from validation_core.statistics.two_sample_laws import kolmogorov_quantile
 from validation_core.tables import Upload
-from validation_core.text import SMALLEST, equals
+from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
 
 Verdict = Literal["problem found", "no problem found", "not enough data"]
 
 ENOUGH = 0.5
 """Shift in posterior sds that a silent test must have been able to see to count as an answer."""
-POWER = 0.8
 _NAMED = 3  # parameters named in the sentence; the table has them all
-_WIDEST = 4.0  # posterior sds: a larger shift needs no test
-_CELLS = 80_000  # trials times rows of one simulated power: its shift is known to about 3%
-_ROWS = 1000
 _ENDS = 0.96  # of |2 u - 1|: the outermost ranks
-_STEPS = 7  # halvings of the bracket, to 3% of its middle
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +121,7 @@ class Diagnosis:
         return record.status == "ran" and (not self.relabelled or record.kind.decides)
 
     def remark(self, record: Record) -> str | None:
-        """What makes a method's answer weaker than it looks, beside these others."""
+        """Say why a method's answer is weaker than it looks; None where it is not."""
         tests = len(self.adjusted) + self.pending
         if self.relabelled:
             beside = self.adjusted.get(record.label, 1.0) <= self.alpha and not self.counts(record)
@@ -151,7 +148,7 @@ class Diagnosis:
             "pvalue": self.pvalue,
             "families": self.families(),
             "methods": [self._method(record) for record in self.records],
-            "parameters": [asdict(parameter) for parameter in self.parameters],
+            "parameters": codec.to_json(self.parameters),
             "where": [self._where(record) for record in self.records if _mapped(record)],
             "cause": [{"parameter": p.name, "reading": p.reading} for p in self.flagged],
             "sensitivity": self._sensitivity(),
@@ -250,17 +247,19 @@ def verdict(
 
 
 def read_line(diagnosis: Diagnosis) -> str:
-    """What was read, in a line."""
+    """Describe the upload in a line, with the level and the seed."""
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
     summary = (
-        f"{upload.n} rows with {upload.k} draw{'s' * (upload.k != 1)} of q at each, "
-        f"{dim_theta} parameter{'s' * (dim_theta != 1)}, {dim_x} data"
+        f"{count_text(upload.n, 'row')} with {count_text(upload.k, 'draw')} of q at each, "
+        f"{count_text(dim_theta, 'parameter')}, {dim_x:,} data"
         if upload.k
-        else f"Two samples, {upload.n} points in the smaller one, {dim_theta} quantities"
+        else f"Two samples, {upload.n:,} points in the smaller one, {dim_theta:,} quantities"
     )
-    lost = "".join(f"; {count} rows left out ({why})" for why, count in upload.dropped.items())
-    return f"{summary}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
+    lost = "".join(
+        f"; {count_text(count, 'row')} left out ({why})" for why, count in upload.dropped.items()
+    )
+    return f"{summary}{lost}. Level {level_text(diagnosis.alpha)}, seed {diagnosis.seed}."
 
 
 def _claims(relabelling: Record, alpha: float) -> Claims:
@@ -295,7 +294,7 @@ def _relabelled(
         for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
     critical = claims.result.critical(alpha, "means")
-    size = _detectable_shift_by_relabelling(upload.n, upload.k, critical)
+    size = detectable_shift_by_relabelling(upload.n, upload.k, critical)
     shift = _Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
@@ -360,7 +359,7 @@ def _families(sbc: Record) -> list[str]:
 
 
 def _reading(u: Array, kind: str = "marginals") -> str:
-    """What ranks that should be uniform look like: shifted, U-shaped, or heaped in the middle.
+    """Describe ranks that should be uniform: shifted, U-shaped, or heaped in the middle.
 
     Args:
         u: ranks (n,) of one test quantity.
@@ -419,76 +418,8 @@ class _Shift(NamedTuple):
     test: str
 
 
-@lru_cache(maxsize=256)
-def detectable_shift_by_ranks(n: int, k: int, level: float) -> float:
-    """Shift of one parameter that a KS test of n ranks among k draws finds with 80% power.
-
-    Simulated for a posterior of normal shape: the truth ranks among q's draws as z + shift does
-    among standard normals, so that the number of draws below it is Binomial(k, Phi(z + shift)).
-    Above 1000 rows the shift is scaled from there with 1 / sqrt(n).
-
-    Args:
-        n: simulations.
-        k: draws of q at each.
-        level: of this one KS test, all corrections included.
-    """
-    rows = min(n, _ROWS)
-    trials = min(_CELLS // rows, 400)
-    z = stream(0, "sensitivity", rows, "truths").standard_normal((trials, rows))
-    critical = kolmogorov_quantile(level, rows)
-    # A shift moves the ranks' law by at most shift / sqrt(2 pi) (less with few draws), and 80%
-    # power needs about the critical distance.
-    low, high = 0.0, min(2 * critical * np.sqrt(2 * np.pi) * (k + 1) / k, _WIDEST)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        power = _power(z + middle, k, critical)
-        low, high = (low, middle) if power >= POWER else (middle, high)
-    return float(high * np.sqrt(rows / n))
-
-
-def _power(shifted: np.ndarray, k: int, critical: float) -> float:
-    # The same stream at every shift: the bracket narrows on one curve, not on noise.
-    rng = stream(0, "sensitivity", shifted.shape[1], k)
-    u = (rng.binomial(k, ndtr(shifted)) + rng.random(shifted.shape)) / (k + 1)
-    u.sort(axis=-1)
-    n = u.shape[-1]
-    steps = np.arange(n) / n
-    distance = np.maximum((u - steps).max(-1), (steps + 1 / n - u).max(-1))
-    return float((distance > critical).mean())
-
-
-def _detectable_shift_by_relabelling(n: int, k: int, critical: float) -> float:
-    """Shift of one parameter that relabelling within x finds with 80% power by its mean score.
-
-    The mean of the true values' normal scores among q's k draws drifts by the shift times their
-    correlation with the expected order statistics: 1 with many draws, .56 with one.
-
-    Args:
-        n: simulations.
-        k: draws of q at each.
-        critical: the standardised mean from which on it is found.
-    """
-    points = k + 1
-    place = np.arange(1, points + 1)
-    score = ndtri((place - 0.5) / points)
-    expected = ndtri((place - 0.375) / (points + 0.25))  # Blom 1958
-    drift = float((score * expected).mean() / score.std())
-    return float(min((critical + ndtri(POWER)) / (np.sqrt(n) * drift), _WIDEST))
-
-
-def detectable_shift_by_scores(n_p: int, n_q: int, level: float) -> float:
-    """Shift of one quantity that Multiple finds with 80% power when its score is the best one.
-
-    For N(0, 1) against N(shift, 1) the best score has AUC Phi(shift / sqrt 2); the mean rank is
-    normal with variance (1/n_p + 1/n_q) / 12. A trained classifier finds less.
-    """
-    sd = np.sqrt((1 / n_p + 1 / n_q) / 12)
-    auc = 0.5 + (ndtri(1 - level) + ndtri(POWER)) * sd
-    return float(min(np.sqrt(2) * ndtri(auc), _WIDEST)) if auc < 1 else _WIDEST
-
-
 def _verdict_sentence(found: Diagnosis) -> str:
-    """What was found and how sure that is."""
+    """The finding, and how sure it is."""
     if found.verdict == "problem found":
         return _problem(found)
     if found.pending:
@@ -507,11 +438,11 @@ def _problem(found: Diagnosis) -> str:
 
 
 def _rejection(found: Diagnosis) -> str:
-    """What rejects q most clearly, in a sentence without what ranks look like."""
+    """The clearest rejection, in a sentence without a reading of ranks."""
     if found.relabelled:
         upload, claims = found.upload, found.require_claims()
         return (
-            f"At level {100 * found.alpha:.3g}% true values and q's draws differ (p "
+            f"At level {level_text(found.alpha)} true values and q's draws differ (p "
             f"{equals(claims.pvalue)}, exact over everything that was looked at). "
             f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
         )
@@ -519,7 +450,7 @@ def _rejection(found: Diagnosis) -> str:
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
     tests = len(found.adjusted) + found.pending
     return (
-        f"At level {100 * found.alpha:.3g}% true values and q's draws differ: {titles[label]} "
+        f"At level {level_text(found.alpha)} true values and q's draws differ: {titles[label]} "
         "gives p "
         f"{equals(found.adjusted[label])}{f', adjusted for {tests} tests' if tests > 1 else ''}."
     )

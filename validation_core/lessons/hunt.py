@@ -430,8 +430,8 @@ _LEGEND = [
 
 def _axes() -> tuple[Axis, Axis]:
     return (
-        Axis((-AXIS_LIMIT, AXIS_LIMIT), "theta 1, in q's sd"),
-        Axis((-AXIS_LIMIT, AXIS_LIMIT), "theta 2, in q's sd"),
+        Axis((-AXIS_LIMIT, AXIS_LIMIT), "theta_1, in q's sd"),
+        Axis((-AXIS_LIMIT, AXIS_LIMIT), "theta_2, in q's sd"),
     )
 
 

@@ -28,6 +28,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.null_histogram import beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
+from validation_core.relabelling.claims import parameter_name
 from validation_core.scores import apply
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.statistics.local_test import distance_of_logits, least_pvalue, local
@@ -377,7 +378,7 @@ def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 3
         return empty("No draws yet", height=height)
     reach = max(_LEAST_REACH, float(np.quantile(np.abs(d - 0.5), 0.98)))
     if theta.shape[1] == 1:
-        return _histogram(theta[:, 0], d, _called(names, 0), reach, height)
+        return _histogram(theta[:, 0], d, parameter_name(names, 0), reach, height)
     first, second = _pair(theta, d)
     rows = np.linspace(0, len(d) - 1, min(len(d), _SHOWN)).astype(int)
     across, up = theta[rows, first], theta[rows, second]
@@ -386,8 +387,8 @@ def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 3
     )
     return Panel(
         [dots],
-        x=Axis(style.padded(across), _called(names, first)),
-        y=Axis(style.padded(up), _called(names, second)),
+        x=Axis(style.padded(across), parameter_name(names, first)),
+        y=Axis(style.padded(up), parameter_name(names, second)),
         height=height,
     )
 
@@ -473,10 +474,6 @@ def _of_worst(arrays: Mapping[str, Array]) -> Array:
 
 def _where(points: int, worst: int) -> str:
     return f", observation {worst + 1} of {points} (the worst)" if points > 1 else ""
-
-
-def _called(names: Sequence[str], index: int) -> str:
-    return names[index] if index < len(names) else f"theta {index + 1}"
 
 
 def _shades(d: Array, reach: float) -> Shades:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from validation_core.codec import dump, load
+from validation_core.codec import dump, fields_to_json, load, shown
 from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
 from validation_core.text import SMALLEST, interval_text, level_text, pvalue_text
@@ -94,7 +94,7 @@ class Record:
     draws_q: int = 0
     seconds: float = 0.0
     effect: Effects = field(default_factory=Effects)
-    arrays: Mapping[str, Array] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict, metadata=shown(hidden=True))
 
     @classmethod
     def not_run(cls, method: Method, reason: str) -> Record:
@@ -133,8 +133,7 @@ class Record:
 
     def to_json(self) -> dict[str, JSON]:
         """All but the arrays."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "arrays"}
-        return {**facts, "effect": self.effect.to_json()}
+        return fields_to_json(self)
 
 
 def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:

@@ -16,6 +16,7 @@ from validation_core.drawing.ecdf_difference import ecdf_difference
 from validation_core.drawing.marks import Grid, Panel, Picture, empty
 from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods.base import Method
+from validation_core.relabelling.claims import parameter_name
 from validation_core.scores.quantities import (
     LOG_Q,
     QUANTITIES,
@@ -292,7 +293,7 @@ def quantity_labels(kinds: Array, count: int, names: Sequence[str] = ()) -> list
     """
     families = [list(QUANTITIES)[int(kind)] for kind in kinds]
     d = len(names) or parameters_of(families, count) or 0
-    quantity_names = labels(families, list(names) or [f"theta {i + 1}" for i in range(d)])
+    quantity_names = labels(families, list(names) or [parameter_name((), i) for i in range(d)])
     return (
         quantity_names
         if len(quantity_names) == count

@@ -49,9 +49,9 @@ __all__ = [
     "Question",
     "Rows",
     "TableStudy",
-    "answered",
+    "answered_questions",
     "by_name",
-    "studies",
+    "question_studies",
     "unanswered",
 ]
 
@@ -87,7 +87,14 @@ def unanswered(answers: Answers) -> tuple[AnyQuestion, ...]:
 def question_studies(
     questions: Sequence[AnyQuestion], upload: Upload, methods: Sequence[Method], seed: int
 ) -> list[AnyStudy]:
-    """What these questions need worked out, as far as it can be on this upload."""
+    """List the studies that these questions need, as far as this upload allows them.
+
+    Args:
+        questions: in the order of their studies.
+        upload: two samples have none.
+        methods: whose networks the questions may read.
+        seed: of the studies.
+    """
     if not isinstance(upload, TableUpload):
         return []
     return [
@@ -105,7 +112,15 @@ def answered_questions(
     seed: int,
     questions: Sequence[AnyQuestion] | None = None,
 ) -> Answers:
-    """The answers that the store has so far, by the question's name; by default to all."""
+    """Load the answers that the store has so far, by the question's name.
+
+    Args:
+        store: of the results.
+        upload: the table that was asked about.
+        methods: whose networks the questions read.
+        seed: of the studies.
+        questions: those to answer; by default all.
+    """
     answers: dict[str, AnyAnswer] = {}
     for question in QUESTIONS if questions is None else questions:
         loaded = [

@@ -11,8 +11,6 @@ is described, listed or drawn.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import numpy as np
 
+from validation_core import codec
 from validation_core.diagnosis import tasks
 from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Heat, Panel, Points, Shades
@@ -45,14 +44,12 @@ __all__ = [
     "AnyQuestion",
     "AnyStudy",
     "Asked",
-    "Interval",
     "Json",
     "Names",
     "Question",
     "Row",
     "Rows",
     "TableStudy",
-    "as_numbers",
     "heat_map",
     "short_name",
 ]
@@ -64,56 +61,6 @@ Rows = list[Row]
 """A table to read."""
 Json = dict[str, Any]
 """An object of JSON while it is put together: what it holds is read on."""
-
-
-class Interval(NamedTuple):
-    """A number with its 95% interval: JSON has `name`, `name_low` and `name_high`."""
-
-    estimate: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, *ends: float) -> Interval:
-        """Of numbers, or of arrays of one number; NaN for what is not finite."""
-        return cls(*(float(end) if np.isfinite(end) else math.nan for end in ends))
-
-    @property
-    def known(self) -> bool:
-        """Whether there is an estimate."""
-        return not math.isnan(self.estimate)
-
-
-def as_numbers(record: Any) -> Json:
-    """Every number of a record as JSON holds it: None for NaN, and no arrays, which figures draw.
-
-    An interval becomes three fields.
-    """
-    fields: Json = {}
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        if isinstance(value, Interval):
-            ends = (field.name, f"{field.name}_low", f"{field.name}_high")
-            fields |= zip(ends, map(_plain, value), strict=True)
-        elif not _drawn(value):
-            fields[field.name] = _plain(value)
-    return fields
-
-
-def _drawn(value: object) -> bool:
-    """Whether it is an array, or a tuple of some."""
-    parts = value if isinstance(value, tuple) else (value,)
-    return any(isinstance(part, np.ndarray) for part in parts)
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value):
-        return as_numbers(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 LEVEL = 0.05
@@ -137,11 +84,6 @@ print(*answer.sentences, sep="\\n")
 for row in answer.rows():
     print(row)
 """
-
-
-def capitalise(text: str) -> str:
-    """A sentence's first letter; `q` stays small, as the density is written."""
-    return text if text.startswith(("q ", "q's ")) else text[:1].upper() + text[1:]
 
 
 def short_name(name: str, letters: int, *, ends: bool = False) -> str:
@@ -187,7 +129,7 @@ def heat_map(
 
 
 class Names(NamedTuple):
-    """What a user calls the parameters and the columns of x: escape them where they are drawn."""
+    """A user's names of the parameters and the columns of x: escape them where they are drawn."""
 
     theta: Sequence[str]
     x: Sequence[str] = ()
@@ -260,7 +202,7 @@ class Question(Generic[R]):
     def studies(
         self, upload: TableUpload, methods: Sequence[Method], seed: int
     ) -> tuple[TableStudy[R], ...]:
-        """What is to be worked out, beside these methods; nothing where there is an obstacle."""
+        """List its studies of a table, beside these methods; none where there is an obstacle."""
         raise NotImplementedError
 
     def gather(self, results: Sequence[R]) -> R:
@@ -286,7 +228,7 @@ class Question(Generic[R]):
         raise NotImplementedError
 
     def notes(self, result: R, names: Names) -> tuple[str, ...]:
-        """How it was got: rows, networks, corrections; folded away under what it says."""
+        """Say how it was got: rows, networks, corrections; folded away under the answer."""
         del result, names
         return ()
 
@@ -307,14 +249,14 @@ class Question(Generic[R]):
 
     def to_json(self, result: R) -> Json:
         """Every number of the result, as JSON holds it; arrays are for figures."""
-        return as_numbers(result)
+        return codec.to_json(result)
 
     def complete(self, document: Json, result: R, diagnosis: Diagnosis) -> None:
-        """Put what it adds into the lists of the diagnosis's JSON: where, cause, sensitivity."""
+        """Append its entries to the lists of the diagnosis's JSON: where, cause, sensitivity."""
         del document, result, diagnosis
 
     def tell_where(self, document: Json, result: R, diagnosis: Diagnosis) -> None:
-        """Put its sentences into the list `where` of the diagnosis's JSON."""
+        """Append its sentences to the list `where` of the diagnosis's JSON."""
         if sentences := Answer(self, result).describe(diagnosis):
             where = {"method": self.name, "label": self.title, "sentences": list(sentences)}
             document["where"].append(where)
@@ -328,7 +270,7 @@ class Answer(Generic[R]):
     result: R
 
     def describe(self, diagnosis: Diagnosis) -> tuple[str, ...]:
-        """What it says, the first sentence first; they may hold names that a user chose.
+        """Say the answer in sentences, the first first; they may hold names that a user chose.
 
         It claims no more than relabelling within x does, with p adjusted in its family. Where
         tests that were asked for by name are the verdict, a sentence says so if they differ.
@@ -369,7 +311,7 @@ class Answer(Generic[R]):
         return self.question.to_json(self.result)
 
     def complete(self, document: Json, diagnosis: Diagnosis) -> None:
-        """Put what it adds into the lists of the diagnosis's JSON."""
+        """Append its entries to the lists of the diagnosis's JSON."""
         self.question.complete(document, self.result, diagnosis)
 
 
@@ -394,7 +336,7 @@ UnansweredReason = Literal["impossible", "running", "not asked", "not ended"]
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked beyond the verdict, so that a question without an answer can say why."""
+    """The questions asked beyond the verdict, so that one without an answer can say why."""
 
     names: frozenset[str] | None = None
     """Of the questions that were asked; None for all."""

@@ -18,14 +18,14 @@ from scipy.special import ndtri
 
 from validation_core import keys, statistics
 from validation_core.diagnosis import Record
-from validation_core.diagnosis.questions.base import Interval, TableStudy
+from validation_core.diagnosis.questions.base import TableStudy
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import interval_text
-from validation_core.types import Array, PosteriorTable
+from validation_core.text import interval_text, list_text
+from validation_core.types import Array, Interval, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -363,7 +363,7 @@ def headline(ranking: Ranking, labels: Sequence[str]) -> tuple[str, str]:
     nearest = labels[ranking.order[0]]
     by = [f"{number(ranking.behind[i])} lower than that of {labels[i]}" for i in ranking.farther]
     rest = len(by) - _QUOTED
-    quoted = _listed([*by[:_QUOTED], *[f"lower than those of {rest} more"] * (rest > 0)], "and")
+    quoted = list_text([*by[:_QUOTED], *[f"lower than those of {rest} more"] * (rest > 0)])
     sure = "(95% intervals, for all pairs together)"
     if not ranking.tied:
         return (
@@ -374,15 +374,9 @@ def headline(ranking: Ranking, labels: Sequence[str]) -> tuple[str, str]:
     apart = number(ranking.behind[ranking.tied[0]])
     behind = f"; that of {nearest} is {quoted}" if by else ""
     return (
-        f"The data cannot tell which is nearest to the true posterior: {_listed(tied, 'or')}.",
+        f"The data cannot tell which is nearest to the true posterior: {list_text(tied, 'or')}.",
         f"The energy scores of {tied[0]} and {tied[1]} are {apart} apart{behind} {sure}.",
     )
-
-
-def _listed(parts: Sequence[str], word: str) -> str:
-    """In a row, with a word before the last."""
-    *before, last = parts or ("",)
-    return f"{', '.join(before)} {word} {last}" if before else last
 
 
 def describe(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from validation_core import statistics
+from validation_core import codec, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.null_tables.method_battery import MethodBattery, verdict_pvalues
 from validation_core.diagnosis.null_tables.trials import (
@@ -19,14 +19,7 @@ from validation_core.diagnosis.null_tables.trials import (
     thin_draws,
     trial_count,
 )
-from validation_core.diagnosis.questions.base import (
-    Json,
-    Names,
-    Question,
-    Rows,
-    TableStudy,
-    as_numbers,
-)
+from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Mark, Panel, Points, VLine
@@ -37,7 +30,7 @@ from validation_core.relabelling.played_truths import SelfMadeTables, pick_slots
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import interval_text
+from validation_core.text import interval_text, level_text
 from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
@@ -68,7 +61,7 @@ class _MethodLevel:
     name: str
     label: str
     title: str
-    rejections: _Rejections
+    rejections: _Rejections = field(metadata=codec.shown(flat=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,9 +188,10 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
     def describe(self, result: _TypeIError, names: Names, claims: Claims) -> tuple[str, ...]:
         """The level of the verdict first, then what is off, and what was not asked."""
         del names, claims
+        level = level_text(result.alpha)
         sentences = [
             f"On {result.trials} tables where q is correct (made of its own draws), the verdict "
-            f"found a problem in {_percent(result.verdict)}; its level is {result.alpha:.0%}."
+            f"found a problem in {_percent(result.verdict)}; its level is {level}."
         ]
         off = [test for test in result.tests if test.rejections.outside]
         sentences += map(_consequence, off)
@@ -207,8 +201,8 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
             )
         if not off:
             sentences.append(
-                f"Each test by itself rejected as often as its level of {result.alpha:.3g} says, "
-                f"as far as {result.trials} tables can tell."
+                f"Each test by itself rejected as often as its level of {level} says, as far as "
+                f"{result.trials} tables can tell."
             )
         return tuple(sentences)
 
@@ -242,12 +236,6 @@ class TypeIErrorQuestion(Question["_TypeIError"]):
         by_test = zip(result.tests, result.pvalues, strict=True)
         order = sorted(by_test, key=lambda test: -abs(test[0].rejections.rate - result.alpha))
         return (_rates(result), *(_pvalues(test, pvalues) for test, pvalues in order[:_DRAWN]))
-
-    def to_json(self, result: _TypeIError) -> Json:
-        """A test's rejections stand beside its name."""
-        fields = as_numbers(result)
-        tests = [{**test, **test["rejections"]} for test in fields["tests"]]
-        return {**fields, "tests": tests}
 
 
 def _consequence(test: _MethodLevel) -> str:
@@ -295,8 +283,8 @@ def _rates(result: _TypeIError) -> Drawn:
     return Drawn(
         "How often the tests reject a correct q",
         panel,
-        f"Dashed: the level, {result.alpha:.3g}. A test that keeps it has its bar across the "
-        "dashed line or left of it, whatever q is; lines are 95% intervals.",
+        f"Dashed: the level, {level_text(result.alpha)}. A test that keeps it has its bar across "
+        "the dashed line or left of it, whatever q is; lines are 95% intervals.",
     )
 
 

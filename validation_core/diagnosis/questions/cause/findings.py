@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, fdtrc, ndtr, ndtri
 
-from validation_core.diagnosis.questions.base import Json, as_numbers
+from validation_core import codec
 from validation_core.diagnosis.questions.cause.prepared_table import PreparedTable
 from validation_core.rng import stream
 from validation_core.statistics import wilson
@@ -24,6 +24,7 @@ _KINDS = 6  # of departures: each is charged for all
 _EDGE = 0.02
 _CLEAR_FORECAST = 3.5  # standard errors of a forecast's correlation, of the largest of a few
 _Z = 1.959963984540054
+_IF_ANY = codec.shown(optional=True)
 
 
 @dataclass(frozen=True)
@@ -39,33 +40,23 @@ class Finding:
     """What it would be if q were correct; None where nothing is known of that."""
     at: tuple[int, ...] = ()
     """The parameters that it is of."""
-    level: float | None = None
+    level: float | None = field(metadata=_IF_ANY, default=None)
     """Of a central interval."""
-    share: float | None = None
+    share: float | None = field(metadata=_IF_ANY, default=None)
     """Of q's outermost draws."""
-    room: float | None = None
+    room: float | None = field(metadata=_IF_ANY, default=None)
     """Of the truth's range, at either end."""
-    rows: float | None = None
+    rows: float | None = field(metadata=_IF_ANY, default=None)
     """Share of the rows that it is of."""
-
-    def to_json(self) -> Json:
-        """Its numbers; settings that it has no use for are left out."""
-        fields: Json = as_numbers(self)
-        settings = ("level", "share", "room", "rows")
-        return {n: field for n, field in fields.items() if field is not None or n not in settings}
 
 
 @dataclass(frozen=True)
 class Departure:
     """A finding that is read whatever the cause."""
 
-    finding: Finding
+    finding: Finding = field(metadata=codec.shown(flat=True))
     pvalue: float
     """Adjusted for all that was looked at."""
-
-    def to_json(self) -> Json:
-        """Its numbers, flat."""
-        return {**self.finding.to_json(), "pvalue": self.pvalue}
 
 
 def cause_findings(cause: str, table: PreparedTable) -> tuple[Finding, ...]:
@@ -74,7 +65,7 @@ def cause_findings(cause: str, table: PreparedTable) -> tuple[Finding, ...]:
 
 
 def find_departures(table: PreparedTable, chosen_of: int | None = None) -> tuple[Departure, ...]:
-    """What a table shows whatever its cause: shift, width, tails, dependence, change over x.
+    """Measure shift, width, tails, dependence and change over x of a table, whatever its cause.
 
     Everything is read off the truth's ranks among its row's draws, which are uniform if q is
     right, whatever shape q has. The least likely by chance comes first.
@@ -470,7 +461,7 @@ def _pair_departure(table: PreparedTable, score: Array) -> _Worst:
 
 
 def _over_x_departure(table: PreparedTable, score: Array) -> _Worst:
-    """What x and q's mean say of scores (n, c), by the F test of all their functions at once.
+    """Dependence of scores (n, c) on x and q's mean, by the F test of all functions at once.
 
     The scores are normal and independent of x if q is right, so that F holds at any size; the
     number quoted is the correlation on rows not learnt from.

@@ -248,7 +248,7 @@ def _columns(a: Array) -> Array:
 def subsample(
     table: PosteriorTable, seed: int, columns: NDArray[np.intp] | None = None
 ) -> tuple[PosteriorTable, NDArray[np.intp]]:
-    """What is looked at of a table, and the parameters that are; all of it where it is small.
+    """Take the part of a table that is looked at, and say which parameters it has.
 
     Args:
         table: the whole.
@@ -300,7 +300,7 @@ class PreparedTable:
 
     @cached_property
     def halves(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-        """NDArray[np.integer] of the rows that choose and of those that are quoted."""
+        """Places of the rows that choose, and of those that are quoted."""
         order = stream(self.seed, "cause", "halves").permutation(len(self.errors))
         return order[: len(order) // 2], order[len(order) // 2 :]
 

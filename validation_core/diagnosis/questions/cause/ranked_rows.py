@@ -1,4 +1,4 @@
-"""Where a truth lies among its row's draws: normal scores in several coordinates, for many truths.
+"""Ranks of true values among their row's draws, as normal scores in several coordinates.
 
 Everything rests on the pool of a row, its K draws and the truth together. A point of the pool is
 ranked among the others, so that under p = q the truth is one of K + 1 exchangeable points and
@@ -156,7 +156,7 @@ class RankedRows:
 
     @cached_property
     def units(self) -> tuple[Array, Array]:
-        """What counts as one when a point lies outside, below and above: (n, C) each."""
+        """The unit in which a point lies outside, below and above: (n, C) each."""
         low, middle, high = np.quantile(self.ordered, [0.05, 0.5, 0.95], axis=2)
         below, above = (np.maximum(a, 1e-9) / 1.645 for a in (middle - low, high - middle))
         below[:, -1] = above[:, -1] = _UNIT
@@ -279,7 +279,7 @@ def _outermost_taken(first: NDArray[np.integer], then: NDArray[np.integer]) -> N
 
 @dataclass(frozen=True, eq=False)
 class StandardisedDraws(DrawPool):
-    """A pool whose injections are sized by the middle of the rows, so that a few draws far off
+    """Draws with their robust centre and scale, by which injections are sized: a few draws far off
     do not make a shift of a tenth of an sd one of many widths.
     """
 

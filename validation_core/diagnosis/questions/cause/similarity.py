@@ -97,7 +97,7 @@ def classify_cause(sets: ReferenceSets, contraction: float) -> CauseSimilarity:
 
 
 def _unlikely(sets: ReferenceSets, v: int, z: Mapping[str, float], contraction: float) -> float:
-    """What makes a table farther from a shape: that q cannot have it, or that it does not show."""
+    """Factor of the distance from a shape that q cannot have, or that does not show."""
     shape = sets.variants[v]
     if shape.needs_blindness:
         return 1 + _PENALTY * min(max(contraction, 0.0) / _FOLLOWING, 1.0)

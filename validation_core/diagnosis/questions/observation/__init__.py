@@ -10,20 +10,20 @@ import numpy as np
 from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import Json, Names, Question, Rows
 from validation_core.diagnosis.questions.observation.ensemble import LC2STEnsemble, LC2STFold
-from validation_core.diagnosis.questions.observation.figures import ball_drawn, local_figures
+from validation_core.diagnosis.questions.observation.pictures import ball_drawn, local_figures
 from validation_core.diagnosis.questions.observation.place import Where, unlike_text
-from validation_core.diagnosis.questions.observation.sentences import (
+from validation_core.diagnosis.questions.observation.study import (
+    AtObservation,
+    ObservationPoint,
+    ObservationStudy,
+)
+from validation_core.diagnosis.questions.observation.words import (
     answer_text,
     ball_text,
     basis_text,
     interval_or_blank,
     place_text,
     unclaimed_text,
-)
-from validation_core.diagnosis.questions.observation.study import (
-    AtObservation,
-    ObservationPoint,
-    ObservationStudy,
 )
 from validation_core.diagnosis.tasks import method_training
 from validation_core.drawing.drawn import Drawn
@@ -155,9 +155,6 @@ class ObservationQuestion(Question["AtObservation"]):
             return result.finds
         own = result.local.site.kind == "observed"
         return (claims.observation() if own else claims.pvalue) <= claims.alpha and result.finds
-
-    def to_json(self, result: AtObservation) -> Json:
-        return result.to_json()
 
     def complete(self, document: Json, result: AtObservation, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)

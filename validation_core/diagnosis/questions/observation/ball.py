@@ -9,7 +9,7 @@ import numpy as np
 
 from validation_core import sampling
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.questions import in_theta
+from validation_core.diagnosis.questions.in_theta.maps import strongest_parameters
 from validation_core.diagnosis.questions.observation.local_test import DRAWS_SHOWN
 from validation_core.localization import neighbours, over_x
 from validation_core.precision import narrow
@@ -60,7 +60,7 @@ def ball_at(
     count = min(DRAWS_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.
-    mapped = np.sort(in_theta.strongest_parameters(draws[:count].astype(np.float64), inside, 2))
+    mapped = np.sort(strongest_parameters(draws[:count].astype(np.float64), inside, 2))
     return LocalBall(
         u_star=u_star,
         rate=float(rate[0]),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import LEVEL
+from validation_core.diagnosis.questions.in_theta.maps import strongest_parameters
 from validation_core.diagnosis.questions.observation.ensemble import TrainedLC2ST
 from validation_core.diagnosis.questions.observation.nearby import NearbyRankTest, nearby_rank_test
 from validation_core.precision import narrow
@@ -65,8 +65,8 @@ def run_local_test(
     tested = local(statistic[:1], statistic[None, 1:])
     chance = expit(logits[0].astype(np.float64))
     count = min(DRAWS_SHOWN, len(draws))
-    mapped = np.sort(in_theta.strongest_parameters(draws.astype(np.float64), chance, _MAPPED))
-    strongest = in_theta.strongest_parameters(draws.astype(np.float64), chance, _PARAMETERS)
+    mapped = np.sort(strongest_parameters(draws.astype(np.float64), chance, _MAPPED))
+    strongest = strongest_parameters(draws.astype(np.float64), chance, _PARAMETERS)
     nearby = nearby_rank_test(table, np.sort(strongest), x, seed)
     off = {ranks.parameter for ranks in nearby.parameters if ranks.pvalue <= LEVEL}
     parameter = next((int(which) for which in strongest if int(which) in off), None)

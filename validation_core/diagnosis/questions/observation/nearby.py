@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.questions.base import Interval
 from validation_core.diagnosis.questions.over_x.features import Kind, parameter_features
 from validation_core.diagnosis.questions.over_x.sizes import smooth_feature
 from validation_core.localization import neighbours, over_x
 from validation_core.relabelling.played_truths import pick_slots, played
 from validation_core.rng import stream
 from validation_core.statistics.permutation import SINGLE_ROUNDING, share_beyond
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Interval, PosteriorTable
 
 _NULLS = 999
 _SIZES: tuple[Kind, Kind] = ("shift", "width")

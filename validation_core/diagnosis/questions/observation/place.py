@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from validation_core.diagnosis.questions.base import Json, as_numbers
+from validation_core import codec
 from validation_core.localization import neighbours
 from validation_core.tables import TableUpload, Upload
 
@@ -61,11 +61,5 @@ class Site:
     """The x at which q is looked at; empty where it is long."""
     asked: tuple[float, ...]
     """The x that was asked for."""
-    standing: neighbours.Standing | None = None
+    standing: neighbours.Standing | None = field(metadata=codec.shown(flat=True), default=None)
     """Its distance from the rows beside theirs; None for one of them."""
-
-    def to_json(self) -> Json:
-        """Its numbers, flat."""
-        fields = as_numbers(replace(self, standing=None))
-        del fields["standing"]
-        return fields | (self.standing._asdict() if self.standing else {})

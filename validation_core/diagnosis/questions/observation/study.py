@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from validation_core import keys
-from validation_core.diagnosis.questions.base import LEVEL, Json, TableStudy, as_numbers
+from validation_core import codec, keys
+from validation_core.diagnosis.questions.base import LEVEL, TableStudy
 from validation_core.diagnosis.questions.observation.ball import LocalBall, ball_at
 from validation_core.diagnosis.questions.observation.local_test import LocalTest, run_local_test
 from validation_core.diagnosis.questions.observation.nearby import NearbyRankTest
@@ -90,33 +90,22 @@ class ObservationPoint:
 class LocalAnswer:
     """Results of L-C2ST and of the rows nearby at one observation."""
 
-    site: Site
-    test: LocalTest
-    nearby: NearbyRankTest
+    site: Site = field(metadata=codec.shown(name="place"))
+    test: LocalTest = field(metadata=codec.shown(name="local"))
+    nearby: NearbyRankTest = field(metadata=codec.shown(name="near"))
 
 
 @dataclass(frozen=True, eq=False)
 class AtObservation:
     """Whether q can be trusted at one observation: the parts that are done."""
 
-    local: LocalAnswer | None = None
-    ball: LocalBall | None = None
+    local: LocalAnswer | None = field(metadata=codec.shown(flat=True), default=None)
+    ball: LocalBall | None = field(metadata=codec.shown(optional=True), default=None)
 
     @property
     def finds(self) -> bool:
         """Whether q is called wrong at this observation, at a level of its own."""
         return self.local is not None and self.local.test.pvalue <= LEVEL
-
-    def to_json(self) -> Json:
-        """Every number of the parts that are done."""
-        fields: Json = {}
-        if self.local is not None:
-            fields["place"] = self.local.site.to_json()
-            fields["local"] = as_numbers(self.local.test)
-            fields["near"] = as_numbers(self.local.nearby)
-        if self.ball is not None:
-            fields["ball"] = as_numbers(self.ball)
-        return fields
 
 
 @dataclass(frozen=True, kw_only=True)

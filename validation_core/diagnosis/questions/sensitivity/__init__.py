@@ -11,24 +11,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from validation_core import codec
 from validation_core.diagnosis.injections import DEFECTS
 from validation_core.diagnosis.null_tables.trials import self_made_obstacle, thin_draws
-from validation_core.diagnosis.questions.base import Json, Names, Question, Row, Rows, as_numbers
-from validation_core.diagnosis.questions.sensitivity.figures import power_panel
+from validation_core.diagnosis.questions.base import Json, Names, Question, Row, Rows
+from validation_core.diagnosis.questions.sensitivity.pictures import power_panel
 from validation_core.diagnosis.questions.sensitivity.result import (
     InjectionPower,
     Power,
     Sensitivity,
 )
-from validation_core.diagnosis.questions.sensitivity.sentences import (
-    basis_text,
-    missed_text,
-    smallest_size_text,
-)
 from validation_core.diagnosis.questions.sensitivity.study import (
     STAGES,
     SensitivityStudy,
     evaluated_methods,
+)
+from validation_core.diagnosis.questions.sensitivity.words import (
+    basis_text,
+    missed_text,
+    smallest_size_text,
 )
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods.base import Method
@@ -148,7 +149,7 @@ class SensitivityQuestion(Question["Sensitivity"]):
     def complete(self, document: Json, result: Sensitivity, diagnosis: Diagnosis) -> None:
         del diagnosis
         document["sensitivity"] += [
-            {"kind": injection.injection, **as_numbers(injection)}
+            {"kind": injection.injection, **codec.to_json(injection)}
             for injection in result.injections
         ]
 

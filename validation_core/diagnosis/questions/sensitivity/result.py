@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from validation_core.diagnosis.null_tables.trials import ExcludedMethod
-from validation_core.diagnosis.questions.base import Interval
-from validation_core.types import Array
+from validation_core.types import Array, Interval
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from validation_core.diagnosis.null_tables.trials import (
     thin_draws,
 )
 from validation_core.diagnosis.plan import method_obstacle
-from validation_core.diagnosis.questions.base import Interval, TableStudy
+from validation_core.diagnosis.questions.base import TableStudy
 from validation_core.diagnosis.questions.sensitivity.experiment import (
     PowerExperiment,
     SearchCurve,
@@ -48,7 +48,7 @@ from validation_core.diagnosis.questions.sensitivity.smallest_size import (
 from validation_core.methods.base import Method
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.types import Array
+from validation_core.types import Array, Interval
 
 if TYPE_CHECKING:
     from validation_core.store import Store

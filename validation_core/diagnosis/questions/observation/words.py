@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from validation_core.diagnosis.questions.base import LEVEL, Interval
-from validation_core.diagnosis.questions.calibration import at_least
+from validation_core.diagnosis.questions.base import LEVEL
+from validation_core.diagnosis.questions.calibration.words import at_least
 from validation_core.diagnosis.questions.observation.ball import LocalBall
 from validation_core.diagnosis.questions.observation.local_test import LocalTest
 from validation_core.diagnosis.questions.observation.nearby import NearbyRanks, NearbyRankTest
@@ -21,6 +21,7 @@ from validation_core.text import (
     more_text,
     number_text,
 )
+from validation_core.types import Interval
 
 _CLAUSES = 3  # that a sentence says of parameters
 _TOLD = 8  # draws of q from which quarters of them mean something

@@ -1,0 +1,105 @@
+"""The likely cause of the problem, and what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from validation_core.diagnosis.card.inputs import CardInputs, rank_departures, side_of
+from validation_core.diagnosis.card.place import columns_text, unread_columns
+from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.cause.advice import steps_for
+from validation_core.diagnosis.questions.cause.words import FAULTS, headline
+from validation_core.diagnosis.questions.over_x.region_words import region_text
+from validation_core.relabelling.families import Family
+
+_PLAIN_RANKS = 3.0  # sds that ranks must be shifted or spread by, to say how
+_BY_KIND = {
+    "mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear", "magnitude": "unclear"
+}  # fmt: skip
+_OPEN = ("unclear", "none")
+"""Of a cause that is not named."""
+_CAUSE_OF_MAGNITUDE: Mapping[Family, str] = {
+    "outliers": "Some true values lie far outside q; why cannot be told from the table.",
+    "spacing": "The draws or the true values are rounded or repeated.",
+    "support": "q has draws where no true value lies; why cannot be told from the table.",
+}
+_OF_MAGNITUDE: Mapping[Family, str] = {
+    "outliers": "Look at the rows of these true values: a failed simulation, another unit, or a "
+    "prior wider than the one q was trained on?",
+    "spacing": "Find where draws are rounded or repeated: a saved precision, an integer type, a "
+    "sampler that stands still.",
+    "support": "Check that q's draws are transformed back into the prior's range, and that q was "
+    "trained on this prior.",
+}
+_LOOK_FIRST = "Look at where q is wrong first"
+_MORE = (
+    "Train on more simulations and diagnose again; Compare posteriors shows what it gained.",
+    "Open At my observation: the error there may be larger or smaller than on average.",
+    "Open Each test to see what every single one found.",
+)
+
+
+def likely_cause(inputs: CardInputs) -> str:
+    """Name the cause in a sentence, or say that it cannot be told."""
+    result = inputs.of(CauseQuestion)
+    if result is None:
+        return inputs.why_not(CauseQuestion())
+    if inputs.magnitude is not None and not result.faults and result.cause in _OPEN:
+        return _CAUSE_OF_MAGNITUDE[inputs.magnitude.family]
+    against = {"q is too wide": "too_narrow", "q is too narrow": "too_wide"}
+    finding = _found(inputs)
+    if finding and not result.faults and result.cause in ("none", against.get(finding)):
+        return f"{finding}; why cannot be told from {inputs.diagnosis.upload.n:,} simulations."
+    return headline(result, inputs.names, inputs.claims)
+
+
+def _found(inputs: CardInputs) -> str:
+    """The problem without its size: `q is too wide`; empty where that is not one word."""
+    kind, worst = inputs.problem.kind, inputs.worst
+    if kind == "bias":
+        return "q is biased"
+    side = 0 if worst is None or kind != "width" else side_of(worst.ratio, 1.0)
+    return {1: "q is too wide", -1: "q is too narrow"}.get(side, "")
+
+
+def next_steps_for(inputs: CardInputs) -> tuple[str, ...]:
+    """Return three steps: where to simulate, if it is one place, then against the cause."""
+    result, problem = inputs.of(CauseQuestion), inputs.problem
+    cause = "unclear" if result is None else result.cause
+    if result is not None and cause not in _OPEN:
+        steps = list(steps_for(cause, result.causes[0].strength.shape))
+    else:
+        steps = list(steps_for(_BY_KIND.get(problem.kind) or _provisional(inputs), ""))
+    if inputs.magnitude is not None and cause in _OPEN:
+        steps = [_OF_MAGNITUDE[inputs.magnitude.family]]
+    if unread := unread_columns(inputs):
+        that = "it reaches" if len(unread) == 1 else "they reach"
+        columns = columns_text(unread, inputs.names.x)
+        steps.insert(0, f"q does not seem to use {columns}: check that {that} the network.")
+    elif problem.place is not None:
+        region = region_text(problem.place, *inputs.names)
+        steps.insert(0, f"Simulate more where {region}, and check how x is scaled there.")
+    if result is not None and result.faults:
+        steps = [f"Mend the draws first: {FAULTS[fault]}." for fault in result.faults] + steps
+    if inputs.alike:
+        steps = [step for step in steps if not step.startswith(_LOOK_FIRST)]
+    more = [step for step in _MORE if not (inputs.alike and "At my observation" in step)]
+    return tuple(dict.fromkeys([*steps, *more]))[:3]
+
+
+def _provisional(inputs: CardInputs) -> str:
+    """The cause that the size of the error suggests, before or beside the injected tables."""
+    problem = inputs.problem
+    if problem.kind == "bias":
+        return "bias"
+    worst = inputs.worst
+    ratio = None if worst is None or not worst.misfit else worst.ratio.estimate
+    if worst is None and not inputs.diagnosis.relabelled and inputs.by_ranks:
+        spread = rank_departures(inputs.by_ranks[0], inputs.diagnosis.upload.n)[1]
+        ratio = None if abs(spread) < _PLAIN_RANKS else 1 / max(inputs.by_ranks[0].spread, 1e-300)
+    if problem.place is not None:
+        ratio = problem.place.inside.value
+    if ratio is None or math.isnan(ratio):
+        return "unclear"
+    return "too_narrow" if ratio < 1 else "too_wide"

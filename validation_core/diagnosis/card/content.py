@@ -1,0 +1,24 @@
+"""The states of a card, and what it shows under its title: facts, next steps and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from validation_core.drawing.drawn import Drawn
+
+State = Literal["problem", "silent", "too little", "testing"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of the card."""
+
+    label: str
+    text: str
+    """It may hold names that a user chose."""
+
+
+Content = tuple[tuple[Fact, ...], tuple[str, ...], Callable[[], Drawn | None]]
+"""Facts, next steps, and what draws the picture."""

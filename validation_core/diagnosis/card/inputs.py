@@ -1,0 +1,233 @@
+"""A diagnosis beside its answers, and which of its problems a card is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
+
+from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked, Names
+from validation_core.diagnosis.questions.calibration import CalibrationQuestion
+from validation_core.diagnosis.questions.calibration.result import ParameterErrors
+from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.in_theta import InThetaQuestion
+from validation_core.diagnosis.questions.over_x import OverXQuestion
+from validation_core.diagnosis.questions.over_x.result import OverXPlace
+from validation_core.diagnosis.verdict import Diagnosis, Parameter
+from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
+from validation_core.tables import TableUpload
+from validation_core.types import Interval
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.questions.base import Question
+
+
+R = TypeVar("R")
+Kind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "test"]
+_CLEARER = 2.0  # times the z of single parameters: then two of them together are the finding
+
+
+class Problem(NamedTuple):
+    """The plainest error of q: in which parameters, and at which rows."""
+
+    kind: Kind
+    parameters: tuple[int, ...]
+    place: OverXPlace | None = None
+    """Where over x, if it changes there."""
+
+
+@dataclass(frozen=True, eq=False)
+class CardInputs:
+    """A diagnosis beside the answers, each in its own type."""
+
+    diagnosis: Diagnosis
+    answers: Answers
+    asked: Asked
+
+    def of(self, question: type[Question[R]]) -> R | None:
+        """The result of a question, where there is one."""
+        answer = self.answers.get(question.name)
+        known = answer is not None and isinstance(answer.question, question)
+        return cast("R", answer.result) if answer is not None and known else None
+
+    @property
+    def names(self) -> Names:
+        """A user's names of parameters and columns of x."""
+        return Names.of(self.diagnosis.upload)
+
+    @property
+    def table(self) -> TableUpload:
+        """The table, of cards that two samples do not get."""
+        upload = self.diagnosis.upload
+        assert isinstance(upload, TableUpload)
+        return upload
+
+    @property
+    def claims(self) -> Claims:
+        """Under which answers are read; there are none where this has none."""
+        return self.diagnosis.require_claims()
+
+    def called(self, parameter: int) -> str:
+        """A parameter's name."""
+        return parameter_name(self.diagnosis.upload.names, parameter)
+
+    def why_not(self, question: AnyQuestion) -> str:
+        """Why a question has no answer."""
+        return self.asked.why(question, self.diagnosis.upload)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether over x was asked, and no change was found."""
+        result = self.of(OverXQuestion)
+        return result is not None and result.p_changes(self.claims) > self.diagnosis.alpha
+
+    @cached_property
+    def changing(self) -> Sequence[OverXPlace]:
+        """Places where a change over x is claimed, the clearest first."""
+        result = self.of(OverXQuestion)
+        return () if result is None else result.changing(self.claims)
+
+    @cached_property
+    def place(self) -> OverXPlace | None:
+        """The clearest of them where a parameter's error changes."""
+        return next((place for place in self.changing if place.kind != "learned"), None)
+
+    @cached_property
+    def off(self) -> tuple[ParameterErrors, ...]:
+        """Parameters that are off under the verdict's error rate, the worst first."""
+        result = self.of(CalibrationQuestion)
+        if result is None:
+            return ()
+        return tuple(
+            errors
+            for errors in result.parameters
+            if self.claims.parameter(errors.index) <= self.diagnosis.alpha
+        )
+
+    @cached_property
+    def worst(self) -> ParameterErrors | None:
+        """The errors of the problem's first parameter, where they are claimed."""
+        index = self.problem.parameters[0]
+        return next((errors for errors in self.off if errors.index == index), None)
+
+    @cached_property
+    def magnitude(self) -> Magnitude | None:
+        """Outliers, rounding or draws outside the prior, where they are the clearest claim."""
+        if not self.diagnosis.relabelled:
+            return None
+        return self.claims.magnitude(self.diagnosis.upload.names)
+
+    @cached_property
+    def mode(self) -> int | None:
+        """The parameter in which q misses a mode or has one too many, where the cause says so."""
+        result = self.of(CauseQuestion)
+        if result is None or result.cause not in ("missing_mode", "spurious_mode"):
+            return None
+        first = result.causes[0].evidence[0]
+        counted = result.cause == "missing_mode" or first.what == "minor"
+        return first.at[0] if counted and first.at else None
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The claim that stands out most."""
+        if self.magnitude is not None:
+            return Problem("magnitude", (self.magnitude.parameter,))
+        if self.mode is not None:
+            return Problem("mode", (self.mode,))
+        if self.place is not None:
+            kind: Kind = "bias" if self.place.kind == "shift" else "width"
+            return Problem(kind, (self.place.parameter,), self.place)
+        return self._clearest()
+
+    def _clearest(self) -> Problem:
+        if not self.diagnosis.relabelled:
+            return self._of_parameters() or self._of_ranks() or Problem("test", self._mapped())
+        single = self.claims.clearest_of("means", "widths", "shapes")
+        pair = self.claims.clearest_of("pairs")
+        if pair is not None and (single is None or pair.z > _CLEARER * single.z):
+            return Problem("pair", pair.which)
+        if single is None:
+            return Problem("mass", self._mapped())
+        if (known := self._of_parameters()) is not None:
+            return known
+        if not single.which:
+            return Problem("mass", self._mapped())
+        return Problem("bias" if single.family == "means" else "width", single.which)
+
+    def _of_parameters(self) -> Problem | None:
+        if not self.off:
+            return None
+        worst = self.off[0]
+        return Problem("bias" if _shifted(worst) else "width", (worst.index,))
+
+    def _of_ranks(self) -> Problem | None:
+        """The parameter that SBC rejects most clearly."""
+        worst = self.by_ranks
+        if not worst:
+            return None
+        ranked = [one for one in self.diagnosis.parameters if one.family == "marginals"]
+        shift, spread = rank_departures(worst[0], self.diagnosis.upload.n)
+        kind: Kind = "bias" if abs(shift) >= abs(spread) else "width"
+        return Problem(kind, (ranked.index(worst[0]),))
+
+    @cached_property
+    def by_ranks(self) -> tuple[Parameter, ...]:
+        """Parameters that SBC rejects after all corrections, the worst first."""
+        return tuple(one for one in self.diagnosis.flagged if one.family == "marginals")
+
+    @cached_property
+    def same_way(self) -> tuple[ParameterErrors, ...]:
+        """Parameters that are off in the way of the worst, the worst first.
+
+        Of a bias any that has one; of a width those that are too narrow, or too wide, as it is.
+        """
+        kind, worst = self.problem.kind, self.worst
+        if worst is None or self.problem.place is not None:
+            return ()
+        if kind == "bias":
+            same = [errors for errors in self.off if side_of(errors.bias, 0.0)]
+            key = _bias_size
+        elif kind == "width" and (side := side_of(worst.ratio, 1.0)):
+            same = [errors for errors in self.off if side_of(errors.ratio, 1.0) == side]
+            key = _width_size
+        else:
+            return ()
+        return tuple(sorted(same, key=key, reverse=True)) if worst in same else ()
+
+    def _mapped(self) -> tuple[int, ...]:
+        """The two parameters over which learned scores vary most; the first two before that."""
+        result = self.of(InThetaQuestion)
+        if result is not None and result.maps:
+            return tuple(result.maps[0].of)
+        return tuple(range(min(2, self.diagnosis.upload.dims[0])))
+
+
+def rank_departures(parameter: Parameter, n: int) -> tuple[float, float]:
+    """How far a parameter's ranks are shifted and spread, in the sds of uniform ones."""
+    shift = (parameter.mean_rank - 0.5) * math.sqrt(12 * n)
+    return shift, (parameter.spread - 1) / 12 * math.sqrt(180 * n)
+
+
+def side_of(interval: Interval, correct: float) -> int:
+    """On which side of a correct q's value an interval lies; 0 where it holds it."""
+    if not interval.known or not (interval.low > correct or interval.high < correct):
+        return 0
+    return 1 if interval.low > correct else -1
+
+
+def _bias_size(errors: ParameterErrors) -> float:
+    return abs(errors.bias.estimate)
+
+
+def _width_size(errors: ParameterErrors) -> float:
+    return abs(math.log(max(errors.ratio.estimate, 1e-300)))
+
+
+def _shifted(errors: ParameterErrors) -> bool:
+    """Whether it is a parameter's centre that is off: a shift alone spoils coverage as well."""
+    if not errors.biased:
+        return False
+    half = max(errors.below_median.low - 0.5, 0.5 - errors.below_median.high)
+    return half > 0 and half > 0.4 * max(rate.excess for rate in errors.coverage)

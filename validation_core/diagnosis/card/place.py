@@ -1,0 +1,74 @@
+"""Where over x q is wrong, and which columns of x it seems not to use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from validation_core.diagnosis.card.inputs import CardInputs
+from validation_core.diagnosis.card.size import bias_text
+from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.over_x import OverXQuestion
+from validation_core.diagnosis.questions.over_x.region_words import region_text
+from validation_core.diagnosis.questions.over_x.result import OverXPlace
+from validation_core.relabelling.claims import x_column_name
+from validation_core.text import equals, list_text
+
+
+def where_wrong(inputs: CardInputs) -> str:
+    """Say where over x q is wrong, or that it is wrong at every x alike."""
+    result, problem = inputs.of(OverXQuestion), inputs.problem
+    if result is None:
+        return inputs.why_not(OverXQuestion())
+    if problem.place is not None:
+        region = region_text(problem.place, *inputs.names)
+        unread = unread_columns(inputs)
+        follows = f" q's error follows {columns_text(unread, inputs.names.x)}." if unread else ""
+        share = f"{problem.place.share:.0%} of simulations"
+        return f"Where {region}: {share}.{_elsewhere(problem.place)}{follows}"
+    p = f"p {equals(result.p_changes(inputs.claims))}"
+    if inputs.alike:
+        return f"At every x alike: no sign that the error changes over x ({p})."
+    if inputs.place is not None:
+        return f"It changes over x ({p}), most where {region_text(inputs.place, *inputs.names)}."
+    if inputs.changing:
+        return f"It changes over x ({p}), in the learned score, not in one parameter."
+    return f"It changes over x ({p}), not in one place."
+
+
+def unread_columns(inputs: CardInputs) -> list[int]:
+    """Return the columns of x that q seems not to use; none where it is not said to ignore x.
+
+    A q that is the posterior of the other columns errs by what these would have told it: its error
+    follows them, and no column that it uses.
+    """
+    cause = inputs.of(CauseQuestion)
+    if cause is None or cause.cause != "ignores_x":
+        return []
+    return sorted({at.which for at in inputs.changing if (at.kind, at.along) == ("shift", "x")})
+
+
+def columns_text(columns: Sequence[int], names: Sequence[str]) -> str:
+    """`week5 to week8 and x_12`: three or more in a row by their ends."""
+    runs: list[list[int]] = []
+    for column in columns:
+        if runs and runs[-1][-1] == column - 1:
+            runs[-1].append(column)
+        else:
+            runs.append([column])
+    words: list[str] = []
+    for run in runs:
+        named = [x_column_name(at, names) for at in run]
+        words += [f"{named[0]} to {named[-1]}"] if len(run) > 2 else named
+    return list_text(words)
+
+
+def _elsewhere(place: OverXPlace) -> str:
+    """q's error outside a place, after a space; empty where it is not known."""
+    outside = place.outside
+    if outside.value is None:
+        return ""
+    if not outside.excludes(1.0 if place.kind == "width" else 0.0):
+        return " Elsewhere no error is seen."
+    if place.kind == "width":
+        return f" Elsewhere q is {outside.value:.2f} times as wide as it should be."
+    return f" Elsewhere q sits {bias_text(outside.value, outside.low, outside.high)}."

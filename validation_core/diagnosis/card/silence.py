@@ -1,0 +1,178 @@
+"""A card without a problem: which errors the tests would have missed."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from validation_core.diagnosis.card import pictures
+from validation_core.diagnosis.card.content import Content, Fact, State
+from validation_core.diagnosis.card.inputs import CardInputs
+from validation_core.diagnosis.questions import AnyQuestion
+from validation_core.diagnosis.questions.calibration import CalibrationQuestion
+from validation_core.diagnosis.questions.calibration.words import widest_bias
+from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.over_x import OverXQuestion
+from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
+from validation_core.diagnosis.verdict import ENOUGH
+from validation_core.drawing.drawn import Drawn
+from validation_core.statistics import effects
+from validation_core.tables import SamplesUpload
+from validation_core.types import TwoSamples
+
+_DRAWS_ENOUGH = 100  # of q at each x: more find little more
+_MORE_DRAWS = f"Draw at least {_DRAWS_ENOUGH} times from q at each x."
+_QUIET = (
+    "Compare it with another network or checkpoint in Compare posteriors: row by row, smaller "
+    "differences show.",
+    "Run more tests (under Each test) for other kinds of error.",
+    "Open At my observation: the verdict is an average over x.",
+)
+_QUIET_SAMPLES = (
+    "Upload theta, x and theta_q for an answer parameter by parameter.",
+    "Draw more points of both samples.",
+    "Run more tests (under Each test) for other kinds of error.",
+)
+
+
+def silence_content(inputs: CardInputs, state: State) -> Content:
+    """Return facts, next steps and the picture of a verdict that found no problem."""
+    diagnosis = inputs.diagnosis
+    upload, shift = diagnosis.upload, diagnosis.shift
+    if isinstance(upload, SamplesUpload):
+        return _alike_samples(inputs, state, upload.data)
+    if state == "testing" and shift is None:
+        questions: tuple[AnyQuestion, ...] = (
+            CalibrationQuestion(),
+            OverXQuestion(),
+            CauseQuestion(),
+        )
+        labels = ("How wrong", "Where", "Likely cause")
+        waiting = map(inputs.why_not, questions)
+        facts = tuple(Fact(*each) for each in zip(labels, waiting, strict=True))
+        return facts, _QUIET, _no_picture
+    if shift is None:
+        return (_missed(inputs),), _QUIET, _no_picture
+    size, rows, simulated = _smallest(inputs)
+    where = " in one parameter" if upload.dims[0] > 1 else ""
+    by = "" if simulated else "about "
+    facts = (
+        Fact("Still possible", _possible(inputs)),
+        Fact(
+            "Could be missed",
+            f"A bias below {by}{size:.2g} posterior sd{where}: one of that size would be found in "
+            "80 of 100 such tables.",
+        ),
+        Fact("Where", _nowhere(inputs)),
+    )
+    if state == "too little":
+        need = math.ceil(upload.n * (size / ENOUGH) ** 2 / 10) * 10
+        steps: tuple[str, ...] = (
+            f"Bring about {need:,} simulations: then a bias of {ENOUGH:g} posterior sd would be "
+            "found.",
+            *((_MORE_DRAWS,) if upload.k < _DRAWS_ENOUGH else ()),
+            *_QUIET,
+        )
+    else:
+        steps = (
+            f"To find half of that bias, bring about {rows:,} simulations.",
+            _at_observation(upload.observed is not None),
+            *_QUIET,
+        )
+    return facts, steps[:3], partial(_power_curve, inputs, size)
+
+
+def _missed(inputs: CardInputs) -> Fact:
+    """Which error could have been missed, where no test tells which it would have found."""
+    ran = any(record.status == "ran" for record in inputs.diagnosis.records)
+    missed = "What error these tests would find is not known." if ran else "Any error."
+    return Fact("Could be missed", missed)
+
+
+def _alike_samples(inputs: CardInputs, state: State, data: TwoSamples) -> Content:
+    """The content of a card about two samples without a problem."""
+    shift, upload = inputs.diagnosis.shift, inputs.diagnosis.upload
+    picture = partial(pictures.samples, data, upload.names)
+    if state == "testing":
+        running = bool(inputs.asked.running)
+        waiting = "Being worked out." if running else "Not worked out: its job did not end."
+        return (Fact("What differs", waiting),), _QUIET_SAMPLES, picture
+    if shift is None:
+        return (_missed(inputs),), _QUIET_SAMPLES, picture
+    missed = Fact(
+        "Could be missed",
+        f"A shift of one column by about {shift.size:.2g} sd would be found in 80 of 100 such "
+        "pairs, with the best possible classifier; smaller ones more rarely.",
+    )
+    return (missed,), _QUIET_SAMPLES, picture
+
+
+def _no_picture() -> None:
+    """None is drawn where nothing is known yet."""
+
+
+def _at_observation(own: bool) -> str:
+    if own:
+        return "Open At my observation: the verdict is an average over x, yours may differ."
+    return "Bring your own observation x_o: the verdict is an average over all x; q may err there."
+
+
+def _smallest(inputs: CardInputs) -> tuple[float, int, bool]:
+    """The bias in one parameter that is found with 80% power, the rows for half of it, and whether
+    simulated tables have told it."""
+    shift, n = inputs.diagnosis.shift, inputs.diagnosis.upload.n
+    assert shift is not None
+    result = inputs.of(SensitivityQuestion)
+    for injection in () if result is None else result.injections:
+        if injection.injection == "bias" and injection.smallest.known:
+            rows = injection.rows_for_half or 4 * n
+            return injection.smallest.estimate, int(float(f"{rows:.2g}")), True
+    return shift.size, int(float(f"{4 * n:.2g}")), False
+
+
+def _possible(inputs: CardInputs) -> str:
+    result = inputs.of(CalibrationQuestion)
+    if result is None:
+        return inputs.why_not(CalibrationQuestion())
+    known = [errors for errors in result.parameters if errors.ratio.known]
+    if not known:
+        return "Too few rows to say how far q could be off."
+    bias = widest_bias(known)
+    largest = f"A bias up to {bias:.2f} posterior sd" if bias < effects.WIDEST else "Any bias"
+    narrow = min(errors.ratio.low for errors in known)
+    wide = max(errors.ratio.high for errors in known)
+    return (
+        f"{largest}, and widths from {narrow:.2f} to {wide:.2f} times what they should be (95% "
+        "intervals)."
+    )
+
+
+def _nowhere(inputs: CardInputs) -> str:
+    result = inputs.of(OverXQuestion)
+    if result is None:
+        return inputs.why_not(OverXQuestion())
+    sees = [part.sees for part in result.parts if part.sees is not None and not part.constant]
+    if not sees:
+        return "No place in x stands out."
+    return (
+        "No place in x stands out. An error in one region with a fifth of the simulations would "
+        "have to be about "
+        f"{max(sees):.2g} posterior sd to be found: fewer rows lie there."
+    )
+
+
+def _power_curve(inputs: CardInputs, size: float) -> Drawn | None:
+    """The chance to find a bias in one parameter, against its size."""
+    result = inputs.of(SensitivityQuestion)
+    injections = () if result is None else result.injections
+    simulated = next((one for one in injections if one.injection == "bias"), None)
+    powers = (
+        []
+        if simulated is None
+        else [
+            (strength, power.rate, power.low, power.high)
+            for strength, power in zip(simulated.strengths, simulated.verdict, strict=True)
+            if power is not None and not power.bound
+        ]
+    )
+    return pictures.detection_curve(size, inputs.diagnosis.alpha, powers)

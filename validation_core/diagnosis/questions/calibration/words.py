@@ -1,0 +1,275 @@
+"""Errors of q in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from validation_core import codec
+from validation_core.diagnosis.questions.base import Names
+from validation_core.diagnosis.questions.calibration.result import (
+    CoverageRate,
+    DensityDivergence,
+    DensityRegions,
+    LearnedDivergence,
+    ParameterErrors,
+)
+from validation_core.methods.skl import nats_in_words
+from validation_core.relabelling.claims import Claims, parameter_name
+from validation_core.statistics.effects import WIDEST
+from validation_core.text import (
+    count_text,
+    equals,
+    first_text,
+    interval_text,
+    level_text,
+    list_text,
+    share_text,
+)
+from validation_core.types import Interval
+
+_NAMED = 5
+_LEARNED_SHARE = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
+
+
+def worst_parameter(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
+    """Say how the worst parameter is off, with coverage first."""
+    name = parameter_name(names, errors.index)
+    clauses = errors_in_words(errors) or ["no bias, width, skew or tails by themselves say how"]
+    sentence = f"{name} is the worst: {_covers(errors)}; {list_text(clauses)}."
+    if errors.open:
+        return f"{sentence} {_outside(errors, k)}: ranks do not tell how far."
+    if errors.by == "moments":
+        return (
+            f"{sentence} {_outside(errors, k)}, so that its bias and width are measured by q's "
+            "mean and sd."
+        )
+    return sentence
+
+
+def _outside(errors: ParameterErrors, k: int) -> str:
+    return f"{share_text(errors.outside)} of the true values lie outside all {k} draws of q"
+
+
+def errors_in_words(errors: ParameterErrors) -> list[str]:
+    """How a parameter is off: bias, width, skew, tails, each only where its own null is rejected.
+
+    They do not contradict each other: beside tails that are too light q is not called too wide.
+    """
+    clauses = [_bias(errors)] if errors.biased else []
+    if errors.misfit:
+        clauses.append(_width(errors))
+    return [*clauses, *shape_in_words(errors)]
+
+
+def shape_in_words(errors: ParameterErrors) -> list[str]:
+    """Skew and tails, where they are told from those of a right q."""
+    shape, clauses = errors.shape, []
+    if errors.skewed:
+        way = "up" if shape.skew > 0 else "down"
+        clauses.append(
+            f"q's skew is wrong: true values reach farther {way} than its draws "
+            f"(p {equals(shape.skew_pvalue)})"
+        )
+    if errors.tails:
+        clauses.append(f"q's tails are too {errors.tails} (p {equals(shape.tails_pvalue)})")
+    return clauses
+
+
+def _covers(errors: ParameterErrors) -> str:
+    """The nominal rate that is farthest off; that of the 80% interval where none is."""
+    rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
+    if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
+        return f"{interval_text(half, '.1%')} of true values lie below its median, not half"
+    if rate.excess <= 0:
+        rate = _middle(errors)
+    held = interval_text(rate.covers, ".1%")
+    return f"{100 * rate.level:g}% intervals hold {held} of true values"
+
+
+def _middle(errors: ParameterErrors) -> CoverageRate:
+    """The rate of the 80% interval."""
+    return next(rate for rate in errors.coverage if rate.level == 0.8)
+
+
+def _bias(errors: ParameterErrors) -> str:
+    bias, low, high = errors.bias
+    side = "high" if bias >= 0 else "low"
+    if errors.open:
+        return f"q sits {at_least(errors.bias)} too {side}"
+    size = errors.bias if bias >= 0 else Interval(-bias, -high, -low)
+    return f"q sits {interval_text(size)} posterior sd too {side}"
+
+
+def at_least(bias: Interval) -> str:
+    """A bias whose other end is open: `at least 1.9 posterior sd (3.0 by q's mean and sd)`."""
+    bound = abs(bias.low if math.isnan(bias.high) else bias.high)
+    told = abs(bias.estimate)
+    more = "" if told <= bound else f" ({told:.1f} by q's mean and sd)"
+    return f"at least {math.floor(10 * bound) / 10:.1f} posterior sd{more}"
+
+
+def _width(errors: ParameterErrors) -> str:
+    ratio, low, high = errors.ratio
+    side = "over-confident" if errors.misfit == "narrow" else "under-confident"
+    if ratio >= 0.99 * WIDEST:
+        return f"q is {WIDEST:g} times or more as wide as it should be ({side})"
+    if errors.by == "ranks" and (low == 0 or ratio <= 1.01 / WIDEST):
+        least = max(high if low == 0 else 0.0, 1 / WIDEST)
+        return f"q is at most {least:.2g} times as wide as it should be ({side})"
+    shape = ".2g" if ratio < 0.1 else ".2f"
+    top = format(high, shape) if high < 0.99 * WIDEST else "∞"
+    return f"q is {ratio:{shape}} [{low:{shape}}, {top}] times as wide as it should be ({side})"
+
+
+def others_off(
+    off: Sequence[ParameterErrors],
+    parameters: Sequence[ParameterErrors],
+    names: Sequence[str],
+    claims: Claims,
+) -> list[str]:
+    """Say how many parameters are off, and name the first; nothing for a table of one."""
+    if len(parameters) == 1:
+        return []
+    verb, listed = "is" if len(off) == 1 else "are", _listed(off, names)
+    return [
+        f"{len(off)} of {len(parameters)} parameters {verb} off at level "
+        f"{level_text(claims.alpha)}, corrected for everything that was looked at: {listed}."
+    ]
+
+
+def _listed(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> str:
+    return first_text([parameter_name(names, errors.index) for errors in parameters], _NAMED)
+
+
+def clearest_error(
+    parameters: Sequence[ParameterErrors], claims: Claims, names: Names
+) -> list[str]:
+    """How q is wrong where no parameter by itself is; nothing where nothing is claimed."""
+    if not claims.found:
+        return []
+    pair = claims.clearest_of("pairs")
+    if pair is not None and len(pair.which) == 2:
+        first, second = (parameter_name(names.theta, which) for which in pair.which)
+        return [f"Each parameter alone looks right; {first} and {second} together do not."]
+    which = "Each parameter alone" if len(parameters) > 1 else parameter_name(names.theta, 0)
+    clearest = claims.clearest(names.theta, names.x)
+    return [f"{which} looks right over all x. Clearest error: {clearest}."]
+
+
+def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
+    """Say which errors are left open where none was found."""
+    middle = [_middle(errors).covers for errors in parameters]
+    low, high = 100 * min(rate.low for rate in middle), 100 * max(rate.high for rate in middle)
+    bias = widest_bias(parameters)
+    widths = [errors.ratio for errors in parameters if errors.ratio.known]
+    which = (
+        "No error is found in the parameter: 80% intervals hold"
+        if len(parameters) == 1
+        else "No error is found in any parameter: 80% intervals hold"
+    )
+    open_ = (
+        f"a bias up to {bias:.2f} posterior sd" if bias < 0.99 * WIDEST else "a bias of any size"
+    )
+    if widths:
+        narrow = min(ratio.low for ratio in widths)
+        wide = max(ratio.high for ratio in widths)
+        least = f"{narrow:.2f}" if narrow > 1.01 / WIDEST else "0"
+        most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
+        open_ += f" and widths from {least} to {most} times what they should be"
+    return [
+        f"{which} between {low:.1f}% and {high:.1f}% of the true values; the data still allow "
+        f"{open_} (95% intervals)."
+    ]
+
+
+def widest_bias(parameters: Sequence[ParameterErrors]) -> float:
+    """The largest bias that any parameter's interval holds; infinite where an end is open."""
+    ends = np.array([(-errors.bias.low, errors.bias.high) for errors in parameters])
+    return float(np.where(np.isnan(ends), np.inf, ends).max())
+
+
+def wider_than_prior(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
+    """Say for which parameters q is wider than the prior; nothing where for none."""
+    wider = [errors for errors in parameters if errors.contraction.high < 0]
+    if not wider:
+        return []
+    widest = min(wider, key=lambda errors: errors.contraction.high)
+    others = len(wider) - 1
+    more = f", and for {count_text(others, 'more parameter')}" if others else ""
+    return [
+        f"q is wider than the prior for {parameter_name(names, widest.index)} (contraction "
+        f"{interval_text(widest.contraction, '+.2f')}){more}."
+    ]
+
+
+def like_the_prior(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
+    """Parameters of which q seems to have learnt nothing: calibrated or not, it is the prior."""
+    unlearnt = [errors for errors in parameters if (errors.contraction.high or 1) < _LEARNED_SHARE]
+    if not unlearnt:
+        return []
+    listed = _listed(unlearnt, names)
+    most = max(errors.contraction.high for errors in unlearnt)
+    return [
+        f"q is hardly narrower than the prior for {listed} (contraction below {most:.2f}, "
+        f"by 95% intervals): x says little of {'it' if len(unlearnt) == 1 else 'them'}, or q "
+        "ignores it."
+    ]
+
+
+def regions_text(mass: DensityRegions, claims: Claims) -> str:
+    """Say how often highest-density regions hold the true value, with p of their ranks."""
+    p = (
+        f"p {equals(claims.densities())} for the true values' ranks by log densities, adjusted in "
+        "the verdict's family"
+    )
+    rates = ", ".join(
+        f"{100 * rate.level:g}%: {interval_text(rate.covers, '.1%')}" for rate in mass.coverage
+    )
+    left = f" {mass.nan_rows} rows without a log q are left out." if mass.nan_rows else ""
+    return (
+        f"Highest-density regions of q hold the true value in (nominal: observed) {rates}; "
+        f"area between coverage and level {interval_text(mass.area, '+.3f')}, {p}.{left}"
+    )
+
+
+def divergence_sentences(nats: DensityDivergence | LearnedDivergence) -> list[str]:
+    """Say how large the symmetric divergence is, and by which estimate."""
+    if isinstance(nats, LearnedDivergence):
+        return [_learned(nats)]
+    fields = codec.to_json(nats)
+    ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
+    sentences = [*nats_in_words({**fields, **ends})]
+    sentences.append(
+        f"Test of no divergence: p {equals(nats.pvalue)}, by {nats.relabelings:,} relabelings "
+        "within x."
+    )
+    if nats.weighted:
+        left = ", ".join(
+            f"M = {weighting.m}: "
+            f"{interval_text((weighting.estimate, weighting.low, weighting.high), '.3f')}"
+            for weighting in nats.weighted
+        )
+        sentences.append(
+            f"Importance sampling would leave at most, in nats, with M draws of q weighed by "
+            f"p / q: {left}."
+        )
+    return sentences
+
+
+def _learned(nats: LearnedDivergence) -> str:
+    interval = f"{interval_text((nats.estimate, nats.boot_low, nats.boot_high), '.3f')} nats"
+    if nats.slope <= 0:
+        return (
+            "Symmetric divergence: the shared classifier sees none. On held-out rows its "
+            f"score is no higher at true values than at q's draws ({interval} after its sign "
+            "was reversed)."
+        )
+    return (
+        f"Symmetric divergence, as far as the shared classifier sees: {interval}, a lower "
+        f"estimate on {nats.rows} held-out rows: it misses what the classifier misses. Its "
+        f"logits were multiplied by {nats.slope:.2f}, learnt on other rows, to make them log "
+        "ratios."
+    )
