@@ -11,8 +11,8 @@ from validation_core.store import SHIPPED, Store
 
 
 def test_a_student_goes_through_it(visit):
-    kind = LESSONS["four-ways"]
-    seen = kind.study.load(Store(SHIPPED))
+    study = LESSONS["four-ways"]
+    seen = study.load(Store(SHIPPED))
     share = (seen.pvalues <= ALPHA).mean(-1)
     page = visit("lessons?lesson=four-ways", reduced_motion="reduce")
     spoken = page.locator(".lesson .spoken")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from validation_core.drawing.marks import Over, over, written
+from validation_core.drawing.marks import Over, written
 from validation_core.methods.base import Method
 from validation_core.types import Array
 
@@ -18,5 +18,5 @@ def rejections(
         rates: (methods, ...), the sliders' axes in their order.
     """
     names = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(methods))
-    percents = (over(written(rate, "{:.0%}".format), *sliders) for rate in rates)
+    percents = (written(rate, "{:.0%}", *sliders) for rate in rates)
     return names, {f"power{i}": part for i, part in enumerate(percents)}

@@ -110,13 +110,13 @@ def _headline(seen: Playground, rates: PlaygroundRates) -> Any:
         f"{{p}}); on fresh draws this test would reject q {{power}} of the time.",
         gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
         mass=f"{seen.where.u_star:.0%}",
-        share=over(written(seen.where.inside_at, "{:.0%}".format), "gamma", "x"),
+        share=written(seen.where.inside_at, "{:.0%}", "gamma", "x"),
         ranks=over(
             np.where(seen.ranks.pvalues <= LEVEL, "unevenly", "as evenly as chance allows"),
             "sample",
             "gamma",
             "beta",
         ),
-        p=over(written(seen.ranks.pvalues, equals), "sample", "gamma", "beta"),
-        power=over(written(alarms.T, "{:.0%}".format), "gamma", "beta"),
+        p=written(seen.ranks.pvalues, equals, "sample", "gamma", "beta"),
+        power=written(alarms.T, "{:.0%}", "gamma", "beta"),
     )

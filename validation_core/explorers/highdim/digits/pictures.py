@@ -91,7 +91,7 @@ def _headline(seen: GeneratedDigits) -> Text:
         f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
         f"{seen.trials} trials.",
         gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
-        auc=over(written(seen.auc.T, "{:.3f}".format), "gamma", "beta"),
+        auc=written(seen.auc.T, "{:.3f}", "gamma", "beta"),
         **parts,
     )
 

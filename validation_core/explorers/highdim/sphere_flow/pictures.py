@@ -91,10 +91,8 @@ def _headline(sphere: SphereView) -> Text:
         f"{rejected} of {sphere.trials} trials.",
         gamma=_names(sphere.gammas, "gamma"),
         beta=_names(sphere.betas, "beta"),
-        auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
-        exact=over(
-            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
-        ),
+        auc=written(sphere.auc, "{:.3f}", "gamma", "beta"),
+        exact=written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}", "gamma", "beta"),
         **parts,
     )
 
