@@ -7,7 +7,7 @@ from typing import Any
 
 from validation_core import statistics
 from validation_core.drawing import live
-from validation_core.drawing.marks import Panel, Slider, over, sentence
+from validation_core.drawing.marks import Panel, Slider, sentence, written
 from validation_core.explorers.conformal.panels import (
     draws_panel,
     other_tests_panel,
@@ -42,7 +42,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
             Slider(
                 "gamma",
                 gammas,
-                names=[f"{gamma:g}" for gamma in gammas],
+                form="{:g}",
                 start=gammas[len(gammas) // 2],
                 label="Strength, gamma",
                 ends=("q = p" if gammas[0] == 0 else "", "q far off"),
@@ -69,7 +69,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
 
 def _headline(look: ConformalView, seen: Conformal) -> Any:
     parts = {
-        "gamma": over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
+        "gamma": written(seen.gammas, "{:g}", "gamma"),
         "auc": slider_texts(seen, seen.auc, "{:.3f}".format),
         "says": slider_texts(
             seen, seen.ks <= look.alpha, lambda low: _says(bool(low), look.alpha)
@@ -83,7 +83,7 @@ def _headline(look: ConformalView, seen: Conformal) -> Any:
             f"{{gamma}} its AUC is {{auc}}, and {tested}",
             **parts,
         )
-    beta = over([f"{beta:g}" for beta in BETAS], "beta")
+    beta = written(BETAS, "{:g}", "beta")
     return sentence(
         "At gamma = {gamma} and beta = {beta} the classifier's AUC is {auc}: " + tested,
         beta=beta,

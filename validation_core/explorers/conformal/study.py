@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from validation_core import methods, sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import OverGamma, refine_grid
+from validation_core.explorers.stacking import stack_by_name
 from validation_core.keys import Specification
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
@@ -225,8 +226,7 @@ def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Re
         p = p if still else draw_p(learned, gamma, n_p)
         looked.append(evaluate_score(study, score, index, p, draw_q(learned, gamma, n_q)))
         report((index + 1) / len(learned.gammas), {"gamma": gamma})
-    stacked = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
-    return Conformal(np.array(learned.gammas), np.array(study.betas), n_p, **stacked)
+    return Conformal(np.array(learned.gammas), np.array(study.betas), n_p, **stack_by_name(looked))
 
 
 def evaluate_score(

@@ -53,7 +53,7 @@ def payload(seen: LensingView) -> live.Payload:
             Slider(
                 "gamma",
                 gammas,
-                names=[f"{gamma:g}" for gamma in gammas],
+                form="{:g}",
                 start=min(gammas, key=lambda gamma: abs(gamma - _START)),
                 label="Share of the biased score, gamma",
                 ends=("q = p", "biased score alone"),
@@ -77,7 +77,7 @@ def _headline(seen: LensingView) -> Words:
     return sentence(
         "At gamma = {gamma} the classifier tells draws of q from true sources with an AUC of "
         "{auc}; the best possible is {best} (0.5 = guessing).",
-        gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
+        gamma=written(seen.gammas, "{:g}", "gamma"),
         auc=written(seen.auc, "{:.2f}", "gamma"),
         best=written(seen.oracle, "{:.2f}", "gamma"),
     )

@@ -17,6 +17,7 @@ from validation_core.benchmarks.galaxies import SIDE
 from validation_core.benchmarks.lens import NOISE
 from validation_core.benchmarks.lensing import Lensing
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
+from validation_core.explorers.stacking import stack_by_name
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier, TrainedClassifier
@@ -163,7 +164,6 @@ def _seen(
             }
         )
         report(0.6 + 0.4 * (index + 1) / len(study.gammas), {"gamma": gamma})
-    at = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
     posterior = study.benchmark.moments(image, 0.0).mean
     numbers = ("auc", "oracle", "inside", "pvalue")
     return LensingView(
@@ -171,7 +171,10 @@ def _seen(
         source=_pixels(source),
         image=_pixels(image),
         posterior=_pixels(posterior),
-        **{name: values if name in numbers else _pixels(values) for name, values in at.items()},
+        **{
+            name: values if name in numbers else _pixels(values)
+            for name, values in stack_by_name(looked).items()
+        },
     )
 
 

@@ -19,8 +19,7 @@ from scipy.special import ndtr
 from validation_core import sampling, statistics
 from validation_core.benchmarks import boundary
 from validation_core.benchmarks.sphere_flow import SphereFlow
-from validation_core.explorers.conformal.power_study import conformal_pvalues
-from validation_core.explorers.highdim import LEVEL
+from validation_core.explorers.highdim.rejections import LEVEL, count_rejections
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.rng import common, stream
@@ -223,9 +222,10 @@ def _rejected(
     out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
     for g in range(len(gammas)):
         for b in range(len(BETAS)):
-            rows = (side[g, b].reshape(len(chunk), n) for side in (of_p, of_q))
-            tested = conformal_pvalues(METHODS, BlockScores(*rows), laws[g][b], study.seed, chunk)
-            out[:, b, g] = (tested <= LEVEL).sum(-1)
+            p_scores, q_scores = of_p[g, b], of_q[g, b]
+            out[:, b, g] = count_rejections(
+                METHODS, p_scores, q_scores, laws[g][b], study.seed, chunk
+            )
     return out
 
 
