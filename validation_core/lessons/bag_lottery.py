@@ -118,7 +118,7 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
         pvalues = [statistics.ks(np.moveaxis(u, 0, -1)).pvalue for u in (spread, weighted)]
         return _BagLotteryResult(truth, noise, ranks.astype(np.int8), weighted, np.stack(pvalues))
 
-    def prediction(self, seen: _BagLotteryResult) -> Prediction:
+    def prediction(self, result: _BagLotteryResult) -> Prediction:
         right = 1 + int(np.argmin([np.ptp(chances) for chances in _picture_laws()]))
         return Prediction(
             asked=PictureGuess(panels=range(len(PICTURES)), right=right),
@@ -141,8 +141,8 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
             ),
         )
 
-    def stages(self, seen: _BagLotteryResult) -> list[Stage]:
-        plain, weighted = (written(p, equals, "bias", "width") for p in seen.pvalues)
+    def stages(self, result: _BagLotteryResult) -> list[Stage]:
+        plain, weighted = (written(p, equals, "bias", "width") for p in result.pvalues)
         return [
             Stage(
                 title="Predict",
@@ -219,7 +219,7 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
                     values={
                         "last": str(DRAWS),
                         "chance": written(
-                            seen.chances[_OPEN, :, :, 0], "{:.3f}", "trials", "bias", "width"
+                            result.chances[_OPEN, :, :, 0], "{:.3f}", "trials", "bias", "width"
                         ),
                     },
                     source="Talts et al. (2018), Theorem 1, for q = p; the weights by Bayes' rule",
@@ -240,14 +240,14 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
             ),
         ]
 
-    def panels(self, seen: _BagLotteryResult) -> list[Panel]:
-        draws = over(seen.draws[_OPEN], "trials", "bias", "width", coarse=True)
+    def panels(self, result: _BagLotteryResult) -> list[Panel]:
+        draws = over(result.draws[_OPEN], "trials", "bias", "width", coarse=True)
         return [
             *(_picture(chances, i) for i, chances in enumerate(_picture_laws(), 1)),
-            _bag(seen, draws),
-            _ranks(seen),
-            _tickets(seen, draws),
-            _weighted(seen),
+            _bag(result, draws),
+            _ranks(result),
+            _tickets(result, draws),
+            _weighted(result),
         ]
 
 
@@ -292,17 +292,17 @@ def _picture(chances: Array, number: int) -> Panel:
     )
 
 
-def _limits(seen: _BagLotteryResult) -> tuple[float, float]:
-    reach = float(np.ceil(np.quantile(np.abs(seen.draws), 0.999)))
+def _limits(result: _BagLotteryResult) -> tuple[float, float]:
+    reach = float(np.ceil(np.quantile(np.abs(result.draws), 0.999)))
     return -reach, reach
 
 
-def _bag(seen: _BagLotteryResult, draws: Number) -> Panel:
+def _bag(result: _BagLotteryResult, draws: Number) -> Panel:
     return Panel(
         [
             Points(draws, np.zeros(DRAWS), color=style.Q, size=13, opacity=0.8),
             Points(
-                over(seen.truth[_OPEN][:, None], "trials"),
+                over(result.truth[_OPEN][:, None], "trials"),
                 [0],
                 color=style.P,
                 size=15,
@@ -311,9 +311,9 @@ def _bag(seen: _BagLotteryResult, draws: Number) -> Panel:
         ],
         title=sentence(
             "The bag: the true one ranks {rank}",
-            rank=written(seen.ranks[_OPEN], "{:g}", "trials", "bias", "width"),
+            rank=written(result.ranks[_OPEN], "{:g}", "trials", "bias", "width"),
         ),
-        x=Axis(_limits(seen), "θ"),
+        x=Axis(_limits(result), "θ"),
         y=Axis((-1, 1), hidden=True),
         height=150,
         legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
@@ -323,8 +323,8 @@ def _bag(seen: _BagLotteryResult, draws: Number) -> Panel:
 _RANKS = (-0.5, BALLS - 0.5)
 
 
-def _ranks(seen: _BagLotteryResult) -> Panel:
-    counts = counts_so_far(seen.ranks, BALLS)
+def _ranks(result: _BagLotteryResult) -> Panel:
+    counts = counts_so_far(result.ranks, BALLS)
     band, level = growing_band(TRIALS, BALLS, "trials", _RANKS)
     return Panel(
         [band, Bars(_EDGES, over(counts, "trials", "bias", "width"), color=style.Q), level],
@@ -337,8 +337,8 @@ def _ranks(seen: _BagLotteryResult) -> Panel:
     )
 
 
-def _tickets(seen: _BagLotteryResult, draws: Number) -> Panel:
-    chances = seen.chances[_OPEN]
+def _tickets(result: _BagLotteryResult, draws: Number) -> Panel:
+    chances = result.chances[_OPEN]
     floor = np.zeros(DRAWS)
     drawn = over(chances[..., 1:], "trials", "bias", "width", coarse=True)
     truth = over(chances[..., :1], "trials", "bias", "width", coarse=True)
@@ -347,7 +347,7 @@ def _tickets(seen: _BagLotteryResult, draws: Number) -> Panel:
             HLine(1 / BALLS, label="equal chances"),
             Points(draws, drawn, low=floor, high=drawn, color=style.Q, size=11, opacity=0.85),
             Points(
-                over(seen.truth[_OPEN][:, None], "trials"),
+                over(result.truth[_OPEN][:, None], "trials"),
                 truth,
                 low=[0],
                 high=truth,
@@ -357,15 +357,15 @@ def _tickets(seen: _BagLotteryResult, draws: Number) -> Panel:
             ),
         ],
         title="Each ball's chance of being the true one",
-        x=Axis(_limits(seen), "θ"),
+        x=Axis(_limits(result), "θ"),
         y=Axis((0, 1), "weight p / q, normalised", percent=True),
         height=260,
         legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
     )
 
 
-def _weighted(seen: _BagLotteryResult) -> Panel:
-    cells = np.minimum((BALLS * seen.weighted).astype(int), BALLS - 1)
+def _weighted(result: _BagLotteryResult) -> Panel:
+    cells = np.minimum((BALLS * result.weighted).astype(int), BALLS - 1)
     band, level = growing_band(TRIALS, BALLS, "trials", _RANKS)
     return Panel(
         [

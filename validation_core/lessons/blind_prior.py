@@ -176,8 +176,8 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             pvalues,
         )
 
-    def prediction(self, seen: _BlindPriorResult) -> Prediction:
-        truth = 100 * rejection_rates(seen)[_ASKED, -1, 0, -1, SIZES.index(_N)]
+    def prediction(self, result: _BlindPriorResult) -> Prediction:
+        truth = 100 * rejection_rates(result)[_ASKED, -1, 0, -1, SIZES.index(_N)]
         labels = ("SBC", "TARP, random references", "CoLT, centre E[θ | x]", "C2ST")
         sbc, tarp, colt, c2st = guesses = [
             NumberGuess(name=f"guess_{name}", label=f"{label} rejects", truth=float(share))
@@ -206,8 +206,8 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             ),
         )
 
-    def stages(self, seen: _BlindPriorResult) -> list[Stage]:
-        share = rejection_rates(seen)
+    def stages(self, result: _BlindPriorResult) -> list[Stage]:
+        share = rejection_rates(result)
         ways = ("follow", "mix", "alpha", "n")
         now = {
             name: written(rates, "{:.0%}", *ways)
@@ -301,8 +301,8 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
                     r"d_\text{SBC} = \text{@sbc}, \;\; d_\text{CoLT} = \text{@colt} "
                     r"\end{matrix}",
                     values={
-                        "sbc": written(seen.ranked.distance[0], "{:.3f}", "mix", "alpha"),
-                        "colt": written(seen.colt.distance, "{:.3f}", "follow", "mix", "alpha"),
+                        "sbc": written(result.ranked.distance[0], "{:.3f}", "mix", "alpha"),
+                        "colt": written(result.colt.distance, "{:.3f}", "follow", "mix", "alpha"),
                     },
                     source="Chen, Bansal, Scott (2025), Theorem 2; distances over "
                     f"{TRIALS * SIZES[-1]:,} simulations",
@@ -325,8 +325,8 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             ),
         ]
 
-    def panels(self, seen: _BlindPriorResult) -> list[Panel]:
-        return [_histograms(seen), _cloud(seen), _power(rejection_rates(seen))]
+    def panels(self, result: _BlindPriorResult) -> list[Panel]:
+        return [_histograms(result), _cloud(result), _power(rejection_rates(result))]
 
 
 def blind_prior_benchmark() -> Gaussian:
@@ -409,14 +409,14 @@ def _c2st(seed: int) -> tuple[Array, Array]:
     return (pvalues <= ALPHA).sum(-1), pvalues[..., :SAMPLES]
 
 
-def rejection_rates(seen: _BlindPriorResult) -> NDArray[np.float64]:
+def rejection_rates(result: _BlindPriorResult) -> NDArray[np.float64]:
     """Rejection rates (tests, FOLLOWS, M, A, N), with TESTS in their order."""
     follows, mixes = len(FOLLOWS), len(MIXES)
     shape = (follows, mixes, len(ALPHAS), len(SIZES))
     parts = [
-        *(np.broadcast_to(hits, shape) for hits in seen.ranked.hits),
-        seen.colt.hits,
-        np.broadcast_to(seen.c2st_hits, shape),
+        *(np.broadcast_to(hits, shape) for hits in result.ranked.hits),
+        result.colt.hits,
+        np.broadcast_to(result.c2st_hits, shape),
     ]
     return np.stack(parts) / TRIALS
 
@@ -427,15 +427,15 @@ _LOOKS = tuple(
 )
 
 
-def _histograms(seen: _BlindPriorResult) -> Panel:
+def _histograms(result: _BlindPriorResult) -> Panel:
     """Panel of the ranks of one batch by the four ranking tests, with their p-values."""
     sizes = np.array(SIZES)
     width = len(_BINS) - 1
     ways = ("mix", "alpha", "n", "sample")
     both: list[tuple[Array, Array, tuple[str, ...]]] = [
-        (*each, ways) for each in zip(seen.ranked.counts, seen.ranked.pvalues, strict=True)
+        (*each, ways) for each in zip(result.ranked.counts, result.ranked.pvalues, strict=True)
     ]
-    both.append((seen.colt.counts, seen.colt.pvalues, ("follow", *ways)))
+    both.append((result.colt.counts, result.colt.pvalues, ("follow", *ways)))
     limits = np.array([statistics.binomial_bounds(n, 1 / width, 0.95) for n in SIZES])
     low, high = (np.repeat((side / sizes)[:, None], 2, axis=1) for side in limits.T)
     marks: list[Band | Bars | HLine | Note | VLine] = []
@@ -459,26 +459,26 @@ def _histograms(seen: _BlindPriorResult) -> Panel:
     )
 
 
-def _cloud(seen: _BlindPriorResult) -> Panel:
+def _cloud(result: _BlindPriorResult) -> Panel:
     at = np.array([-2.2, 4.2])
     lines = np.stack([interpolated_mean(at[:, None], f)[:, 0] for f in FOLLOWS])
     return Panel(
         [
             Points(
-                over(seen.q[..., 0], "alpha", coarse=True),
-                over(seen.q[..., 1], "alpha", coarse=True),
+                over(result.q[..., 0], "alpha", coarse=True),
+                over(result.q[..., 1], "alpha", coarse=True),
                 color=style.Q,
                 symbol="diamond",
                 opacity=0.7,
                 size=4,
             ),
-            Points(seen.p[:, 0], seen.p[:, 1], color=style.P, opacity=0.8, size=4),
+            Points(result.p[:, 0], result.p[:, 1], color=style.P, opacity=0.8, size=4),
             Line(at, over(lines, "follow"), color=style.method_style("colt").color),
         ],
         title="Parameter θ against x",
         caption=f"{_SHOWN} true values and, at the same x, one draw of q each.",
         x=Axis((-2.2, 4.2), "x"),
-        y=Axis((float(seen.p[:, 1].min()) - 0.8, float(seen.p[:, 1].max()) + 0.8), "θ"),
+        y=Axis((float(result.p[:, 1].min()) - 0.8, float(result.p[:, 1].max()) + 0.8), "θ"),
         height=300,
         legend=[
             ("true values", style.P, "circle"),

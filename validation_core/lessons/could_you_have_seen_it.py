@@ -119,8 +119,8 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
                     rejected[:, g, i, t] = np.array(pvalues) <= ALPHA
         return _RejectionCounts(rejected)
 
-    def prediction(self, seen: _RejectionCounts) -> Prediction:
-        truth = float(simulations_needed(_rates(seen))[0, GAMMAS.index(0.2)])
+    def prediction(self, result: _RejectionCounts) -> Prediction:
+        truth = float(simulations_needed(_rates(result))[0, GAMMAS.index(0.2)])
         guess = NumberGuess(
             label=f"Simulations to find a bias of 0.2 sd with {POWER:.0%} power",
             truth=truth,
@@ -148,8 +148,8 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
             ),
         )
 
-    def stages(self, seen: _RejectionCounts) -> list[Stage]:
-        hits, rate = seen.rejected.sum(-1), _rates(seen)
+    def stages(self, result: _RejectionCounts) -> list[Stage]:
+        hits, rate = result.rejected.sum(-1), _rates(result)
         enough = simulations_needed(rate)
         by = ("test", "gamma", "n")
         power = written(rate, "{:.1%}", *by)
@@ -177,7 +177,7 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
                     trials=_TRIALS.words,
                     **{
                         name: over(text, "gamma", "n", "trials")
-                        for name, text in _so_far(seen.rejected[0]).items()
+                        for name, text in _so_far(result.rejected[0]).items()
                     },
                 ),
                 panels=[0, 1],
@@ -259,8 +259,8 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
             ),
         ]
 
-    def panels(self, seen: _RejectionCounts) -> list[Panel]:
-        return [_dots(seen.rejected), _curves(seen), _spent(_rates(seen))]
+    def panels(self, result: _RejectionCounts) -> list[Panel]:
+        return [_dots(result.rejected), _curves(result), _spent(_rates(result))]
 
 
 def rows_tested(budget: int) -> tuple[int, ...]:
@@ -314,9 +314,9 @@ def simulations_needed(rate: Array) -> Array:
     return np.where(enough.any(-1), n, np.nan)
 
 
-def _rates(seen: _RejectionCounts) -> Array:
+def _rates(result: _RejectionCounts) -> Array:
     """Rejection rates (tests, G, N)."""
-    return np.asarray(seen.rejected.mean(-1))
+    return np.asarray(result.rejected.mean(-1))
 
 
 def _about(n: float) -> str:
@@ -405,17 +405,17 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
     )
 
 
-def _curves(seen: _RejectionCounts) -> Panel:
+def _curves(result: _RejectionCounts) -> Panel:
     at = np.log10(BUDGETS)
     looks = [MethodStyle(color, "3 3" if i in (1, 4) else "") for i, color in enumerate(_COLORS)]
-    here = Rates.of(seen.rejected.sum(-1)[..., None], TRIALS)
+    here = Rates.of(result.rejected.sum(-1)[..., None], TRIALS)
     marked = MethodStyle(style.OBSERVED, "", "circle")
     return Panel(
         [
             HLine(POWER, color=style.NULL),
             *(
                 rate_line(at, line, look, "gamma", coarse=True, width=1.5)
-                for line, look in zip(_rates(seen), looks, strict=True)
+                for line, look in zip(_rates(result), looks, strict=True)
             ),
             VLine(over(at, "n"), width=1),
             rate_points(over(at[:, None], "n"), here, marked, "test", "gamma", "n", size=9),

@@ -200,8 +200,8 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
         pvalues = np.stack([ranks, same_x, folds, calibration])
         return _FourWaysResult(pvalues.astype(np.float32), np.stack([of_x, of_folds]))
 
-    def prediction(self, seen: _FourWaysResult) -> Prediction:
-        counts = cumulative_rejections(seen)
+    def prediction(self, result: _FourWaysResult) -> Prediction:
+        counts = cumulative_rejections(result)
         sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
         guesses = [way.guess(size) for way, size in zip(WAYS, sizes, strict=True)]
         return Prediction(
@@ -216,8 +216,8 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
             ),
         )
 
-    def stages(self, seen: _FourWaysResult) -> list[Stage]:
-        counts = cumulative_rejections(seen)
+    def stages(self, result: _FourWaysResult) -> list[Stage]:
+        counts = cumulative_rejections(result)
         settings = {way.slider.name: way.slider.first for way in WAYS}
         return [
             Stage(
@@ -294,17 +294,17 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
             ),
         ]
 
-    def panels(self, seen: _FourWaysResult) -> list[Panel]:
-        counts = cumulative_rejections(seen)
+    def panels(self, result: _FourWaysResult) -> list[Panel]:
+        counts = cumulative_rejections(result)
         return [
             _overview(counts),
             *(
                 panel
                 for w, way in enumerate(WAYS)
-                for panel in (_pvalues(seen.pvalues[w], way), _rates(counts[w], way))
+                for panel in (_pvalues(result.pvalues[w], way), _rates(counts[w], way))
             ),
             _curves(),
-            _spreads(seen, counts),
+            _spreads(result, counts),
         ]
 
 
@@ -377,9 +377,9 @@ def _calibration(rng: np.random.Generator) -> Array:
     return out
 
 
-def cumulative_rejections(seen: _FourWaysResult) -> Array:
+def cumulative_rejections(result: _FourWaysResult) -> Array:
     """Rejections at the 5% level (4, 2, 5, V) after each number of trials in `TRIALS_SHOWN`."""
-    return sums_so_far(seen.pvalues <= ALPHA, axis=-1)[..., list(TRIALS_SHOWN)]
+    return sums_so_far(result.pvalues <= ALPHA, axis=-1)[..., list(TRIALS_SHOWN)]
 
 
 def actual_size(sigma: Array) -> Array:
@@ -514,11 +514,11 @@ def _curves() -> Panel:
     )
 
 
-def _spreads(seen: _FourWaysResult, counts: Array) -> Panel:
+def _spreads(result: _FourWaysResult, counts: Array) -> Panel:
     points = [
         Points(spread, counts[w, 0, :, -1] / TRIALS, color=color, symbol=symbol, size=8)
         for w, spread, color, symbol in zip(
-            (1, 2), seen.spread, (style.P, style.Q), ("circle", "diamond"), strict=True
+            (1, 2), result.spread, (style.P, style.Q), ("circle", "diamond"), strict=True
         )
     ]
     return Panel(

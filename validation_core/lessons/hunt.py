@@ -184,9 +184,9 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
             rejected += [p.min() <= ALPHA, again[0] <= ALPHA]
         return rejected
 
-    def prediction(self, seen: _HuntResult) -> Prediction:
-        same, again = 100 * seen.rejected[NOTHING] / TRIALS
-        low, high = map(float, statistics.wilson(seen.rejected[NOTHING, 1], TRIALS))
+    def prediction(self, result: _HuntResult) -> Prediction:
+        same, again = 100 * result.rejected[NOTHING] / TRIALS
+        low, high = map(float, statistics.wilson(result.rejected[NOTHING, 1], TRIALS))
         on_same = NumberGuess(
             name="guess_same",
             label="q correct: the best ball rejects on the data that chose it",
@@ -206,11 +206,11 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
             ),
         )
 
-    def stages(self, seen: _HuntResult) -> list[Stage]:
-        chosen = best_balls(seen)
-        inside = written(seen.inside, share_with_interval, "preset", "place")
-        pvalues = pvalues_by_count()[seen.inside]
-        picked = np.take_along_axis(seen.inside, chosen[:, None], 1)[:, 0]
+    def stages(self, result: _HuntResult) -> list[Stage]:
+        chosen = best_balls(result)
+        inside = written(result.inside, share_with_interval, "preset", "place")
+        pvalues = pvalues_by_count()[result.inside]
+        picked = np.take_along_axis(result.inside, chosen[:, None], 1)[:, 0]
         counts = ", ".join(f"{c} of {N} ({p})" for c, p in zip(picked, PRESETS, strict=True))
         return [
             Stage(
@@ -245,7 +245,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                     f"{MASS:.0%}.",
                     preset=_PRESET.words,
                     inside=inside,
-                    fresh=over(_pooled(seen.fresh_inside), "preset", "fresh", "place"),
+                    fresh=over(_pooled(result.fresh_inside), "preset", "fresh", "place"),
                 ),
                 panels=[0, 1],
                 sliders=["preset", "fresh"],
@@ -265,8 +265,8 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                     f"{FRESH} fresh batches.",
                     preset=_PRESET.words,
                     steps=_STEPS.words,
-                    inside=written(seen.path_inside, share_with_interval, "preset", "steps"),
-                    fresh=over(_pooled(seen.path_fresh)[:, -1], "preset", "steps"),
+                    inside=written(result.path_inside, share_with_interval, "preset", "steps"),
+                    fresh=over(_pooled(result.path_fresh)[:, -1], "preset", "steps"),
                 ),
                 panels=[3, 0],
                 sliders=["preset", "steps"],
@@ -292,7 +292,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                         "n": str(N),
                         "r": str(INSIDE),
                         "rest": str(K + 1 - INSIDE),
-                        "count": written(seen.inside, "{:.0f}", "preset", "place"),
+                        "count": written(result.inside, "{:.0f}", "preset", "place"),
                         "p": written(pvalues, pvalue_text, "preset", "place"),
                     },
                     source=f"beta law of the {INSIDE}th of {K} ordered distances, derived here; "
@@ -311,8 +311,8 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
             ),
         ]
 
-    def panels(self, seen: _HuntResult) -> list[Panel]:
-        return [_hand(seen), _shares(seen), _rates(seen), _climbed(seen)]
+    def panels(self, result: _HuntResult) -> list[Panel]:
+        return [_hand(result), _shares(result), _rates(result), _climbed(result)]
 
 
 def ball_radii(centres: Array, draws: Array) -> Array:
@@ -365,9 +365,9 @@ def _heights(centres: Array, truth: Array, draws: Array) -> Array:
     return np.asarray(((np.array(ranks) - even) ** 2).mean(-1))
 
 
-def best_balls(seen: _HuntResult) -> NDArray[np.int64]:
+def best_balls(result: _HuntResult) -> NDArray[np.int64]:
     """Index of the ball with the smallest p-value, for each preset: (P,)."""
-    return np.asarray(pvalues_by_count()[seen.inside].argmin(-1))
+    return np.asarray(pvalues_by_count()[result.inside].argmin(-1))
 
 
 def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
@@ -385,9 +385,9 @@ def share_with_interval(count: float, n: int = N) -> str:
     return f"{count:.0f} of {n} ({low:.0%} to {high:.0%})"
 
 
-def _cloud(seen: _HuntResult) -> list[Points]:
-    across, up = (over(seen.draws[..., i], "preset", coarse=True) for i in range(2))
-    true_x, true_y = (over(seen.truth[..., i], "preset", coarse=True) for i in range(2))
+def _cloud(result: _HuntResult) -> list[Points]:
+    across, up = (over(result.draws[..., i], "preset", coarse=True) for i in range(2))
+    true_x, true_y = (over(result.truth[..., i], "preset", coarse=True) for i in range(2))
     return [
         Points(across, up, color=style.Q, size=2.5, opacity=0.5),
         Points(true_x, true_y, color=style.P, size=4),
@@ -408,15 +408,15 @@ def _axes() -> tuple[Axis, Axis]:
     )
 
 
-def _hand(seen: _HuntResult) -> Panel:
+def _hand(result: _HuntResult) -> Panel:
     x, y = _axes()
     edge = [
-        CENTRES[:, i, None] + seen.radius[..., None] * turn(_CIRCLE)
+        CENTRES[:, i, None] + result.radius[..., None] * turn(_CIRCLE)
         for i, turn in enumerate((np.cos, np.sin))
     ]
     return Panel(
         [
-            *_cloud(seen),
+            *_cloud(result),
             Line(
                 over(edge[0], "preset", "place", coarse=True),
                 over(edge[1], "preset", "place", coarse=True),
@@ -435,17 +435,17 @@ def _hand(seen: _HuntResult) -> Panel:
     )
 
 
-def _climbed(seen: _HuntResult) -> Panel:
+def _climbed(result: _HuntResult) -> Panel:
     x, y = _axes()
     edge = [
-        seen.path[..., i, None] + seen.path_radius[..., None] * turn(_CIRCLE)
+        result.path[..., i, None] + result.path_radius[..., None] * turn(_CIRCLE)
         for i, turn in enumerate((np.cos, np.sin))
     ]
     shown = np.arange(STEPS + 1) <= np.arange(STEPS + 1)[:, None]
-    trail = [np.where(shown, seen.path[:, None, :, i], np.nan) for i in range(2)]
+    trail = [np.where(shown, result.path[:, None, :, i], np.nan) for i in range(2)]
     return Panel(
         [
-            *_cloud(seen),
+            *_cloud(result),
             Line(
                 *(over(e, "preset", "steps", coarse=True) for e in edge),
                 color=style.OBSERVED,
@@ -465,9 +465,9 @@ def _climbed(seen: _HuntResult) -> Panel:
     )
 
 
-def _shares(seen: _HuntResult) -> Panel:
+def _shares(result: _HuntResult) -> Panel:
     """Panel of the share in the ball, in the searched batch and in each fresh one."""
-    fresh = np.moveaxis(seen.fresh_inside, 1, 2) / N  # (P, V, FRESH)
+    fresh = np.moveaxis(result.fresh_inside, 1, 2) / N  # (P, V, FRESH)
     drawn = np.arange(FRESH) < np.arange(FRESH + 1)[:, None]  # (FRESH + 1, FRESH)
     shown = np.where(drawn[None, :, None], fresh[:, None], np.nan)
     return Panel(
@@ -475,7 +475,7 @@ def _shares(seen: _HuntResult) -> Panel:
             HLine(MASS, label="if q = p"),
             Points(
                 [0],
-                over(seen.inside[..., None] / N, "preset", "place"),
+                over(result.inside[..., None] / N, "preset", "place"),
                 color=style.OBSERVED,
                 symbol="diamond",
                 size=11,
@@ -494,9 +494,9 @@ def _shares(seen: _HuntResult) -> Panel:
     )
 
 
-def _rates(seen: _HuntResult) -> Panel:
+def _rates(result: _HuntResult) -> Panel:
     """Panel of both shares of each preset, side by side."""
-    share = over(seen.rejected / TRIALS, "preset")
+    share = over(result.rejected / TRIALS, "preset")
     return Panel(
         [
             Bars([-0.5, 0.5, 1.5], share, color=style.method_style("colt").color),

@@ -157,7 +157,7 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
             (intervals[..., 2] < tails[:, None]).sum(-1),
         )
 
-    def prediction(self, seen: _Divergences) -> Prediction:
+    def prediction(self, result: _Divergences) -> Prediction:
         truth = exact_divergence(0, GAMMA)
         guess = NumberGuess(
             label="Divergence of a shift by half a standard deviation, nats",
@@ -183,14 +183,14 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
             ),
         )
 
-    def stages(self, seen: _Divergences) -> list[Stage]:
-        mean, least, most = seen.means
+    def stages(self, result: _Divergences) -> list[Stage]:
+        mean, least, most = result.means
         estimate = written(mean, "{:.2f}", "kind", "gamma", "pairs")
         reach = written((most - least) / 2, "{:.2f}", "kind", "gamma", "pairs")
         closed = written(_EXACT, "{:.3f}", "kind", "gamma")
-        ends = [written(each, "{:.4f}", "m") for each in seen.weighed.T]
-        share = seen.holding / REPEATS
-        low, high = statistics.wilson(seen.holding, np.full(len(FREEDOMS), REPEATS))
+        ends = [written(each, "{:.4f}", "m") for each in result.weighed.T]
+        share = result.holding / REPEATS
+        low, high = statistics.wilson(result.holding, np.full(len(FREEDOMS), REPEATS))
         return [
             Stage(
                 title="Predict",
@@ -274,7 +274,7 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
                     share=written(share, "{:.1%}", "freedom"),
                     low=written(low, "{:.1%}", "freedom"),
                     high=written(high, "{:.1%}", "freedom"),
-                    below=written(seen.below, "{:,.0f}", "freedom"),
+                    below=written(result.below, "{:,.0f}", "freedom"),
                 ),
                 panels=[5],
                 sliders=["freedom"],
@@ -307,14 +307,14 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
             ),
         ]
 
-    def panels(self, seen: _Divergences) -> list[Panel]:
+    def panels(self, result: _Divergences) -> list[Panel]:
         return [
-            _pair(seen),
-            _mean(seen.means),
+            _pair(result),
+            _mean(result.means),
             _equal(),
-            _bound(seen),
-            _picked(seen),
-            _intervals(seen.heavy, _tails()),
+            _bound(result),
+            _picked(result),
+            _intervals(result.heavy, _tails()),
         ]
 
 
@@ -400,12 +400,12 @@ def _covers(intervals: Array, truth: Array) -> NDArray[np.bool_]:
     return np.asarray((low <= truth[:, None]) & (truth[:, None] <= high))
 
 
-def _pair(seen: _Divergences) -> Panel:
+def _pair(result: _Divergences) -> Panel:
     """Panel of p, q, their log ratio and the last pair on it, whose difference is d."""
-    heights = np.interp(seen.last, _GRID, np.arange(len(_GRID)))
+    heights = np.interp(result.last, _GRID, np.arange(len(_GRID)))
     place = heights.round().astype(int)
-    ratio = np.take_along_axis(seen.ratios[:, :, None, :], place, -1)
-    q = np.exp(norm.logpdf(_GRID) - seen.ratios)
+    ratio = np.take_along_axis(result.ratios[:, :, None, :], place, -1)
+    q = np.exp(norm.logpdf(_GRID) - result.ratios)
     thin = slice(None, None, 4)
     return Panel(
         [
@@ -418,12 +418,12 @@ def _pair(seen: _Divergences) -> Panel:
             ),
             Line(
                 _GRID[thin],
-                over(seen.ratios[..., thin], "kind", "gamma", coarse=True),
+                over(result.ratios[..., thin], "kind", "gamma", coarse=True),
                 color=style.NULL,
             ),
             *(
                 Points(
-                    over(seen.last[..., side, None], "kind", "gamma", "pairs", coarse=True),
+                    over(result.last[..., side, None], "kind", "gamma", "pairs", coarse=True),
                     over(ratio[..., side, None], "kind", "gamma", "pairs", coarse=True),
                     color=color,
                     size=11,
@@ -494,14 +494,14 @@ def _equal() -> Panel:
     )
 
 
-def _bound(seen: _Divergences) -> Panel:
+def _bound(result: _Divergences) -> Panel:
     at = np.arange(len(MS))
-    points = [over(each[:, None], "m") for each in seen.weighed.T]
+    points = [over(each[:, None], "m") for each in result.weighed.T]
     return Panel(
         [
             HLine(two_stage_normal.TwoStageNormal().skl(), label="q, closed form"),
-            Line(at, seen.weighed[:, 0], color=style.Q, width=1.5),
-            Points(at, seen.weighed[:, 0], color=style.Q, size=5),
+            Line(at, result.weighed[:, 0], color=style.Q, width=1.5),
+            Points(at, result.weighed[:, 0], color=style.Q, size=5),
             Points(
                 over(at[:, None], "m"),
                 points[0],
@@ -519,12 +519,12 @@ def _bound(seen: _Divergences) -> Panel:
     )
 
 
-def _picked(seen: _Divergences) -> Panel:
+def _picked(result: _Divergences) -> Panel:
     middle = (_BINS[1:] + _BINS[:-1]) / 2
     scale = WEIGHED * (_BINS[1] - _BINS[0])
     return Panel(
         [
-            Bars(_BINS, over(seen.picked / scale, "m"), color=style.Q),
+            Bars(_BINS, over(result.picked / scale, "m"), color=style.Q),
             Line(middle, norm.pdf(middle, 0, np.sqrt(two_stage_normal.POSTERIOR)), color=style.P),
         ],
         title="Draws picked by their weight",

@@ -113,12 +113,12 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
         counts = (bins[..., None] == np.arange(_RANKS)).sum(-2)
         return _RainResult(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
 
-    def prediction(self, seen: _RainResult) -> Prediction:
-        guilt = statistics.ks(seen.suspects).pvalue  # (LINEUPS, SUSPECTS)
-        theirs = np.take_along_axis(guilt, seen.guilty[:, None] - 1, axis=1)[:, 0]
+    def prediction(self, result: _RainResult) -> Prediction:
+        guilt = statistics.ks(result.suspects).pvalue  # (LINEUPS, SUSPECTS)
+        theirs = np.take_along_axis(guilt, result.guilty[:, None] - 1, axis=1)[:, 0]
         return Prediction(
             asked=PictureGuess(
-                label="Your rain", panels=range(SUSPECTS), right=over(seen.guilty, "lineup")
+                label="Your rain", panels=range(SUSPECTS), right=over(result.guilty, "lineup")
             ),
             answer=sentence(
                 "{verdict} Rain {guilty} is the one with gamma "
@@ -130,18 +130,18 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
                             "Right." if g == guilty else f"Rain {g} is a null." if g else ""
                             for g in range(SUSPECTS + 1)
                         ]
-                        for guilty in seen.guilty
+                        for guilty in result.guilty
                     ],
                     "lineup",
                     "guess",
                 ),
-                guilty=written(seen.guilty, "{:g}", "lineup"),
+                guilty=written(result.guilty, "{:g}", "lineup"),
                 p=written(theirs, equals, "lineup"),
             ),
         )
 
-    def stages(self, seen: _RainResult) -> list[Stage]:
-        rejected = seen.pvalues <= _ALPHA
+    def stages(self, result: _RainResult) -> list[Stage]:
+        rejected = result.pvalues <= _ALPHA
         hits = sums_so_far(rejected, axis=-1)  # (G, T + 1)
         return [
             Stage(
@@ -214,8 +214,8 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
             ),
         ]
 
-    def panels(self, seen: _RainResult) -> list[Panel]:
-        return [*(_suspect(seen, j) for j in range(SUSPECTS)), _rain(seen), _opened(seen)]
+    def panels(self, result: _RainResult) -> list[Panel]:
+        return [*(_suspect(result, j) for j in range(SUSPECTS)), _rain(result), _opened(result)]
 
 
 def draw_conformal_ranks(
@@ -229,9 +229,9 @@ def draw_conformal_ranks(
     return np.asarray(u)
 
 
-def _suspect(seen: _RainResult, which: int) -> Panel:
+def _suspect(result: _RainResult, which: int) -> Panel:
     edges = np.linspace(0, 1, _RANKS + 1)
-    counts = np.stack([np.histogram(one, edges)[0] for one in seen.suspects[:, which]])
+    counts = np.stack([np.histogram(one, edges)[0] for one in result.suspects[:, which]])
     return Panel(
         [Bars(edges, over(counts.astype(np.int8), "lineup"), color=style.Q)],
         title=f"Rain {which + 1}",
@@ -241,10 +241,10 @@ def _suspect(seen: _RainResult, which: int) -> Panel:
     )
 
 
-def _rain(seen: _RainResult) -> Panel:
+def _rain(result: _RainResult) -> Panel:
     band, even = growing_band(TRIALS, _BINS, "trials")
     bricks = Rain(
-        seen.pvalues,
+        result.pvalues,
         bins=_BINS,
         follows="gamma",
         clock="trials",
@@ -268,9 +268,9 @@ def _rain(seen: _RainResult) -> Panel:
     )
 
 
-def _opened(seen: _RainResult) -> Panel:
+def _opened(result: _RainResult) -> Panel:
     return rank_counts(
-        over(seen.ranks.swapaxes(0, 1), "open", "at"),
+        over(result.ranks.swapaxes(0, 1), "open", "at"),
         N,
         Axis((0, 1), f"conformal rank among {M} draws of p"),
         "draws of q",
@@ -278,7 +278,7 @@ def _opened(seen: _RainResult) -> Panel:
             "Trial {trial}, gamma {gamma}: p {p}",
             trial=written(np.arange(TRIALS) + 1, "{:g}", "open"),
             gamma=written(GAMMAS, "{:g}", "at"),
-            p=written(seen.pvalues.T, equals, "open", "at"),
+            p=written(result.pvalues.T, equals, "open", "at"),
         ),
         caption=f"The {N} ranks that this p-value comes from.",
         height=240,

@@ -124,8 +124,8 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
         p, q = (np.stack([pair[side] for pair in shown]) for side in (0, 1))
         return _Accuracies(p[0], q, observed, expected, null)
 
-    def prediction(self, seen: _Accuracies) -> Prediction:
-        truth = seen.expected[GAMMAS.index(GAMMA)]
+    def prediction(self, result: _Accuracies) -> Prediction:
+        truth = result.expected[GAMMAS.index(GAMMA)]
         guess = NumberGuess(
             label="Share of points the best classifier gets right", truth=100 * truth, start=90
         )
@@ -150,9 +150,9 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
             ),
         )
 
-    def stages(self, seen: _Accuracies) -> list[Stage]:
-        pvalues = monte_carlo_pvalues(seen)
-        percents = written(seen.observed, "{:.1%}", "n", "gamma")
+    def stages(self, result: _Accuracies) -> list[Stage]:
+        pvalues = monte_carlo_pvalues(result)
+        percents = written(result.observed, "{:.1%}", "n", "gamma")
         verdict = over(
             np.where(pvalues <= 0.05, "rejects", "does not reject"), "samples", "n", "gamma"
         )
@@ -190,7 +190,7 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
                     "points, or a smaller gamma, until C2ST no longer sees that q is wrong. "
                     "Now {observed}, p-value {p}.",
                     n=_SIZE.words,
-                    width=written(seen.null.std(-1) * 1.96, "{:.1%}", "n"),
+                    width=written(result.null.std(-1) * 1.96, "{:.1%}", "n"),
                     observed=percents,
                     p=p,
                 ),
@@ -215,9 +215,9 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
                     latex=r"z = \frac{\text{@accuracy} - \frac{1}{2}}"
                     r"{\sqrt{1 / (4 \cdot 2 \cdot \text{@n})}} = \text{@z}",
                     values={
-                        "accuracy": written(seen.observed, "{:.3f}", "n", "gamma"),
+                        "accuracy": written(result.observed, "{:.3f}", "n", "gamma"),
                         "n": _SIZE.words,
-                        "z": written(_z(seen), "{:.2f}", "n", "gamma"),
+                        "z": written(_z(result), "{:.2f}", "n", "gamma"),
                     },
                     source="Lopez-Paz, Oquab (2017), Section 3",
                 ),
@@ -233,8 +233,8 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
             ),
         ]
 
-    def panels(self, seen: _Accuracies) -> list[Panel]:
-        return [_scatter(seen), _null(seen)]
+    def panels(self, result: _Accuracies) -> list[Panel]:
+        return [_scatter(result), _null(result)]
 
 
 def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
@@ -242,13 +242,13 @@ def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
     return float(statistics.c2st(p, q).accuracy)
 
 
-def _z(seen: _Accuracies) -> Array:
-    return np.asarray((seen.observed - 0.5) * np.sqrt(8 * np.array(SIZES)[:, None]))
+def _z(result: _Accuracies) -> Array:
+    return np.asarray((result.observed - 0.5) * np.sqrt(8 * np.array(SIZES)[:, None]))
 
 
-def monte_carlo_pvalues(seen: _Accuracies) -> Array:
+def monte_carlo_pvalues(result: _Accuracies) -> Array:
     """P-values (T + 1, N, G) from the null so far, by the +1 rule."""
-    above = seen.null.T[:, :, None] >= seen.observed - 1e-12  # (T, N, G)
+    above = result.null.T[:, :, None] >= result.observed - 1e-12  # (T, N, G)
     return (1 + sums_so_far(above)) / (1 + np.arange(SAMPLES + 1))[:, None, None]
 
 
@@ -259,17 +259,17 @@ def cumulative_histograms(null: Array) -> tuple[NDArray[np.int16], Array]:
     return counts_so_far(places.T, _BINS), edges
 
 
-def _scatter(seen: _Accuracies) -> Panel:
+def _scatter(result: _Accuracies) -> Panel:
     return Panel(
         [
             Points(
-                over(seen.q[..., 0], "gamma", coarse=True),
-                over(seen.q[..., 1], "gamma", coarse=True),
+                over(result.q[..., 0], "gamma", coarse=True),
+                over(result.q[..., 1], "gamma", coarse=True),
                 color=style.Q,
                 symbol="diamond",
                 opacity=0.8,
             ),
-            Points(seen.p[:, 0], seen.p[:, 1], color=style.P, opacity=0.8),
+            Points(result.p[:, 0], result.p[:, 1], color=style.P, opacity=0.8),
             VLine(0.25, label="boundary", width=2),
         ],
         title="Two samples of 100",
@@ -280,13 +280,13 @@ def _scatter(seen: _Accuracies) -> Panel:
     )
 
 
-def _null(seen: _Accuracies) -> Panel:
-    counts, edges = cumulative_histograms(seen.null)
+def _null(result: _Accuracies) -> Panel:
+    counts, edges = cumulative_histograms(result.null)
     top = 1.05 * float(counts[-1, _N:].max())  # of few points, bars are higher and cut
     panel = null_histogram(
         edges,
         over(counts, "samples", "n"),
-        over(seen.observed, "n", "gamma"),
+        over(result.observed, "n", "gamma"),
         Axis((0.25, 0.85), "share of points called right", percent=True),
         "pairs of samples",
         title="Accuracy where both samples are from p",

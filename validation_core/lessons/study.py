@@ -40,29 +40,29 @@ class LessonStudy(Study[R]):
     def label(self) -> str:
         return f"Lesson: {uncapitalise(self.title)}"
 
-    def prediction(self, seen: R) -> Prediction:
+    def prediction(self, result: R) -> Prediction:
         """The prediction that the lesson asks for, and its answer."""
         raise NotImplementedError
 
-    def stages(self, seen: R) -> Sequence[Stage]:
+    def stages(self, result: R) -> Sequence[Stage]:
         """The steps of the lesson: prediction, reveal, and on to the limits."""
         raise NotImplementedError
 
-    def panels(self, seen: R) -> Sequence[Panel]:
+    def panels(self, result: R) -> Sequence[Panel]:
         """The pictures, which stages name by their place."""
         raise NotImplementedError
 
-    def lesson(self, seen: R) -> Lesson:
+    def lesson(self, result: R) -> Lesson:
         """The lesson of a result."""
         return Lesson(
             name=self.name,
             title=f"{self.number}. {self.title}",
             question=self.question,
             minutes=self.minutes,
-            prediction=self.prediction(seen),
-            stages=self.stages(seen),
+            prediction=self.prediction(result),
+            stages=self.stages(result),
             sliders=self.sliders,
-            panels=self.panels(seen),
+            panels=self.panels(result),
             papers=self.papers,
             onwards=self.onwards,
         )

@@ -150,10 +150,10 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
         rows = []
         for s, network in enumerate(training_snapshots(self.seed)):
             scored = draws.scored(network)
-            rows.append([self._look(scored.shifted(by)) for by in (0.0, *SHIFTS)])
+            rows.append([self._evaluate(scored.shifted(by)) for by in (0.0, *SHIFTS)])
             report((s + 1) / (len(STEPS) + 1), {})
-        constant = self._look(scored.constant())
-        random = self._look(draws.scored(_start(self.seed, "random network")))
+        constant = self._evaluate(scored.constant())
+        random = self._evaluate(draws.scored(_start(self.seed, "random network")))
         looks = [[*row, constant, random] for row in rows]
         fields = (
             np.array([[row[c][f] for row in looks] for c in range(len(SCORES))])
@@ -167,7 +167,7 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
             stream(self.seed, "xi").random(_TIES),
         )
 
-    def _look(self, scored: _ScoredSteps) -> _ScoreResult:
+    def _evaluate(self, scored: _ScoredSteps) -> _ScoreResult:
         # The same numbers break ties in every look: ranks glide from step to step.
         rng = stream(self.seed, "ties")
         ranks = np.stack([statistics.conformal_ranks(test, scored.p, rng) for test in scored.test])
@@ -186,8 +186,8 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
             statistics.auc(one.ravel(), scored.test[0].ravel()),
         )
 
-    def prediction(self, seen: _TrainedSteps) -> Prediction:
-        untrained, trained = seen.looks.uniform[0, 0, 1], seen.looks.uniform[0, -1, 0]
+    def prediction(self, result: _TrainedSteps) -> Prediction:
+        untrained, trained = result.looks.uniform[0, 0, 1], result.looks.uniform[0, -1, 0]
         false, true = (100 * float(hits) / TRIALS for hits in (untrained, trained))
         low, high = map(float, statistics.wilson(untrained, TRIALS))
         of_correct = NumberGuess(
@@ -220,8 +220,8 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
             ),
         )
 
-    def stages(self, seen: _TrainedSteps) -> list[Stage]:
-        looks = seen.looks
+    def stages(self, result: _TrainedSteps) -> list[Stage]:
+        looks = result.looks
         rates = {
             name: written(hits / TRIALS, "{:.1%}", "score", "steps", "source")
             for name, hits in (("uniform", looks.uniform), ("c2st", looks.c2st))
@@ -289,7 +289,7 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
                 "orders them badly, which costs power and never the level.",
                 panels=[4, 5],
                 sliders=["xi"],
-                formula=_formula(seen),
+                formula=_formula(result),
                 beats=[
                     Beat(at={"place": -2.5}, seconds=2.0),
                     Beat(
@@ -313,15 +313,15 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
             ),
         ]
 
-    def panels(self, seen: _TrainedSteps) -> list[Panel]:
-        looks = seen.looks
+    def panels(self, result: _TrainedSteps) -> list[Panel]:
+        looks = result.looks
         return [
             _ordered(looks),
-            _plane(seen),
+            _plane(result),
             _rates(looks),
             _null(looks),
-            _line(seen),
-            _places_of(seen),
+            _line(result),
+            _places_of(result),
         ]
 
 
@@ -416,23 +416,25 @@ def relative_null_sd(null: Array) -> Array:
     return np.sqrt(((null @ hits**2) / trials - mean**2) / (2 * N / 4))
 
 
-def rank_among_beads(seen: _TrainedSteps) -> tuple[Array, Array, Array]:
+def rank_among_beads(result: _TrainedSteps) -> tuple[Array, Array, Array]:
     """Beads below and equal at each place (V,), and p-values (xi, V)."""
     at = np.array(_PLACE.grid)
-    below, equal = statistics.count(at, np.broadcast_to(np.round(seen.beads, 1), (len(at), BEADS)))
-    u = (below + seen.xi[:, None] * (1 + equal)) / (BEADS + 1)
+    below, equal = statistics.count(
+        at, np.broadcast_to(np.round(result.beads, 1), (len(at), BEADS))
+    )
+    u = (below + result.xi[:, None] * (1 + equal)) / (BEADS + 1)
     return below, equal, u
 
 
-def _formula(seen: _TrainedSteps) -> Formula:
-    below, equal, u = rank_among_beads(seen)
+def _formula(result: _TrainedSteps) -> Formula:
+    below, equal, u = rank_among_beads(result)
     return Formula(
         latex=r"U = \frac{\text{@below} + \text{@xi}\,(1 + \text{@equal})}{\text{@m} + 1}"
         r" = \text{@u}",
         values={
             "below": written(below, "{:.0f}", "place"),
             "equal": written(equal, "{:.0f}", "place"),
-            "xi": written(seen.xi, "{:.2f}", "xi"),
+            "xi": written(result.xi, "{:.2f}", "xi"),
             "m": str(BEADS),
             "u": written(u, "{:.3f}", "xi", "place"),
         },
@@ -482,20 +484,20 @@ def _ordered(looks: _ScoreResult) -> Panel:
     )
 
 
-def _plane(seen: _TrainedSteps) -> Panel:
-    looks = seen.looks
-    lowest = np.where(looks.ranks <= _BINS[1], seen.points[..., 1], np.nan)
+def _plane(result: _TrainedSteps) -> Panel:
+    looks = result.looks
+    lowest = np.where(looks.ranks <= _BINS[1], result.points[..., 1], np.nan)
     return Panel(
         [
             Heat(_SIDE, _SIDE, Shades(over(looks.heat, "score", "steps"), limit=4.0)),
             Points(
-                over(seen.points[..., 0], "source"),
-                over(seen.points[..., 1], "source"),
+                over(result.points[..., 0], "source"),
+                over(result.points[..., 1], "source"),
                 color="",
                 size=3.5,
             ),
             Points(
-                over(seen.points[..., 0], "source"),
+                over(result.points[..., 0], "source"),
                 over(lowest, "score", "steps", "source", coarse=True),
                 color=style.OBSERVED,
                 symbol="ring",
@@ -573,10 +575,10 @@ def _null(looks: _ScoreResult) -> Panel:
     )
 
 
-def _line(seen: _TrainedSteps) -> Panel:
-    beads = np.round(seen.beads, 1)
+def _line(result: _TrainedSteps) -> Panel:
+    beads = np.round(result.beads, 1)
     height = np.array([np.count_nonzero(beads[:i] == bead) for i, bead in enumerate(beads)])
-    _, equal, _ = rank_among_beads(seen)
+    _, equal, _ = rank_among_beads(result)
     return Panel(
         [
             Points(beads, height, color=style.P, size=11),
@@ -603,8 +605,8 @@ def _line(seen: _TrainedSteps) -> Panel:
     )
 
 
-def _places_of(seen: _TrainedSteps) -> Panel:
-    below, equal, u = rank_among_beads(seen)
+def _places_of(result: _TrainedSteps) -> Panel:
+    below, equal, u = rank_among_beads(result)
     return Panel(
         [
             *(VLine(k / (BEADS + 1), color=style.NULL, width=1) for k in range(BEADS + 2)),
