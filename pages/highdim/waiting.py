@@ -5,6 +5,7 @@ from typing import Any
 
 from pages.ui import jobs
 from pages.ui.services import services
+from validation_core.engine import Task
 from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.study import Study
 
@@ -19,6 +20,6 @@ def ready(study: Study[Any], trainings: Sequence[Training] = ()) -> bool:
     if study.done(services().store):
         jobs.only("highdim", (), "")
         return True
-    tasks = *(TrainTask(trainings=(training,)) for training in trainings), study
+    tasks: list[Task] = [*(TrainTask(trainings=(one,)) for one in trainings), study]
     jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
     return False

@@ -97,9 +97,7 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
     minutes = 7
     sliders = (_SPENT, _GAMMA, _TEST, _TRIALS)
     papers = (SBC.paper, C2ST.paper, Uniform.paper)
-    onwards = FollowUp(
-        page="diagnose/page.py", label="What would be found with 80% power in my table?"
-    )
+    onwards = FollowUp(label="What would be found with 80% power in my table?")
 
     def compute(self, store: Store, report: Report) -> _RejectionCounts:
         """Run all trials; those at different gammas share their random numbers."""

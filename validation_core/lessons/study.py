@@ -1,4 +1,4 @@
-"""What every lesson's file holds: a study whose result ships, and the lesson built from it.
+"""The base of a lesson: a study whose result ships, and the lesson built from it.
 
 class FalseAlarms(LessonStudy[NullPvalues], spec="lesson_false_alarms"):
     name, number, title = "false-alarms", 10, "False alarms"
@@ -41,7 +41,7 @@ class LessonStudy(Study[R]):
         return f"Lesson: {uncapitalise(self.title)}"
 
     def prediction(self, result: R) -> Prediction:
-        """The prediction that the lesson asks for, and its answer."""
+        """Prediction that the lesson asks for, and its answer."""
         raise NotImplementedError
 
     def stages(self, result: R) -> Sequence[Stage]:

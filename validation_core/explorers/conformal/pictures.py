@@ -13,8 +13,8 @@ from validation_core.explorers.conformal.panels import (
     other_tests_panel,
     rank_difference_panel,
     rank_histogram_panel,
+    score_against_oracle_panel,
     score_densities_panel,
-    scores_panel_against_tests,
 )
 from validation_core.explorers.conformal.power_panels import (
     power_over_gamma_and_beta,
@@ -31,7 +31,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
     gammas = look.study.learned.gammas
     views: dict[str, Callable[[], list[Panel]]] = {
         "Ranks": lambda: [rank_histogram_panel(look, seen), rank_difference_panel(look, seen)],
-        "Scores": lambda: [score_densities_panel(seen), *scores_panel_against_tests(look, seen)],
+        "Scores": lambda: [score_densities_panel(seen), *score_against_oracle_panel(look, seen)],
         "Other tests": lambda: other_tests_panel(look, seen),
     }
     powers = (

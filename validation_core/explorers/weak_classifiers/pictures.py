@@ -58,7 +58,7 @@ def payload(
     """Four panels over the shift c and the angle.
 
     Args:
-        counts: rejections among the trials, in the axes of `toy.Rates`.
+        counts: rejections among the trials, in the axes of `RejectionRates`.
     """
     rates = exact._replace(uniform=counts.uniform / trials)
     return live.payload(

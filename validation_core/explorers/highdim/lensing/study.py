@@ -143,10 +143,10 @@ class LensingStudy(Study[LensingView], spec="lensing_view"):
         """Compute the maps; train the networks that the store lacks."""
         networks = [trained_scores.trained(store, training) for training in self.trainings]
         report(0.6, {})
-        return _seen(self, networks[0], networks[1], report)
+        return _view(self, networks[0], networks[1], report)
 
 
-def _seen(
+def _view(
     study: LensingStudy, classifier: TrainedClassifier, localizer: TrainedLocalizer, report: Report
 ) -> LensingView:
     logit, distance, over = classifier.at(), localizer.at(), study.over
