@@ -27,7 +27,7 @@ def test_a_student_goes_through_it(visit):
     counts = four_ways.cumulative_rejections(seen)
     for w, way in enumerate(WAYS):
         page.get_by_role("button", name=f"Break {w + 1}: {way.short}", exact=True).first.click()
-        page.get_by_role("slider", name=way.label).press("End")
+        page.get_by_role("slider", name=way.slider.label).press("End")
         page.get_by_role("slider", name="Trials").press("ArrowLeft")
         wrong, right = counts[w, :, -1, -2]
         expect(spoken).to_contain_text(f"{way.wrong}: {wrong} of {TRIALS_SHOWN[-2]} rejected")
