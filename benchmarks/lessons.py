@@ -77,10 +77,10 @@ def rows(lab: Lab) -> Iterator[Row]:
 def _lessons() -> Mapping[str, Lesson]:
     store = Store.usual()
     drawn = {}
-    for name, kind in LESSONS.items():
-        numbers = kind.study.load(store)
+    for name, study in LESSONS.items():
+        numbers = study.load(store)
         assert numbers is not None, "lessons are shipped"
-        drawn[name] = kind.lesson(numbers)
+        drawn[name] = study.lesson(numbers)
     return drawn
 
 

@@ -95,10 +95,10 @@ def _lessons() -> dict[str, str]:
     """Each lesson as a file that runs by itself, and the page that links them."""
     store = Store.usual()
     found, links = {}, []
-    for name, kind in LESSONS.items():
-        lesson = kind.lesson(kind.study.load(store))
+    for name, study in LESSONS.items():
+        lesson = study.lesson(study.load(store))
         found[f"lessons/{name}.html"] = lessons.lesson_html(lesson)
-        links.append(f"- [{kind.title}](lessons/{name}.html) {lesson.question}")
+        links.append(f"- [{study.title}](lessons/{name}.html) {lesson.question}")
     about = (
         "Each opens in a browser, without a server. `nptlab lessons --html FOLDER` writes them."
     )

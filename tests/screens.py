@@ -43,10 +43,10 @@ def main() -> None:
 
 
 def _file(name: str, folder: Path) -> Path:
-    kind = LESSONS[name]
+    study = LESSONS[name]
     path = folder / f"{name}.html"
-    numbers = kind.study.load(Store.usual())
-    path.write_text(lessons.lesson_html(kind.lesson(numbers)), encoding="utf-8")
+    numbers = study.load(Store.usual())
+    path.write_text(lessons.lesson_html(study.lesson(numbers)), encoding="utf-8")
     return path.absolute()
 
 

@@ -13,6 +13,7 @@ from validation_core.explorers.highdim.digits import pictures as digits_pictures
 from validation_core.explorers.highdim.digits import study as highdim
 from validation_core.explorers.highdim.digits.study import DigitsStudy
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
+from validation_core.explorers.highdim.rejections import LEVEL
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.store import Store
@@ -108,7 +109,7 @@ def shipped():
 
 def test_level_where_all_steps_are_taken(shipped):
     _, seen = shipped["generated"]
-    low, high = binom.ppf([0.0005, 0.9995], seen.trials, highdim.LEVEL)
+    low, high = binom.ppf([0.0005, 0.9995], seen.trials, LEVEL)
     at_zero = seen.rejections[:, :, 0]
     assert ((at_zero >= low) & (at_zero <= high)).all()
 
@@ -133,7 +134,7 @@ def test_the_study(store, monkeypatch):
     seen = study.compute(store, lambda fraction, live: None)
     assert seen.auc[0, 1] > 0.8 > seen.auc[0, 0]
     assert (seen.rejections[:, 0, 1] >= 0.9 * trials).all()
-    assert (seen.rejections[:, :, 0] <= binom.ppf(0.9999, trials, highdim.LEVEL)).all()
+    assert (seen.rejections[:, :, 0] <= binom.ppf(0.9999, trials, LEVEL)).all()
     assert seen.drawn.shape == (2, highdim.ROWS, 10, 14, 14)
     assert seen.surest_q[1, 0].mean() > 0.9
     assert not seen.surest_q[1, 1].any()

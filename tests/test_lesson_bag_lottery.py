@@ -8,12 +8,13 @@ from tests.test_lessons import drawn, opened, state
 from validation_core import statistics
 from validation_core.lessons import LESSONS
 from validation_core.lessons import bag_lottery as three
+from validation_core.lessons.so_far import counts_so_far
 from validation_core.store import Store
 
 
 @pytest.fixture(scope="module")
 def seen():
-    return LESSONS["bag-lottery"].study.load(Store.usual())
+    return LESSONS["bag-lottery"].load(Store.usual())
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_the_right_picture_is_the_level_one():
 
 
 def test_counts_add_up(seen):
-    counts = three.cumulative_counts(seen.ranks, three.BALLS)
+    counts = counts_so_far(seen.ranks, three.BALLS)
     assert (counts.sum(-1) == np.arange(len(seen.truth) + 1)[:, None, None]).all()
     np.testing.assert_array_equal(
         counts[-1, 0, 0], np.bincount(seen.ranks[:, 0, 0], minlength=three.BALLS)

@@ -12,18 +12,18 @@ from validation_core.lessons import blind_prior as seven
 from validation_core.rng import stream
 from validation_core.store import SHIPPED, Store
 
-KIND = LESSONS["blind-prior"]
+STUDY = LESSONS["blind-prior"]
 SBC, RANDOM, FOLLOWS, COLT, C2ST = range(5)
 
 
 @pytest.fixture(scope="module")
 def seen():
-    return KIND.study.load(Store(SHIPPED))
+    return STUDY.load(Store(SHIPPED))
 
 
 @pytest.fixture(scope="module")
 def draws():
-    return seven.BlindDraws.of(KIND.study.seed)
+    return seven.BlindDraws.of(STUDY.seed)
 
 
 def _within(hits, level=0.9999):
@@ -93,7 +93,7 @@ def test_the_distance_of_colt_is_the_integral_over_x(seen):
 
 def test_ranks_of_the_first_batch_by_counting(seen, draws):
     table, n = draws.table(1.0, 0), seven.SIZES[1]
-    xi = stream(KIND.study.seed, "ties").random(seven.TRIALS * seven.SIZES[-1])[:n]
+    xi = stream(STUDY.seed, "ties").random(seven.TRIALS * seven.SIZES[-1])[:n]
     u = [
         (sum(q < t for q in row) + v) / (seven.K + 1)
         for t, row, v in zip(table.theta[:n, 0], table.q[:n, :, 0], xi, strict=True)

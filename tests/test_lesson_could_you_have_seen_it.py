@@ -25,12 +25,12 @@ from validation_core.lessons.could_you_have_seen_it import (
 from validation_core.store import SHIPPED, Store
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
-KIND = LESSONS["could-you-have-seen-it"]
+STUDY = LESSONS["could-you-have-seen-it"]
 
 
 @pytest.fixture(scope="module")
 def rejected():
-    return KIND.study.load(Store(SHIPPED)).rejected.astype(bool)
+    return STUDY.load(Store(SHIPPED)).rejected.astype(bool)
 
 
 def _exact_c2st():
@@ -89,7 +89,7 @@ def test_power_of_uniform_by_other_draws(rejected):
 
 
 def test_a_trial_computed_once_more(rejected):
-    seed, g = KIND.study.seed, GAMMAS.index(0.3)
+    seed, g = STUDY.seed, GAMMAS.index(0.3)
     for t in (0, 17):
         u = could_you_have_seen_it.sbc_ranks(0.3, 20, seed, t)
         for i in (2, 6, 12):
@@ -120,7 +120,7 @@ def test_needed():
 
 def test_page_opens_where_the_address_says(rejected):
     page = AppTest.from_file(str(MAIN), default_timeout=120)
-    page.query_params.update(lesson=KIND.name, stage="3", n="600", test="2", gamma="0.3")
+    page.query_params.update(lesson=STUDY.name, stage="3", n="600", test="2", gamma="0.3")
     page.run().switch_page("learn/page.py").run()
     assert not page.exception
     nodes = [node for node in page.get("bidi_component") if node.proto.bytes]

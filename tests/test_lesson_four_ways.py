@@ -16,12 +16,12 @@ from validation_core.rng import stream
 from validation_core.store import SHIPPED, Store
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
-KIND = LESSONS["four-ways"]
+STUDY = LESSONS["four-ways"]
 
 
 @pytest.fixture(scope="module")
 def seen():
-    return KIND.study.load(Store(SHIPPED))
+    return STUDY.load(Store(SHIPPED))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_folds_reject_too_often_however_many(seen, sizes):
 
 @pytest.mark.parametrize("trial", range(3))
 def test_neighbours_vote_as_all_distances_say(seen, trial):
-    points = stream(KIND.study.seed, "folds").standard_normal((TRIALS, 400, 2))[trial]
+    points = stream(STUDY.seed, "folds").standard_normal((TRIALS, 400, 2))[trial]
     apart = ((points[:, None] - points) ** 2).sum(-1)
     is_p, place = np.arange(400) < 200, np.arange(400)
     for i, folds in enumerate(FOLDS):
@@ -101,7 +101,7 @@ def test_one_calibration_set_is_a_test_of_two_samples(sizes):
 
 def test_page_opens_where_the_address_says(seen):
     page = AppTest.from_file(str(MAIN), default_timeout=120)
-    page.query_params.update(lesson=KIND.name, stage="5", trials="200", m="10")
+    page.query_params.update(lesson=STUDY.name, stage="5", trials="200", m="10")
     page.run().switch_page("learn/page.py").run()
     assert not page.exception
     nodes = [node for node in page.get("bidi_component") if node.proto.bytes]

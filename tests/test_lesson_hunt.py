@@ -24,7 +24,7 @@ from validation_core.store import Store
 
 @pytest.fixture(scope="module")
 def seen():
-    return LESSONS["hunt"].study.load(Store.usual())
+    return LESSONS["hunt"].load(Store.usual())
 
 
 def test_every_ball_holds_a_fifth_of_q_s_draws():

@@ -29,14 +29,14 @@ from validation_core.rng import common
 from validation_core.store import SHIPPED, Store
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
-KIND = LESSONS["number-with-units"]
+STUDY = LESSONS["number-with-units"]
 DOMKE = {2: 0.1030, 5: 0.0365, 20: 0.00867}
 """Bounds with M draws weighed, by quadrature (methods.md, 10.1)."""
 
 
 @pytest.fixture(scope="module")
 def seen():
-    return KIND.study.load(Store(SHIPPED))
+    return STUDY.load(Store(SHIPPED))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def shifted():
     """d (G, N) of a shift by hand, from the same draws, and the last pair of all."""
     rows = []
     for gamma in GAMMAS:
-        rng = common(KIND.study.seed, "pairs", 0)
+        rng = common(STUDY.seed, "pairs", 0)
         drawn = sampling.table(number_with_units.benchmark_of_kind(0), gamma, PAIRS[-1], 1, rng)
         theta, other = drawn.theta[:, 0], drawn.q[:, 0, 0]
         p, q = norm(0, 1).logpdf, norm(gamma, 1).logpdf
@@ -65,7 +65,7 @@ def test_means_are_of_differences_of_normal_log_densities(seen, shifted):
 
 def test_terms_of_a_wide_q_are_those_of_its_chi_squares(seen):
     """d = gamma / (2 (1 + gamma)) (z'^2 - z^2), z in sd of p: the first two pairs' mean."""
-    family, rng = number_with_units.benchmark_of_kind(1), common(KIND.study.seed, "pairs", 1)
+    family, rng = number_with_units.benchmark_of_kind(1), common(STUDY.seed, "pairs", 1)
     drawn = sampling.table(family, 1.0, PAIRS[-1], 1, rng)
     sd = np.abs(drawn.x @ family.fixed.w2) ** 0.5
     z, other = (
@@ -116,7 +116,7 @@ def test_heavy_tails(seen):
     np.testing.assert_allclose(
         family.log_ratio(placed, x, 1 / 5), norm.logpdf(theta) - student(5).logpdf(theta)
     )
-    intervals = number_with_units.heavy_tailed_intervals(KIND.study.seed)
+    intervals = number_with_units.heavy_tailed_intervals(STUDY.seed)
     np.testing.assert_allclose(seen.heavy, intervals[:, : seen.heavy.shape[1]])
     for i, value in enumerate(truth):
         holding = [low <= value <= high for _, low, high in intervals[i]]
@@ -132,7 +132,7 @@ def test_heavy_tails(seen):
 
 def test_page_opens_where_the_address_says(shifted):
     page = AppTest.from_file(str(MAIN), default_timeout=120)
-    page.query_params.update(lesson=KIND.name, stage="1", gamma="1.0", pairs="2000")
+    page.query_params.update(lesson=STUDY.name, stage="1", gamma="1.0", pairs="2000")
     page.run().switch_page("learn/page.py").run()
     assert not page.exception
     nodes = [node for node in page.get("bidi_component") if node.proto.bytes]

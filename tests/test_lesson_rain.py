@@ -17,7 +17,7 @@ from validation_core.store import Store
 
 @pytest.fixture(scope="module")
 def seen():
-    return LESSONS["rain"].study.load(Store.usual())
+    return LESSONS["rain"].load(Store.usual())
 
 
 def test_the_level_is_kept_on_many_trials():

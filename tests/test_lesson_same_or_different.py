@@ -12,7 +12,7 @@ from validation_core.store import Store
 
 @pytest.fixture(scope="module")
 def seen():
-    return LESSONS["same-or-different"].study.load(Store.usual())
+    return LESSONS["same-or-different"].load(Store.usual())
 
 
 def test_expected_accuracy_is_the_closed_form(seen):
@@ -73,7 +73,7 @@ def test_the_histogram_counts_every_null_sample(seen):
 
 def test_the_numbers_that_are_shipped_are_the_code_s():
     fresh = one.SameOrDifferent().compute(Store.usual(), lambda fraction, live: None)
-    shipped = LESSONS["same-or-different"].study.load(Store.usual())
+    shipped = LESSONS["same-or-different"].load(Store.usual())
     for ours, theirs in zip(fresh, shipped, strict=True):
         np.testing.assert_allclose(ours, theirs)
 

@@ -18,13 +18,13 @@ from validation_core.rng import common, stream
 from validation_core.store import SHIPPED, Store
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
-KIND = LESSONS["ten-more-steps"]
+STUDY = LESSONS["ten-more-steps"]
 CONSTANT = SCORES.index("constant")
 
 
 @pytest.fixture(scope="module")
 def seen():
-    return KIND.study.load(Store(SHIPPED))
+    return STUDY.load(Store(SHIPPED))
 
 
 def _logit(network, rows):
@@ -36,7 +36,7 @@ def _logit(network, rows):
 
 
 def test_ranks_of_the_first_batch(seen):
-    seed = KIND.study.seed
+    seed = STUDY.seed
     drawn = sampling.blocks(Boundary(), GAMMA, TRIALS * N * M, TRIALS * N, common(seed, "test"))
     *_, network = ten_more_steps.training_snapshots(seed)
     q = _logit(network, np.c_[drawn.q.theta, drawn.q.x][:N])
@@ -101,7 +101,7 @@ def test_the_test_point_counts_up(seen):
 
 def test_page_opens_where_the_address_says(seen):
     page = AppTest.from_file(str(MAIN), default_timeout=120)
-    page.query_params.update(lesson=KIND.name, stage="1", steps="100", source="0")
+    page.query_params.update(lesson=STUDY.name, stage="1", steps="100", source="0")
     page.run().switch_page("learn/page.py").run()
     assert not page.exception
     nodes = [node for node in page.get("bidi_component") if node.proto.bytes]

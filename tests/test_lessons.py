@@ -34,10 +34,10 @@ NAMES = list(LESSONS)
 
 
 def drawn(name):
-    kind = LESSONS[name]
-    numbers = kind.study.load(Store.usual())
+    study = LESSONS[name]
+    numbers = study.load(Store.usual())
     assert numbers is not None, f"the numbers of {name} are shipped"
-    return kind.lesson(numbers)
+    return study.lesson(numbers)
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -62,6 +62,10 @@ def state(page):
     described = json.loads(message[4 : 4 + size])
     names = [slider["name"] for slider in described["sliders"]]
     return described["lesson"]["name"], dict(zip(names, described["at"], strict=True))
+
+
+def test_lessons_are_numbered_in_their_order():
+    assert [study.number for study in LESSONS.values()] == list(range(1, len(LESSONS) + 1))
 
 
 def test_a_lesson_goes_from_a_prediction_to_what_it_does_not_tell(lesson):
@@ -96,7 +100,8 @@ def test_the_story_tells_itself_in_about_a_minute(lesson):
 
 
 def test_the_answer_follows_what_was_predicted(lesson):
-    assert set(lesson.prediction.sliders) <= _sliders(lesson.prediction.answer)
+    asked = {slider.name for slider in lesson.prediction.sliders}
+    assert asked <= _sliders(lesson.prediction.answer)
 
 
 def test_numbers_are_computed_and_none_is_missing(lesson):
@@ -164,9 +169,9 @@ def test_a_stage_between_two_is_the_nearest():
 def test_what_stands_as_its_stage_has_it_is_left_out_of_the_address():
     lesson = made(stages=[Stage(title="A", words="", panels=[0], at={"x": 1}),
                           Stage(title="B", words="", at={"guess": 3})])  # fmt: skip
-    assert lesson.entered([0, 2, 5]) == (0, 1, 5)
-    assert lesson.entered([1, 0, 0]) == (0, 1, 3)
-    assert lesson.entered([9, 0, 0]) == (0, 1, 3)
+    assert lesson.entered([0, 5, 2]) == (0, 5, 1)
+    assert lesson.entered([1, 0, 0]) == (0, 3, 1)
+    assert lesson.entered([9, 0, 0]) == (0, 3, 1)
 
 
 def test_the_first_lesson_is_alive_without_a_button():
@@ -197,29 +202,28 @@ def test_no_address_breaks_the_page(name, query):
 
 def made(**changes):
     x = Slider("x", [0, 1, 2], label="X")
-    guess = Slider("guess", range(11), label="Guess", start=5, hidden=True)
     panel = Panel([Line([0, 1], over([[0, 1], [1, 0], [1, 1]], "x"), color="")],
                   x=Axis((0, 1)), y=Axis((0, 1)))  # fmt: skip
-    bar = NumberGuess(slider="guess", label="How many?", truth=over([1, 2, 3], "x"))
+    bar = NumberGuess(label="How many?", truth=over([1, 2, 3], "x"), values=range(11), start=5)
     options = {
         "name": "one", "title": "One", "question": "What?", "minutes": 5,
-        "prediction": Prediction(asked=[bar], answer="So."), "sliders": [x, guess],
+        "prediction": Prediction(asked=[bar], answer="So."), "sliders": [x],
         "stages": [Stage(title="Predict", words="Look.", panels=[0], at={"x": 1})],
-        "panels": [panel], "onwards": FollowUp(page="diagnose/page.py", label="Mine"),
+        "panels": [panel], "onwards": FollowUp(label="Mine"),
     }  # fmt: skip
     return Lesson(**(options | changes))
 
 
 def test_a_lesson_travels_with_the_stage_as_its_first_slider():
     described = head(made().payload)
-    assert [slider["name"] for slider in described["sliders"]] == [STAGE, "x", "guess"]
-    assert [slider["hidden"] for slider in described["sliders"]] == [True, False, True]
-    assert described["lesson"]["stages"][0]["at"] == {"1": 1.0}
-    assert described["lesson"]["prediction"]["bars"][0]["truth"]["by"] == [1]
+    assert [slider["name"] for slider in described["sliders"]] == [STAGE, "guess", "x"]
+    assert [slider["hidden"] for slider in described["sliders"]] == [True, True, False]
+    assert described["lesson"]["stages"][0]["at"] == {"2": 1.0}
+    assert described["lesson"]["prediction"]["bars"][0]["truth"]["by"] == [2]
 
 
 def test_a_picture_may_be_picked():
-    pick = PictureGuess(slider="guess", panels=[0], right=over([1, 1, 1], "x"))
+    pick = PictureGuess(panels=[0], right=over([1, 1, 1], "x"))
     described = head(made(prediction=Prediction(asked=pick, answer="So.")).payload)
     assert described["lesson"]["prediction"]["pick"]["panels"] == [0]
 

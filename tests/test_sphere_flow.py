@@ -9,6 +9,7 @@ from scipy.stats import binom, kstest, multivariate_normal
 from validation_core import keys, sampling
 from validation_core.benchmarks import SphereFlow
 from validation_core.benchmarks import sphere_flow as benchmark
+from validation_core.explorers.highdim.rejections import LEVEL
 from validation_core.explorers.highdim.sphere_flow import study as sphere_flow
 from validation_core.explorers.highdim.sphere_flow.study import SphereStudy
 from validation_core.rng import stream
@@ -140,7 +141,7 @@ def test_power_is_what_the_law_of_the_scores_says(seen):
 
 def test_level_where_nothing_moved(seen):
     _, sphere = seen
-    low, high = binom.ppf([0.0005, 0.9995], sphere.trials, sphere_flow.LEVEL)
+    low, high = binom.ppf([0.0005, 0.9995], sphere.trials, LEVEL)
     at_zero = sphere.rejections[:, 1, 0]
     assert ((at_zero >= low) & (at_zero <= high)).all()
 

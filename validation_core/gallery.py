@@ -126,7 +126,7 @@ def parts() -> tuple[Part, ...]:
             studies=shown,
             trainings=tuple(training for study in shown for training in study.trainings),
         ),
-        Part("lessons", "Lessons", studies=tuple(kind.study for kind in LESSONS.values())),
+        Part("lessons", "Lessons", studies=tuple(LESSONS.values())),
         Part("weak", "Weak classifiers", studies=weak_classifiers_shipped()),
         Part(
             "conformal",

@@ -2,14 +2,13 @@
 
 import streamlit as st
 
-from pages.ui import jobs, live
+from pages.highdim.waiting import ready
+from pages.ui import live
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.digits import Truth
-from validation_core.engine import Task
 from validation_core.explorers.highdim.digits import pictures
 from validation_core.explorers.highdim.digits.study import DigitsStudy, sweeps
-from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep.progress import collect
 
 TRUTHS: dict[Truth, str] = {
@@ -24,14 +23,8 @@ def show() -> None:
         st.markdown("p draws", width="content")
         truth = segmented("p draws", TRUTHS, "truth", label_visibility="collapsed")
     study = DigitsStudy.of(truth)
-    if not study.done(services().store):
-        tasks: list[Task] = [
-            *(TrainTask(trainings=(training,)) for training in study.trainings),
-            study,
-        ]
-        jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
+    if not ready(study, study.trainings):
         return
-    jobs.only("highdim", [], "")
     payload = live.once(
         ("digits", study.key), lambda: pictures.payload(study, stored(study.key, study))
     )

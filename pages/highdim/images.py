@@ -27,22 +27,21 @@ LABELS = {"seen": "Image and label", "unseen": "Image alone"}
 def show() -> None:
     """Images before and after, their scores, and power over gamma."""
     study, conditional = _choose()
-    absent = image_sources.missing(study.benchmark.source) or features.missing(study.features)
-    if image_sources.missing(study.benchmark.source):
-        jobs.only("highdim", [], "")
-        st.info(absent, icon=":material/folder_open:")
+    no_images = image_sources.missing(study.benchmark.source)
+    absent = no_images or features.missing(study.features)
+    done = not no_images and study.done(services().store)
+    state = jobs.only("highdim", [] if done or absent else [study], study.label)
+    if no_images:
+        st.info(no_images, icon=":material/folder_open:")
         return
-    if study.done(services().store):
-        jobs.only("highdim", [], "")
+    if done:
         _pictures(study, conditional)
-    elif absent:
-        jobs.only("highdim", [], "")
-        st.info(absent, icon=":material/extension:")
-        _meanwhile(study)
     else:
-        state = jobs.only("highdim", [study], study.label)
+        if absent:
+            st.info(absent, icon=":material/extension:")
         _meanwhile(study)
-        jobs.panel(state, follow=True)
+        if not absent:
+            jobs.panel(state, follow=True)
     st.caption(_about(study))
 
 

@@ -2,15 +2,15 @@
 
 import streamlit as st
 
+from pages.highdim.waiting import ready
 from pages.ui import jobs, live
 from pages.ui.services import services, stored
 from validation_core.drawing.live import Payload
-from validation_core.engine import JobState, Task
+from validation_core.engine import JobState
 from validation_core.explorers.highdim.lensing import pictures
 from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.highdim.lensing.study import LensingStudy
 from validation_core.explorers.highdim.lensing.table import shipped, sweeps
-from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import Memory, Progress, collect, missing
 
@@ -37,14 +37,8 @@ def show() -> None:
 
 def _pictures(study: LensingStudy) -> float | None:
     """Draw images and maps; returns their gamma."""
-    if not study.done(services().store):
-        tasks: tuple[Task, ...] = (
-            *(TrainTask(trainings=(training,)) for training in study.trainings),
-            study,
-        )
-        jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
+    if not ready(study, study.trainings):
         return None
-    jobs.only("highdim", [], "")
     payload = live.once(("lensing", study.key), lambda: pictures.payload(stored(study.key, study)))
     gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
     st.caption(lensing_table.how_to_read(study))

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from pages.ui import jobs, live
+from pages.highdim.waiting import ready
+from pages.ui import live
 from pages.ui.forms import form
-from pages.ui.services import services, stored
+from pages.ui.services import stored
 from validation_core.benchmarks import SphereFlow
 from validation_core.explorers.highdim.sphere_flow import pictures
 from validation_core.explorers.highdim.sphere_flow.study import SphereStudy
@@ -15,10 +16,8 @@ def show() -> None:
     with st.container(horizontal=True, width="content"):
         benchmark = form(SphereFlow, "sphere")
     study = SphereStudy(benchmark=benchmark)
-    if not study.done(services().store):
-        jobs.panel(jobs.only("highdim", [study], study.label), follow=True)
+    if not ready(study):
         return
-    jobs.only("highdim", [], "")
     payload = live.once(
         ("sphere flow", study.key), lambda: pictures.payload(study, stored(study.key, study))
     )

@@ -1,20 +1,23 @@
 """Lessons: nine questions, each to be predicted, revealed, broken and taken to one's own table."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.ui import address, jobs, live, share
 from pages.ui.forms import choice
 from pages.ui.services import services, stored
 from validation_core import lessons
-from validation_core.lessons import LESSONS, Kind
+from validation_core.lessons import LESSONS
 from validation_core.lessons.lesson import Lesson
+from validation_core.lessons.study import LessonStudy
 
 
 @address.fragment
-def _show(kind: Kind) -> None:
-    lesson = _lesson(kind)
-    payload = live.once(("lesson", kind.study.key), lambda: lesson.payload)
-    live.chart(payload, key=f"lesson-{kind.name}", default=lesson.entered, url=lesson.url)
+def _show(study: LessonStudy[Any]) -> None:
+    lesson = _lesson(study.key, study)
+    payload = live.once(("lesson", study.key), lambda: lesson.payload)
+    live.chart(payload, key=f"lesson-{study.name}", default=lesson.entered, url=lesson.url)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         onwards = lesson.onwards
         st.page_link(
@@ -26,7 +29,7 @@ def _show(kind: Kind) -> None:
         st.download_button(
             "Save as a file",
             data=lambda: lessons.lesson_html(lesson),
-            file_name=f"{kind.name}.html",
+            file_name=f"{study.name}.html",
             mime="text/html",
             on_click="ignore",
             icon=":material/download:",
@@ -36,12 +39,8 @@ def _show(kind: Kind) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _cached(key: str, _kind: Kind) -> Lesson:
-    return _kind.lesson(stored(key, _kind.study))
-
-
-def _lesson(kind: Kind) -> Lesson:
-    return _cached(kind.study.key, kind)
+def _lesson(key: str, _study: LessonStudy[Any]) -> Lesson:
+    return _study.lesson(stored(key, _study))
 
 
 live.one_screen(1.2)
@@ -56,8 +55,8 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         label_visibility="collapsed",
     )
 jobs.notices()
-kind = LESSONS[name]
-if kind.study.done(services().store):
-    _show(kind)
+study = LESSONS[name]
+if study.done(services().store):
+    _show(study)
 else:
-    jobs.panel(jobs.ensure([kind.study], kind.study.label, start=True))
+    jobs.panel(jobs.ensure([study], study.label, start=True))

@@ -16,7 +16,7 @@ def test_a_picture_is_picked_and_bags_are_drawn(visit):
     page.locator(".lesson .picture").first.click()
     page.get_by_role("button", name="Show me").click()
     expect(page.locator(".lesson .answer")).to_contain_text("2 times the right width")
-    seen = LESSONS["bag-lottery"].study.load(Store.usual())
+    seen = LESSONS["bag-lottery"].load(Store.usual())
     bags = page.get_by_role("slider", name="Bags")
     bags.press("Home")
     for count in (1, 2, 3):

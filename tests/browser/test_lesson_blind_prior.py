@@ -11,7 +11,7 @@ from validation_core.store import SHIPPED, Store
 
 
 def test_a_student_goes_through_it(visit):
-    seen = LESSONS["blind-prior"].study.load(Store(SHIPPED))
+    seen = LESSONS["blind-prior"].load(Store(SHIPPED))
     share = blind_prior.rejection_rates(seen)
     n = SIZES.index(100)
     page = visit("lessons?lesson=blind-prior", reduced_motion="reduce")

@@ -18,8 +18,8 @@ from validation_core.store import SHIPPED, Store
 
 
 def test_a_student_goes_through_it(visit):
-    kind = LESSONS["could-you-have-seen-it"]
-    rejected = kind.study.load(Store(SHIPPED)).rejected
+    study = LESSONS["could-you-have-seen-it"]
+    rejected = study.load(Store(SHIPPED)).rejected
     hits = rejected.sum(-1)
     share, asked = hits / TRIALS, GAMMAS.index(0.2)
     need = simulations_needed(share)

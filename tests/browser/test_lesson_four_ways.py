@@ -11,8 +11,8 @@ from validation_core.store import SHIPPED, Store
 
 
 def test_a_student_goes_through_it(visit):
-    kind = LESSONS["four-ways"]
-    seen = kind.study.load(Store(SHIPPED))
+    study = LESSONS["four-ways"]
+    seen = study.load(Store(SHIPPED))
     share = (seen.pvalues <= ALPHA).mean(-1)
     page = visit("lessons?lesson=four-ways", reduced_motion="reduce")
     spoken = page.locator(".lesson .spoken")
@@ -27,7 +27,7 @@ def test_a_student_goes_through_it(visit):
     counts = four_ways.cumulative_rejections(seen)
     for w, way in enumerate(WAYS):
         page.get_by_role("button", name=f"Break {w + 1}: {way.short}", exact=True).first.click()
-        page.get_by_role("slider", name=way.label).press("End")
+        page.get_by_role("slider", name=way.slider.label).press("End")
         page.get_by_role("slider", name="Trials").press("ArrowLeft")
         wrong, right = counts[w, :, -1, -2]
         expect(spoken).to_contain_text(f"{way.wrong}: {wrong} of {TRIALS_SHOWN[-2]} rejected")

@@ -9,7 +9,7 @@ from validation_core.store import Store
 
 
 def test_what_is_said_follows_the_ball(visit):
-    seen = LESSONS["hunt"].study.load(Store.usual())
+    seen = LESSONS["hunt"].load(Store.usual())
     page = visit("lessons?lesson=hunt", reduced_motion="reduce")
     expect(page.get_by_role("button", name="Show me")).to_be_visible()
     settled(page)

@@ -11,8 +11,8 @@ from validation_core.store import SHIPPED, Store
 
 
 def test_a_student_goes_through_it(visit):
-    kind = LESSONS["number-with-units"]
-    seen = kind.study.load(Store(SHIPPED))
+    study = LESSONS["number-with-units"]
+    seen = study.load(Store(SHIPPED))
     means = seen.means[0, 0]
     page = visit("lessons?lesson=number-with-units", reduced_motion="reduce")
     spoken = page.locator(".lesson .spoken")

@@ -33,7 +33,7 @@ def test_bricks_keep_the_gamma_at_which_they_fell(visit):
     assert until(lambda: _bricks(page) > 40)
     page.get_by_role("button", name="Pause").click()
     count = int(trials.input_value())
-    seen = LESSONS["rain"].study.load(Store.usual())
+    seen = LESSONS["rain"].load(Store.usual())
     low = np.r_[seen.pvalues[0, :30], seen.pvalues[-1, 30:count]] < 1 / 20
     page.wait_for_timeout(300)
     expected = f"{count} bricks, {low.sum()} of them in the first of 20 bins"
@@ -48,7 +48,7 @@ def test_a_brick_opens_its_trial(visit):
     figure = page.locator("figure", has_text="a brick for each trial")
     expect(figure).to_be_visible()
     settled(page)
-    seen = LESSONS["rain"].study.load(Store.usual())
+    seen = LESSONS["rain"].load(Store.usual())
     g = rain.GAMMAS.index(0.3)
     trial = int(np.flatnonzero(seen.pvalues[g, :50] < 1 / 20)[0])
     box = figure.locator(".hit").bounding_box()
@@ -62,7 +62,7 @@ def test_the_line_up_is_answered(visit):
     page = visit("lessons?lesson=rain", reduced_motion="reduce")
     expect(page.locator(".lesson .picture")).to_have_count(rain.SUSPECTS)
     settled(page)
-    seen = LESSONS["rain"].study.load(Store.usual())
+    seen = LESSONS["rain"].load(Store.usual())
     page.get_by_role("button", name="New line-up").click()
     page.locator(".lesson .picture").nth(int(seen.guilty[1]) - 1).click()
     page.get_by_role("button", name="Show me").click()

@@ -11,8 +11,8 @@ from validation_core.store import SHIPPED, Store
 
 
 def test_a_student_goes_through_it(visit):
-    kind = LESSONS["ten-more-steps"]
-    seen = kind.study.load(Store(SHIPPED))
+    study = LESSONS["ten-more-steps"]
+    seen = study.load(Store(SHIPPED))
     share = seen.looks.uniform / TRIALS
     page = visit("lessons?lesson=ten-more-steps", reduced_motion="reduce")
     spoken = page.locator(".lesson .spoken")

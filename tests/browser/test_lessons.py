@@ -20,10 +20,10 @@ def files(tmp_path_factory):
     """The path of each lesson's file."""
     folder = tmp_path_factory.mktemp("lessons")
     paths = {}
-    for name, kind in LESSONS.items():
+    for name, study in LESSONS.items():
         paths[name] = folder / f"{name}.html"
-        numbers = kind.study.load(Store.usual())
-        paths[name].write_text(lessons.lesson_html(kind.lesson(numbers)), encoding="utf-8")
+        numbers = study.load(Store.usual())
+        paths[name].write_text(lessons.lesson_html(study.lesson(numbers)), encoding="utf-8")
     return paths
 
 

@@ -36,12 +36,12 @@ def _write_lessons(chosen: argparse.Namespace) -> None:
     store = Store.usual()
     chosen.html.mkdir(parents=True, exist_ok=True)
     for name in chosen.only or LESSONS:
-        kind = LESSONS[name]
-        if not kind.study.done(store):
-            state = run_on_engine([kind.study], store, ProgressLines(), kind.title, None)
+        study = LESSONS[name]
+        if not study.done(store):
+            state = run_on_engine([study], store, ProgressLines(), study.title, None)
             if state.failures:
-                raise ValueError(f"{kind.title}: {'; '.join(state.failures.values())}")
-        numbers = kind.study.load(store)
+                raise ValueError(f"{study.title}: {'; '.join(state.failures.values())}")
+        numbers = study.load(store)
         path = chosen.html / f"{name}.html"
-        path.write_text(lessons.lesson_html(kind.lesson(numbers)), encoding="utf-8")
+        path.write_text(lessons.lesson_html(study.lesson(numbers)), encoding="utf-8")
         tell(f"{path}: {path.stat().st_size / 1e3:.0f} kB")

@@ -179,7 +179,7 @@ def _slider(slider: Slider) -> dict[str, Any]:
         "rate": slider.rate,
         "button": slider.button,
         "hidden": slider.hidden,
-        "shown": list(slider.names) if slider.names else [f"{v:.2f}" for v in slider.grid],
+        "shown": slider.shown,
         "start": slider.first,
     }
 

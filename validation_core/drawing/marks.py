@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from math import isfinite
 from typing import Any, Literal, TypeVar, cast
 
@@ -61,10 +62,21 @@ def over(values: ArrayLike, *sliders: str, coarse: bool = False) -> Over:
     return Over(np.asarray(values), sliders, coarse)
 
 
-def written(values: ArrayLike, write: Callable[[float], str]) -> NDArray[np.str_]:
-    """Format every number as text, in the same shape; each distinct one is formatted once."""
+def formatted(values: ArrayLike, write: str | Callable[[float], str]) -> NDArray[np.str_]:
+    """Format every number as text, in the same shape; each distinct one is formatted once.
+
+    Args:
+        values: numbers (...).
+        write: a format such as "{:.1%}", or a function.
+    """
     kinds, index = np.unique(values, return_inverse=True)
-    return np.array([write(float(kind)) for kind in kinds])[index].reshape(np.shape(values))
+    text = write.format if isinstance(write, str) else write
+    return np.array([text(float(kind)) for kind in kinds])[index].reshape(np.shape(values))
+
+
+def written(values: ArrayLike, write: str | Callable[[float], str], *sliders: str) -> Over:
+    """Numbers as text, their leading axes over the named sliders; see `formatted` and `over`."""
+    return over(formatted(values, write), *sliders)
 
 
 def sentence(template: str, **parts: str | Over) -> Text:
@@ -358,6 +370,11 @@ class Axis:
         """Vertical axis of a panel with a row for each name, the first on top."""
         return cls((len(names) - 0.4, -0.6), ticks=range(len(names)), names=names)
 
+    @classmethod
+    def of_logarithms(cls, limits: tuple[float, float], label: str, ticks: Sequence[int]) -> Axis:
+        """Axis of decimal logarithms, with whole numbers written at their places."""
+        return cls(limits, label, ticks=np.log10(ticks), names=[f"{tick:,}" for tick in ticks])
+
 
 Key = tuple[Words, str, str]
 """Words, colour and symbol of an entry in a legend."""
@@ -527,7 +544,8 @@ class Slider:
     """A slider over a grid of values.
 
     Args:
-        names: the values as the reader sees them; two significant decimals otherwise.
+        names: the values as the reader sees them; written in `form` otherwise.
+        form: a format such as "{:g} sd".
         start: its initial value; by default the first.
         ends: words under its two ends.
         play: a button before it steps through its values up to the last, from the first where
@@ -543,6 +561,7 @@ class Slider:
     _: KW_ONLY
     label: str
     names: Sequence[str] | None = None
+    form: str = "{:.2f}"
     start: float | None = None
     ends: tuple[str, str] = ("", "")
     play: bool = False
@@ -554,6 +573,16 @@ class Slider:
     def grid(self) -> tuple[float, ...]:
         """Values of the slider as plain numbers."""
         return tuple(float(value) for value in np.asarray(self.values).ravel())
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The values as the reader sees them."""
+        return tuple(self.names or map(self.form.format, self.grid))
+
+    @cached_property
+    def words(self) -> Over:
+        """The chosen value as the reader sees it, for a sentence."""
+        return over(self.shown, self.name)
 
     @property
     def first(self) -> float:

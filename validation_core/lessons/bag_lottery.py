@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +29,17 @@ from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
     Formula,
-    Lesson,
     PictureGuess,
     Prediction,
     Stage,
+    run_through,
 )
+from validation_core.lessons.so_far import counts_so_far
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.text import equals
 from validation_core.types import Array
 
@@ -79,15 +81,28 @@ class _BagLotteryResult(NamedTuple):
         return _chances(self.truth, self.draws)
 
 
+_TRIALS = Slider(
+    "trials", range(TRIALS + 1), label="Bags", form="{:g}", start=1, play=True, rate=30
+)
+_BIASES = Slider("bias", BIASES, label="Bias of q", form="{:g} sd", start=0, ends=("low", "high"))
+_WIDTHS = Slider(
+    "width", WIDTHS, label="Width of q", form="{:g}", start=1, ends=("too narrow", "too wide")
+)
+_OPEN = np.r_[0, np.arange(TRIALS)]  # the bag that is open after each number of bags
+
+
 @dataclass(frozen=True, kw_only=True)
-class BagLottery(Study[_BagLotteryResult], spec="lesson_bag_lottery"):
+class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
     """True values and draws of a normal q; all settings of q share their random numbers."""
 
-    seed: int = 0
-
-    @property
-    def label(self) -> str:
-        return "Lesson: a bag lottery"
+    name = "bag-lottery"
+    number = 3
+    title = "A bag lottery"
+    question = "The true value hides among nine draws of q. Where does it rank?"
+    minutes = 7
+    sliders = (_TRIALS, _BIASES, _WIDTHS)
+    papers = (SBC.paper,)
+    onwards = FollowUp(label="Ranks of my own table")
 
     def compute(self, store: Store, report: Report) -> _BagLotteryResult:
         """Draw the bags; each ball is the truth with probability proportional to p / q there."""
@@ -103,48 +118,10 @@ class BagLottery(Study[_BagLotteryResult], spec="lesson_bag_lottery"):
         pvalues = [statistics.ks(np.moveaxis(u, 0, -1)).pvalue for u in (spread, weighted)]
         return _BagLotteryResult(truth, noise, ranks.astype(np.int8), weighted, np.stack(pvalues))
 
-
-def _chances(truth: Array, draws: Array) -> Array:
-    true = np.broadcast_to(truth[:, None, None, None], (*draws.shape[:-1], 1))
-    return importance_weights(np.concatenate([true, draws], axis=-1), _BIAS, _WIDTH)
-
-
-def importance_weights(balls: Array, bias: Array, width: Array) -> Array:
-    """Importance weights p / q of the balls, normalised over the last axis."""
-    log = norm.logpdf(balls) - norm.logpdf(balls, bias, width)
-    ratio = np.exp(log - log.max(-1, keepdims=True))
-    return np.asarray(ratio / ratio.sum(-1, keepdims=True))
-
-
-def rank_probabilities(bias: float, width: float) -> Array:
-    """Probabilities (BALLS,) of the truth's rank, where q is normal and p standard normal."""
-    k = np.arange(BALLS)
-
-    def at(theta: float) -> Array:
-        below = norm.cdf((theta - bias) / width)
-        return np.asarray(norm.pdf(theta) * binom.pmf(k, DRAWS, below))
-
-    return np.asarray(quad_vec(at, -8, 8)[0])
-
-
-def build_lesson(seen: _BagLotteryResult) -> Lesson:
-    """Build the lesson from its result."""
-    laws = [rank_probabilities(*picture) for picture in PICTURES]
-    right = 1 + int(np.argmin([np.ptp(chances) for chances in laws]))
-    counted = over([str(t) for t in range(TRIALS + 1)], "trials")
-    bias = over([f"{b:g}" for b in BIASES], "bias")
-    width = over([f"{w:g}" for w in WIDTHS], "width")
-    plain, weighted = (over(written(p, equals), "bias", "width") for p in seen.pvalues)
-    last = np.r_[0, np.arange(TRIALS)]  # the bag that is open after each number of bags
-    draws = over(seen.draws[last], "trials", "bias", "width", coarse=True)
-    chance = written(seen.chances[last, :, :, 0], "{:.3f}".format)
-    return Lesson(
-        name="bag-lottery",
-        title="3. A bag lottery",
-        question="The true value hides among nine draws of q. Where does it rank?",
-        minutes=7,
-        prediction=Prediction(
-            asked=PictureGuess(slider="guess", panels=[0, 1, 2, 3], right=right),
+    def prediction(self, result: _BagLotteryResult) -> Prediction:
+        right = 1 + int(np.argmin([np.ptp(chances) for chances in _picture_laws()]))
+        return Prediction(
+            asked=PictureGuess(panels=range(len(PICTURES)), right=right),
             answer=sentence(
                 "{comment}",
                 comment=over(
@@ -162,8 +139,11 @@ def build_lesson(seen: _BagLotteryResult) -> Lesson:
                     "guess",
                 ),
             ),
-        ),
-        stages=[
+        )
+
+    def stages(self, result: _BagLotteryResult) -> list[Stage]:
+        plain, weighted = (written(p, equals, "bias", "width") for p in result.pvalues)
+        return [
             Stage(
                 title="Predict",
                 words=f"Put the true value and {DRAWS} draws of a correct q into a bag. Line them "
@@ -179,16 +159,13 @@ def build_lesson(seen: _BagLotteryResult) -> Lesson:
                     "After {trials} bags the ranks are level, up to the grey band. From inside "
                     "the bag nobody could tell which ball is true: that is what a correct q "
                     f"means, and it is why SBC looks at ranks. All {TRIALS}: p-value {{p}}.",
-                    trials=counted,
+                    trials=_TRIALS.words,
                     p=plain,
                 ),
                 panels=[5, 4],
                 sliders=["trials"],
                 at={"trials": TRIALS, "bias": 0, "width": 1},
-                beats=[
-                    Beat(at={"trials": 0}, seconds=1.0),
-                    Beat(at={"trials": TRIALS}, seconds=9.0),
-                ],
+                beats=run_through(_TRIALS, 9.0),
             ),
             Stage(
                 title="Break it",
@@ -196,8 +173,8 @@ def build_lesson(seen: _BagLotteryResult) -> Lesson:
                     "q has bias {bias} and {width} times the right width. Too narrow, and the "
                     "true ball is often the outermost: a valley. Too wide: a hill. A bias: a "
                     f"slope. All {TRIALS} bags: p-value {{p}}.",
-                    bias=bias,
-                    width=width,
+                    bias=written(BIASES, "{:g}", "bias"),
+                    width=_WIDTHS.words,
                     p=plain,
                 ),
                 panels=[5, 4],
@@ -239,7 +216,12 @@ def build_lesson(seen: _BagLotteryResult) -> Lesson:
                     latex=r"P_i = \frac{r_i}{\sum_{j=0}^{\text{@last}} r_j}, \quad "
                     r"r_i = \frac{p(\theta_i | x)}{q(\theta_i | x)}, \quad "
                     r"P_0 = \text{@chance}",
-                    values={"last": str(DRAWS), "chance": over(chance, "trials", "bias", "width")},
+                    values={
+                        "last": str(DRAWS),
+                        "chance": written(
+                            result.chances[_OPEN, :, :, 0], "{:.3f}", "trials", "bias", "width"
+                        ),
+                    },
                     source="Talts et al. (2018), Theorem 1, for q = p; the weights by Bayes' rule",
                 ),
                 beats=[
@@ -256,45 +238,45 @@ def build_lesson(seen: _BagLotteryResult) -> Lesson:
                 sliders=["width", "bias"],
                 at={"trials": TRIALS, "width": 1, "bias": 0},
             ),
-        ],
-        sliders=[
-            Slider("guess", range(len(PICTURES) + 1), label="Your picture", hidden=True),
-            Slider(
-                "trials",
-                range(TRIALS + 1),
-                names=[str(t) for t in range(TRIALS + 1)],
-                start=1,
-                label="Bags",
-                play=True,
-                rate=30,
-            ),
-            Slider(
-                "bias",
-                BIASES,
-                names=[f"{b:g} sd" for b in BIASES],
-                start=0,
-                label="Bias of q",
-                ends=("low", "high"),
-            ),
-            Slider(
-                "width",
-                WIDTHS,
-                names=[f"{w:g}" for w in WIDTHS],
-                start=1,
-                label="Width of q",
-                ends=("too narrow", "too wide"),
-            ),
-        ],
-        panels=[
-            *(_picture(chances, i) for i, chances in enumerate(laws, 1)),
-            _bag(seen, last, draws),
-            _ranks(seen),
-            _tickets(seen, last, draws),
-            _weighted(seen),
-        ],
-        papers=(SBC.paper,),
-        onwards=FollowUp(page="diagnose/page.py", label="Ranks of my own table"),
-    )
+        ]
+
+    def panels(self, result: _BagLotteryResult) -> list[Panel]:
+        draws = over(result.draws[_OPEN], "trials", "bias", "width", coarse=True)
+        return [
+            *(_picture(chances, i) for i, chances in enumerate(_picture_laws(), 1)),
+            _bag(result, draws),
+            _ranks(result),
+            _tickets(result, draws),
+            _weighted(result),
+        ]
+
+
+def _chances(truth: Array, draws: Array) -> Array:
+    true = np.broadcast_to(truth[:, None, None, None], (*draws.shape[:-1], 1))
+    return importance_weights(np.concatenate([true, draws], axis=-1), _BIAS, _WIDTH)
+
+
+def importance_weights(balls: Array, bias: Array, width: Array) -> Array:
+    """Importance weights p / q of the balls, normalised over the last axis."""
+    log = norm.logpdf(balls) - norm.logpdf(balls, bias, width)
+    ratio = np.exp(log - log.max(-1, keepdims=True))
+    return np.asarray(ratio / ratio.sum(-1, keepdims=True))
+
+
+def _picture_laws() -> list[Array]:
+    """Probabilities of the truth's rank in each of the pictures."""
+    return [rank_probabilities(*picture) for picture in PICTURES]
+
+
+def rank_probabilities(bias: float, width: float) -> Array:
+    """Probabilities (BALLS,) of the truth's rank, where q is normal and p standard normal."""
+    k = np.arange(BALLS)
+
+    def at(theta: float) -> Array:
+        below = norm.cdf((theta - bias) / width)
+        return np.asarray(norm.pdf(theta) * binom.pmf(k, DRAWS, below))
+
+    return np.asarray(quad_vec(at, -8, 8)[0])
 
 
 _EDGES = np.arange(BALLS + 1) - 0.5
@@ -310,17 +292,17 @@ def _picture(chances: Array, number: int) -> Panel:
     )
 
 
-def _limits(seen: _BagLotteryResult) -> tuple[float, float]:
-    reach = float(np.ceil(np.quantile(np.abs(seen.draws), 0.999)))
+def _limits(result: _BagLotteryResult) -> tuple[float, float]:
+    reach = float(np.ceil(np.quantile(np.abs(result.draws), 0.999)))
     return -reach, reach
 
 
-def _bag(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) -> Panel:
+def _bag(result: _BagLotteryResult, draws: Number) -> Panel:
     return Panel(
         [
             Points(draws, np.zeros(DRAWS), color=style.Q, size=13, opacity=0.8),
             Points(
-                over(seen.truth[last][:, None], "trials"),
+                over(result.truth[_OPEN][:, None], "trials"),
                 [0],
                 color=style.P,
                 size=15,
@@ -329,28 +311,20 @@ def _bag(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) -> Pan
         ],
         title=sentence(
             "The bag: the true one ranks {rank}",
-            rank=over(seen.ranks[last].astype(str), "trials", "bias", "width"),
+            rank=written(result.ranks[_OPEN], "{:g}", "trials", "bias", "width"),
         ),
-        x=Axis(_limits(seen), "θ"),
+        x=Axis(_limits(result), "θ"),
         y=Axis((-1, 1), hidden=True),
         height=150,
         legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
     )
 
 
-def cumulative_counts(cells: NDArray[np.integer[Any]], count: int) -> NDArray[np.int16]:
-    """Counts (T + 1, B, W, count) of cells (T, B, W) after each number of bags."""
-    ones = cells[..., None] == np.arange(count)
-    return np.concatenate([np.zeros((1, *ones.shape[1:])), np.cumsum(ones, axis=0)]).astype(
-        np.int16
-    )
-
-
 _RANKS = (-0.5, BALLS - 0.5)
 
 
-def _ranks(seen: _BagLotteryResult) -> Panel:
-    counts = cumulative_counts(seen.ranks, BALLS)
+def _ranks(result: _BagLotteryResult) -> Panel:
+    counts = counts_so_far(result.ranks, BALLS)
     band, level = growing_band(TRIALS, BALLS, "trials", _RANKS)
     return Panel(
         [band, Bars(_EDGES, over(counts, "trials", "bias", "width"), color=style.Q), level],
@@ -363,8 +337,8 @@ def _ranks(seen: _BagLotteryResult) -> Panel:
     )
 
 
-def _tickets(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) -> Panel:
-    chances = seen.chances[last]
+def _tickets(result: _BagLotteryResult, draws: Number) -> Panel:
+    chances = result.chances[_OPEN]
     floor = np.zeros(DRAWS)
     drawn = over(chances[..., 1:], "trials", "bias", "width", coarse=True)
     truth = over(chances[..., :1], "trials", "bias", "width", coarse=True)
@@ -373,7 +347,7 @@ def _tickets(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) ->
             HLine(1 / BALLS, label="equal chances"),
             Points(draws, drawn, low=floor, high=drawn, color=style.Q, size=11, opacity=0.85),
             Points(
-                over(seen.truth[last][:, None], "trials"),
+                over(result.truth[_OPEN][:, None], "trials"),
                 truth,
                 low=[0],
                 high=truth,
@@ -383,23 +357,21 @@ def _tickets(seen: _BagLotteryResult, last: NDArray[np.int64], draws: Number) ->
             ),
         ],
         title="Each ball's chance of being the true one",
-        x=Axis(_limits(seen), "θ"),
+        x=Axis(_limits(result), "θ"),
         y=Axis((0, 1), "weight p / q, normalised", percent=True),
         height=260,
         legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
     )
 
 
-def _weighted(seen: _BagLotteryResult) -> Panel:
-    cells = np.minimum((BALLS * seen.weighted).astype(int), BALLS - 1)
+def _weighted(result: _BagLotteryResult) -> Panel:
+    cells = np.minimum((BALLS * result.weighted).astype(int), BALLS - 1)
     band, level = growing_band(TRIALS, BALLS, "trials", _RANKS)
     return Panel(
         [
             band,
             Bars(
-                _EDGES,
-                over(cumulative_counts(cells, BALLS), "trials", "bias", "width"),
-                color=style.P,
+                _EDGES, over(counts_so_far(cells, BALLS), "trials", "bias", "width"), color=style.P
             ),
             level,
         ],

@@ -30,22 +30,12 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.drawing.power_curves import level_line, line_key, rate_line, rejection_axis
-from validation_core.lessons.lesson import (
-    PERCENTAGE_NAMES,
-    PERCENTAGES,
-    Beat,
-    FollowUp,
-    Formula,
-    Lesson,
-    NumberGuess,
-    Prediction,
-    Stage,
-    percentage_guess_slider,
-)
+from validation_core.lessons.lesson import Beat, FollowUp, Formula, NumberGuess, Prediction, Stage
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import SBC, TARP
 from validation_core.rng import common, stream
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.text import pvalue_text
 from validation_core.types import Array, Joint, MethodStyle, PosteriorTable
 
@@ -62,6 +52,7 @@ K, TRIALS, SAMPLES = 50, 400, 8
 ALPHA = 0.05
 TESTS = ("SBC", "TARP, random", "TARP, follows x", "CoLT", "C2ST")
 """The first four rank true values among q's draws."""
+_ASKED = [0, 1, 3, 4]  # of them, those that the prediction asks about
 _RANKED = 4
 _SHORT = ("SBC", "TARP", "TARP by x", "CoLT")
 _TARPS = (TARP(), TARP(reference="x"))
@@ -105,15 +96,49 @@ class _BlindPriorResult(NamedTuple):
     """(A, N, SAMPLES)."""
 
 
+_BLIND = Slider(
+    "alpha",
+    ALPHAS,
+    label="How blind, alpha",
+    form="{:g}",
+    start=1.0,
+    ends=("q = p", "q = prior"),
+    play=True,
+    rate=3,
+)
+_MIX = Slider("mix", range(len(MIXES)), label="q ignores x", names=MIXES)
+_FOLLOW = Slider(
+    "follow",
+    FOLLOWS,
+    label="CoLT's centre",
+    form="{:g}",
+    start=1.0,
+    ends=("stands still", "follows x"),
+)
+_SIZE = Slider("n", SIZES, label="Simulations, n", form="{:g}", start=_N)
+_SAMPLE = Slider(
+    "sample",
+    range(SAMPLES),
+    label="Batch",
+    button="Draw another batch",
+    names=[str(sample + 1) for sample in range(SAMPLES)],
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class BlindPrior(Study[_BlindPriorResult], spec="lesson_blind_prior"):
+class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
     """Batches of simulations; the draws at all alphas share their random numbers."""
 
     seed: int = 7
 
-    @property
-    def label(self) -> str:
-        return "Lesson: what SBC and TARP cannot see"
+    name = "blind-prior"
+    number = 7
+    title = "What SBC and TARP cannot see"
+    question = "An estimate that never looks at x: which tests object?"
+    minutes = 7
+    sliders = (_BLIND, _MIX, _FOLLOW, _SIZE, _SAMPLE)
+    papers = (Gaussian.paper, SBC.paper, TARP.paper)
+    onwards = FollowUp(label="Ask it of my own table")
 
     def compute(self, store: Store, report: Report) -> _BlindPriorResult:
         """Run the tests. A smaller batch is the first rows of a larger one; batches share no x."""
@@ -150,6 +175,158 @@ class BlindPrior(Study[_BlindPriorResult], spec="lesson_blind_prior"):
             hits,
             pvalues,
         )
+
+    def prediction(self, result: _BlindPriorResult) -> Prediction:
+        truth = 100 * rejection_rates(result)[_ASKED, -1, 0, -1, SIZES.index(_N)]
+        labels = ("SBC", "TARP, random references", "CoLT, centre E[θ | x]", "C2ST")
+        sbc, tarp, colt, c2st = guesses = [
+            NumberGuess(name=f"guess_{name}", label=f"{label} rejects", truth=float(share))
+            for name, label, share in zip(
+                ("sbc", "tarp", "colt", "c2st"), labels, truth, strict=True
+            )
+        ]
+        return Prediction(
+            asked=guesses,
+            answer=sentence(
+                f"SBC rejects {truth[0]:.0f}% of {TRIALS} batches (you said {{sbc}}), TARP "
+                f"{truth[1]:.0f}% ({{tarp}}), CoLT {truth[2]:.0f}% ({{colt}}), C2ST "
+                f"{truth[3]:.0f}% ({{c2st}}). {{comment}}",
+                sbc=sbc.words,
+                tarp=tarp.words,
+                colt=colt.words,
+                c2st=c2st.words,
+                comment=over(
+                    np.where(
+                        np.abs(np.asarray(sbc.values) - truth[0]) > 10,
+                        "To SBC the prior is a correct posterior: 5% is its false-alarm rate.",
+                        "Right: to SBC the prior is a correct posterior.",
+                    ),
+                    sbc.name,
+                ),
+            ),
+        )
+
+    def stages(self, result: _BlindPriorResult) -> list[Stage]:
+        share = rejection_rates(result)
+        ways = ("follow", "mix", "alpha", "n")
+        now = {
+            name: written(rates, "{:.0%}", *ways)
+            for name, rates in zip(("sbc", "tarp", "followed", "colt", "c2st"), share, strict=True)
+        }
+        at = {"alpha": _BLIND.words, "mix": _MIX.words, "n": _SIZE.words}
+        return [
+            Stage(
+                title="Predict",
+                words="Blue: true values fall as x rises. Orange: q's draws, a level cloud. "
+                f"This q ignores x and answers with the prior. Take {_N} simulations with {K} "
+                f"draws of q at each. C2ST takes {_N} + {_N} points. How often does each "
+                "test reject at the 5% level?",
+                panels=[1],
+                at={"alpha": 1.0, "mix": 0, "n": _N, "follow": 1.0},
+                beats=[
+                    Beat(
+                        at={"alpha": 0.0},
+                        seconds=2.0,
+                        words="A q that is correct follows x, as the true values do.",
+                    ),
+                    Beat(at={"alpha": 1.0}, seconds=5.0),
+                ],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "q is blind {mix}, alpha = {alpha}. At n = {n} SBC rejects {sbc} of batches, "
+                    "TARP with random references {tarp}, with references that follow x "
+                    "{followed}, CoLT {colt}, C2ST {c2st}. If q were correct: 5%, for C2ST less.",
+                    **now,
+                    **at,
+                ),
+                panels=[0, 2, 1],
+                sliders=["alpha", "n", "sample"],
+                at={"mix": 0, "follow": 1.0, "n": 100, "alpha": 1.0},
+                beats=[
+                    Beat(at={"alpha": 0.0}, seconds=3.0),
+                    Beat(at={"alpha": 1.0}, seconds=9.0),
+                    Beat(at={"n": 20}, seconds=3.0),
+                    Beat(at={"n": 500}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Break it: half blind",
+                words=sentence(
+                    "q is blind {mix}, alpha = {alpha}: SBC rejects {sbc} at n = {n}. Blind in "
+                    "half of the draws, q is too wide at every x: with many simulations "
+                    "SBC begins to see it. Blind in all of them, it passes again. "
+                    "Blind at half of all x, it passes too.",
+                    **now,
+                    **at,
+                ),
+                panels=[0, 2],
+                sliders=["alpha", "mix", "n"],
+                at={"mix": 1, "alpha": 0.5, "n": 500, "follow": 1.0},
+                beats=[
+                    Beat(at={"alpha": 0.0}, seconds=2.0),
+                    Beat(at={"alpha": 0.5}, seconds=4.0),
+                    Beat(at={"alpha": 1.0}, seconds=4.0),
+                    Beat(at={"alpha": 0.5, "mix": 0}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Break it: CoLT",
+                words=sentence(
+                    "Its centre is {follow} of the way from the prior's mean to E[θ | x]: CoLT "
+                    "rejects {colt}. A centre that does not move with x asks the question of SBC "
+                    "and TARP. CoLT must learn to move it; here E[θ | x] is a closed form.",
+                    follow=written(FOLLOWS, "{:.0%}", "follow"),
+                    **now,
+                ),
+                panels=[1, 0],
+                sliders=["follow", "n"],
+                at={"mix": 0, "alpha": 1.0, "n": _N, "follow": 1.0},
+                beats=[
+                    Beat(at={"follow": 0.0}, seconds=5.0),
+                    Beat(at={"follow": 1.0}, seconds=5.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="SBC and TARP with random references add ranks up over all x, and the "
+                "prior is the average of all posteriors: over all x together, true values and "
+                "q's draws are alike. A centre that follows x asks at each x, where they differ.",
+                panels=[0, 1],
+                sliders=["alpha", "follow"],
+                formula=Formula(
+                    latex=r"\begin{matrix} \int p(\theta|x)\,p(x)\,dx = p(\theta) \\ "
+                    r"d = \max_u |F(u) - u| \\ "
+                    r"d_\text{SBC} = \text{@sbc}, \;\; d_\text{CoLT} = \text{@colt} "
+                    r"\end{matrix}",
+                    values={
+                        "sbc": written(result.ranked.distance[0], "{:.3f}", "mix", "alpha"),
+                        "colt": written(result.colt.distance, "{:.3f}", "follow", "mix", "alpha"),
+                    },
+                    source="Chen, Bansal, Scott (2025), Theorem 2; distances over "
+                    f"{TRIALS * SIZES[-1]:,} simulations",
+                ),
+                at={"mix": 0, "n": 500, "follow": 1.0, "alpha": 1.0},
+                beats=[Beat(at={"alpha": 0.0}, seconds=3.0), Beat(at={"alpha": 1.0}, seconds=5.0)],
+            ),
+            Stage(
+                title="What it does not tell",
+                words=sentence(
+                    "Flat ranks do not say that q has learned from x: at alpha = {alpha} SBC "
+                    "passes {passed} of batches. And a rejection by CoLT depends on its centre: "
+                    "it sees only errors that change the mass of balls about it.",
+                    alpha=_BLIND.words,
+                    passed=written(1 - share[0], "{:.0%}", *ways),
+                ),
+                panels=[2, 1],
+                sliders=["alpha", "n"],
+                at={"mix": 0, "follow": 1.0},
+            ),
+        ]
+
+    def panels(self, result: _BlindPriorResult) -> list[Panel]:
+        return [_histograms(result), _cloud(result), _power(rejection_rates(result))]
 
 
 def blind_prior_benchmark() -> Gaussian:
@@ -232,209 +409,16 @@ def _c2st(seed: int) -> tuple[Array, Array]:
     return (pvalues <= ALPHA).sum(-1), pvalues[..., :SAMPLES]
 
 
-def rejection_rates(seen: _BlindPriorResult) -> NDArray[np.float64]:
+def rejection_rates(result: _BlindPriorResult) -> NDArray[np.float64]:
     """Rejection rates (tests, FOLLOWS, M, A, N), with TESTS in their order."""
     follows, mixes = len(FOLLOWS), len(MIXES)
     shape = (follows, mixes, len(ALPHAS), len(SIZES))
     parts = [
-        *(np.broadcast_to(hits, shape) for hits in seen.ranked.hits),
-        seen.colt.hits,
-        np.broadcast_to(seen.c2st_hits, shape),
+        *(np.broadcast_to(hits, shape) for hits in result.ranked.hits),
+        result.colt.hits,
+        np.broadcast_to(result.c2st_hits, shape),
     ]
     return np.stack(parts) / TRIALS
-
-
-def build_lesson(seen: _BlindPriorResult) -> Lesson:
-    """Build the lesson from its result."""
-    share = rejection_rates(seen)
-    truth = 100 * share[:, -1, 0, -1, SIZES.index(_N)]
-    asked = {"sbc": 0, "tarp": 1, "colt": 3, "c2st": 4}
-    ways = ("follow", "mix", "alpha", "n")
-    now = {
-        name: over(written(share[i], "{:.0%}".format), *ways)
-        for name, i in {**asked, "followed": 2}.items()
-    }
-    at = {
-        "alpha": over([f"{a:g}" for a in ALPHAS], "alpha"),
-        "mix": over(list(MIXES), "mix"),
-        "n": over([str(n) for n in SIZES], "n"),
-    }
-    flat, bent = seen.ranked.distance[0], seen.colt.distance
-    return Lesson(
-        name="blind-prior",
-        title="7. What SBC and TARP cannot see",
-        question="An estimate that never looks at x: which tests object?",
-        minutes=7,
-        prediction=Prediction(
-            asked=[
-                NumberGuess(
-                    slider=f"guess_{name}", label=f"{label} rejects", truth=float(truth[i])
-                )
-                for (name, i), label in zip(
-                    asked.items(),
-                    ("SBC", "TARP, random references", "CoLT, centre E[θ | x]", "C2ST"),
-                    strict=True,
-                )
-            ],
-            answer=sentence(
-                f"SBC rejects {truth[0]:.0f}% of {TRIALS} batches (you said {{sbc}}), TARP "
-                f"{truth[1]:.0f}% ({{tarp}}), CoLT {truth[3]:.0f}% ({{colt}}), C2ST "
-                f"{truth[4]:.0f}% ({{c2st}}). {{comment}}",
-                **{name: over(PERCENTAGE_NAMES, f"guess_{name}") for name in asked},
-                comment=over(
-                    np.where(
-                        np.abs(PERCENTAGES - truth[0]) > 10,
-                        "To SBC the prior is a correct posterior: 5% is its false-alarm rate.",
-                        "Right: to SBC the prior is a correct posterior.",
-                    ),
-                    "guess_sbc",
-                ),
-            ),
-        ),
-        stages=[
-            Stage(
-                title="Predict",
-                words="Blue: true values fall as x rises. Orange: q's draws, a level cloud. "
-                f"This q ignores x and answers with the prior. Take {_N} simulations with {K} "
-                f"draws of q at each. C2ST takes {_N} + {_N} points. How often does each "
-                "test reject at the 5% level?",
-                panels=[1],
-                at={"alpha": 1.0, "mix": 0, "n": _N, "follow": 1.0},
-                beats=[
-                    Beat(
-                        at={"alpha": 0.0},
-                        seconds=2.0,
-                        words="A q that is correct follows x, as the true values do.",
-                    ),
-                    Beat(at={"alpha": 1.0}, seconds=5.0),
-                ],
-            ),
-            Stage(
-                title="Reveal",
-                words=sentence(
-                    "q is blind {mix}, alpha = {alpha}. At n = {n} SBC rejects {sbc} of batches, "
-                    "TARP with random references {tarp}, with references that follow x "
-                    "{followed}, CoLT {colt}, C2ST {c2st}. If q were correct: 5%, for C2ST less.",
-                    **now,
-                    **at,
-                ),
-                panels=[0, 2, 1],
-                sliders=["alpha", "n", "sample"],
-                at={"mix": 0, "follow": 1.0, "n": 100, "alpha": 1.0},
-                beats=[
-                    Beat(at={"alpha": 0.0}, seconds=3.0),
-                    Beat(at={"alpha": 1.0}, seconds=9.0),
-                    Beat(at={"n": 20}, seconds=3.0),
-                    Beat(at={"n": 500}, seconds=4.0),
-                ],
-            ),
-            Stage(
-                title="Break it: half blind",
-                words=sentence(
-                    "q is blind {mix}, alpha = {alpha}: SBC rejects {sbc} at n = {n}. Blind in "
-                    "half of the draws, q is too wide at every x: with many simulations "
-                    "SBC begins to see it. Blind in all of them, it passes again. "
-                    "Blind at half of all x, it passes too.",
-                    **now,
-                    **at,
-                ),
-                panels=[0, 2],
-                sliders=["alpha", "mix", "n"],
-                at={"mix": 1, "alpha": 0.5, "n": 500, "follow": 1.0},
-                beats=[
-                    Beat(at={"alpha": 0.0}, seconds=2.0),
-                    Beat(at={"alpha": 0.5}, seconds=4.0),
-                    Beat(at={"alpha": 1.0}, seconds=4.0),
-                    Beat(at={"alpha": 0.5, "mix": 0}, seconds=4.0),
-                ],
-            ),
-            Stage(
-                title="Break it: CoLT",
-                words=sentence(
-                    "Its centre is {follow} of the way from the prior's mean to E[θ | x]: CoLT "
-                    "rejects {colt}. A centre that does not move with x asks the question of SBC "
-                    "and TARP. CoLT must learn to move it; here E[θ | x] is a closed form.",
-                    follow=over([f"{f:.0%}" for f in FOLLOWS], "follow"),
-                    **now,
-                ),
-                panels=[1, 0],
-                sliders=["follow", "n"],
-                at={"mix": 0, "alpha": 1.0, "n": _N, "follow": 1.0},
-                beats=[
-                    Beat(at={"follow": 0.0}, seconds=5.0),
-                    Beat(at={"follow": 1.0}, seconds=5.0),
-                ],
-            ),
-            Stage(
-                title="Why",
-                words="SBC and TARP with random references add ranks up over all x, and the "
-                "prior is the average of all posteriors: over all x together, true values and "
-                "q's draws are alike. A centre that follows x asks at each x, where they differ.",
-                panels=[0, 1],
-                sliders=["alpha", "follow"],
-                formula=Formula(
-                    latex=r"\begin{matrix} \int p(\theta|x)\,p(x)\,dx = p(\theta) \\ "
-                    r"d = \max_u |F(u) - u| \\ "
-                    r"d_\text{SBC} = \text{@sbc}, \;\; d_\text{CoLT} = \text{@colt} "
-                    r"\end{matrix}",
-                    values={
-                        "sbc": over(written(flat, "{:.3f}".format), "mix", "alpha"),
-                        "colt": over(written(bent, "{:.3f}".format), "follow", "mix", "alpha"),
-                    },
-                    source="Chen, Bansal, Scott (2025), Theorem 2; distances over "
-                    f"{TRIALS * SIZES[-1]:,} simulations",
-                ),
-                at={"mix": 0, "n": 500, "follow": 1.0, "alpha": 1.0},
-                beats=[Beat(at={"alpha": 0.0}, seconds=3.0), Beat(at={"alpha": 1.0}, seconds=5.0)],
-            ),
-            Stage(
-                title="What it does not tell",
-                words=sentence(
-                    "Flat ranks do not say that q has learned from x: at alpha = {alpha} SBC "
-                    "passes {passed} of batches. And a rejection by CoLT depends on its centre: "
-                    "it sees only errors that change the mass of balls about it.",
-                    alpha=at["alpha"],
-                    passed=over(written(1 - share[0], "{:.0%}".format), *ways),
-                ),
-                panels=[2, 1],
-                sliders=["alpha", "n"],
-                at={"mix": 0, "follow": 1.0},
-            ),
-        ],
-        sliders=[
-            *(percentage_guess_slider(f"guess_{name}") for name in asked),
-            Slider(
-                "alpha",
-                ALPHAS,
-                label="How blind, alpha",
-                names=[f"{a:g}" for a in ALPHAS],
-                start=1.0,
-                ends=("q = p", "q = prior"),
-                play=True,
-                rate=3,
-            ),
-            Slider("mix", range(len(MIXES)), label="q ignores x", names=MIXES),
-            Slider(
-                "follow",
-                FOLLOWS,
-                label="CoLT's centre",
-                names=[f"{f:g}" for f in FOLLOWS],
-                start=1.0,
-                ends=("stands still", "follows x"),
-            ),
-            Slider("n", SIZES, label="Simulations, n", names=[str(n) for n in SIZES], start=_N),
-            Slider(
-                "sample",
-                range(SAMPLES),
-                label="Batch",
-                button="Draw another batch",
-                names=[str(s + 1) for s in range(SAMPLES)],
-            ),
-        ],
-        panels=[_histograms(seen), _cloud(seen), _power(share)],
-        papers=(Gaussian.paper, SBC.paper, TARP.paper),
-        onwards=FollowUp(page="diagnose/page.py", label="Ask it of my own table"),
-    )
 
 
 _LOOKS = tuple(
@@ -443,21 +427,21 @@ _LOOKS = tuple(
 )
 
 
-def _histograms(seen: _BlindPriorResult) -> Panel:
+def _histograms(result: _BlindPriorResult) -> Panel:
     """Panel of the ranks of one batch by the four ranking tests, with their p-values."""
     sizes = np.array(SIZES)
     width = len(_BINS) - 1
     ways = ("mix", "alpha", "n", "sample")
     both: list[tuple[Array, Array, tuple[str, ...]]] = [
-        (*each, ways) for each in zip(seen.ranked.counts, seen.ranked.pvalues, strict=True)
+        (*each, ways) for each in zip(result.ranked.counts, result.ranked.pvalues, strict=True)
     ]
-    both.append((seen.colt.counts, seen.colt.pvalues, ("follow", *ways)))
+    both.append((result.colt.counts, result.colt.pvalues, ("follow", *ways)))
     limits = np.array([statistics.binomial_bounds(n, 1 / width, 0.95) for n in SIZES])
     low, high = (np.repeat((side / sizes)[:, None], 2, axis=1) for side in limits.T)
     marks: list[Band | Bars | HLine | Note | VLine] = []
     for i, (counts, pvalues, sliders) in enumerate(both):
         parts = np.minimum(counts / sizes[:, None, None], _TOP)
-        texts = over(written(pvalues, pvalue_text), *sliders)
+        texts = written(pvalues, pvalue_text, *sliders)
         marks += [
             Band([1.15 * i, 1.15 * i + 1], over(low, "n"), over(high, "n")),
             Bars(1.15 * i + _BINS, over(parts, *sliders, coarse=True), color=_LOOKS[i].color),
@@ -475,26 +459,26 @@ def _histograms(seen: _BlindPriorResult) -> Panel:
     )
 
 
-def _cloud(seen: _BlindPriorResult) -> Panel:
+def _cloud(result: _BlindPriorResult) -> Panel:
     at = np.array([-2.2, 4.2])
     lines = np.stack([interpolated_mean(at[:, None], f)[:, 0] for f in FOLLOWS])
     return Panel(
         [
             Points(
-                over(seen.q[..., 0], "alpha", coarse=True),
-                over(seen.q[..., 1], "alpha", coarse=True),
+                over(result.q[..., 0], "alpha", coarse=True),
+                over(result.q[..., 1], "alpha", coarse=True),
                 color=style.Q,
                 symbol="diamond",
                 opacity=0.7,
                 size=4,
             ),
-            Points(seen.p[:, 0], seen.p[:, 1], color=style.P, opacity=0.8, size=4),
+            Points(result.p[:, 0], result.p[:, 1], color=style.P, opacity=0.8, size=4),
             Line(at, over(lines, "follow"), color=style.method_style("colt").color),
         ],
         title="Parameter θ against x",
         caption=f"{_SHOWN} true values and, at the same x, one draw of q each.",
         x=Axis((-2.2, 4.2), "x"),
-        y=Axis((float(seen.p[:, 1].min()) - 0.8, float(seen.p[:, 1].max()) + 0.8), "θ"),
+        y=Axis((float(result.p[:, 1].min()) - 0.8, float(result.p[:, 1].max()) + 0.8), "θ"),
         height=300,
         legend=[
             ("true values", style.P, "circle"),

@@ -19,6 +19,7 @@ from validation_core.drawing.marks import (
     Points,
     Slider,
     VLine,
+    formatted,
     over,
     sentence,
     written,
@@ -34,16 +35,17 @@ from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
     Formula,
-    Lesson,
     NumberGuess,
     Prediction,
     Stage,
+    run_through,
 )
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import C2ST, SBC, Uniform
 from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.types import Array, MethodStyle
 
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.5)
@@ -59,6 +61,7 @@ _ACROSS = 50  # dots of a line
 _STEP = 20  # trials that the slider adds
 _SBC, _UNIFORM = (20, 4), (5, 20)  # draws of q at each x; calibration draws of each test point
 TESTS = (*(f"SBC, K = {k}" for k in _SBC), "C2ST", *(f"Uniform, m = {m}" for m in _UNIFORM))
+_TICKS = (50, 200, 1000, 5000)
 _COLORS = (*(SBC.style.color,) * 2, C2ST.style.color, *(Uniform.style.color,) * 2)
 
 
@@ -68,15 +71,33 @@ class _RejectionCounts(NamedTuple):
     rejected: NDArray[np.bool_]
 
 
+_SPENT = Slider("n", BUDGETS, label="Simulations, n", form="{:,.0f}", start=100, play=True, rate=4)
+_GAMMA = Slider("gamma", GAMMAS, label="Bias, gamma", form="{:g} sd", start=0.2)
+_TEST = Slider("test", range(len(TESTS)), label="Test", names=TESTS)
+_TRIALS = Slider(
+    "trials",
+    range(0, TRIALS + 1, _STEP),
+    label="Trials",
+    form="{:g}",
+    start=TRIALS,
+    play=True,
+    rate=10,
+)
+_BIAS = written(GAMMAS, "{:g}", "gamma")
+
+
 @dataclass(frozen=True, kw_only=True)
-class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
+class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_have_seen_it"):
     """Rejections of tests at growing budgets; a smaller one is the first part of the largest."""
 
-    seed: int = 0
-
-    @property
-    def label(self) -> str:
-        return "Lesson: could you have seen it?"
+    name = "could-you-have-seen-it"
+    number = 9
+    title = "Could you have seen it?"
+    question = "The test found nothing. Could it have found anything?"
+    minutes = 7
+    sliders = (_SPENT, _GAMMA, _TEST, _TRIALS)
+    papers = (SBC.paper, C2ST.paper, Uniform.paper)
+    onwards = FollowUp(label="What would be found with 80% power in my table?")
 
     def compute(self, store: Store, report: Report) -> _RejectionCounts:
         """Run all trials; those at different gammas share their random numbers."""
@@ -95,6 +116,149 @@ class CouldYouHaveSeenIt(Study[_RejectionCounts], spec="lesson_could_you_have_se
                     ]
                     rejected[:, g, i, t] = np.array(pvalues) <= ALPHA
         return _RejectionCounts(rejected)
+
+    def prediction(self, result: _RejectionCounts) -> Prediction:
+        truth = float(simulations_needed(_rates(result))[0, GAMMAS.index(0.2)])
+        guess = NumberGuess(
+            label=f"Simulations to find a bias of 0.2 sd with {POWER:.0%} power",
+            truth=truth,
+            values=range(10, 1001, 10),
+            form="{:g}",
+            start=500,
+        )
+        said = np.asarray(guess.values)
+        return Prediction(
+            asked=[guess],
+            answer=sentence(
+                f"You said {{said}}; {TESTS[0]}, takes about {truth:.0f}. {{comment}}",
+                said=guess.words,
+                comment=over(
+                    np.select(
+                        [said < 0.75 * truth, said > 1.33 * truth],
+                        [
+                            "With fewer it misses the bias too often.",
+                            "You would have spent more than you need.",
+                        ],
+                        "Well budgeted.",
+                    ),
+                    "guess",
+                ),
+            ),
+        )
+
+    def stages(self, result: _RejectionCounts) -> list[Stage]:
+        hits, rate = result.rejected.sum(-1), _rates(result)
+        enough = simulations_needed(rate)
+        by = ("test", "gamma", "n")
+        power = written(rate, "{:.1%}", *by)
+        low, high = (written(end, "{:.0%}", *by) for end in statistics.wilson(hits, TRIALS))
+        rows = [[f"{n:,}" for n in rows_tested(budget)] for budget in BUDGETS]
+        return [
+            Stage(
+                title="Predict",
+                words="q's mean is 0.2 posterior standard deviations off. A dot is one whole "
+                "check of q with new simulations: filled where SBC rejects at the 5% level. "
+                f"How many simulations does it take until {POWER:.0%} of the dots are filled?",
+                panels=[0],
+                at={"trials": TRIALS, "test": 0, "n": 100, "gamma": 0.2},
+                beats=run_through(_TRIALS, 7.0),
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    f"{TESTS[0]}, {{n}} simulations: of {{trials}} checks of a q that is "
+                    "{gamma} sd off, {hits} reject. That share is the power: {share}, 95% "
+                    "interval {low} to {high}. More trials tell it better; more simulations "
+                    "raise it.",
+                    n=_SPENT.words,
+                    gamma=_BIAS,
+                    trials=_TRIALS.words,
+                    **{
+                        name: over(text, "gamma", "n", "trials")
+                        for name, text in _so_far(result.rejected[0]).items()
+                    },
+                ),
+                panels=[0, 1],
+                sliders=["n", "gamma", "trials"],
+                at={"trials": TRIALS, "n": 100, "gamma": 0.2, "test": 0},
+                beats=[*run_through(_TRIALS, 7.0), Beat(at={"n": 1000}, seconds=8.0)],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "{test} turns {n} simulations into {rows} rows to test. A bias of {gamma} is "
+                    "found in {power} of checks ({low} to {high}); a correct q is rejected in "
+                    "{false}. Take fewer simulations, fewer draws or another test.",
+                    test=_TEST.words,
+                    n=_SPENT.words,
+                    rows=over(np.array(rows).T, "test", "n"),
+                    gamma=_BIAS,
+                    power=power,
+                    low=low,
+                    high=high,
+                    false=written(rate[:, 0], "{:.1%}", "test", "n"),
+                ),
+                panels=[1, 0],
+                sliders=["test", "n", "gamma"],
+                at={"trials": TRIALS, "n": 600, "gamma": 0.2, "test": 0},
+                beats=[
+                    *(Beat(at={"test": i}, seconds=3.0) for i in range(1, len(TESTS))),
+                    Beat(at={"test": 2, "n": 50}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Spend",
+                words=sentence(
+                    f"Find a bias of {{gamma}} with {POWER:.0%} power, and spend no more than "
+                    "you must. You spend {n} on {test}: power {power} ({low} to {high}). {grade}",
+                    gamma=_BIAS,
+                    n=_SPENT.words,
+                    test=_TEST.words,
+                    power=power,
+                    low=low,
+                    high=high,
+                    grade=over(_grades(rate, enough), *by),
+                ),
+                panels=[2, 1],
+                sliders=["gamma", "test", "n"],
+                at={"trials": TRIALS, "n": 100, "gamma": 0.3, "test": 0},
+                beats=[Beat(at={"n": 2000}, seconds=6.0), Beat(at={"n": 100}, seconds=3.0)],
+            ),
+            Stage(
+                title="Why",
+                words="Power is a chance, and a share of independent trials estimates it with an "
+                "error that shrinks as one over their root. The noise of a test shrinks as one "
+                "over the root of its simulations too, so half the bias takes about four times "
+                "as many.",
+                panels=[1],
+                sliders=["n", "gamma", "test"],
+                at={"trials": TRIALS, "test": 0, "gamma": 0.2, "n": 250},
+                formula=Formula(
+                    latex=r"\frac{\text{@hits}}{\text{@trials}} = \text{@power}, \quad "
+                    r"n_{80} = \text{@need}",
+                    values={
+                        "hits": written(hits, "{:.0f}", *by),
+                        "trials": str(TRIALS),
+                        "power": power,
+                        "need": written(enough, _about, "test", "gamma"),
+                    },
+                    source="Wilson (1927) for the interval; n80 is read off these trials",
+                ),
+                beats=[Beat(at={"gamma": 0.1}), Beat(at={"gamma": 0.3})],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="“Not rejected” says little until you know the power. And this power is "
+                "for a shift of one parameter, with the score that suits it: another error of "
+                "the same size may need many more simulations, or another test.",
+                panels=[0],
+                sliders=["n", "test"],
+                at={"trials": TRIALS, "n": 100},
+            ),
+        ]
+
+    def panels(self, result: _RejectionCounts) -> list[Panel]:
+        return [_dots(result.rejected), _curves(result), _spent(_rates(result))]
 
 
 def rows_tested(budget: int) -> tuple[int, ...]:
@@ -148,208 +312,9 @@ def simulations_needed(rate: Array) -> Array:
     return np.where(enough.any(-1), n, np.nan)
 
 
-def build_lesson(seen: _RejectionCounts) -> Lesson:
-    """Build the lesson from its result."""
-    rejected = seen.rejected.astype(bool)
-    hits = rejected.sum(-1)  # (tests, G, N)
-    rate = hits / TRIALS
-    enough = simulations_needed(rate)
-    asked = GAMMAS.index(0.2)
-    truth = float(enough[0, asked])
-    said = np.arange(10, 1001, 10)
-    by = ("test", "gamma", "n")
-    low, high = (written(end, "{:.0%}".format) for end in statistics.wilson(hits, TRIALS))
-    power, least, most = (over(each, *by) for each in (written(rate, "{:.1%}".format), low, high))
-    gamma = over([f"{g:g}" for g in GAMMAS], "gamma")
-    test = over(TESTS, "test")
-    spent = over([f"{n:,}" for n in BUDGETS], "n")
-    grade, score = _graded(rate, enough)
-    rows = over(np.array([[f"{n:,}" for n in rows_tested(b)] for b in BUDGETS]).T, "test", "n")
-    return Lesson(
-        name="could-you-have-seen-it",
-        title="9. Could you have seen it?",
-        question="The test found nothing. Could it have found anything?",
-        minutes=7,
-        prediction=Prediction(
-            asked=[
-                NumberGuess(
-                    slider="guess",
-                    label=f"Simulations to find a bias of 0.2 sd with {POWER:.0%} power",
-                    truth=truth,
-                )
-            ],
-            answer=sentence(
-                f"You said {{said}}; {TESTS[0]}, takes about {truth:.0f}. {{comment}}",
-                said=over([str(v) for v in said], "guess"),
-                comment=over(
-                    np.select(
-                        [said < 0.75 * truth, said > 1.33 * truth],
-                        [
-                            "With fewer it misses the bias too often.",
-                            "You would have spent more than you need.",
-                        ],
-                        "Well budgeted.",
-                    ),
-                    "guess",
-                ),
-            ),
-        ),
-        stages=[
-            Stage(
-                title="Predict",
-                words="q's mean is 0.2 posterior standard deviations off. A dot is one whole "
-                "check of q with new simulations: filled where SBC rejects at the 5% level. "
-                f"How many simulations does it take until {POWER:.0%} of the dots are filled?",
-                panels=[0],
-                at={"trials": TRIALS, "test": 0, "n": 100, "gamma": 0.2},
-                beats=[
-                    Beat(at={"trials": 0}, seconds=1.0),
-                    Beat(at={"trials": TRIALS}, seconds=7.0),
-                ],
-            ),
-            Stage(
-                title="Reveal",
-                words=sentence(
-                    f"{TESTS[0]}, {{n}} simulations: of {{trials}} checks of a q that is "
-                    "{gamma} sd off, {hits} reject. That share is the power: {share}, 95% "
-                    "interval {low} to {high}. More trials tell it better; more simulations "
-                    "raise it.",
-                    n=spent,
-                    gamma=gamma,
-                    trials=over([str(t) for t in _trials()], "trials"),
-                    **{
-                        name: over(text, "gamma", "n", "trials")
-                        for name, text in _so_far(rejected[0]).items()
-                    },
-                ),
-                panels=[0, 1],
-                sliders=["n", "gamma", "trials"],
-                at={"trials": TRIALS, "n": 100, "gamma": 0.2, "test": 0},
-                beats=[
-                    Beat(at={"trials": 0}, seconds=1.0),
-                    Beat(at={"trials": TRIALS}, seconds=7.0),
-                    Beat(at={"n": 1000}, seconds=8.0),
-                ],
-            ),
-            Stage(
-                title="Break it",
-                words=sentence(
-                    "{test} turns {n} simulations into {rows} rows to test. A bias of {gamma} is "
-                    "found in {power} of checks ({low} to {high}); a correct q is rejected in "
-                    "{false}. Take fewer simulations, fewer draws or another test.",
-                    test=test,
-                    n=spent,
-                    rows=rows,
-                    gamma=gamma,
-                    power=power,
-                    low=least,
-                    high=most,
-                    false=over(written(rate[:, 0], "{:.1%}".format), "test", "n"),
-                ),
-                panels=[1, 0],
-                sliders=["test", "n", "gamma"],
-                at={"trials": TRIALS, "n": 600, "gamma": 0.2, "test": 0},
-                beats=[
-                    *(Beat(at={"test": i}, seconds=3.0) for i in range(1, len(TESTS))),
-                    Beat(at={"test": 2, "n": 50}, seconds=4.0),
-                ],
-            ),
-            Stage(
-                title="Spend",
-                words=sentence(
-                    f"Find a bias of {{gamma}} with {POWER:.0%} power, and spend no more than "
-                    "you must. You spend {n} on {test}: power {power} ({low} to {high}). {grade}",
-                    gamma=gamma,
-                    n=spent,
-                    test=test,
-                    power=power,
-                    low=least,
-                    high=most,
-                    grade=over(grade, *by),
-                ),
-                panels=[2, 1],
-                sliders=["gamma", "test", "n"],
-                at={"trials": TRIALS, "n": 100, "gamma": 0.3, "test": 0},
-                beats=[Beat(at={"n": 2000}, seconds=6.0), Beat(at={"n": 100}, seconds=3.0)],
-            ),
-            Stage(
-                title="Why",
-                words="Power is a chance, and a share of independent trials estimates it with an "
-                "error that shrinks as one over their root. The noise of a test shrinks as one "
-                "over the root of its simulations too, so half the bias takes about four times "
-                "as many.",
-                panels=[1],
-                sliders=["n", "gamma", "test"],
-                at={"trials": TRIALS, "test": 0, "gamma": 0.2, "n": 250},
-                formula=Formula(
-                    latex=r"\frac{\text{@hits}}{\text{@trials}} = \text{@power}, \quad "
-                    r"n_{80} = \text{@need}",
-                    values={
-                        "hits": over(written(hits, "{:.0f}".format), *by),
-                        "trials": str(TRIALS),
-                        "power": power,
-                        "need": over(written(enough, _about), "test", "gamma"),
-                    },
-                    source="Wilson (1927) for the interval; n80 is read off these trials",
-                ),
-                beats=[Beat(at={"gamma": 0.1}), Beat(at={"gamma": 0.3})],
-            ),
-            Stage(
-                title="What it does not tell",
-                words="“Not rejected” says little until you know the power. And this power is "
-                "for a shift of one parameter, with the score that suits it: another error of "
-                "the same size may need many more simulations, or another test.",
-                panels=[0],
-                sliders=["n", "test"],
-                at={"trials": TRIALS, "n": 100},
-            ),
-        ],
-        sliders=[
-            Slider(
-                "guess",
-                said,
-                label="Prediction",
-                names=[str(v) for v in said],
-                start=500,
-                hidden=True,
-            ),
-            Slider(
-                "n",
-                BUDGETS,
-                label="Simulations, n",
-                names=[f"{n:,}" for n in BUDGETS],
-                start=100,
-                play=True,
-                rate=4,
-            ),
-            Slider(
-                "gamma",
-                GAMMAS,
-                label="Bias, gamma",
-                names=[f"{g:g} sd" for g in GAMMAS],
-                start=0.2,
-            ),
-            Slider("test", range(len(TESTS)), label="Test", names=TESTS),
-            Slider(
-                "trials",
-                _trials(),
-                label="Trials",
-                names=[str(t) for t in _trials()],
-                start=TRIALS,
-                play=True,
-                rate=10,
-            ),
-        ],
-        panels=[_dots(rejected), _curves(rate, hits), _spent(score)],
-        papers=(SBC.paper, C2ST.paper, Uniform.paper),
-        onwards=FollowUp(
-            page="diagnose/page.py", label="What would be found with 80% power in my table?"
-        ),
-    )
-
-
-def _trials() -> range:
-    return range(0, TRIALS + 1, _STEP)
+def _rates(result: _RejectionCounts) -> Array:
+    """Rejection rates (tests, G, N)."""
+    return np.asarray(result.rejected.mean(-1))
 
 
 def _about(n: float) -> str:
@@ -361,14 +326,14 @@ def _about(n: float) -> str:
 def _so_far(rejected: NDArray[np.bool_]) -> dict[str, NDArray[np.str_]]:
     """Text (G, N, trials) of rejections (G, N, TRIALS) so far: count, rate and its interval."""
     hits = rejected.cumsum(-1)[..., _STEP - 1 :: _STEP]
-    trials = np.broadcast_to(np.array(_trials()[1:]), hits.shape)
+    trials = np.broadcast_to(np.array(_TRIALS.grid[1:]), hits.shape)
     low, high = statistics.wilson(hits, trials)
     percents = {"share": (hits / trials, "–"), "low": (low, "0%"), "high": (high, "100%")}
     texts = {
-        name: _after(none, written(values, "{:.0%}".format))
+        name: _after(none, formatted(values, "{:.0%}"))
         for name, (values, none) in percents.items()
     }
-    return {"hits": _after("0", written(hits, "{:.0f}".format)), **texts}
+    return {"hits": _after("0", formatted(hits, "{:.0f}")), **texts}
 
 
 def _after(none: str, text: NDArray[np.str_]) -> NDArray[np.str_]:
@@ -376,27 +341,31 @@ def _after(none: str, text: NDArray[np.str_]) -> NDArray[np.str_]:
     return np.concatenate([np.full((*text.shape[:-1], 1), none), text], -1)
 
 
-def _graded(rate: Array, enough: Array) -> tuple[NDArray[np.str_], Array]:
-    """Assessment of a budget, and simulations (missing, well spent, wasted): (3, ..., N)."""
-    spent, need = np.broadcast_arrays(np.array(BUDGETS, float), enough[..., None])
-    known = np.isfinite(need)
-    want = np.where(known, need, BUDGETS[-1])
-    missing, waste = np.maximum(want - spent, 0), np.maximum(spent - want, 0)
+def _budget(enough: Array) -> Array:
+    """Simulations missing, well spent and wasted, of every budget: (3, ..., N)."""
+    spent = np.array(BUDGETS, float)
+    want = np.where(np.isfinite(enough), enough, BUDGETS[-1])[..., None]
+    parts = np.maximum(want - spent, 0), np.minimum(spent, want), np.maximum(spent - want, 0)
+    return np.stack(parts)
+
+
+def _grades(rate: Array, enough: Array) -> NDArray[np.str_]:
+    """Assessment of every budget, in words."""
+    waste = _budget(enough)[-1]
     words = np.full(rate.shape, "", dtype="<U160")
     for at in np.ndindex(*rate.shape):
+        need = float(enough[at[:-1]])
         if at[1] == 0:
             words[at] = "There is no bias to find: what is rejected is a false alarm."
-        elif not known[at]:
+        elif not np.isfinite(need):
             words[at] = f"Too few: even {BUDGETS[-1]:,} are not enough for this test."
         elif rate[at] < POWER:
-            words[at] = f"Too few: about {_about(float(need[at]))} reach {POWER:.0%}."
-        elif waste[at] > 0.25 * need[at]:
-            words[at] = (
-                f"Enough, but {waste[at]:,.0f} are wasted: {_about(float(need[at]))} would do."
-            )
+            words[at] = f"Too few: about {_about(need)} reach {POWER:.0%}."
+        elif waste[at] > 0.25 * need:
+            words[at] = f"Enough, but {waste[at]:,.0f} are wasted: {_about(need)} would do."
         else:
-            words[at] = f"Well spent: about {_about(float(need[at]))} are needed."
-    return words, np.stack([missing, np.minimum(spent, want), waste])
+            words[at] = f"Well spent: about {_about(need)} are needed."
+    return words
 
 
 def _dots(rejected: NDArray[np.bool_]) -> Panel:
@@ -405,7 +374,7 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
     t = np.arange(TRIALS)
     x = np.tile(t % _ACROSS, len(GAMMAS)).astype(float)
     y = np.concatenate([row * (lines + 1.5) + t // _ACROSS for row in range(len(GAMMAS))])
-    run = np.tile(t, len(GAMMAS)) < np.array(_trials())[:, None]
+    run = np.tile(t, len(GAMMAS)) < np.array(_TRIALS.grid)[:, None]
     there = over(np.where(run, y, np.nan), "trials", coarse=True)
     filled = rejected.transpose(0, 2, 1, 3).reshape(len(TESTS), len(BUDGETS), -1)
     bottom = len(GAMMAS) * (lines + 1.5) - 1
@@ -434,33 +403,24 @@ def _dots(rejected: NDArray[np.bool_]) -> Panel:
     )
 
 
-def _curves(rate: Array, hits: Array) -> Panel:
+def _curves(result: _RejectionCounts) -> Panel:
     at = np.log10(BUDGETS)
     looks = [MethodStyle(color, "3 3" if i in (1, 4) else "") for i, color in enumerate(_COLORS)]
-    here = Rates.of(hits[..., None], TRIALS)
+    here = Rates.of(result.rejected.sum(-1)[..., None], TRIALS)
     marked = MethodStyle(style.OBSERVED, "", "circle")
-    ticks = (50, 200, 1000, 5000)
     return Panel(
         [
             HLine(POWER, color=style.NULL),
             *(
                 rate_line(at, line, look, "gamma", coarse=True, width=1.5)
-                for line, look in zip(rate, looks, strict=True)
+                for line, look in zip(_rates(result), looks, strict=True)
             ),
             VLine(over(at, "n"), width=1),
             rate_points(over(at[:, None], "n"), here, marked, "test", "gamma", "n", size=9),
         ],
-        title=sentence(
-            "Share that rejects a bias of {gamma} sd",
-            gamma=over([f"{g:g}" for g in GAMMAS], "gamma"),
-        ),
+        title=sentence("Share that rejects a bias of {gamma} sd", gamma=_BIAS),
         caption=f"Broken lines: {TESTS[1]}; {TESTS[4]}. Dashed: {POWER:.0%}.",
-        x=Axis(
-            (at[0] - 0.03, at[-1] + 0.03),
-            "simulations",
-            ticks=np.log10(ticks),
-            names=[f"{n:,}" for n in ticks],
-        ),
+        x=Axis.of_logarithms((at[0] - 0.03, at[-1] + 0.03), "simulations", _TICKS),
         y=rejection_axis(),
         height=320,
         legend=[
@@ -471,9 +431,9 @@ def _curves(rate: Array, hits: Array) -> Panel:
     )
 
 
-def _spent(score: Array) -> Panel:
+def _spent(rate: Array) -> Panel:
     """Panel of simulations well spent, then wasted or missing, as one horizontal bar."""
-    missing, well, waste = score
+    missing, well, waste = _budget(simulations_needed(rate))
     ends = np.log10(np.stack([well, well + waste, well + waste + missing]))  # (3, ..., N)
     left = np.log10(BUDGETS[0]) - 0.1
     by = ("test", "gamma", "n")
@@ -489,15 +449,11 @@ def _spent(score: Array) -> Panel:
         )
         for a, b, color in zip(edges[:-1], edges[1:], colors, strict=True)
     ]
-    ticks = (50, 200, 1000, 5000)
     return Panel(
         marks,
         title="Your budget",
-        x=Axis(
-            (left, np.log10(BUDGETS[-1]) + 0.03),
-            "simulations, logarithmic",
-            ticks=np.log10(ticks),
-            names=[f"{n:,}" for n in ticks],
+        x=Axis.of_logarithms(
+            (left, np.log10(BUDGETS[-1]) + 0.03), "simulations, logarithmic", _TICKS
         ),
         y=Axis((0, 1), hidden=True),
         height=170,

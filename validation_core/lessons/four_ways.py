@@ -35,22 +35,22 @@ from validation_core.drawing.power_curves import (
     rejection_axis,
 )
 from validation_core.lessons.lesson import (
-    PERCENTAGE_NAMES,
     Beat,
     FollowUp,
     Formula,
-    Lesson,
     NumberGuess,
     Prediction,
     Stage,
-    percentage_guess_slider,
+    run_through,
 )
+from validation_core.lessons.so_far import counts_so_far, sums_so_far
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import C2ST
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
 from validation_core.statistics import NormalLaw
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.text import interval_text
 from validation_core.types import Array, MethodStyle
 
@@ -83,14 +83,110 @@ class _FourWaysResult(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FourWaysStudy(Study[_FourWaysResult], spec="lesson_four_ways"):
-    """Two-dimensional normals; only the nearest neighbours of the third way are trained."""
+class _Way:
+    """A common error of testing.
 
-    seed: int = 0
+    Args:
+        slider: its setting.
+        setting: how a value of it is told, a format.
+        title: its name.
+        short: its name in one word.
+        wrong: the error, in a few words.
+        right: the correction, in a few words.
+        words: the explanation.
+    """
+
+    slider: Slider
+    setting: str
+    title: str
+    short: str
+    wrong: str
+    right: str
+    words: str
 
     @property
-    def label(self) -> str:
-        return "Lesson: four ways to fool yourself"
+    def at(self) -> int:
+        """Index of the initial setting."""
+        return self.slider.grid.index(self.slider.first)
+
+    def guess(self, truth: float) -> NumberGuess:
+        """The prediction of its size, in percent."""
+        label = f"{self.title} ({self.setting.format(self.slider.first)})"
+        return NumberGuess(name=f"guess_{self.slider.name}", label=label, truth=truth, start=5)
+
+
+WAYS = (
+    _Way(
+        slider=Slider("k", KS, label="Draws of q at each x, K", form="{:g}", start=100),
+        setting="K = {:g}",
+        title="R/K ranks",
+        short="ranks",
+        wrong="KS on R/K",
+        right="KS on randomised ranks",
+        words=f"The rank R of a true value among K draws has K + 1 values, so R/K is never "
+        f"uniform. With {_SIMULATIONS} simulations KS sees the steps. Spread each rank over its "
+        "own step by chance, and the p-values are valid.",
+    ),
+    _Way(
+        slider=Slider(
+            "share", SHARES, label="Correlation of two scores at one x", form="{:g}", start=0.75
+        ),
+        setting="correlation {:g}",
+        title="Same x twice",
+        short="same x",
+        wrong="Multiple, same x",
+        right="Multiple, own x",
+        words="p's sample and q's have the same x. What x adds to the scores then cancels, and "
+        "the null is narrower than Multiple assumes: it rejects too seldom, and misses small "
+        "errors of q. Give each side x of its own.",
+    ),
+    _Way(
+        slider=Slider("folds", FOLDS, label="Folds", form="{:g}", start=5),
+        setting="{:g} folds",
+        title="Dependent folds",
+        short="folds",
+        wrong="C2ST over folds",
+        right="C2ST, one half held out",
+        words=f"Cross-validation of {_NEIGHBOURS} nearest neighbours calls each of {2 * _N} "
+        "points right or wrong. The calls depend on one another, as each point also trains. "
+        "The binomial cut-off counts them as independent. More folds do not help; a held-out "
+        "half does.",
+    ),
+    _Way(
+        slider=Slider("m", SIZES, label="Calibration points, m", form="{:g}", start=50),
+        setting="m = {:g}",
+        title="One calibration set",
+        short="calibration",
+        wrong="KS, shared calibration",
+        right="Multiple, same points",
+        words=f"All {_TEST} test points are ranked among the same m points. An unlucky set "
+        "moves all ranks together, and KS takes that for an error of q. The variance of "
+        "Multiple knows of the shared set; Uniform needs a fresh set for each test point.",
+    ),
+)
+_TRIALS = Slider("trials", TRIALS_SHOWN, label="Trials", form="{:g}", play=True, rate=10)
+_SPREAD = Slider(
+    "sigma",
+    _SIGMAS,
+    label="True sd of the null, in assumed ones",
+    start=1.0,
+    ends=("narrower", "wider"),
+    play=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
+    """Two-dimensional normals; only the nearest neighbours of the third way are trained."""
+
+    name = "four-ways"
+    number = 5
+    title = "Four ways to fool yourself"
+    question = "q is correct. How often does a test at the 5% level say it is wrong?"
+    minutes = 8
+    sliders = (_TRIALS, *(way.slider for way in WAYS), _SPREAD)
+    papers = (C2ST.paper,)
+    onwards = FollowUp(label="Valid tests of my own table")
 
     def compute(self, store: Store, report: Report) -> _FourWaysResult:
         """Run every way on its own stream."""
@@ -103,6 +199,113 @@ class FourWaysStudy(Study[_FourWaysResult], spec="lesson_four_ways"):
         folds, of_folds = _folds(stream(self.seed, "folds"))
         pvalues = np.stack([ranks, same_x, folds, calibration])
         return _FourWaysResult(pvalues.astype(np.float32), np.stack([of_x, of_folds]))
+
+    def prediction(self, result: _FourWaysResult) -> Prediction:
+        counts = cumulative_rejections(result)
+        sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
+        guesses = [way.guess(size) for way, size in zip(WAYS, sizes, strict=True)]
+        return Prediction(
+            asked=guesses,
+            answer=sentence(
+                "You said "
+                + ", ".join(f"{{{guess.name}}}" for guess in guesses)
+                + f"; measured on {TRIALS} trials: "
+                + ", ".join(f"{size:.1f}%" for size in sizes)
+                + ". Each would be 5% if the test were valid.",
+                **{guess.name: guess.words for guess in guesses},
+            ),
+        )
+
+    def stages(self, result: _FourWaysResult) -> list[Stage]:
+        counts = cumulative_rejections(result)
+        settings = {way.slider.name: way.slider.first for way in WAYS}
+        return [
+            Stage(
+                title="Predict",
+                words="Four habits, each common in papers and in code. In all of them q is "
+                "correct, so a 5% test should reject in 5 of 100 trials. Drag each bar to the "
+                "share that you expect.",
+                panels=[0],
+                at={"trials": 0, **settings},
+                beats=[Beat(seconds=5.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "After {trials} trials, done wrong and right on the same draws: "
+                    + "; ".join(f"{way.title} {{{way.slider.name}}}" for way in WAYS)
+                    + ". Each should be 5%.",
+                    trials=_TRIALS.words,
+                    **{
+                        way.slider.name: over(_both(counts[w, :, way.at]), "trials")
+                        for w, way in enumerate(WAYS)
+                    },
+                ),
+                panels=[0],
+                sliders=["trials"],
+                at={"trials": TRIALS, **settings},
+                beats=run_through(_TRIALS, 8.0),
+            ),
+            *(
+                Stage(
+                    title=f"Break {w + 1}: {way.short}",
+                    words=sentence(
+                        f"{way.words} {way.wrong}: {{wrong}}. {way.right}: {{right}}.",
+                        wrong=over(_sizes(counts[w, 0]), way.slider.name, "trials"),
+                        right=over(_sizes(counts[w, 1]), way.slider.name, "trials"),
+                    ),
+                    panels=[2 * w + 1, 2 * w + 2],
+                    sliders=[way.slider.name, "trials"],
+                    at={"trials": TRIALS},
+                    beats=[
+                        *run_through(_TRIALS, 3.5, begin=0.5),
+                        *run_through(way.slider, 3.0, begin=2.0),
+                    ],
+                )
+                for w, way in enumerate(WAYS)
+            ),
+            Stage(
+                title="Why",
+                words="Each test compares a statistic with the null of another one. Where the "
+                "true null is wider than the assumed one, a correct q is rejected too often; "
+                "where it is narrower, too seldom.",
+                panels=[9, 10],
+                sliders=["sigma"],
+                formula=Formula(
+                    latex=r"\text{size} = 1 - \Phi\left(\frac{1.645}{\text{@sigma}}\right)"
+                    r" = \text{@size}",
+                    values={
+                        "sigma": _SPREAD.words,
+                        "size": written(actual_size(_SIGMAS), "{:.1%}", "sigma"),
+                    },
+                    source="normal limit of C2ST: Lopez-Paz, Oquab (2017), Section 3; of "
+                    "Multiple: Bansal, Chen, Scott (2025), Section 4",
+                ),
+                beats=[Beat(at={"sigma": 0.35}), Beat(at={"sigma": 1.3}, seconds=5.0)],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="The size says nothing about power: a valid test may still see little. "
+                "And a size near 5% here is no promise for another n, K or classifier: measure "
+                "it again where you work, with draws for which q is correct.",
+                panels=[0],
+                sliders=["trials"],
+                at={"trials": TRIALS},
+            ),
+        ]
+
+    def panels(self, result: _FourWaysResult) -> list[Panel]:
+        counts = cumulative_rejections(result)
+        return [
+            _overview(counts),
+            *(
+                panel
+                for w, way in enumerate(WAYS)
+                for panel in (_pvalues(result.pvalues[w], way), _rates(counts[w], way))
+            ),
+            _curves(),
+            _spreads(result, counts),
+        ]
 
 
 def _ranks(rng: np.random.Generator) -> Array:
@@ -174,259 +377,14 @@ def _calibration(rng: np.random.Generator) -> Array:
     return out
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Way:
-    """A common error of testing.
-
-    Args:
-        slider: its setting.
-        label: the setting in words.
-        start: initial value of the setting.
-        title: its name.
-        short: its name in one word.
-        wrong: the error, in a few words.
-        right: the correction, in a few words.
-        words: the explanation.
-    """
-
-    slider: str
-    label: str
-    settings: tuple[float, ...]
-    start: float
-    title: str
-    short: str
-    wrong: str
-    right: str
-    words: str
-
-    @property
-    def at(self) -> int:
-        """Index of the initial setting."""
-        return self.settings.index(self.start)
-
-
-WAYS = (
-    _Way(
-        slider="k",
-        label="Draws of q at each x, K",
-        settings=KS,
-        start=100,
-        title="R/K ranks",
-        short="ranks",
-        wrong="KS on R/K",
-        right="KS on randomised ranks",
-        words=f"The rank R of a true value among K draws has K + 1 values, so R/K is never "
-        f"uniform. With {_SIMULATIONS} simulations KS sees the steps. Spread each rank over its "
-        "own step by chance, and the p-values are valid.",
-    ),
-    _Way(
-        slider="share",
-        label="Correlation of two scores at one x",
-        settings=SHARES,
-        start=0.75,
-        title="Same x twice",
-        short="same x",
-        wrong="Multiple, same x",
-        right="Multiple, own x",
-        words="p's sample and q's have the same x. What x adds to the scores then cancels, and "
-        "the null is narrower than Multiple assumes: it rejects too seldom, and misses small "
-        "errors of q. Give each side x of its own.",
-    ),
-    _Way(
-        slider="folds",
-        label="Folds",
-        settings=FOLDS,
-        start=5,
-        title="Dependent folds",
-        short="folds",
-        wrong="C2ST over folds",
-        right="C2ST, one half held out",
-        words=f"Cross-validation of {_NEIGHBOURS} nearest neighbours calls each of {2 * _N} "
-        "points right or wrong. The calls depend on one another, as each point also trains. "
-        "The binomial cut-off counts them as independent. More folds do not help; a held-out "
-        "half does.",
-    ),
-    _Way(
-        slider="m",
-        label="Calibration points, m",
-        settings=SIZES,
-        start=50,
-        title="One calibration set",
-        short="calibration",
-        wrong="KS, shared calibration",
-        right="Multiple, same points",
-        words=f"All {_TEST} test points are ranked among the same m points. An unlucky set "
-        "moves all ranks together, and KS takes that for an error of q. The variance of "
-        "Multiple knows of the shared set; Uniform needs a fresh set for each test point.",
-    ),
-)
-_GUESSES = tuple(f"guess_{way.slider}" for way in WAYS)
-
-
-def cumulative_rejections(seen: _FourWaysResult) -> Array:
-    """(4, 2, 5, V) rejections at the 5% level after each number of trials in `SEEN`."""
-    so_far = np.cumsum(seen.pvalues <= ALPHA, axis=-1)
-    zero = np.zeros((*so_far.shape[:-1], 1), so_far.dtype)
-    return np.asarray(np.concatenate([zero, so_far], axis=-1)[..., list(TRIALS_SHOWN)])
-
-
-def build_lesson(seen: _FourWaysResult) -> Lesson:
-    """Build the lesson from its result."""
-    counts = cumulative_rejections(seen)
-    sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
-    story = [Beat(at={"trials": 0}, seconds=0.5), Beat(at={"trials": TRIALS}, seconds=3.5)]
-    return Lesson(
-        name="four-ways",
-        title="5. Four ways to fool yourself",
-        question="q is correct. How often does a test at the 5% level say it is wrong?",
-        minutes=8,
-        prediction=Prediction(
-            asked=[
-                NumberGuess(
-                    slider=name, label=f"{way.title} ({_setting(way, way.start)})", truth=size
-                )
-                for name, way, size in zip(_GUESSES, WAYS, sizes, strict=True)
-            ],
-            answer=sentence(
-                "You said "
-                + ", ".join(f"{{{name}}}" for name in _GUESSES)
-                + f"; measured on {TRIALS} trials: "
-                + ", ".join(f"{size:.1f}%" for size in sizes)
-                + ". Each would be 5% if the test were valid.",
-                **{name: over(PERCENTAGE_NAMES, name) for name in _GUESSES},
-            ),
-        ),
-        stages=[
-            Stage(
-                title="Predict",
-                words="Four habits, each common in papers and in code. In all of them q is "
-                "correct, so a 5% test should reject in 5 of 100 trials. Drag each bar to the "
-                "share that you expect.",
-                panels=[0],
-                at={"trials": 0, **{way.slider: way.start for way in WAYS}},
-                beats=[Beat(seconds=5.0)],
-            ),
-            Stage(
-                title="Reveal",
-                words=sentence(
-                    "After {trials} trials, done wrong and right on the same draws: "
-                    + "; ".join(f"{way.title} {{{way.slider}}}" for way in WAYS)
-                    + ". Each should be 5%.",
-                    trials=over([str(t) for t in TRIALS_SHOWN], "trials"),
-                    **{
-                        way.slider: over(_both(counts[w, :, way.at]), "trials")
-                        for w, way in enumerate(WAYS)
-                    },
-                ),
-                panels=[0],
-                sliders=["trials"],
-                at={"trials": TRIALS, **{way.slider: way.start for way in WAYS}},
-                beats=[
-                    Beat(at={"trials": 0}, seconds=1.0),
-                    Beat(at={"trials": TRIALS}, seconds=8.0),
-                ],
-            ),
-            *(
-                Stage(
-                    title=f"Break {w + 1}: {way.short}",
-                    words=sentence(
-                        f"{way.words} {way.wrong}: {{wrong}}. {way.right}: {{right}}.",
-                        wrong=over(_sizes(counts[w, 0]), way.slider, "trials"),
-                        right=over(_sizes(counts[w, 1]), way.slider, "trials"),
-                    ),
-                    panels=[2 * w + 1, 2 * w + 2],
-                    sliders=[way.slider, "trials"],
-                    at={"trials": TRIALS},
-                    beats=[
-                        *story,
-                        Beat(at={way.slider: way.settings[0]}, seconds=2.0),
-                        Beat(at={way.slider: way.settings[-1]}, seconds=3.0),
-                    ],
-                )
-                for w, way in enumerate(WAYS)
-            ),
-            Stage(
-                title="Why",
-                words="Each test compares a statistic with the null of another one. Where the "
-                "true null is wider than the assumed one, a correct q is rejected too often; "
-                "where it is narrower, too seldom.",
-                panels=[9, 10],
-                sliders=["sigma"],
-                formula=Formula(
-                    latex=r"\text{size} = 1 - \Phi\left(\frac{1.645}{\text{@sigma}}\right)"
-                    r" = \text{@size}",
-                    values={
-                        "sigma": over([f"{v:.2f}" for v in _SIGMAS], "sigma"),
-                        "size": over(written(actual_size(_SIGMAS), "{:.1%}".format), "sigma"),
-                    },
-                    source="normal limit of C2ST: Lopez-Paz, Oquab (2017), Section 3; of "
-                    "Multiple: Bansal, Chen, Scott (2025), Section 4",
-                ),
-                beats=[Beat(at={"sigma": 0.35}), Beat(at={"sigma": 1.3}, seconds=5.0)],
-            ),
-            Stage(
-                title="What it does not tell",
-                words="The size says nothing about power: a valid test may still see little. "
-                "And a size near 5% here is no promise for another n, K or classifier: measure "
-                "it again where you work, with draws for which q is correct.",
-                panels=[0],
-                sliders=["trials"],
-                at={"trials": TRIALS},
-            ),
-        ],
-        sliders=[
-            *(percentage_guess_slider(name, start=5) for name in _GUESSES),
-            Slider(
-                "trials",
-                TRIALS_SHOWN,
-                label="Trials",
-                names=[str(t) for t in TRIALS_SHOWN],
-                play=True,
-                rate=10,
-            ),
-            *(
-                Slider(
-                    way.slider,
-                    way.settings,
-                    label=way.label,
-                    start=way.start,
-                    names=[f"{v:g}" for v in way.settings],
-                )
-                for way in WAYS
-            ),
-            Slider(
-                "sigma",
-                _SIGMAS,
-                label="True sd of the null, in assumed ones",
-                start=1.0,
-                names=[f"{v:.2f}" for v in _SIGMAS],
-                ends=("narrower", "wider"),
-                play=True,
-            ),
-        ],
-        panels=[
-            _overview(counts),
-            *(
-                panel
-                for w, way in enumerate(WAYS)
-                for panel in (_pvalues(seen.pvalues[w], way), _rates(counts[w], way))
-            ),
-            _curves(),
-            _spreads(seen, counts),
-        ],
-        papers=(C2ST.paper,),
-        onwards=FollowUp(page="diagnose/page.py", label="Valid tests of my own table"),
-    )
+def cumulative_rejections(result: _FourWaysResult) -> Array:
+    """Rejections at the 5% level (4, 2, 5, V) after each number of trials in `TRIALS_SHOWN`."""
+    return sums_so_far(result.pvalues <= ALPHA, axis=-1)[..., list(TRIALS_SHOWN)]
 
 
 def actual_size(sigma: Array) -> Array:
     """Size of a one-sided 5% test whose standard normal statistic has this sd instead."""
     return np.asarray(ndtr(-ndtri(1 - ALPHA) / sigma))
-
-
-def _setting(way: _Way, value: float) -> str:
-    words = {"k": "K = {:g}", "share": "correlation {:g}", "folds": "{:g} folds", "m": "m = {:g}"}
-    return words[way.slider].format(value)
 
 
 def _both(counts: Array) -> list[str]:
@@ -484,22 +442,21 @@ def _overview(counts: Array) -> Panel:
 
 def _pvalues(pvalues: Array, way: _Way) -> Panel:
     """Panel of the p-values so far: (2, 5, T)."""
-    places = np.minimum((pvalues * (len(_BINS) - 1)).astype(int), len(_BINS) - 2)
-    ones = places[..., None] == np.arange(len(_BINS) - 1)
-    so_far = np.cumsum(ones, axis=2, dtype=np.int16)
-    zero = np.zeros_like(so_far[:, :, :1])
-    counts = np.concatenate([zero, so_far], axis=2)[:, :, list(TRIALS_SHOWN)]  # (2, 5, V, bins)
-    fair = TRIALS / (len(_BINS) - 1)
+    bins = len(_BINS) - 1
+    places = np.minimum((pvalues * bins).astype(int), bins - 1)
+    shown = counts_so_far(np.moveaxis(places, -1, 0), bins)[list(TRIALS_SHOWN)]
+    counts = np.moveaxis(shown, 0, 2)  # (2, 5, V, bins)
+    fair = TRIALS / bins
     top = min(6 * fair, 1.05 * float(counts.max()))
     middle = (_BINS[1:] + _BINS[:-1]) / 2
     return Panel(
         [
             Bars(
                 _BINS,
-                over(np.minimum(counts[0], int(top)), way.slider, "trials"),
+                over(np.minimum(counts[0], int(top)), way.slider.name, "trials"),
                 color=style.OBSERVED,
             ),
-            Points(middle, over(counts[1], way.slider, "trials"), color=style.P, size=5),
+            Points(middle, over(counts[1], way.slider.name, "trials"), color=style.P, size=5),
             Line(
                 [0, 1],
                 over(np.repeat(np.array(TRIALS_SHOWN)[:, None] / len(middle), 2, 1), "trials"),
@@ -520,18 +477,18 @@ def _pvalues(pvalues: Array, way: _Way) -> Panel:
 
 def _rates(counts: Array, way: _Way) -> Panel:
     """Panel of the sizes of all settings: (2, 5, V)."""
-    place = np.arange(len(way.settings))
+    place = np.arange(len(way.slider.grid))
     return Panel(
         [
             level_line(ALPHA),
-            VLine(over(place * 1.0, way.slider), color=style.rgba(style.NULL, 0.3), width=14),
+            VLine(over(place * 1.0, way.slider.name), color=style.rgba(style.NULL, 0.3), width=14),
             *(
                 _dots(place + by, counts[i].T, look)
                 for i, (by, look) in enumerate(((-0.1, _WRONG), (0.1, _RIGHT)))
             ),
         ],
         title="Share rejected, with 95% intervals",
-        x=Axis((-0.5, 4.5), way.label, ticks=place, names=[f"{v:g}" for v in way.settings]),
+        x=Axis((-0.5, 4.5), way.slider.label, ticks=place, names=way.slider.shown),
         y=rejection_axis(min(1.0, max(0.15, 1.06 * float(counts[0, :, -1].max() / TRIALS)))),
         height=240,
         legend=_KEYS,
@@ -557,11 +514,11 @@ def _curves() -> Panel:
     )
 
 
-def _spreads(seen: _FourWaysResult, counts: Array) -> Panel:
+def _spreads(result: _FourWaysResult, counts: Array) -> Panel:
     points = [
         Points(spread, counts[w, 0, :, -1] / TRIALS, color=color, symbol=symbol, size=8)
         for w, spread, color, symbol in zip(
-            (1, 2), seen.spread, (style.P, style.Q), ("circle", "diamond"), strict=True
+            (1, 2), result.spread, (style.P, style.Q), ("circle", "diamond"), strict=True
         )
     ]
     return Panel(

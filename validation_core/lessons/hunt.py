@@ -22,26 +22,18 @@ from validation_core.drawing.marks import (
     Points,
     Slider,
     VLine,
+    formatted,
     over,
     sentence,
     written,
 )
 from validation_core.drawing.power_curves import level_line, rejection_axis
-from validation_core.lessons.lesson import (
-    PERCENTAGE_NAMES,
-    Beat,
-    FollowUp,
-    Formula,
-    Lesson,
-    NumberGuess,
-    Prediction,
-    Stage,
-    percentage_guess_slider,
-)
+from validation_core.lessons.lesson import Beat, FollowUp, Formula, NumberGuess, Prediction, Stage
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import CoLT
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.text import pvalue_text
 from validation_core.types import Array, Benchmark
 
@@ -121,15 +113,33 @@ class BenchmarkAtX:
         return np.asarray((theta - self.mean) / self.sd)
 
 
+_PRESET = Slider(
+    "preset", range(len(PRESETS)), label="What is wrong", names=PRESETS, start=NOTHING
+)
+_PLACE = Slider("place", range(len(CENTRES)), label="Ball", start=112, hidden=True)
+_FRESH = Slider(
+    "fresh",
+    range(FRESH + 1),
+    label=f"Fresh batches of {N} true values",
+    form="{:g}",
+    play=True,
+    rate=3,
+)
+_STEPS = Slider("steps", range(STEPS + 1), label="Steps uphill", form="{:g}", play=True, rate=6)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Hunt(Study[_HuntResult], spec="lesson_hunt"):
+class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
     """Balls at one x, by hand and by ascent; and whether the best of them was luck."""
 
-    seed: int = 0
-
-    @property
-    def label(self) -> str:
-        return "Lesson: hunt"
+    name = "hunt"
+    number = 6
+    title = "Hunt by hand, then CoLT hunts"
+    question = "You found a place where q is wrong: a find, or luck?"
+    minutes = 8
+    sliders = (_PRESET, _PLACE, _FRESH, _STEPS)
+    papers = (CoLT.paper,)
+    onwards = FollowUp(page="colt/page.py", label="CoLT's ball at every x")
 
     def compute(self, store: Store, report: Report) -> _HuntResult:
         """Draw true values and draws of q anew for each trial."""
@@ -173,6 +183,136 @@ class Hunt(Study[_HuntResult], spec="lesson_hunt"):
             again = law[count_inside(best, ball_radii(best, draws), truth)]
             rejected += [p.min() <= ALPHA, again[0] <= ALPHA]
         return rejected
+
+    def prediction(self, result: _HuntResult) -> Prediction:
+        same, again = 100 * result.rejected[NOTHING] / TRIALS
+        low, high = map(float, statistics.wilson(result.rejected[NOTHING, 1], TRIALS))
+        on_same = NumberGuess(
+            name="guess_same",
+            label="q correct: the best ball rejects on the data that chose it",
+            truth=same,
+        )
+        on_fresh = NumberGuess(
+            name="guess_fresh", label="the same ball on fresh data", truth=again
+        )
+        return Prediction(
+            asked=[on_same, on_fresh],
+            answer=sentence(
+                f"You said {{same}} and {{fresh}}. With a correct q the best of {len(CENTRES)} "
+                f"balls rejects in {same:.1f}% of {TRIALS} hunts on the data that chose it, and "
+                f"in {again:.1f}% on fresh data (95% interval {low:.1%} to {high:.1%}).",
+                same=on_same.words,
+                fresh=on_fresh.words,
+            ),
+        )
+
+    def stages(self, result: _HuntResult) -> list[Stage]:
+        chosen = best_balls(result)
+        inside = written(result.inside, share_with_interval, "preset", "place")
+        pvalues = pvalues_by_count()[result.inside]
+        picked = np.take_along_axis(result.inside, chosen[:, None], 1)[:, 0]
+        counts = ", ".join(f"{c} of {N} ({p})" for c, p in zip(picked, PRESETS, strict=True))
+        return [
+            Stage(
+                title="Predict",
+                words=f"The ball holds {MASS:.0%} of q wherever it is: its radius sees to that. "
+                "If q were correct, it would hold as many true values. Here nothing is wrong. "
+                f"Take the best of {len(CENTRES)} balls, and test its count at the 5% level. "
+                "How often does it reject?",
+                panels=[0],
+                at={"preset": NOTHING, "place": 112, "fresh": 0},
+                beats=[Beat(at={"place": 100}, seconds=4.0), Beat(at={"place": 140}, seconds=4.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "What is wrong: {preset}. The ball holds {inside} true values. The best ball "
+                    "is the one with the smallest p-value. The bars: how often such a ball "
+                    "rejects on the data that chose it, and on fresh data.",
+                    preset=_PRESET.words,
+                    inside=inside,
+                ),
+                panels=[0, 2],
+                sliders=["preset"],
+                at={"preset": NOTHING, "place": int(chosen[NOTHING]), "fresh": 0},
+                beats=[Beat(seconds=8.0)],
+            ),
+            Stage(
+                title="Break it: hunt",
+                words=sentence(
+                    "What is wrong: {preset}. Drag the ball. It holds {inside} of the true values "
+                    "you see, and of fresh ones {fresh}. A find stays; luck goes back to "
+                    f"{MASS:.0%}.",
+                    preset=_PRESET.words,
+                    inside=inside,
+                    fresh=over(_pooled(result.fresh_inside), "preset", "fresh", "place"),
+                ),
+                panels=[0, 1],
+                sliders=["preset", "fresh"],
+                at={"preset": 0, "place": 112, "fresh": 0},
+                beats=[
+                    Beat(at={"place": int(chosen[0])}, seconds=5.0),
+                    Beat(at={"fresh": FRESH}, seconds=5.0),
+                    Beat(at={"preset": 1, "place": int(chosen[1])}, seconds=5.0),
+                ],
+            ),
+            Stage(
+                title="Break it: climb",
+                words=sentence(
+                    "What is wrong: {preset}. The ball climbs CoLT's objective at this one x, by "
+                    "its slope; CoLT's network learns a centre for every x. After {steps} steps: "
+                    "{inside} of the true values it climbed on, {fresh} of those in "
+                    f"{FRESH} fresh batches.",
+                    preset=_PRESET.words,
+                    steps=_STEPS.words,
+                    inside=written(result.path_inside, share_with_interval, "preset", "steps"),
+                    fresh=over(_pooled(result.path_fresh)[:, -1], "preset", "steps"),
+                ),
+                panels=[3, 0],
+                sliders=["preset", "steps"],
+                at={"preset": 0, "steps": 0, "fresh": 0},
+                beats=[
+                    Beat(at={"steps": STEPS}, seconds=6.0),
+                    Beat(at={"preset": NOTHING, "steps": 0}, seconds=2.0),
+                    Beat(at={"steps": STEPS}, seconds=6.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="The count c in a ball chosen beforehand has a known law if q is correct, "
+                "whatever q is. A ball chosen for its count is the luckiest of many, so its "
+                "p-value counts only on true values that did not choose it.",
+                panels=[0],
+                sliders=["preset"],
+                at={"preset": 0, "place": int(chosen[0])},
+                formula=Formula(
+                    latex=r"\begin{matrix} c \sim \mathrm{BetaBin}(\text{@n}, \text{@r}, "
+                    r"\text{@rest}) \\ c = \text{@count}, \quad p = \text{@p} \end{matrix}",
+                    values={
+                        "n": str(N),
+                        "r": str(INSIDE),
+                        "rest": str(K + 1 - INSIDE),
+                        "count": written(result.inside, "{:.0f}", "preset", "place"),
+                        "p": written(pvalues, pvalue_text, "preset", "place"),
+                    },
+                    source=f"beta law of the {INSIDE}th of {K} ordered distances, derived here; "
+                    "the ball is that of CoLT, Chen, Bansal, Scott (2025)",
+                ),
+            ),
+            Stage(
+                title="What it does not tell",
+                words="A benchmark draws many true values at one x; your table has one at each. "
+                "CoLT therefore learns how the centre moves with x, and tests on other "
+                "simulations. No find with these balls does not say that q is correct. Best by "
+                f"hand: {counts}.",
+                panels=[2, 0],
+                sliders=["preset"],
+                at={"preset": 1, "place": int(chosen[1])},
+            ),
+        ]
+
+    def panels(self, result: _HuntResult) -> list[Panel]:
+        return [_hand(result), _shares(result), _rates(result), _climbed(result)]
 
 
 def ball_radii(centres: Array, draws: Array) -> Array:
@@ -225,9 +365,9 @@ def _heights(centres: Array, truth: Array, draws: Array) -> Array:
     return np.asarray(((np.array(ranks) - even) ** 2).mean(-1))
 
 
-def best_balls(seen: _HuntResult) -> NDArray[np.int64]:
+def best_balls(result: _HuntResult) -> NDArray[np.int64]:
     """Index of the ball with the smallest p-value, for each preset: (P,)."""
-    return np.asarray(pvalues_by_count()[seen.inside].argmin(-1))
+    return np.asarray(pvalues_by_count()[result.inside].argmin(-1))
 
 
 def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
@@ -235,186 +375,19 @@ def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
     total = np.cumsum(counts, axis=1)
     words = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")
     for f in range(FRESH):
-        words[:, f + 1] = written(total[:, f], partial(share_with_interval, n=N * (f + 1)))
+        words[:, f + 1] = formatted(total[:, f], partial(share_with_interval, n=N * (f + 1)))
     return words
 
 
-def share_with_interval(count: float, n: int) -> str:
-    """A share with its interval, as text."""
+def share_with_interval(count: float, n: int = N) -> str:
+    """A share of n true values with its 95% interval, as text."""
     low, high = map(float, statistics.wilson(count, n))
     return f"{count:.0f} of {n} ({low:.0%} to {high:.0%})"
 
 
-def build_lesson(seen: _HuntResult) -> Lesson:
-    """Build the lesson from its result."""
-    same, again = 100 * seen.rejected[NOTHING] / TRIALS
-    chosen = best_balls(seen)
-    law = pvalues_by_count()
-    preset = over(PRESETS, "preset")
-    inside = over(
-        written(seen.inside, lambda count: share_with_interval(count, N)), "preset", "place"
-    )
-    picked = np.take_along_axis(seen.inside, chosen[:, None], 1)[:, 0]
-    counts = ", ".join(f"{c} of {N} ({p})" for c, p in zip(picked, PRESETS, strict=True))
-    low, high = map(float, statistics.wilson(seen.rejected[NOTHING, 1], TRIALS))
-    return Lesson(
-        name="hunt",
-        title="6. Hunt by hand, then CoLT hunts",
-        question="You found a place where q is wrong: a find, or luck?",
-        minutes=8,
-        prediction=Prediction(
-            asked=[
-                NumberGuess(
-                    slider="guess_same",
-                    truth=same,
-                    label="q correct: the best ball rejects on the data that chose it",
-                ),
-                NumberGuess(
-                    slider="guess_fresh", truth=again, label="the same ball on fresh data"
-                ),
-            ],
-            answer=sentence(
-                f"You said {{same}} and {{fresh}}. With a correct q the best of {len(CENTRES)} "
-                f"balls rejects in {same:.1f}% of {TRIALS} hunts on the data that chose it, and "
-                f"in {again:.1f}% on fresh data (95% interval {low:.1%} to {high:.1%}).",
-                same=over(PERCENTAGE_NAMES, "guess_same"),
-                fresh=over(PERCENTAGE_NAMES, "guess_fresh"),
-            ),
-        ),
-        stages=[
-            Stage(
-                title="Predict",
-                words=f"The ball holds {MASS:.0%} of q wherever it is: its radius sees to that. "
-                "If q were correct, it would hold as many true values. Here nothing is wrong. "
-                f"Take the best of {len(CENTRES)} balls, and test its count at the 5% level. "
-                "How often does it reject?",
-                panels=[0],
-                at={"preset": NOTHING, "place": 112, "fresh": 0},
-                beats=[Beat(at={"place": 100}, seconds=4.0), Beat(at={"place": 140}, seconds=4.0)],
-            ),
-            Stage(
-                title="Reveal",
-                words=sentence(
-                    "What is wrong: {preset}. The ball holds {inside} true values. The best ball "
-                    "is the one with the smallest p-value. The bars: how often such a ball "
-                    "rejects on the data that chose it, and on fresh data.",
-                    preset=preset,
-                    inside=inside,
-                ),
-                panels=[0, 2],
-                sliders=["preset"],
-                at={"preset": NOTHING, "place": int(chosen[NOTHING]), "fresh": 0},
-                beats=[Beat(seconds=8.0)],
-            ),
-            Stage(
-                title="Break it: hunt",
-                words=sentence(
-                    "What is wrong: {preset}. Drag the ball. It holds {inside} of the true values "
-                    "you see, and of fresh ones {fresh}. A find stays; luck goes back to "
-                    f"{MASS:.0%}.",
-                    preset=preset,
-                    inside=inside,
-                    fresh=over(_pooled(seen.fresh_inside), "preset", "fresh", "place"),
-                ),
-                panels=[0, 1],
-                sliders=["preset", "fresh"],
-                at={"preset": 0, "place": 112, "fresh": 0},
-                beats=[
-                    Beat(at={"place": int(chosen[0])}, seconds=5.0),
-                    Beat(at={"fresh": FRESH}, seconds=5.0),
-                    Beat(at={"preset": 1, "place": int(chosen[1])}, seconds=5.0),
-                ],
-            ),
-            Stage(
-                title="Break it: climb",
-                words=sentence(
-                    "What is wrong: {preset}. The ball climbs CoLT's objective at this one x, by "
-                    "its slope; CoLT's network learns a centre for every x. After {steps} steps: "
-                    "{inside} of the true values it climbed on, {fresh} of those in "
-                    f"{FRESH} fresh batches.",
-                    preset=preset,
-                    steps=over([str(s) for s in range(STEPS + 1)], "steps"),
-                    inside=over(
-                        written(seen.path_inside, lambda c: share_with_interval(c, N)),
-                        "preset",
-                        "steps",
-                    ),
-                    fresh=over(_pooled(seen.path_fresh)[:, -1], "preset", "steps"),
-                ),
-                panels=[3, 0],
-                sliders=["preset", "steps"],
-                at={"preset": 0, "steps": 0, "fresh": 0},
-                beats=[
-                    Beat(at={"steps": STEPS}, seconds=6.0),
-                    Beat(at={"preset": NOTHING, "steps": 0}, seconds=2.0),
-                    Beat(at={"steps": STEPS}, seconds=6.0),
-                ],
-            ),
-            Stage(
-                title="Why",
-                words="The count c in a ball chosen beforehand has a known law if q is correct, "
-                "whatever q is. A ball chosen for its count is the luckiest of many, so its "
-                "p-value counts only on true values that did not choose it.",
-                panels=[0],
-                sliders=["preset"],
-                at={"preset": 0, "place": int(chosen[0])},
-                formula=Formula(
-                    latex=r"\begin{matrix} c \sim \mathrm{BetaBin}(\text{@n}, \text{@r}, "
-                    r"\text{@rest}) \\ c = \text{@count}, \quad p = \text{@p} \end{matrix}",
-                    values={
-                        "n": str(N),
-                        "r": str(INSIDE),
-                        "rest": str(K + 1 - INSIDE),
-                        "count": over(written(seen.inside, "{:.0f}".format), "preset", "place"),
-                        "p": over(written(law[seen.inside], pvalue_text), "preset", "place"),
-                    },
-                    source=f"beta law of the {INSIDE}th of {K} ordered distances, derived here; "
-                    "the ball is that of CoLT, Chen, Bansal, Scott (2025)",
-                ),
-            ),
-            Stage(
-                title="What it does not tell",
-                words="A benchmark draws many true values at one x; your table has one at each. "
-                "CoLT therefore learns how the centre moves with x, and tests on other "
-                "simulations. No find with these balls does not say that q is correct. Best by "
-                f"hand: {counts}.",
-                panels=[2, 0],
-                sliders=["preset"],
-                at={"preset": 1, "place": int(chosen[1])},
-            ),
-        ],
-        sliders=[
-            *(percentage_guess_slider(name) for name in ("guess_same", "guess_fresh")),
-            Slider(
-                "preset", range(len(PRESETS)), label="What is wrong", names=PRESETS, start=NOTHING
-            ),
-            Slider("place", range(len(CENTRES)), label="Ball", start=112, hidden=True),
-            Slider(
-                "fresh",
-                range(FRESH + 1),
-                label=f"Fresh batches of {N} true values",
-                names=[str(f) for f in range(FRESH + 1)],
-                play=True,
-                rate=3,
-            ),
-            Slider(
-                "steps",
-                range(STEPS + 1),
-                label="Steps uphill",
-                names=[str(s) for s in range(STEPS + 1)],
-                play=True,
-                rate=6,
-            ),
-        ],
-        panels=[_hand(seen), _shares(seen), _rates(seen), _climbed(seen)],
-        papers=(CoLT.paper,),
-        onwards=FollowUp(page="colt/page.py", label="CoLT's ball at every x"),
-    )
-
-
-def _cloud(seen: _HuntResult) -> list[Points]:
-    across, up = (over(seen.draws[..., i], "preset", coarse=True) for i in range(2))
-    true_x, true_y = (over(seen.truth[..., i], "preset", coarse=True) for i in range(2))
+def _cloud(result: _HuntResult) -> list[Points]:
+    across, up = (over(result.draws[..., i], "preset", coarse=True) for i in range(2))
+    true_x, true_y = (over(result.truth[..., i], "preset", coarse=True) for i in range(2))
     return [
         Points(across, up, color=style.Q, size=2.5, opacity=0.5),
         Points(true_x, true_y, color=style.P, size=4),
@@ -435,15 +408,15 @@ def _axes() -> tuple[Axis, Axis]:
     )
 
 
-def _hand(seen: _HuntResult) -> Panel:
+def _hand(result: _HuntResult) -> Panel:
     x, y = _axes()
     edge = [
-        CENTRES[:, i, None] + seen.radius[..., None] * turn(_CIRCLE)
+        CENTRES[:, i, None] + result.radius[..., None] * turn(_CIRCLE)
         for i, turn in enumerate((np.cos, np.sin))
     ]
     return Panel(
         [
-            *_cloud(seen),
+            *_cloud(result),
             Line(
                 over(edge[0], "preset", "place", coarse=True),
                 over(edge[1], "preset", "place", coarse=True),
@@ -462,17 +435,17 @@ def _hand(seen: _HuntResult) -> Panel:
     )
 
 
-def _climbed(seen: _HuntResult) -> Panel:
+def _climbed(result: _HuntResult) -> Panel:
     x, y = _axes()
     edge = [
-        seen.path[..., i, None] + seen.path_radius[..., None] * turn(_CIRCLE)
+        result.path[..., i, None] + result.path_radius[..., None] * turn(_CIRCLE)
         for i, turn in enumerate((np.cos, np.sin))
     ]
     shown = np.arange(STEPS + 1) <= np.arange(STEPS + 1)[:, None]
-    trail = [np.where(shown, seen.path[:, None, :, i], np.nan) for i in range(2)]
+    trail = [np.where(shown, result.path[:, None, :, i], np.nan) for i in range(2)]
     return Panel(
         [
-            *_cloud(seen),
+            *_cloud(result),
             Line(
                 *(over(e, "preset", "steps", coarse=True) for e in edge),
                 color=style.OBSERVED,
@@ -492,9 +465,9 @@ def _climbed(seen: _HuntResult) -> Panel:
     )
 
 
-def _shares(seen: _HuntResult) -> Panel:
+def _shares(result: _HuntResult) -> Panel:
     """Panel of the share in the ball, in the searched batch and in each fresh one."""
-    fresh = np.moveaxis(seen.fresh_inside, 1, 2) / N  # (P, V, FRESH)
+    fresh = np.moveaxis(result.fresh_inside, 1, 2) / N  # (P, V, FRESH)
     drawn = np.arange(FRESH) < np.arange(FRESH + 1)[:, None]  # (FRESH + 1, FRESH)
     shown = np.where(drawn[None, :, None], fresh[:, None], np.nan)
     return Panel(
@@ -502,7 +475,7 @@ def _shares(seen: _HuntResult) -> Panel:
             HLine(MASS, label="if q = p"),
             Points(
                 [0],
-                over(seen.inside[..., None] / N, "preset", "place"),
+                over(result.inside[..., None] / N, "preset", "place"),
                 color=style.OBSERVED,
                 symbol="diamond",
                 size=11,
@@ -521,9 +494,9 @@ def _shares(seen: _HuntResult) -> Panel:
     )
 
 
-def _rates(seen: _HuntResult) -> Panel:
+def _rates(result: _HuntResult) -> Panel:
     """Panel of both shares of each preset, side by side."""
-    share = over(seen.rejected / TRIALS, "preset")
+    share = over(result.rejected / TRIALS, "preset")
     return Panel(
         [
             Bars([-0.5, 0.5, 1.5], share, color=style.method_style("colt").color),

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
-import numpy as np
 from latex2mathml.converter import convert
+from numpy.typing import ArrayLike
 
 from validation_core.drawing import live
-from validation_core.drawing.marks import Number, Panel, Slider, Words
+from validation_core.drawing.marks import Number, Over, Panel, Slider, Words
 from validation_core.types import Paper
 
 _Pack = Callable[[Any], Any]
@@ -26,17 +26,6 @@ _RATE = 30.0  # values a second that a lesson's sliders play at the least
 
 STAGE = "stage"
 """The slider that says which stage is open."""
-
-
-PERCENTAGES = np.arange(101)
-PERCENTAGE_NAMES = tuple(f"{percent}%" for percent in PERCENTAGES)
-
-
-def percentage_guess_slider(name: str, start: float = 50) -> Slider:
-    """Slider of a predicted share from 0% to 100%, without a rail."""
-    return Slider(
-        name, PERCENTAGES, label="Prediction", names=PERCENTAGE_NAMES, start=start, hidden=True
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +41,21 @@ class Beat:
     at: Mapping[str, float] = field(default_factory=dict)
     words: Words = ""
     seconds: float = 4.0
+
+
+def run_through(slider: Slider, seconds: float, begin: float = 1.0) -> tuple[Beat, Beat]:
+    """Two beats: a slider goes to its first value, and from there to its last.
+
+    Args:
+        slider: the slider.
+        seconds: how long the second beat takes.
+        begin: how long the first takes.
+    """
+    first, *_, last = slider.grid
+    return (
+        Beat(at={slider.name: first}, seconds=begin),
+        Beat(at={slider.name: last}, seconds=seconds),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,17 +124,40 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberGuess:
-    """A number guessed by dragging a bar, then shown beside the computed one.
+    """A number guessed by dragging a bar, then shown beside the computed one; a share by default.
 
     Args:
-        slider: its slider, hidden; the bar is as long as its values.
+        name: of the slider that holds the guess.
         label: name of the guessed number.
         truth: the computed number, in the slider's units; it may follow sliders.
+        values: numbers that can be guessed; the bar is as long as they.
+        form: how they are written.
+        start: where the bar stands at first.
     """
 
-    slider: str
+    name: str = "guess"
     label: str
     truth: Number
+    values: ArrayLike = range(101)
+    form: str = "{:.0f}%"
+    start: float = 50
+
+    @cached_property
+    def slider(self) -> Slider:
+        """The slider that holds the guess, without a rail."""
+        return Slider(
+            self.name,
+            self.values,
+            label="Prediction",
+            form=self.form,
+            start=self.start,
+            hidden=True,
+        )
+
+    @property
+    def words(self) -> Over:
+        """The guess, for a sentence."""
+        return self.slider.words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,14 +165,21 @@ class PictureGuess:
     """A guess by choosing one of several pictures.
 
     Args:
-        slider: its slider, hidden, over 0 (none yet), 1, ..., one for each picture.
+        name: of the slider that holds the guess: 0 (none yet), 1, ..., one for each picture.
+        label: of that slider.
         panels: the lesson's panels that are the pictures, drawn small, in the order 1, 2, ...
         right: the number of the right one, as computed; it may follow sliders.
     """
 
-    slider: str
+    name: str = "guess"
+    label: str = "Your picture"
     panels: Sequence[int]
     right: Number
+
+    @property
+    def slider(self) -> Slider:
+        """The slider that holds the guess, without a rail."""
+        return Slider(self.name, range(len(self.panels) + 1), label=self.label, hidden=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,11 +196,10 @@ class Prediction:
     answer: Words
 
     @property
-    def sliders(self) -> tuple[str, ...]:
-        """Names of the sliders that hold the prediction."""
-        if isinstance(self.asked, PictureGuess):
-            return (self.asked.slider,)
-        return tuple(bar.slider for bar in self.asked)
+    def sliders(self) -> tuple[Slider, ...]:
+        """The sliders that hold the prediction."""
+        asked = [self.asked] if isinstance(self.asked, PictureGuess) else self.asked
+        return tuple(guess.slider for guess in asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,12 +207,13 @@ class FollowUp:
     """A page on which the same question is put to the reader's own table or to a benchmark.
 
     Args:
-        page: its name in pages/main.py.
+        label: of the link to it.
+        page: its name in pages/main.py; by default that of the reader's own table.
         query: settings of its address.
     """
 
-    page: str
     label: str
+    page: str = "diagnose/page.py"
     query: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -188,10 +222,12 @@ class Lesson:
     """Panels, sliders, stages and prediction of a lesson; `payload` packs them.
 
     Args:
-        sliders: of the panels and of the prediction; the stage's is added.
+        prediction: what is asked, and the answer.
         stages: the first asks for the prediction, the second reveals.
+        sliders: of the panels; the stage's and the prediction's are added.
+        panels: the pictures.
         papers: its sources.
-        url: names of sliders that the address carries.
+        onwards: where the same is asked of the reader's own table.
     """
 
     name: str
@@ -207,10 +243,11 @@ class Lesson:
 
     @property
     def all_sliders(self) -> tuple[Slider, ...]:
-        """The stage's slider, then the others."""
+        """The stage's slider, the prediction's, then the others."""
         titles = [stage.title for stage in self.stages]
         stage = Slider(STAGE, range(len(titles)), names=titles, label="Stage", hidden=True)
-        return (stage, *(replace(slider, rate=max(slider.rate, _RATE)) for slider in self.sliders))
+        others = (*self.prediction.sliders, *self.sliders)
+        return (stage, *(replace(slider, rate=max(slider.rate, _RATE)) for slider in others))
 
     @property
     def url(self) -> tuple[str, ...]:
@@ -254,10 +291,10 @@ class Lesson:
     def _predicted(self, pack: _Pack) -> dict[str, Any]:
         asked, answer = self.prediction.asked, pack(self.prediction.answer)
         if isinstance(asked, PictureGuess):
-            pick = {"slider": self._index(asked.slider), "right": pack(asked.right)}
+            pick = {"slider": self._index(asked.name), "right": pack(asked.right)}
             return {"pick": pick | {"panels": list(asked.panels)}, "answer": answer}
         bars = [
-            {"slider": self._index(bar.slider), "label": bar.label, "truth": pack(bar.truth)}
+            {"slider": self._index(bar.name), "label": bar.label, "truth": pack(bar.truth)}
             for bar in asked
         ]
         return {"bars": bars, "answer": answer}
@@ -289,13 +326,13 @@ class Lesson:
         return self.url.index(name)
 
     def _check(self) -> None:
-        names = {slider.name for slider in self.sliders}
+        names = set(self.url) - {STAGE}
         asked = {
             name
             for stage in self.stages
             for name in (*stage.sliders, *stage.at, *(n for b in stage.beats for n in b.at))
         }
-        if unknown := (asked | set(self.prediction.sliders)) - names:
+        if unknown := asked - names:
             raise ValueError(
                 f"Stages move the lesson's sliders, {sorted(names)}; got {sorted(unknown)}."
             )

@@ -32,17 +32,18 @@ from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
     Formula,
-    Lesson,
     NumberGuess,
     Prediction,
     Stage,
+    run_through,
 )
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import SKL
 from validation_core.rng import common, stream
 from validation_core.scores.log_ratio import Ratio
 from validation_core.statistics import divergence_mean, divergence_rows
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.types import Array, Benchmark
 
 GAMMAS = tuple(round(0.1 * step, 1) for step in range(11))
@@ -93,15 +94,38 @@ def exact_divergence(kind: int, gamma: float) -> float:
     return (gamma**2, gamma**2 / (2 * (1 + gamma)))[kind]
 
 
+_PAIRS = Slider(
+    "pairs", PAIRS, label="Pairs of draws", form="{:,.0f}", start=PAIRS[10], play=True, rate=8
+)
+_GAMMA = Slider(
+    "gamma", GAMMAS, label="Strength, gamma", form="{:g}", start=GAMMA, ends=("q = p", "")
+)
+_KIND = Slider("kind", range(2), label="Error of q", names=KINDS)
+_WEIGHED = Slider("m", MS, label="Draws weighed, M", form="{:g}", play=True, rate=2)
+_FREEDOM = Slider(
+    "freedom",
+    range(len(FREEDOMS)),
+    label="Degrees of freedom of q",
+    names=[f"{freedom:g}" for freedom in FREEDOMS],
+    ends=("nearly normal", "heavy tails"),
+    play=True,
+    rate=2,
+)
+_EXACT = np.array([[exact_divergence(kind, g) for g in GAMMAS] for kind in range(len(KINDS))])
+
+
 @dataclass(frozen=True, kw_only=True)
-class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
+class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"):
     """Pairs of draws at simulated x: of q, of q with importance weights, of a heavy-tailed q."""
 
-    seed: int = 0
-
-    @property
-    def label(self) -> str:
-        return "Lesson: a number with units"
+    name = "number-with-units"
+    number = 8
+    title = "A number with units"
+    question = "How wrong is q, as a number that means something?"
+    minutes = 7
+    sliders = (_PAIRS, _GAMMA, _KIND, _WEIGHED, _FREEDOM)
+    papers = (SKL.paper,)
+    onwards = FollowUp(page="divergence/page.py", label="Measure inference on real models")
 
     def compute(self, store: Store, report: Report) -> _Divergences:
         """Draw the pairs; neighbouring gammas share their random numbers."""
@@ -132,6 +156,166 @@ class NumberWithUnits(Study[_Divergences], spec="lesson_number_with_units"):
             _covers(intervals, tails).sum(-1),
             (intervals[..., 2] < tails[:, None]).sum(-1),
         )
+
+    def prediction(self, result: _Divergences) -> Prediction:
+        truth = exact_divergence(0, GAMMA)
+        guess = NumberGuess(
+            label="Divergence of a shift by half a standard deviation, nats",
+            truth=truth,
+            values=np.round(np.linspace(0, 1, 101), 2),
+            form="{:.2f} nats",
+            start=0.5,
+        )
+        return Prediction(
+            asked=[guess],
+            answer=sentence(
+                f"You said {{said}}; it is {truth:.2f}. {{comment}}",
+                said=guess.words,
+                comment=over(
+                    np.where(
+                        abs(np.asarray(guess.values) - truth) > 0.05,
+                        "For a shift, the divergence is the square of the shift in standard "
+                        "deviations.",
+                        "Close: it is the square of the shift in standard deviations.",
+                    ),
+                    "guess",
+                ),
+            ),
+        )
+
+    def stages(self, result: _Divergences) -> list[Stage]:
+        mean, least, most = result.means
+        estimate = written(mean, "{:.2f}", "kind", "gamma", "pairs")
+        reach = written((most - least) / 2, "{:.2f}", "kind", "gamma", "pairs")
+        closed = written(_EXACT, "{:.3f}", "kind", "gamma")
+        ends = [written(each, "{:.4f}", "m") for each in result.weighed.T]
+        share = result.holding / REPEATS
+        low, high = statistics.wilson(result.holding, np.full(len(FREEDOMS), REPEATS))
+        return [
+            Stage(
+                title="Predict",
+                words="The posterior p is blue; q, orange, is half a standard deviation off. "
+                "The divergence asks how differently p and q judge draws of each other: 0 nats if "
+                "q were correct, without an upper end. How many nats is this q away?",
+                panels=[0],
+                at={"gamma": GAMMA, "kind": 0, "pairs": PAIRS[10]},
+                beats=[Beat(at={"gamma": 1.0}), Beat(at={"gamma": GAMMA})],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "At each simulated x draw θ from p and θ′ from q, and take the difference d "
+                    "of log p − log q. The mean over {pairs} pairs is {mean} ± {reach} nats; the "
+                    "closed form says {closed}. More pairs, and the interval shrinks.",
+                    pairs=_PAIRS.words,
+                    mean=estimate,
+                    reach=reach,
+                    closed=closed,
+                ),
+                panels=[1, 0],
+                sliders=["pairs", "gamma", "kind"],
+                at={"pairs": PAIRS[-1], "gamma": GAMMA, "kind": 0},
+                beats=[
+                    *run_through(_PAIRS, 9.0),
+                    Beat(at={"gamma": 1.0}, seconds=4.0),
+                    Beat(at={"kind": 1}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="What a nat means",
+                words=sentence(
+                    "Someone mixes up θ and θ′. Who knows p and q can bet which is p's: on "
+                    "average the log odds are {closed} nats, odds of {odds} to 1 (geometric "
+                    "mean). As much as a shift by {shift} posterior standard deviations.",
+                    closed=closed,
+                    odds=written(np.exp(_EXACT), "{:.2f}", "kind", "gamma"),
+                    shift=written(np.sqrt(_EXACT), "{:.2f}", "kind", "gamma"),
+                ),
+                panels=[2, 0],
+                sliders=["gamma", "kind"],
+                at={"gamma": 0.5, "kind": 0},
+                beats=[Beat(at={"gamma": 0.1}), Beat(at={"gamma": 1.0}, seconds=5.0)],
+            ),
+            Stage(
+                title="Improve q",
+                words=sentence(
+                    "Take M draws of q, weigh each by p / q, and pick one by its weight: a "
+                    "better q. q alone is "
+                    f"{two_stage_normal.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a "
+                    "bound on what is left is {bound} nats (95% interval {low} to {high}, from "
+                    f"{WEIGHED:,} pairs).",
+                    m=_WEIGHED.words,
+                    bound=ends[0],
+                    low=ends[1],
+                    high=ends[2],
+                ),
+                panels=[3, 4],
+                sliders=["m"],
+                at={"m": 1},
+                beats=[Beat(seconds=3.0), Beat(at={"m": MS[-1]}, seconds=8.0)],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "Now q is Student's t with {freedom} degrees of freedom: {variance}. "
+                    f"Intervals of {EACH} pairs should hold the divergence, {{truth}} nats, in "
+                    "95 of 100 repeats; they do in {share} ({low} to {high}). {below} of "
+                    f"{REPEATS:,} lie wholly below it.",
+                    freedom=_FREEDOM.words,
+                    variance=over(
+                        np.where(
+                            np.array(FREEDOMS) > 4,
+                            "d has a variance",
+                            "the variance of d is infinite",
+                        ),
+                        "freedom",
+                    ),
+                    truth=written(_tails(), "{:.2g}", "freedom"),
+                    share=written(share, "{:.1%}", "freedom"),
+                    low=written(low, "{:.1%}", "freedom"),
+                    high=written(high, "{:.1%}", "freedom"),
+                    below=written(result.below, "{:,.0f}", "freedom"),
+                ),
+                panels=[5],
+                sliders=["freedom"],
+                at={"freedom": 0},
+                beats=[Beat(seconds=3.0), Beat(at={"freedom": len(FREEDOMS) - 1}, seconds=10.0)],
+            ),
+            Stage(
+                title="Why",
+                words="r = log p(θ, x) − log q(θ | x) differs from log p − log q of the posterior "
+                "by log p(x) alone, which is the same for θ and θ′ at one x and cancels. The mean "
+                "of what is left is KL(p‖q) + KL(q‖p), by the definition of each.",
+                panels=[0, 1],
+                sliders=["pairs", "gamma"],
+                at={"kind": 0, "gamma": GAMMA},
+                formula=Formula(
+                    latex=r"\frac{1}{\text{@n}} \sum [r(\theta) - r(\theta')] ="
+                    r"\text{@mean} \pm \text{@reach}",
+                    values={"n": _PAIRS.words, "mean": estimate, "reach": reach},
+                    source="Domke (2021), Algorithm 1",
+                ),
+                beats=run_through(_PAIRS, 8.0),
+            ),
+            Stage(
+                title="What it does not tell",
+                words="It does not tell where q is wrong: a shift and a wrong width can have the "
+                "same nats. It needs the density of q, and q's tails decide how far its interval "
+                "can be trusted.",
+                panels=[2],
+                sliders=["gamma", "kind"],
+            ),
+        ]
+
+    def panels(self, result: _Divergences) -> list[Panel]:
+        return [
+            _pair(result),
+            _mean(result.means),
+            _equal(),
+            _bound(result),
+            _picked(result),
+            _intervals(result.heavy, _tails()),
+        ]
 
 
 def _terms(ratio: Ratio, truth: Array, draw: Array, x: Array) -> Array:
@@ -206,219 +390,6 @@ def _tails() -> Array:
     return np.array([heavy_tailed_exact_divergence(freedom) for freedom in FREEDOMS])
 
 
-def build_lesson(seen: _Divergences) -> Lesson:
-    """Build the lesson from its result."""
-    means = seen.means
-    truth = exact_divergence(0, GAMMA)
-    said = np.round(np.linspace(0, 1, 101), 2)
-    estimate = over(written(means[0], "{:.2f}".format), "kind", "gamma", "pairs")
-    reach = over(written((means[2] - means[1]) / 2, "{:.2f}".format), "kind", "gamma", "pairs")
-    closed = over(
-        [[f"{exact_divergence(k, g):.3f}" for g in GAMMAS] for k in range(2)], "kind", "gamma"
-    )
-    pairs = over([f"{n:,}" for n in PAIRS], "pairs")
-    ends = [over(written(each, "{:.4f}".format), "m") for each in seen.weighed.T]
-    tails, share = _tails(), seen.holding / REPEATS
-    low, high = statistics.wilson(seen.holding, np.full(len(FREEDOMS), REPEATS))
-    return Lesson(
-        name="number-with-units",
-        title="8. A number with units",
-        question="How wrong is q, as a number that means something?",
-        minutes=7,
-        prediction=Prediction(
-            asked=[
-                NumberGuess(
-                    slider="guess",
-                    label="Divergence of a shift by half a standard deviation, nats",
-                    truth=truth,
-                )
-            ],
-            answer=sentence(
-                f"You said {{said}} nats; it is {truth:.2f}. {{comment}}",
-                said=over(written(said, "{:.2f}".format), "guess"),
-                comment=over(
-                    np.where(
-                        abs(said - truth) > 0.05,
-                        "For a shift, the divergence is the square of the shift in standard "
-                        "deviations.",
-                        "Close: it is the square of the shift in standard deviations.",
-                    ),
-                    "guess",
-                ),
-            ),
-        ),
-        stages=[
-            Stage(
-                title="Predict",
-                words="The posterior p is blue; q, orange, is half a standard deviation off. "
-                "The divergence asks how differently p and q judge draws of each other: 0 nats if "
-                "q were correct, without an upper end. How many nats is this q away?",
-                panels=[0],
-                at={"gamma": GAMMA, "kind": 0, "pairs": PAIRS[10]},
-                beats=[Beat(at={"gamma": 1.0}), Beat(at={"gamma": GAMMA})],
-            ),
-            Stage(
-                title="Reveal",
-                words=sentence(
-                    "At each simulated x draw θ from p and θ′ from q, and take the difference d "
-                    "of log p − log q. The mean over {pairs} pairs is {mean} ± {reach} nats; the "
-                    "closed form says {closed}. More pairs, and the interval shrinks.",
-                    pairs=pairs,
-                    mean=estimate,
-                    reach=reach,
-                    closed=closed,
-                ),
-                panels=[1, 0],
-                sliders=["pairs", "gamma", "kind"],
-                at={"pairs": PAIRS[-1], "gamma": GAMMA, "kind": 0},
-                beats=[
-                    Beat(at={"pairs": PAIRS[0]}, seconds=1.0),
-                    Beat(at={"pairs": PAIRS[-1]}, seconds=9.0),
-                    Beat(at={"gamma": 1.0}, seconds=4.0),
-                    Beat(at={"kind": 1}, seconds=4.0),
-                ],
-            ),
-            Stage(
-                title="What a nat means",
-                words=sentence(
-                    "Someone mixes up θ and θ′. Who knows p and q can bet which is p's: on "
-                    "average the log odds are {closed} nats, odds of {odds} to 1 (geometric "
-                    "mean). As much as a shift by {shift} posterior standard deviations.",
-                    closed=closed,
-                    odds=over(_written(np.exp), "kind", "gamma"),
-                    shift=over(_written(np.sqrt), "kind", "gamma"),
-                ),
-                panels=[2, 0],
-                sliders=["gamma", "kind"],
-                at={"gamma": 0.5, "kind": 0},
-                beats=[Beat(at={"gamma": 0.1}), Beat(at={"gamma": 1.0}, seconds=5.0)],
-            ),
-            Stage(
-                title="Improve q",
-                words=sentence(
-                    "Take M draws of q, weigh each by p / q, and pick one by its weight: a "
-                    "better q. q alone is "
-                    f"{two_stage_normal.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a "
-                    "bound on what is left is {bound} nats (95% interval {low} to {high}, from "
-                    f"{WEIGHED:,} pairs).",
-                    m=over([str(m) for m in MS], "m"),
-                    bound=ends[0],
-                    low=ends[1],
-                    high=ends[2],
-                ),
-                panels=[3, 4],
-                sliders=["m"],
-                at={"m": 1},
-                beats=[Beat(seconds=3.0), Beat(at={"m": MS[-1]}, seconds=8.0)],
-            ),
-            Stage(
-                title="Break it",
-                words=sentence(
-                    "Now q is Student's t with {freedom} degrees of freedom: {variance}. "
-                    f"Intervals of {EACH} pairs should hold the divergence, {{truth}} nats, in "
-                    "95 of 100 repeats; they do in {share} ({low} to {high}). {below} of "
-                    f"{REPEATS:,} lie wholly below it.",
-                    freedom=over([f"{f:g}" for f in FREEDOMS], "freedom"),
-                    variance=over(
-                        np.where(
-                            np.array(FREEDOMS) > 4,
-                            "d has a variance",
-                            "the variance of d is infinite",
-                        ),
-                        "freedom",
-                    ),
-                    truth=over(written(tails, "{:.2g}".format), "freedom"),
-                    share=over(written(share, "{:.1%}".format), "freedom"),
-                    low=over(written(low, "{:.1%}".format), "freedom"),
-                    high=over(written(high, "{:.1%}".format), "freedom"),
-                    below=over(written(seen.below, "{:,.0f}".format), "freedom"),
-                ),
-                panels=[5],
-                sliders=["freedom"],
-                at={"freedom": 0},
-                beats=[Beat(seconds=3.0), Beat(at={"freedom": len(FREEDOMS) - 1}, seconds=10.0)],
-            ),
-            Stage(
-                title="Why",
-                words="r = log p(θ, x) − log q(θ | x) differs from log p − log q of the posterior "
-                "by log p(x) alone, which is the same for θ and θ′ at one x and cancels. The mean "
-                "of what is left is KL(p‖q) + KL(q‖p), by the definition of each.",
-                panels=[0, 1],
-                sliders=["pairs", "gamma"],
-                at={"kind": 0, "gamma": GAMMA},
-                formula=Formula(
-                    latex=r"\frac{1}{\text{@n}} \sum [r(\theta) - r(\theta')] ="
-                    r"\text{@mean} \pm \text{@reach}",
-                    values={"n": pairs, "mean": estimate, "reach": reach},
-                    source="Domke (2021), Algorithm 1",
-                ),
-                beats=[
-                    Beat(at={"pairs": PAIRS[0]}, seconds=1.0),
-                    Beat(at={"pairs": PAIRS[-1]}, seconds=8.0),
-                ],
-            ),
-            Stage(
-                title="What it does not tell",
-                words="It does not tell where q is wrong: a shift and a wrong width can have the "
-                "same nats. It needs the density of q, and q's tails decide how far its interval "
-                "can be trusted.",
-                panels=[2],
-                sliders=["gamma", "kind"],
-            ),
-        ],
-        sliders=[
-            Slider(
-                "guess",
-                said,
-                label="Prediction",
-                start=0.5,
-                hidden=True,
-                names=[f"{v:.2f} nats" for v in said],
-            ),
-            Slider(
-                "pairs",
-                PAIRS,
-                label="Pairs of draws",
-                names=[f"{n:,}" for n in PAIRS],
-                start=PAIRS[10],
-                play=True,
-                rate=8,
-            ),
-            Slider(
-                "gamma",
-                GAMMAS,
-                label="Strength, gamma",
-                names=[f"{g:g}" for g in GAMMAS],
-                start=GAMMA,
-                ends=("q = p", ""),
-            ),
-            Slider("kind", range(2), label="Error of q", names=KINDS),
-            Slider(
-                "m", MS, label="Draws weighed, M", names=[str(m) for m in MS], play=True, rate=2
-            ),
-            Slider(
-                "freedom",
-                range(len(FREEDOMS)),
-                label="Degrees of freedom of q",
-                names=[f"{f:g}" for f in FREEDOMS],
-                ends=("nearly normal", "heavy tails"),
-                play=True,
-                rate=2,
-            ),
-        ],
-        panels=[
-            _pair(seen),
-            _mean(means),
-            _equal(),
-            _bound(seen),
-            _picked(seen),
-            _intervals(seen.heavy, tails),
-        ],
-        papers=(SKL.paper,),
-        onwards=FollowUp(page="divergence/page.py", label="Measure inference on real models"),
-    )
-
-
 def _prefixes(d: Array) -> Array:
     """Mean and interval of the first n of d (..., N), for each n of PAIRS: (3, ..., V)."""
     return np.stack([np.stack(divergence_mean.means(d[..., :n])) for n in PAIRS], -1)
@@ -429,16 +400,12 @@ def _covers(intervals: Array, truth: Array) -> NDArray[np.bool_]:
     return np.asarray((low <= truth[:, None]) & (truth[:, None] <= high))
 
 
-def _written(of: np.ufunc) -> list[list[str]]:
-    return [[f"{of(exact_divergence(k, g)):.2f}" for g in GAMMAS] for k in range(len(KINDS))]
-
-
-def _pair(seen: _Divergences) -> Panel:
+def _pair(result: _Divergences) -> Panel:
     """Panel of p, q, their log ratio and the last pair on it, whose difference is d."""
-    heights = np.interp(seen.last, _GRID, np.arange(len(_GRID)))
+    heights = np.interp(result.last, _GRID, np.arange(len(_GRID)))
     place = heights.round().astype(int)
-    ratio = np.take_along_axis(seen.ratios[:, :, None, :], place, -1)
-    q = np.exp(norm.logpdf(_GRID) - seen.ratios)
+    ratio = np.take_along_axis(result.ratios[:, :, None, :], place, -1)
+    q = np.exp(norm.logpdf(_GRID) - result.ratios)
     thin = slice(None, None, 4)
     return Panel(
         [
@@ -451,12 +418,12 @@ def _pair(seen: _Divergences) -> Panel:
             ),
             Line(
                 _GRID[thin],
-                over(seen.ratios[..., thin], "kind", "gamma", coarse=True),
+                over(result.ratios[..., thin], "kind", "gamma", coarse=True),
                 color=style.NULL,
             ),
             *(
                 Points(
-                    over(seen.last[..., side, None], "kind", "gamma", "pairs", coarse=True),
+                    over(result.last[..., side, None], "kind", "gamma", "pairs", coarse=True),
                     over(ratio[..., side, None], "kind", "gamma", "pairs", coarse=True),
                     color=color,
                     size=11,
@@ -483,13 +450,11 @@ def _mean(means: Array) -> Panel:
     so_far = np.where(np.arange(len(at)) <= np.arange(len(at))[:, None], at, np.nan)
     mean, low, high = (over(each, "kind", "gamma", coarse=True) for each in means)
     ends = [over(each[..., None], "kind", "gamma", "pairs", coarse=True) for each in means]
-    closed = [[exact_divergence(k, g) for g in GAMMAS] for k in range(len(KINDS))]
-    ticks = (2, 10, 100, 1000)
     return Panel(
         [
             HLine(0, color=style.NULL, dash="", width=1),
             Band(over(so_far, "pairs"), low, high, color=style.OBSERVED),
-            HLine(over(closed, "kind", "gamma")),
+            HLine(over(_EXACT, "kind", "gamma")),
             Line(over(so_far, "pairs"), mean, color=style.OBSERVED, width=1.5),
             Points(
                 over(at[:, None], "pairs"),
@@ -501,12 +466,7 @@ def _mean(means: Array) -> Panel:
             ),
         ],
         title="Mean of d over the pairs so far",
-        x=Axis(
-            (at[0] - 0.05, at[-1] + 0.05),
-            "pairs",
-            ticks=np.log10(ticks),
-            names=[f"{n:,}" for n in ticks],
-        ),
+        x=Axis.of_logarithms((at[0] - 0.05, at[-1] + 0.05), "pairs", (2, 10, 100, 1000)),
         y=Axis((-0.5, 2), "nats"),
         height=300,
         legend=[("mean and 95% interval", style.OBSERVED, "circle"), ("closed form", "", "dash")],
@@ -515,14 +475,13 @@ def _mean(means: Array) -> Panel:
 
 def _equal() -> Panel:
     """Panel of two normals with the same divergence in nats as p and q."""
-    shift = np.sqrt([[exact_divergence(k, g) for g in GAMMAS] for k in range(len(KINDS))])
     grid = _GRID[::2]
     return Panel(
         [
             Line(grid, norm.pdf(grid), color=style.P, fill=0.15),
             Line(
                 grid,
-                over(norm.pdf(grid - shift[..., None]), "kind", "gamma", coarse=True),
+                over(norm.pdf(grid - np.sqrt(_EXACT)[..., None]), "kind", "gamma", coarse=True),
                 color=style.NULL,
                 fill=0.15,
             ),
@@ -535,14 +494,14 @@ def _equal() -> Panel:
     )
 
 
-def _bound(seen: _Divergences) -> Panel:
+def _bound(result: _Divergences) -> Panel:
     at = np.arange(len(MS))
-    points = [over(each[:, None], "m") for each in seen.weighed.T]
+    points = [over(each[:, None], "m") for each in result.weighed.T]
     return Panel(
         [
             HLine(two_stage_normal.TwoStageNormal().skl(), label="q, closed form"),
-            Line(at, seen.weighed[:, 0], color=style.Q, width=1.5),
-            Points(at, seen.weighed[:, 0], color=style.Q, size=5),
+            Line(at, result.weighed[:, 0], color=style.Q, width=1.5),
+            Points(at, result.weighed[:, 0], color=style.Q, size=5),
             Points(
                 over(at[:, None], "m"),
                 points[0],
@@ -553,19 +512,19 @@ def _bound(seen: _Divergences) -> Panel:
             ),
         ],
         title="Divergence left at most",
-        x=Axis((-0.3, at[-1] + 0.3), "draws weighed, M", ticks=at, names=[str(m) for m in MS]),
+        x=Axis((-0.3, at[-1] + 0.3), "draws weighed, M", ticks=at, names=_WEIGHED.shown),
         y=Axis((0, 0.3), "nats"),
         height=300,
         margin=80,
     )
 
 
-def _picked(seen: _Divergences) -> Panel:
+def _picked(result: _Divergences) -> Panel:
     middle = (_BINS[1:] + _BINS[:-1]) / 2
     scale = WEIGHED * (_BINS[1] - _BINS[0])
     return Panel(
         [
-            Bars(_BINS, over(seen.picked / scale, "m"), color=style.Q),
+            Bars(_BINS, over(result.picked / scale, "m"), color=style.Q),
             Line(middle, norm.pdf(middle, 0, np.sqrt(two_stage_normal.POSTERIOR)), color=style.P),
         ],
         title="Draws picked by their weight",

@@ -27,16 +27,18 @@ from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
     Formula,
-    Lesson,
     PictureGuess,
     Prediction,
     Stage,
+    run_through,
 )
+from validation_core.lessons.so_far import sums_so_far
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import Uniform
 from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.text import equals
 from validation_core.types import Array
 
@@ -64,15 +66,28 @@ class _RainResult(NamedTuple):
     """(LINEUPS,) number of that rain, from 1."""
 
 
+_LINEUP = Slider("lineup", range(LINEUPS), label="Line-up", button="New line-up")
+_TRIALS = Slider("trials", range(TRIALS + 1), label="Trials", form="{:g}", play=True, rate=30)
+_GAMMA = Slider(
+    "gamma", GAMMAS, label="Strength, gamma", form="{:g}", ends=("q = p", "0.6 sd off")
+)
+_OPEN = Slider("open", range(TRIALS), label="Opened trial", hidden=True)
+_AT = Slider("at", range(len(GAMMAS)), label="Its gamma", hidden=True)
+_RAIN, _OPENED = SUSPECTS, SUSPECTS + 1  # places of the panels
+
+
 @dataclass(frozen=True, kw_only=True)
-class RainOfPvalues(Study[_RainResult], spec="lesson_rain"):
+class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
     """Trials of Uniform on two normals; neighbouring gammas share their noise."""
 
-    seed: int = 0
-
-    @property
-    def label(self) -> str:
-        return "Lesson: a rain of p-values"
+    name = "rain"
+    number = 4
+    title = "A rain of p-values"
+    question = "Twenty rains of p-values. In one of them q is wrong: which?"
+    minutes = 7
+    sliders = (_LINEUP, _TRIALS, _GAMMA, _OPEN, _AT)
+    papers = (Uniform.paper,)
+    onwards = FollowUp(label="The p-values of my own table")
 
     def compute(self, store: Store, report: Report) -> _RainResult:
         """Draw each trial anew, with the same noise at every gamma."""
@@ -98,36 +113,12 @@ class RainOfPvalues(Study[_RainResult], spec="lesson_rain"):
         counts = (bins[..., None] == np.arange(_RANKS)).sum(-2)
         return _RainResult(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
 
-
-def draw_conformal_ranks(
-    gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator
-) -> Array:
-    """Conformal ranks (trials, N) of draws of q among M of p each, by the optimal boundary."""
-    drawn = sampling.blocks(Boundary(), gamma, trials * N * M, trials * N, rng)
-    score = LinearBoundary()
-    p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
-    u = statistics.conformal_ranks(q.reshape(trials, N), p.reshape(trials, N, M), ties)
-    return np.asarray(u)
-
-
-def build_lesson(seen: _RainResult) -> Lesson:
-    """Build the lesson from its result."""
-    power = (seen.pvalues <= _ALPHA).mean(-1)
-    below = np.cumsum(seen.pvalues <= _ALPHA, axis=-1)  # (G, T)
-    hits = np.concatenate([np.zeros((len(GAMMAS), 1), int), below], axis=-1)
-    count = over([str(t) for t in range(TRIALS + 1)], "trials")
-    gamma = over([f"{g:g}" for g in GAMMAS], "gamma")
-    guilt = statistics.ks(seen.suspects).pvalue  # (LINEUPS, SUSPECTS)
-    theirs = np.take_along_axis(guilt, seen.guilty[:, None] - 1, axis=1)[:, 0]
-    rain, opened = SUSPECTS, SUSPECTS + 1
-    return Lesson(
-        name="rain",
-        title="4. A rain of p-values",
-        question="Twenty rains of p-values. In one of them q is wrong: which?",
-        minutes=7,
-        prediction=Prediction(
+    def prediction(self, result: _RainResult) -> Prediction:
+        guilt = statistics.ks(result.suspects).pvalue  # (LINEUPS, SUSPECTS)
+        theirs = np.take_along_axis(guilt, result.guilty[:, None] - 1, axis=1)[:, 0]
+        return Prediction(
             asked=PictureGuess(
-                slider="guess", panels=range(SUSPECTS), right=over(seen.guilty, "lineup")
+                label="Your rain", panels=range(SUSPECTS), right=over(result.guilty, "lineup")
             ),
             answer=sentence(
                 "{verdict} Rain {guilty} is the one with gamma "
@@ -139,16 +130,20 @@ def build_lesson(seen: _RainResult) -> Lesson:
                             "Right." if g == guilty else f"Rain {g} is a null." if g else ""
                             for g in range(SUSPECTS + 1)
                         ]
-                        for guilty in seen.guilty
+                        for guilty in result.guilty
                     ],
                     "lineup",
                     "guess",
                 ),
-                guilty=over([str(g) for g in seen.guilty], "lineup"),
-                p=over(written(theirs, equals), "lineup"),
+                guilty=written(result.guilty, "{:g}", "lineup"),
+                p=written(theirs, equals, "lineup"),
             ),
-        ),
-        stages=[
+        )
+
+    def stages(self, result: _RainResult) -> list[Stage]:
+        rejected = result.pvalues <= _ALPHA
+        hits = sums_so_far(rejected, axis=-1)  # (G, T + 1)
+        return [
             Stage(
                 title="Predict",
                 words=f"Each picture is a rain of {RAINED} p-values of Uniform. In nineteen of "
@@ -162,15 +157,12 @@ def build_lesson(seen: _RainResult) -> Lesson:
                 words=sentence(
                     "Chance is lumpy: a level rain has peaks and gaps. The grey band of the rain "
                     "below says how lumpy. {count} trials have fallen with a correct q.",
-                    count=count,
+                    count=_TRIALS.words,
                 ),
-                panels=[*range(SUSPECTS), rain],
+                panels=[*range(SUSPECTS), _RAIN],
                 sliders=["trials"],
                 at={"gamma": 0, "trials": TRIALS},
-                beats=[
-                    Beat(at={"trials": 0}, seconds=1.0),
-                    Beat(at={"trials": TRIALS}, seconds=12.0),
-                ],
+                beats=run_through(_TRIALS, 12.0),
             ),
             Stage(
                 title="Break it",
@@ -178,11 +170,11 @@ def build_lesson(seen: _RainResult) -> Lesson:
                     "Let it rain, and move gamma in mid-rain: bricks that lie stay, new ones fall "
                     "with the new gamma. With gamma = {gamma} throughout, {hits} of these {count} "
                     "trials would have p at most 5%. Press a brick to open its trial.",
-                    gamma=gamma,
-                    hits=over(hits.T.astype(str), "trials", "gamma"),
-                    count=count,
+                    gamma=_GAMMA.words,
+                    hits=written(hits.T, "{:g}", "trials", "gamma"),
+                    count=_TRIALS.words,
                 ),
-                panels=[rain, opened],
+                panels=[_RAIN, _OPENED],
                 sliders=["trials", "gamma"],
                 at={"trials": 0, "gamma": 0},
                 beats=[
@@ -197,15 +189,15 @@ def build_lesson(seen: _RainResult) -> Lesson:
                 words="If q is correct, a p-value is as likely to lie in one stretch of 0 to 1 as "
                 "in any other of that length. If q is wrong, small ones fall more often: their "
                 "share is the power.",
-                panels=[rain],
+                panels=[_RAIN],
                 sliders=["gamma", "trials"],
                 at={"trials": 0, "gamma": 0.3},
                 formula=Formula(
                     latex=r"P(p \le 0.05) = 0.05 \;\text{ if } q = p, \qquad "
                     r"\text{@power} \;\text{ at } \gamma = \text{@gamma}",
                     values={
-                        "power": over(written(power, "{:.3f}".format), "gamma"),
-                        "gamma": gamma,
+                        "power": written(rejected.mean(-1), "{:.3f}", "gamma"),
+                        "gamma": _GAMMA.words,
                     },
                     source=f"Bansal, Chen, Scott (2025), the uniform test; power: {TRIALS} trials",
                 ),
@@ -216,41 +208,30 @@ def build_lesson(seen: _RainResult) -> Lesson:
                 words="One p-value is one brick: a small one falls now and then for a correct q, "
                 "and a wrong q drops large ones too. A rain needs many data sets; your own table "
                 "gives one p-value a test.",
-                panels=[rain, opened],
+                panels=[_RAIN, _OPENED],
                 sliders=["trials", "gamma"],
                 at={"trials": 60},
             ),
-        ],
-        sliders=[
-            Slider("guess", range(SUSPECTS + 1), label="Your rain", hidden=True),
-            Slider("lineup", range(LINEUPS), label="Line-up", button="New line-up"),
-            Slider(
-                "trials",
-                range(TRIALS + 1),
-                names=[str(t) for t in range(TRIALS + 1)],
-                label="Trials",
-                play=True,
-                rate=30,
-            ),
-            Slider(
-                "gamma",
-                GAMMAS,
-                names=[f"{g:g}" for g in GAMMAS],
-                label="Strength, gamma",
-                ends=("q = p", "0.6 sd off"),
-            ),
-            Slider("open", range(TRIALS), label="Opened trial", hidden=True),
-            Slider("at", range(len(GAMMAS)), label="Its gamma", hidden=True),
-        ],
-        panels=[*(_suspect(seen, j) for j in range(SUSPECTS)), _rain(seen), _opened(seen)],
-        papers=(Uniform.paper,),
-        onwards=FollowUp(page="diagnose/page.py", label="The p-values of my own table"),
-    )
+        ]
+
+    def panels(self, result: _RainResult) -> list[Panel]:
+        return [*(_suspect(result, j) for j in range(SUSPECTS)), _rain(result), _opened(result)]
 
 
-def _suspect(seen: _RainResult, which: int) -> Panel:
+def draw_conformal_ranks(
+    gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator
+) -> Array:
+    """Conformal ranks (trials, N) of draws of q among M of p each, by the optimal boundary."""
+    drawn = sampling.blocks(Boundary(), gamma, trials * N * M, trials * N, rng)
+    score = LinearBoundary()
+    p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
+    u = statistics.conformal_ranks(q.reshape(trials, N), p.reshape(trials, N, M), ties)
+    return np.asarray(u)
+
+
+def _suspect(result: _RainResult, which: int) -> Panel:
     edges = np.linspace(0, 1, _RANKS + 1)
-    counts = np.stack([np.histogram(one, edges)[0] for one in seen.suspects[:, which]])
+    counts = np.stack([np.histogram(one, edges)[0] for one in result.suspects[:, which]])
     return Panel(
         [Bars(edges, over(counts.astype(np.int8), "lineup"), color=style.Q)],
         title=f"Rain {which + 1}",
@@ -260,10 +241,10 @@ def _suspect(seen: _RainResult, which: int) -> Panel:
     )
 
 
-def _rain(seen: _RainResult) -> Panel:
+def _rain(result: _RainResult) -> Panel:
     band, even = growing_band(TRIALS, _BINS, "trials")
     bricks = Rain(
-        seen.pvalues,
+        result.pvalues,
         bins=_BINS,
         follows="gamma",
         clock="trials",
@@ -287,18 +268,17 @@ def _rain(seen: _RainResult) -> Panel:
     )
 
 
-def _opened(seen: _RainResult) -> Panel:
-    p = over(written(seen.pvalues.T, equals), "open", "at")
+def _opened(result: _RainResult) -> Panel:
     return rank_counts(
-        over(seen.ranks.swapaxes(0, 1), "open", "at"),
+        over(result.ranks.swapaxes(0, 1), "open", "at"),
         N,
         Axis((0, 1), f"conformal rank among {M} draws of p"),
         "draws of q",
         title=sentence(
             "Trial {trial}, gamma {gamma}: p {p}",
-            trial=over([str(t + 1) for t in range(TRIALS)], "open"),
-            gamma=over([f"{g:g}" for g in GAMMAS], "at"),
-            p=p,
+            trial=written(np.arange(TRIALS) + 1, "{:g}", "open"),
+            gamma=written(GAMMAS, "{:g}", "at"),
+            p=written(result.pvalues.T, equals, "open", "at"),
         ),
         caption=f"The {N} ranks that this p-value comes from.",
         height=240,

@@ -27,16 +27,18 @@ from validation_core.lessons.lesson import (
     Beat,
     FollowUp,
     Formula,
-    Lesson,
     NumberGuess,
     Prediction,
     Stage,
+    run_through,
 )
+from validation_core.lessons.so_far import counts_so_far, sums_so_far
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import C2ST
 from validation_core.rng import common
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.text import equals
 from validation_core.types import Array, TwoSamples
 
@@ -66,15 +68,33 @@ class _Accuracies(NamedTuple):
     """(N, T) on pairs of samples that are both from p."""
 
 
+_NULLS = Slider(
+    "samples", range(SAMPLES + 1), label="Null samples", form="{:g}", play=True, rate=40
+)
+_SIZE = Slider("n", SIZES, label="Points a sample, n", form="{:g}", start=100)
+_GAMMA = Slider(
+    "gamma",
+    GAMMAS,
+    label="Strength, gamma",
+    form="{:g}",
+    start=GAMMA,
+    ends=("q = p", "1 sd off"),
+    play=True,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
+class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different"):
     """Samples of p and q, and of p and p, classified by the optimal boundary at gamma = 1/2."""
 
-    seed: int = 0
-
-    @property
-    def label(self) -> str:
-        return "Lesson: same or different?"
+    name = "same-or-different"
+    number = 1
+    title = "Same or different?"
+    question = "Two samples lie on the table. Are they from the same distribution?"
+    minutes = 6
+    sliders = (_NULLS, _SIZE, _GAMMA)
+    papers = (C2ST.paper,)
+    onwards = FollowUp(label="Ask it of my own table")
 
     def compute(self, store: Store, report: Report) -> _Accuracies:
         """Draw the samples; neighbouring gammas share their random numbers."""
@@ -104,41 +124,17 @@ class SameOrDifferent(Study[_Accuracies], spec="lesson_same_or_different"):
         p, q = (np.stack([pair[side] for pair in shown]) for side in (0, 1))
         return _Accuracies(p[0], q, observed, expected, null)
 
-
-def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
-    p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
-    return float(statistics.c2st(p, q).accuracy)
-
-
-def build_lesson(seen: _Accuracies) -> Lesson:
-    """Build the lesson from its result."""
-    counts, edges = cumulative_histograms(seen.null)
-    pvalues = monte_carlo_pvalues(seen)
-    truth = seen.expected[GAMMAS.index(GAMMA)]
-    said = 100 * np.linspace(0, 1, 101)
-    away = said - 100 * truth
-    size = over([str(n) for n in SIZES], "n")
-    percents = over(written(seen.observed, "{:.1%}".format), "n", "gamma")
-    verdict = over(
-        np.where(pvalues <= 0.05, "rejects", "does not reject"), "samples", "n", "gamma"
-    )
-    p = over(written(pvalues, equals), "samples", "n", "gamma")
-    return Lesson(
-        name="same-or-different",
-        title="1. Same or different?",
-        question="Two samples lie on the table. Are they from the same distribution?",
-        minutes=6,
-        prediction=Prediction(
-            asked=[
-                NumberGuess(
-                    slider="guess",
-                    label="Share of points the best classifier gets right",
-                    truth=100 * truth,
-                )
-            ],
+    def prediction(self, result: _Accuracies) -> Prediction:
+        truth = result.expected[GAMMAS.index(GAMMA)]
+        guess = NumberGuess(
+            label="Share of points the best classifier gets right", truth=100 * truth, start=90
+        )
+        away = np.asarray(guess.values) - 100 * truth
+        return Prediction(
+            asked=[guess],
             answer=sentence(
                 f"You said {{said}}; it is {truth:.0%}. {{comment}}",
-                said=over([f"{value:.0f}%" for value in said], "guess"),
+                said=guess.words,
                 comment=over(
                     np.select(
                         [away > 5, away < -5],
@@ -152,8 +148,16 @@ def build_lesson(seen: _Accuracies) -> Lesson:
                     "guess",
                 ),
             ),
-        ),
-        stages=[
+        )
+
+    def stages(self, result: _Accuracies) -> list[Stage]:
+        pvalues = monte_carlo_pvalues(result)
+        percents = written(result.observed, "{:.1%}", "n", "gamma")
+        verdict = over(
+            np.where(pvalues <= 0.05, "rejects", "does not reject"), "samples", "n", "gamma"
+        )
+        p = written(pvalues, equals, "samples", "n", "gamma")
+        return [
             Stage(
                 title="Predict",
                 words="Blue is a sample of the true posterior p, orange one of an estimate "
@@ -170,17 +174,14 @@ def build_lesson(seen: _Accuracies) -> Lesson:
                     "from p, and look again: {count} such pairs. Their accuracies are the null. "
                     "C2ST compares: p-value {p}, so it {verdict} q.",
                     observed=percents,
-                    count=over([str(t) for t in range(SAMPLES + 1)], "samples"),
+                    count=_NULLS.words,
                     p=p,
                     verdict=verdict,
                 ),
                 panels=[1, 0],
                 sliders=["samples", "gamma"],
                 at={"samples": SAMPLES},
-                beats=[
-                    Beat(at={"samples": 0}, seconds=1.0),
-                    Beat(at={"samples": SAMPLES}, seconds=9.0),
-                ],
+                beats=run_through(_NULLS, 9.0),
             ),
             Stage(
                 title="Break it",
@@ -188,8 +189,8 @@ def build_lesson(seen: _Accuracies) -> Lesson:
                     "With {n} points a sample the null is {width} wide either way. Take fewer "
                     "points, or a smaller gamma, until C2ST no longer sees that q is wrong. "
                     "Now {observed}, p-value {p}.",
-                    n=size,
-                    width=over(written(seen.null.std(-1) * 1.96, "{:.1%}".format), "n"),
+                    n=_SIZE.words,
+                    width=written(result.null.std(-1) * 1.96, "{:.1%}", "n"),
                     observed=percents,
                     p=p,
                 ),
@@ -214,9 +215,9 @@ def build_lesson(seen: _Accuracies) -> Lesson:
                     latex=r"z = \frac{\text{@accuracy} - \frac{1}{2}}"
                     r"{\sqrt{1 / (4 \cdot 2 \cdot \text{@n})}} = \text{@z}",
                     values={
-                        "accuracy": over(written(seen.observed, "{:.3f}".format), "n", "gamma"),
-                        "n": size,
-                        "z": over(written(_z(seen), "{:.2f}".format), "n", "gamma"),
+                        "accuracy": written(result.observed, "{:.3f}", "n", "gamma"),
+                        "n": _SIZE.words,
+                        "z": written(_z(result), "{:.2f}", "n", "gamma"),
                     },
                     source="Lopez-Paz, Oquab (2017), Section 3",
                 ),
@@ -230,74 +231,45 @@ def build_lesson(seen: _Accuracies) -> Lesson:
                 panels=[0],
                 sliders=["gamma"],
             ),
-        ],
-        sliders=[
-            Slider(
-                "guess",
-                said,
-                label="Prediction",
-                names=[f"{v:.0f}%" for v in said],
-                start=90,
-                hidden=True,
-            ),
-            Slider(
-                "samples",
-                range(SAMPLES + 1),
-                names=[str(t) for t in range(SAMPLES + 1)],
-                label="Null samples",
-                play=True,
-                rate=40,
-            ),
-            Slider(
-                "n", SIZES, names=[str(n) for n in SIZES], start=100, label="Points a sample, n"
-            ),
-            Slider(
-                "gamma",
-                GAMMAS,
-                start=GAMMA,
-                names=[f"{g:g}" for g in GAMMAS],
-                label="Strength, gamma",
-                ends=("q = p", "1 sd off"),
-                play=True,
-            ),
-        ],
-        panels=[_scatter(seen), _null(seen, counts, edges)],
-        papers=(C2ST.paper,),
-        onwards=FollowUp(page="diagnose/page.py", label="Ask it of my own table"),
-    )
+        ]
+
+    def panels(self, result: _Accuracies) -> list[Panel]:
+        return [_scatter(result), _null(result)]
 
 
-def _z(seen: _Accuracies) -> Array:
-    return np.asarray((seen.observed - 0.5) * np.sqrt(8 * np.array(SIZES)[:, None]))
+def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
+    p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
+    return float(statistics.c2st(p, q).accuracy)
 
 
-def monte_carlo_pvalues(seen: _Accuracies) -> Array:
+def _z(result: _Accuracies) -> Array:
+    return np.asarray((result.observed - 0.5) * np.sqrt(8 * np.array(SIZES)[:, None]))
+
+
+def monte_carlo_pvalues(result: _Accuracies) -> Array:
     """P-values (T + 1, N, G) from the null so far, by the +1 rule."""
-    above = seen.null.T[:, :, None] >= seen.observed - 1e-12  # (T, N, G)
-    so_far = np.concatenate([np.zeros((1, *above.shape[1:])), np.cumsum(above, axis=0)])
-    return (1 + so_far) / (1 + np.arange(len(so_far)))[:, None, None]
+    above = result.null.T[:, :, None] >= result.observed - 1e-12  # (T, N, G)
+    return (1 + sums_so_far(above)) / (1 + np.arange(SAMPLES + 1))[:, None, None]
 
 
 def cumulative_histograms(null: Array) -> tuple[NDArray[np.int16], Array]:
     """Counts (T + 1, N, bins) of the null so far, and edges."""
     edges = np.linspace(0.25, 0.85, _BINS + 1)
     places = np.clip(np.digitize(null, edges) - 1, 0, _BINS - 1)  # (N, T)
-    ones = places.T[..., None] == np.arange(_BINS)  # (T, N, bins)
-    counts = np.concatenate([np.zeros((1, *ones.shape[1:])), np.cumsum(ones, axis=0)])
-    return counts.astype(np.int16), edges
+    return counts_so_far(places.T, _BINS), edges
 
 
-def _scatter(seen: _Accuracies) -> Panel:
+def _scatter(result: _Accuracies) -> Panel:
     return Panel(
         [
             Points(
-                over(seen.q[..., 0], "gamma", coarse=True),
-                over(seen.q[..., 1], "gamma", coarse=True),
+                over(result.q[..., 0], "gamma", coarse=True),
+                over(result.q[..., 1], "gamma", coarse=True),
                 color=style.Q,
                 symbol="diamond",
                 opacity=0.8,
             ),
-            Points(seen.p[:, 0], seen.p[:, 1], color=style.P, opacity=0.8),
+            Points(result.p[:, 0], result.p[:, 1], color=style.P, opacity=0.8),
             VLine(0.25, label="boundary", width=2),
         ],
         title="Two samples of 100",
@@ -308,12 +280,13 @@ def _scatter(seen: _Accuracies) -> Panel:
     )
 
 
-def _null(seen: _Accuracies, counts: NDArray[np.int16], edges: Array) -> Panel:
+def _null(result: _Accuracies) -> Panel:
+    counts, edges = cumulative_histograms(result.null)
     top = 1.05 * float(counts[-1, _N:].max())  # of few points, bars are higher and cut
     panel = null_histogram(
         edges,
         over(counts, "samples", "n"),
-        over(seen.observed, "n", "gamma"),
+        over(result.observed, "n", "gamma"),
         Axis((0.25, 0.85), "share of points called right", percent=True),
         "pairs of samples",
         title="Accuracy where both samples are from p",

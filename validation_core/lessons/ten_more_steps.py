@@ -36,22 +36,12 @@ from validation_core.drawing.power_curves import (
     rate_line,
     rejection_axis,
 )
-from validation_core.lessons.lesson import (
-    PERCENTAGE_NAMES,
-    PERCENTAGES,
-    Beat,
-    FollowUp,
-    Formula,
-    Lesson,
-    NumberGuess,
-    Prediction,
-    Stage,
-    percentage_guess_slider,
-)
+from validation_core.lessons.lesson import Beat, FollowUp, Formula, NumberGuess, Prediction, Stage
+from validation_core.lessons.study import LessonStudy
 from validation_core.methods import Uniform
 from validation_core.rng import common, stream
 from validation_core.store import Store
-from validation_core.study import Report, Study
+from validation_core.study import Report
 from validation_core.text import pvalue_text
 from validation_core.types import Array, Joint
 
@@ -69,6 +59,7 @@ BEADS, ROUNDED = 12, 0.1
 """Calibration points on the score line, and the rounding of their scores, so that some tie."""
 _ROWS, _RATE, _WIDTHS = 500, 5e-4, (2, 16, 16, 1)  # of training: each side, Adam's, layers
 _CHUNK = 1 << 17
+_TIES = 20  # uniform numbers to draw from where scores tie
 _BINS = np.linspace(0, 1, 11)
 _SIDE = np.linspace(-3.2, 3.2, 31)  # edges of the picture of the score
 
@@ -106,18 +97,52 @@ class _TrainedSteps(NamedTuple):
     beads: Array
     """(BEADS,) calibration scores of the last network, rounded."""
     xi: Array
-    """(20,) uniform numbers that break ties."""
+    """(_TIES,) uniform numbers that break ties."""
+
+
+_STEPS = Slider(
+    "steps",
+    STEPS,
+    label="Training steps",
+    form="{:g}",
+    play=True,
+    rate=5,
+    ends=("random", "trained"),
+)
+_SCORE = Slider("score", range(len(SCORES)), label="Score", names=SCORES)
+_SOURCE = Slider(
+    "source",
+    range(2),
+    label="Test points from",
+    names=SOURCES,
+    start=1,
+    ends=("q, which is wrong", "p: q correct"),
+)
+_PLACE = Slider(
+    "place",
+    np.round(np.arange(-26, 27) * ROUNDED, 1),
+    label="Score of the test point",
+    form="{:.1f}",
+    start=-0.3,
+    hidden=True,
+)
+_CHANCE = Slider("xi", range(_TIES), label="Chance", button="Draw ξ again")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
+class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
     """A small network that learns to separate p from q, half a standard deviation away."""
 
     seed: int = 12  # its start ranks points no better than chance, so that all is to be learnt
 
-    @property
-    def label(self) -> str:
-        return "Lesson: ten more steps"
+    name = "ten-more-steps"
+    number = 2
+    title = "Ten more steps"
+    question = "A classifier that has not learned yet: can its p-values be trusted?"
+    minutes = 7
+    sliders = (_STEPS, _SCORE, _SOURCE, _PLACE, _CHANCE)
+    papers = (Uniform.paper,)
+    onwards = FollowUp(page="conformal/page.py", label="Train a classifier, and weaken it")
 
     def compute(self, store: Store, report: Report) -> _TrainedSteps:
         """Evaluate all scores on the same draws, so that only the score differs."""
@@ -125,10 +150,10 @@ class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
         rows = []
         for s, network in enumerate(training_snapshots(self.seed)):
             scored = draws.scored(network)
-            rows.append([self._look(scored.shifted(by)) for by in (0.0, *SHIFTS)])
+            rows.append([self._evaluate(scored.shifted(by)) for by in (0.0, *SHIFTS)])
             report((s + 1) / (len(STEPS) + 1), {})
-        constant = self._look(scored.constant())
-        random = self._look(draws.scored(_start(self.seed, "random network")))
+        constant = self._evaluate(scored.constant())
+        random = self._evaluate(draws.scored(_start(self.seed, "random network")))
         looks = [[*row, constant, random] for row in rows]
         fields = (
             np.array([[row[c][f] for row in looks] for c in range(len(SCORES))])
@@ -139,10 +164,10 @@ class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
             np.stack([each[:N] for each in draws.test]),
             _ScoreResult(*fields),
             np.sort(beads).astype(float),
-            stream(self.seed, "xi").random(20),
+            stream(self.seed, "xi").random(_TIES),
         )
 
-    def _look(self, scored: _ScoredSteps) -> _ScoreResult:
+    def _evaluate(self, scored: _ScoredSteps) -> _ScoreResult:
         # The same numbers break ties in every look: ranks glide from step to step.
         rng = stream(self.seed, "ties")
         ranks = np.stack([statistics.conformal_ranks(test, scored.p, rng) for test in scored.test])
@@ -160,6 +185,144 @@ class TenMoreSteps(Study[_TrainedSteps], spec="lesson_ten_more_steps"):
             np.asarray((scored.p > 0).mean()),
             statistics.auc(one.ravel(), scored.test[0].ravel()),
         )
+
+    def prediction(self, result: _TrainedSteps) -> Prediction:
+        untrained, trained = result.looks.uniform[0, 0, 1], result.looks.uniform[0, -1, 0]
+        false, true = (100 * float(hits) / TRIALS for hits in (untrained, trained))
+        low, high = map(float, statistics.wilson(untrained, TRIALS))
+        of_correct = NumberGuess(
+            name="guess_false",
+            label="q correct, untrained network: rejected at the 5% level",
+            truth=false,
+        )
+        of_wrong = NumberGuess(
+            name="guess_true",
+            label=f"q wrong, {STEPS[-1]} steps of training: rejected",
+            truth=true,
+        )
+        return Prediction(
+            asked=[of_correct, of_wrong],
+            answer=sentence(
+                f"You said {{false}} and {{true}}. The untrained network rejects a correct q in "
+                f"{false:.1f}% of {TRIALS} batches (95% interval {low:.1%} to {high:.1%}); the "
+                f"trained one rejects the wrong q in {true:.1f}%. {{comment}}",
+                false=of_correct.words,
+                true=of_wrong.words,
+                comment=over(
+                    np.where(
+                        abs(np.asarray(of_correct.values) - false) > 3,
+                        "A classifier that knows nothing loses power. It raises no extra false "
+                        "alarms.",
+                        "Close: 5% stays 5%, whatever the classifier knows.",
+                    ),
+                    of_correct.name,
+                ),
+            ),
+        )
+
+    def stages(self, result: _TrainedSteps) -> list[Stage]:
+        looks = result.looks
+        rates = {
+            name: written(hits / TRIALS, "{:.1%}", "score", "steps", "source")
+            for name, hits in (("uniform", looks.uniform), ("c2st", looks.c2st))
+        }
+        return [
+            Stage(
+                title="Predict",
+                words="Colour is the score of a small network: blue where it says p. Its random "
+                "weights were chosen to rank no better than chance. It ranks "
+                f"{N} test points, each among {M} points from p, and Uniform tests these ranks "
+                "at the 5% level. First let q be correct. Then let q be half a standard deviation "
+                "off, and train. How often does the test reject?",
+                panels=[1],
+                at={"steps": 0, "score": 0, "source": 1},
+                beats=[Beat(seconds=6.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "After {steps} steps, test points from {source}: Uniform rejects {rate} of "
+                    f"{TRIALS} batches. Train: more p-values of q's draws are small, and power "
+                    "grows. Take test points from p: the p-values stay flat at every step.",
+                    steps=_STEPS.words,
+                    source=_SOURCE.words,
+                    rate=rates["uniform"],
+                ),
+                panels=[0, 1, 2],
+                sliders=["steps", "source"],
+                at={"score": 0, "source": 0, "steps": STEPS[-1]},
+                beats=[
+                    Beat(at={"steps": 0}, seconds=1.5),
+                    Beat(at={"steps": STEPS[-1]}, seconds=10.0),
+                    Beat(at={"source": 1, "steps": 0}, seconds=3.0),
+                    Beat(at={"steps": STEPS[-1]}, seconds=7.0),
+                ],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "Score: {score}. Test points from {source}: Uniform rejects {uniform}, C2ST "
+                    "{c2st}. If q were correct, all p-values together are flat (KS p-value "
+                    "{flat}). C2ST's null has {sd} times the sd that its test assumes: it calls "
+                    "{above} of p's points p.",
+                    score=_SCORE.words,
+                    source=_SOURCE.words,
+                    uniform=rates["uniform"],
+                    c2st=rates["c2st"],
+                    flat=written(looks.flat, pvalue_text, "score", "steps"),
+                    sd=written(relative_null_sd(looks.null), "{:.2f}", "score", "steps"),
+                    above=written(looks.above, "{:.0%}", "score", "steps"),
+                ),
+                panels=[0, 3, 1],
+                sliders=["score", "steps", "source"],
+                at={"score": 0, "source": 1, "steps": STEPS[-1]},
+                beats=[
+                    *(Beat(at={"score": c}, seconds=4.0) for c in range(1, len(SCORES))),
+                    Beat(at={"score": 2}, seconds=2.0),
+                    Beat(at={"source": 0}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="If q is correct, a test point and its calibration points are drawn alike, "
+                "so every place among them is equally likely, whatever the score. A bad score "
+                "orders them badly, which costs power and never the level.",
+                panels=[4, 5],
+                sliders=["xi"],
+                formula=_formula(result),
+                beats=[
+                    Beat(at={"place": -2.5}, seconds=2.0),
+                    Beat(
+                        at={"place": 2.5},
+                        words="Drag the test point past the calibration points: its p-value "
+                        "counts up. Where scores tie, chance decides.",
+                        seconds=9.0,
+                    ),
+                    Beat(at={"place": 0.7, "xi": 9}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="What it does not tell",
+                words=f"Flat p-values say that the test keeps its level, not that q is correct: "
+                f"before training the wrong q passes too, in "
+                f"{1 - looks.uniform[0, 0, 0] / TRIALS:.0%} of batches. Train the classifier on "
+                "other simulations than those you test.",
+                panels=[2, 0],
+                sliders=["steps", "source"],
+                at={"score": 0, "source": 0, "steps": 0},
+            ),
+        ]
+
+    def panels(self, result: _TrainedSteps) -> list[Panel]:
+        looks = result.looks
+        return [
+            _ordered(looks),
+            _plane(result),
+            _rates(looks),
+            _null(looks),
+            _line(result),
+            _places_of(result),
+        ]
 
 
 class _ScoredSteps(NamedTuple):
@@ -246,185 +409,6 @@ def _scores(network: Mapping[str, Array], rows: Array) -> Array:
     return np.asarray(torch.cat(pieces).numpy().reshape(rows.shape[:-1]))
 
 
-def build_lesson(seen: _TrainedSteps) -> Lesson:
-    """Build the lesson from its result."""
-    looks = seen.looks
-    untrained, trained = looks.uniform[0, 0, 1], looks.uniform[0, -1, 0]
-    false, true = (100 * float(hits) / TRIALS for hits in (untrained, trained))
-    steps = over([str(s) for s in STEPS], "steps")
-    rates = {
-        name: over(written(hits / TRIALS, "{:.1%}".format), "score", "steps", "source")
-        for name, hits in (("uniform", looks.uniform), ("c2st", looks.c2st))
-    }
-    low, high = map(float, statistics.wilson(untrained, TRIALS))
-    source = over(SOURCES, "source")
-    score = over(SCORES, "score")
-    return Lesson(
-        name="ten-more-steps",
-        title="2. Ten more steps",
-        question="A classifier that has not learned yet: can its p-values be trusted?",
-        minutes=7,
-        prediction=Prediction(
-            asked=[
-                NumberGuess(
-                    slider="guess_false",
-                    label="q correct, untrained network: rejected at the 5% level",
-                    truth=false,
-                ),
-                NumberGuess(
-                    slider="guess_true",
-                    label=f"q wrong, {STEPS[-1]} steps of training: rejected",
-                    truth=true,
-                ),
-            ],
-            answer=sentence(
-                f"You said {{false}} and {{true}}. The untrained network rejects a correct q in "
-                f"{false:.1f}% of {TRIALS} batches (95% interval {low:.1%} to {high:.1%}); the "
-                f"trained one rejects the wrong q in {true:.1f}%. {{comment}}",
-                false=over(PERCENTAGE_NAMES, "guess_false"),
-                true=over(PERCENTAGE_NAMES, "guess_true"),
-                comment=over(
-                    np.where(
-                        abs(PERCENTAGES - false) > 3,
-                        "A classifier that knows nothing loses power. It raises no extra false "
-                        "alarms.",
-                        "Close: 5% stays 5%, whatever the classifier knows.",
-                    ),
-                    "guess_false",
-                ),
-            ),
-        ),
-        stages=[
-            Stage(
-                title="Predict",
-                words="Colour is the score of a small network: blue where it says p. Its random "
-                "weights were chosen to rank no better than chance. It ranks "
-                f"{N} test points, each among {M} points from p, and Uniform tests these ranks "
-                "at the 5% level. First let q be correct. Then let q be half a standard deviation "
-                "off, and train. How often does the test reject?",
-                panels=[1],
-                at={"steps": 0, "score": 0, "source": 1},
-                beats=[Beat(seconds=6.0)],
-            ),
-            Stage(
-                title="Reveal",
-                words=sentence(
-                    "After {steps} steps, test points from {source}: Uniform rejects {rate} of "
-                    f"{TRIALS} batches. Train: more p-values of q's draws are small, and power "
-                    "grows. Take test points from p: the p-values stay flat at every step.",
-                    steps=steps,
-                    source=source,
-                    rate=rates["uniform"],
-                ),
-                panels=[0, 1, 2],
-                sliders=["steps", "source"],
-                at={"score": 0, "source": 0, "steps": STEPS[-1]},
-                beats=[
-                    Beat(at={"steps": 0}, seconds=1.5),
-                    Beat(at={"steps": STEPS[-1]}, seconds=10.0),
-                    Beat(at={"source": 1, "steps": 0}, seconds=3.0),
-                    Beat(at={"steps": STEPS[-1]}, seconds=7.0),
-                ],
-            ),
-            Stage(
-                title="Break it",
-                words=sentence(
-                    "Score: {score}. Test points from {source}: Uniform rejects {uniform}, C2ST "
-                    "{c2st}. If q were correct, all p-values together are flat (KS p-value "
-                    "{flat}). C2ST's null has {sd} times the sd that its test assumes: it calls "
-                    "{above} of p's points p.",
-                    score=score,
-                    source=source,
-                    uniform=rates["uniform"],
-                    c2st=rates["c2st"],
-                    flat=over(written(looks.flat, pvalue_text), "score", "steps"),
-                    sd=over(
-                        written(relative_null_sd(looks.null), "{:.2f}".format), "score", "steps"
-                    ),
-                    above=over(written(looks.above, "{:.0%}".format), "score", "steps"),
-                ),
-                panels=[0, 3, 1],
-                sliders=["score", "steps", "source"],
-                at={"score": 0, "source": 1, "steps": STEPS[-1]},
-                beats=[
-                    *(Beat(at={"score": c}, seconds=4.0) for c in range(1, len(SCORES))),
-                    Beat(at={"score": 2}, seconds=2.0),
-                    Beat(at={"source": 0}, seconds=4.0),
-                ],
-            ),
-            Stage(
-                title="Why",
-                words="If q is correct, a test point and its calibration points are drawn alike, "
-                "so every place among them is equally likely, whatever the score. A bad score "
-                "orders them badly, which costs power and never the level.",
-                panels=[4, 5],
-                sliders=["xi"],
-                formula=_formula(seen),
-                beats=[
-                    Beat(at={"place": -2.5}, seconds=2.0),
-                    Beat(
-                        at={"place": 2.5},
-                        words="Drag the test point past the calibration points: its p-value "
-                        "counts up. Where scores tie, chance decides.",
-                        seconds=9.0,
-                    ),
-                    Beat(at={"place": 0.7, "xi": 9}, seconds=4.0),
-                ],
-            ),
-            Stage(
-                title="What it does not tell",
-                words=f"Flat p-values say that the test keeps its level, not that q is correct: "
-                f"before training the wrong q passes too, in "
-                f"{1 - looks.uniform[0, 0, 0] / TRIALS:.0%} of batches. Train the classifier on "
-                "other simulations than those you test.",
-                panels=[2, 0],
-                sliders=["steps", "source"],
-                at={"score": 0, "source": 0, "steps": 0},
-            ),
-        ],
-        sliders=[
-            *(percentage_guess_slider(name) for name in ("guess_false", "guess_true")),
-            Slider(
-                "steps",
-                STEPS,
-                label="Training steps",
-                names=[str(s) for s in STEPS],
-                play=True,
-                rate=5,
-                ends=("random", "trained"),
-            ),
-            Slider("score", range(len(SCORES)), label="Score", names=SCORES),
-            Slider(
-                "source",
-                range(2),
-                label="Test points from",
-                names=SOURCES,
-                start=1,
-                ends=("q, which is wrong", "p: q correct"),
-            ),
-            Slider(
-                "place",
-                _places(),
-                label="Score of the test point",
-                names=[f"{v:.1f}" for v in _places()],
-                start=-0.3,
-                hidden=True,
-            ),
-            Slider("xi", range(len(seen.xi)), label="Chance", button="Draw ξ again"),
-        ],
-        panels=[
-            _ordered(looks),
-            _plane(seen),
-            _rates(looks),
-            _null(looks),
-            _line(seen),
-            _places_of(seen),
-        ],
-        papers=(Uniform.paper,),
-        onwards=FollowUp(page="conformal/page.py", label="Train a classifier, and weaken it"),
-    )
-
-
 def relative_null_sd(null: Array) -> Array:
     """Sd of an accuracy with counts of hits (..., 2 N + 1), over that of 2 N fair coins."""
     hits, trials = np.arange(2 * N + 1), null.sum(-1)
@@ -432,29 +416,27 @@ def relative_null_sd(null: Array) -> Array:
     return np.sqrt(((null @ hits**2) / trials - mean**2) / (2 * N / 4))
 
 
-def _places() -> Array:
-    return np.round(np.arange(-26, 27) * ROUNDED, 1)
-
-
-def rank_among_beads(seen: _TrainedSteps) -> tuple[Array, Array, Array]:
+def rank_among_beads(result: _TrainedSteps) -> tuple[Array, Array, Array]:
     """Beads below and equal at each place (V,), and p-values (xi, V)."""
-    at = _places()
-    below, equal = statistics.count(at, np.broadcast_to(np.round(seen.beads, 1), (len(at), BEADS)))
-    u = (below + seen.xi[:, None] * (1 + equal)) / (BEADS + 1)
+    at = np.array(_PLACE.grid)
+    below, equal = statistics.count(
+        at, np.broadcast_to(np.round(result.beads, 1), (len(at), BEADS))
+    )
+    u = (below + result.xi[:, None] * (1 + equal)) / (BEADS + 1)
     return below, equal, u
 
 
-def _formula(seen: _TrainedSteps) -> Formula:
-    below, equal, u = rank_among_beads(seen)
+def _formula(result: _TrainedSteps) -> Formula:
+    below, equal, u = rank_among_beads(result)
     return Formula(
         latex=r"U = \frac{\text{@below} + \text{@xi}\,(1 + \text{@equal})}{\text{@m} + 1}"
         r" = \text{@u}",
         values={
-            "below": over(written(below, "{:.0f}".format), "place"),
-            "equal": over(written(equal, "{:.0f}".format), "place"),
-            "xi": over(written(seen.xi, "{:.2f}".format), "xi"),
+            "below": written(below, "{:.0f}", "place"),
+            "equal": written(equal, "{:.0f}", "place"),
+            "xi": written(result.xi, "{:.2f}", "xi"),
             "m": str(BEADS),
-            "u": over(written(u, "{:.3f}".format), "xi", "place"),
+            "u": written(u, "{:.3f}", "xi", "place"),
         },
         source="Bansal, Chen, Scott (2025), Equation 1, with the test point's tie with itself",
     )
@@ -502,20 +484,20 @@ def _ordered(looks: _ScoreResult) -> Panel:
     )
 
 
-def _plane(seen: _TrainedSteps) -> Panel:
-    looks = seen.looks
-    lowest = np.where(looks.ranks <= _BINS[1], seen.points[..., 1], np.nan)
+def _plane(result: _TrainedSteps) -> Panel:
+    looks = result.looks
+    lowest = np.where(looks.ranks <= _BINS[1], result.points[..., 1], np.nan)
     return Panel(
         [
             Heat(_SIDE, _SIDE, Shades(over(looks.heat, "score", "steps"), limit=4.0)),
             Points(
-                over(seen.points[..., 0], "source"),
-                over(seen.points[..., 1], "source"),
+                over(result.points[..., 0], "source"),
+                over(result.points[..., 1], "source"),
                 color="",
                 size=3.5,
             ),
             Points(
-                over(seen.points[..., 0], "source"),
+                over(result.points[..., 0], "source"),
                 over(lowest, "score", "steps", "source", coarse=True),
                 color=style.OBSERVED,
                 symbol="ring",
@@ -593,21 +575,21 @@ def _null(looks: _ScoreResult) -> Panel:
     )
 
 
-def _line(seen: _TrainedSteps) -> Panel:
-    beads = np.round(seen.beads, 1)
+def _line(result: _TrainedSteps) -> Panel:
+    beads = np.round(result.beads, 1)
     height = np.array([np.count_nonzero(beads[:i] == bead) for i, bead in enumerate(beads)])
-    _, equal, _ = rank_among_beads(seen)
+    _, equal, _ = rank_among_beads(result)
     return Panel(
         [
             Points(beads, height, color=style.P, size=11),
             Points(
-                over(_places()[:, None], "place"),
+                over(np.array(_PLACE.grid)[:, None], "place"),
                 over(equal[:, None], "place"),
                 color=style.OBSERVED,
                 symbol="diamond",
                 size=12,
             ),
-            VLine(over(_places(), "place"), color=style.OBSERVED),
+            VLine(over(_PLACE.grid, "place"), color=style.OBSERVED),
         ],
         title="The line of scores: drag the test point",
         caption=f"Calibration points of one test point, {BEADS} of the {M}. Scores are rounded "
@@ -623,8 +605,8 @@ def _line(seen: _TrainedSteps) -> Panel:
     )
 
 
-def _places_of(seen: _TrainedSteps) -> Panel:
-    below, equal, u = rank_among_beads(seen)
+def _places_of(result: _TrainedSteps) -> Panel:
+    below, equal, u = rank_among_beads(result)
     return Panel(
         [
             *(VLine(k / (BEADS + 1), color=style.NULL, width=1) for k in range(BEADS + 2)),

@@ -131,7 +131,7 @@ def score_densities_panel(seen: Conformal) -> Panel:
     )
 
 
-def scores_panel_against_tests(look: ConformalView, seen: Conformal) -> list[Panel]:
+def score_against_oracle_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
     """Panel of the score's quantiles against the log ratio; none where that is unknown."""
     if look.oracle or not seen.oracle.size:
         return []

@@ -7,14 +7,14 @@ from typing import Any
 
 from validation_core import statistics
 from validation_core.drawing import live
-from validation_core.drawing.marks import Panel, Slider, over, sentence
+from validation_core.drawing.marks import Panel, Slider, sentence, written
 from validation_core.explorers.conformal.panels import (
     draws_panel,
     other_tests_panel,
     rank_difference_panel,
     rank_histogram_panel,
+    score_against_oracle_panel,
     score_densities_panel,
-    scores_panel_against_tests,
 )
 from validation_core.explorers.conformal.power_panels import (
     power_over_gamma_and_beta,
@@ -31,7 +31,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
     gammas = look.study.learned.gammas
     views: dict[str, Callable[[], list[Panel]]] = {
         "Ranks": lambda: [rank_histogram_panel(look, seen), rank_difference_panel(look, seen)],
-        "Scores": lambda: [score_densities_panel(seen), *scores_panel_against_tests(look, seen)],
+        "Scores": lambda: [score_densities_panel(seen), *score_against_oracle_panel(look, seen)],
         "Other tests": lambda: other_tests_panel(look, seen),
     }
     powers = (
@@ -42,7 +42,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
             Slider(
                 "gamma",
                 gammas,
-                names=[f"{gamma:g}" for gamma in gammas],
+                form="{:g}",
                 start=gammas[len(gammas) // 2],
                 label="Strength, gamma",
                 ends=("q = p" if gammas[0] == 0 else "", "q far off"),
@@ -69,7 +69,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
 
 def _headline(look: ConformalView, seen: Conformal) -> Any:
     parts = {
-        "gamma": over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
+        "gamma": written(seen.gammas, "{:g}", "gamma"),
         "auc": slider_texts(seen, seen.auc, "{:.3f}".format),
         "says": slider_texts(
             seen, seen.ks <= look.alpha, lambda low: _says(bool(low), look.alpha)
@@ -83,7 +83,7 @@ def _headline(look: ConformalView, seen: Conformal) -> Any:
             f"{{gamma}} its AUC is {{auc}}, and {tested}",
             **parts,
         )
-    beta = over([f"{beta:g}" for beta in BETAS], "beta")
+    beta = written(BETAS, "{:g}", "beta")
     return sentence(
         "At gamma = {gamma} and beta = {beta} the classifier's AUC is {auc}: " + tested,
         beta=beta,

@@ -23,7 +23,7 @@ from validation_core.explorers.conformal.study import (
     N,
     Score,
     draw_p,
-    untouched_rows,
+    p_ignores_gamma,
 )
 from validation_core.methods.base import Method
 from validation_core.rng import Streams, stream
@@ -103,7 +103,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
     def laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
         """Calibration laws at each gamma and beta, from rows that are never tested."""
         learned, n_p = self.learned, POOL * self.n
-        still = untouched_rows(learned.benchmark, learned.gammas)
+        still = p_ignores_gamma(learned.benchmark, learned.gammas)
         rows, laws = draw_p(learned, learned.gammas[0], n_p), []
         for gamma in learned.power_gammas:
             rows = rows if still else draw_p(learned, gamma, n_p)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from validation_core import methods, sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import OverGamma, refine_grid
+from validation_core.explorers.stacking import stack_by_name
 from validation_core.keys import Specification
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
@@ -188,7 +189,7 @@ class ConformalStudy(Study[Conformal], spec="conformal"):
         """Score draws at every gamma and beta; train the networks that the store lacks."""
         score = self.learned.score(store)
         wide = sum(self.learned.benchmark.dims) >= _WIDE
-        return _seen(self, score, (_P_WIDE if wide else P_ROWS, Q_ROWS), report)
+        return _evaluate(self, score, (_P_WIDE if wide else P_ROWS, Q_ROWS), report)
 
     def first(self) -> ConformalStudy:
         """The same study at a few betas."""
@@ -211,22 +212,23 @@ def by_oracle(study: ConformalStudy) -> Conformal | None:
         return ratio[None]
 
     rows = _FEW_ROWS, max(study.n, _FEW_ROWS)
-    return _seen(replace(study, betas=(0.0,)), score, rows, lambda fraction, live: None)
+    return _evaluate(replace(study, betas=(0.0,)), score, rows, lambda fraction, live: None)
 
 
-def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Report) -> Conformal:
+def _evaluate(
+    study: ConformalStudy, score: Score, rows: tuple[int, int], report: Report
+) -> Conformal:
     """Result of a score at every gamma; `rows` are numbers of rows of p and of q."""
     n_p, n_q = rows
     learned = study.learned
-    still = untouched_rows(learned.benchmark, learned.gammas)
+    still = p_ignores_gamma(learned.benchmark, learned.gammas)
     looked: list[dict[str, Array]] = []
     p = draw_p(learned, learned.gammas[0], n_p)
     for index, gamma in enumerate(learned.gammas):
         p = p if still else draw_p(learned, gamma, n_p)
         looked.append(evaluate_score(study, score, index, p, draw_q(learned, gamma, n_q)))
         report((index + 1) / len(learned.gammas), {"gamma": gamma})
-    stacked = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
-    return Conformal(np.array(learned.gammas), np.array(study.betas), n_p, **stacked)
+    return Conformal(np.array(learned.gammas), np.array(study.betas), n_p, **stack_by_name(looked))
 
 
 def evaluate_score(
@@ -254,7 +256,7 @@ def evaluate_score(
     }
 
 
-def untouched_rows(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
+def p_ignores_gamma(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
     """Whether p does not depend on gamma."""
     first, last = (
         sampling.pairs(benchmark, gamma, 32, common(0, "still")).theta

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.drawing.marks import over, written
+from validation_core.drawing.marks import formatted, over
 from validation_core.explorers.conformal.power_study import ConformalPower, ConformalTrials
 from validation_core.explorers.conformal.study import BETAS, Conformal, ConformalStudy
 from validation_core.types import Array
@@ -69,4 +69,4 @@ def over_sliders(
 
 def slider_texts(seen: Conformal, values: Any, write: Callable[[float], str]) -> Any:
     """Format values (G, B, ...) as text over the sliders, each distinct one once."""
-    return over_sliders(seen, written(values, write))
+    return over_sliders(seen, formatted(values, write))

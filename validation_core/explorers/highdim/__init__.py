@@ -5,7 +5,6 @@ from __future__ import annotations
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 
-LEVEL = 0.05
 BETAS = (0.0, 0.95)
 """Degradations of the paper: as trained, and nearly the random start."""
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=20))

@@ -69,7 +69,7 @@ def gamma_slider(seen: Playground) -> Slider:
     return Slider(
         "gamma",
         seen.gammas,
-        names=[f"{gamma:g}" for gamma in seen.gammas],
+        form="{:g}",
         start=_opening(seen),
         label="Strength, gamma",
         ends=("q = p", "q far off"),
@@ -108,15 +108,15 @@ def _headline(seen: Playground, rates: PlaygroundRates) -> Any:
         f"At γ = {{gamma}} the ball that holds {{mass}} of q's draws holds {{share}} of p's "
         f"draws at this x. {POINTS} draws of q rank {{ranks}} among draws of p (p-value "
         f"{{p}}); on fresh draws this test would reject q {{power}} of the time.",
-        gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
+        gamma=written(seen.gammas, "{:g}", "gamma"),
         mass=f"{seen.where.u_star:.0%}",
-        share=over(written(seen.where.inside_at, "{:.0%}".format), "gamma", "x"),
+        share=written(seen.where.inside_at, "{:.0%}", "gamma", "x"),
         ranks=over(
             np.where(seen.ranks.pvalues <= LEVEL, "unevenly", "as evenly as chance allows"),
             "sample",
             "gamma",
             "beta",
         ),
-        p=over(written(seen.ranks.pvalues, equals), "sample", "gamma", "beta"),
-        power=over(written(alarms.T, "{:.0%}".format), "gamma", "beta"),
+        p=written(seen.ranks.pvalues, equals, "sample", "gamma", "beta"),
+        power=written(alarms.T, "{:.0%}", "gamma", "beta"),
     )

@@ -17,9 +17,9 @@ from validation_core.drawing.marks import (
     Points,
     Slider,
     VLine,
+    formatted,
     over,
     sentence,
-    written,
 )
 from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.explorers.playground.pictures import beta_slider, gamma_slider
@@ -46,7 +46,7 @@ def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> l
     x, y = _piled(pvalues)  # (B, G, trials) each
     rejected = pvalues <= LEVEL
     trials = pvalues.shape[-1]
-    shares = written(rejected.mean(-1), "{:.0%}".format)
+    shares = formatted(rejected.mean(-1), "{:.0%}")
     numbers = np.arange(trials)
     label = method.title.removeprefix("Conformal C2ST, ")
     by = ("beta", "gamma")

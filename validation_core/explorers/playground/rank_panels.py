@@ -41,7 +41,7 @@ def rank_difference_panel(ranks: Ranks) -> Panel:
     caption = sentence(
         "Kolmogorov-Smirnov p-value {p}. If q were correct, the line would stay inside the "
         "grey band in 95 of 100 samples.",
-        p=over(written(ranks.pvalues, equals), "sample", "gamma", "beta"),
+        p=written(ranks.pvalues, equals, "sample", "gamma", "beta"),
     )
     return counted_difference(
         grid,

@@ -39,8 +39,8 @@ def theta_panel(where: Where) -> Panel:
     caption = sentence(
         f"At one x. The outlined ball holds {where.u_star:.0%} of q's draws and {{share}} of "
         f"p's; over all x, {{overall}}.",
-        share=over(written(where.inside_at, "{:.0%}".format), "gamma", "x"),
-        overall=over(written(where.inside[:, 0], "{:.0%}".format), "gamma"),
+        share=written(where.inside_at, "{:.0%}", "gamma", "x"),
+        overall=written(where.inside[:, 0], "{:.0%}", "gamma"),
     )
     common: dict[str, Any] = {
         "title": "Where q is wrong",

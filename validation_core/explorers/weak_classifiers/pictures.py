@@ -20,6 +20,7 @@ from validation_core.drawing.marks import (
     VLine,
     over,
     sentence,
+    written,
 )
 from validation_core.drawing.power_curves import (
     Rates,
@@ -57,7 +58,7 @@ def payload(
     """Four panels over the shift c and the angle.
 
     Args:
-        counts: rejections among the trials, in the axes of `toy.Rates`.
+        counts: rejections among the trials, in the axes of `RejectionRates`.
     """
     rates = exact._replace(uniform=counts.uniform / trials)
     return live.payload(
@@ -73,7 +74,7 @@ def payload(
                 "angle",
                 DEGREES,
                 label="Turn of the boundary",
-                names=[f"{d:.0f}°" for d in DEGREES],
+                form="{:.0f}°",
                 ends=("sees the shift", "blind to it"),
             ),
         ],
@@ -94,8 +95,8 @@ def headline(rates: RejectionRates) -> Text:
     words = np.vectorize(_explanation)(rates.c2st, rates.per_class, power["multiple"])
     return sentence(
         "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
-        c=over([f"{c:g}" for c in OFFSETS], "c"),
-        angle=over([f"{d:.0f}°" for d in DEGREES], "angle"),
+        c=written(OFFSETS, "{:g}", "c"),
+        angle=written(DEGREES, "{:.0f}°", "angle"),
         why=over(words, "c", "angle"),
         **percents,
     )

@@ -13,28 +13,18 @@ from validation_core.drawing.marks import (
     Axis,
     Heat,
     Image,
-    Mark,
     Over,
     Panel,
     Shades,
     Slider,
     Text,
-    VLine,
     Words,
     over,
     sentence,
     written,
 )
-from validation_core.drawing.power_curves import (
-    Rates,
-    level_line,
-    method_look,
-    places_axis,
-    point_key,
-    rate_bars,
-    rejection_axis,
-)
-from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
+from validation_core.drawing.power_curves import Rates, places_axis, rate_bars
+from validation_core.explorers.highdim import BETAS, METHODS
 from validation_core.explorers.highdim.digits.study import (
     PATCH,
     STRIDE,
@@ -42,7 +32,7 @@ from validation_core.explorers.highdim.digits.study import (
     DigitsStudy,
     GeneratedDigits,
 )
-from validation_core.explorers.highdim.rejection_words import rejections
+from validation_core.explorers.highdim.rejections import power_panel, rejections_in_words
 from validation_core.types import PowerCell
 
 _SIDE = 14
@@ -57,7 +47,7 @@ def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
             Slider(
                 "gamma",
                 gammas,
-                names=[f"{gamma:g}" for gamma in gammas],
+                form="{:g}",
                 start=2.0,
                 label="Steps of the generator left out, gamma",
                 ends=("all 20 taken", "stops at 15"),
@@ -66,7 +56,7 @@ def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
             Slider(
                 "beta",
                 BETAS,
-                names=[f"{beta:g}" for beta in BETAS],
+                form="{:g}",
                 start=BETAS[-1],
                 label="Degradation of the classifier, beta",
                 ends=("as trained", "nearly random"),
@@ -86,12 +76,12 @@ def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
 
 def _headline(seen: GeneratedDigits) -> Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
-    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    rejected, parts = rejections_in_words(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
         f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
         f"{seen.trials} trials.",
-        gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
-        auc=over(written(seen.auc.T, "{:.3f}".format), "gamma", "beta"),
+        gamma=written(seen.gammas, "{:g}", "gamma"),
+        auc=written(seen.auc.T, "{:.3f}", "gamma", "beta"),
         **parts,
     )
 
@@ -119,8 +109,8 @@ def _surest_panel(seen: GeneratedDigits) -> Panel:
         over(_contact(rows), "gamma"),
         sentence(
             f"Of {SUREST} each, {{q}} above are q's and {{p}} below p's.",
-            q=over([f"{count}" for count in right[:, 0]], "gamma"),
-            p=over([f"{count}" for count in right[:, 1]], "gamma"),
+            q=written(right[:, 0], "{:g}", "gamma"),
+            p=written(right[:, 1], "{:g}", "gamma"),
         ),
     )
 
@@ -151,22 +141,20 @@ def _where(seen: GeneratedDigits) -> Panel:
 
 
 def _power(study: DigitsStudy, seen: GeneratedDigits) -> Panel:
-    looks = [method_look(method.name) for method in METHODS]
-    marks: list[Mark] = [level_line(LEVEL), VLine(over(seen.gammas, "gamma"), width=1)]
-    for look, hits in zip(looks, seen.rejections, strict=True):
-        marks += rate_bars(seen.gammas, Rates.of(hits, seen.trials), look, "beta")
     level = (
         "At gamma = 0 q is p: there the rate is the level."
         if study.benchmark.truth_is == "generated"
         else "At gamma = 0 the generator's own flaws are all there is to find."
     )
-    return Panel(
-        marks,
+    return power_panel(
+        METHODS,
+        lambda i, look: rate_bars(
+            seen.gammas, Rates.of(seen.rejections[i], seen.trials), look, "beta"
+        ),
+        over(seen.gammas, "gamma"),
         x=places_axis(seen.gammas, "steps left out, gamma"),
-        y=rejection_axis(),
         title="Power",
         height=260,
-        legend=[point_key(m.label, look) for m, look in zip(METHODS, looks, strict=True)],
         caption=f"{seen.trials} trials of n = {seen.n} digits of each side, one network a gamma, "
         f"95% Wilson intervals. {level}",
     )

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from validation_core import methods, statistics
 from validation_core.benchmarks.digits import LABELS, SIDE, Digits, Truth
-from validation_core.explorers.conformal.power_study import conformal_pvalues
-from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
+from validation_core.explorers.highdim import BETAS, METHODS
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
+from validation_core.explorers.highdim.ranked_images import Pixels, extremes, share_below, to_bytes
+from validation_core.explorers.highdim.rejections import count_rejections
+from validation_core.explorers.stacking import stack_by_name
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.feature_classifier import TrainedFeatureClassifier
@@ -26,7 +28,7 @@ from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
-from validation_core.types import Array, BlockScores
+from validation_core.types import Array
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -39,7 +41,6 @@ PATCH, STRIDE = 4, 2
 """Pixels of the patch that is slid over a digit, and of its steps."""
 _LOOKED = 1000  # digits of p, and of q, among which the surest are sought
 _PATCHED = 200  # digits over which the map is averaged
-Pixels = NDArray[np.uint8]
 
 
 class GeneratedDigits(NamedTuple):
@@ -111,13 +112,13 @@ class DigitsStudy(Study[GeneratedDigits], spec="digits_study"):
             network = trained_scores.trained(store, self.training(gamma))
             at_gamma.append(_at(self, network, rows, g, drawn[g]))
             report(0.6 + 0.4 * (g + 1) / len(self.benchmark.gammas), {})
-        stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
+        stacked = stack_by_name(at_gamma)
         stacked["auc"] = stacked["auc"].T
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 2)
         real = self.benchmark.theta(x, 0.0, stream(self.seed, "digits", "examples of p"))
         return GeneratedDigits(
             gammas=np.array(self.benchmark.gammas, float),
-            real=to_pixels(real).reshape(ROWS, LABELS, SIDE, SIDE),
+            real=to_bytes(real).reshape(ROWS, LABELS, SIDE, SIDE),
             trials=self.trials,
             n=self.n,
             **stacked,
@@ -177,12 +178,11 @@ def _at(
     p = network.logits(BETAS, rows.p, rows.x_p)
     q = network.logits(BETAS, rows.q[g], rows.x_q)
     scores = network.at()(drawn, one_hot_labels())
-    below = np.searchsorted(np.sort(p[0]), scores) / p.shape[1]
     return {
-        "drawn": to_pixels(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
-        "rank": below.astype(np.float16).reshape(ROWS, LABELS),
+        "drawn": to_bytes(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
+        "rank": share_below(p[0], scores).reshape(ROWS, LABELS),
         "auc": np.array(statistics.auc(p, q), np.float32),
-        "rejections": np.array([_rejected(study, *sides) for sides in zip(p, q, strict=True)]).T,
+        "rejections": np.stack([_rejected(study, *at) for at in zip(p, q, strict=True)], axis=-1),
         "hidden": _hidden(study, network, rows, g),
         **_surest(rows, p[0], q[0], g),
     }
@@ -190,25 +190,16 @@ def _at(
 
 def _rejected(study: DigitsStudy, p: Array, q: Array) -> NDArray[np.int64]:
     """Number of trials that each method rejects; calibration scores are p's of all trials."""
-    shape = study.trials, study.n
-    blocks = BlockScores(p.reshape(shape), q.reshape(shape))
     law = statistics.PooledLaw(p)
-    return (conformal_pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(
-        -1
-    )
+    return count_rejections(METHODS, p, q, law, study.seed, range(study.trials))
 
 
 def _surest(rows: _Rows, p: Array, q: Array, g: int) -> dict[str, Any]:
     """The digits with the lowest and the highest scores among some of p and of q."""
     count = len(rows.first_p)
-    scores = np.concatenate([p[:count], q[:count]])
-    order = np.argsort(scores, kind="stable")
-    places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
+    places = extremes(p[:count], q[:count], SUREST)
     digits = np.concatenate([rows.first_p, rows.first_q[g]])[places]
-    return {
-        "surest": to_pixels(digits).reshape(2, SUREST, SIDE, SIDE),
-        "surest_q": places >= count,
-    }
+    return {"surest": to_bytes(digits).reshape(2, SUREST, SIDE, SIDE), "surest_q": places >= count}
 
 
 def _hidden(
@@ -225,11 +216,6 @@ def _hidden(
 def one_hot_labels() -> Array:
     """One-hot labels of ROWS rows of the ten digits: (10 ROWS, 10)."""
     return np.tile(np.eye(LABELS), (ROWS, 1))
-
-
-def to_pixels(digits: Array) -> Pixels:
-    """Convert digits in [-1, 1] to bytes: (n, 196)."""
-    return np.rint((np.asarray(digits) + 1) * 127.5).astype(np.uint8)
 
 
 def shipped() -> tuple[DigitsStudy, ...]:

@@ -22,34 +22,26 @@ from validation_core.drawing.marks import (
     Shades,
     Slider,
     Text,
-    VLine,
     over,
     sentence,
+    written,
 )
-from validation_core.drawing.power_curves import (
-    Rates,
-    level_line,
-    method_look,
-    places_axis,
-    point_key,
-    rate_curve,
-    rejection_axis,
-)
+from validation_core.drawing.power_curves import Rates, places_axis, rate_curve
 from validation_core.drawing.style import P, Q
-from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
+from validation_core.explorers.highdim import BETAS, METHODS
 from validation_core.explorers.highdim.images.study import (
     PATCH,
     STRIDE,
     SUREST,
     ImageExamples,
     ImagesStudy,
-    Pixels,
     ScoredImages,
     pool_rejections,
 )
-from validation_core.explorers.highdim.rejection_words import rejections
+from validation_core.explorers.highdim.ranked_images import Pixels
+from validation_core.explorers.highdim.rejections import power_panel, rejections_in_words
 from validation_core.text import capitalise, signed_text
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 _PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
 _NAME, _SAID = 13, 13  # pixels of an image, left above a row for its name, below for its scores
@@ -93,7 +85,7 @@ def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
     return Slider(
         "gamma",
         gammas,
-        names=[f"{gamma:g}" for gamma in gammas],
+        form="{:g}",
         start=float(gammas[len(gammas) // 2]),
         label=capitalise(study.benchmark.axis),
         ends=("q = p", "q far off"),
@@ -104,14 +96,14 @@ def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
 def _headline(scored: ScoredImages, c: int) -> Text:
     hits, trials = pool_rejections(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
-    rejected, parts = rejections(METHODS, weak, "gamma")
+    rejected, parts = rejections_in_words(METHODS, weak, "gamma")
     auc = scored.auc[c].mean(-1)
     return sentence(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
         f"{BETAS[1]:g} it is {{weak}}, and q is rejected by {rejected} of {trials} trials.",
-        gamma=over([f"{gamma:g}" for gamma in scored.pictures.gammas], "gamma"),
-        auc=over([f"{value:.3f}" for value in auc[0]], "gamma"),
-        weak=over([f"{value:.3f}" for value in auc[1]], "gamma"),
+        gamma=written(scored.pictures.gammas, "{:g}", "gamma"),
+        auc=written(auc[0], "{:.3f}", "gamma"),
+        weak=written(auc[1], "{:.3f}", "gamma"),
         **parts,
     )
 
@@ -289,7 +281,7 @@ def _map(values: Array, title: str, words: str) -> Panel:
     sheet = _ContactSheet(1)
     sheet.heat(values[:, None])
     largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
-    caption = sentence(words, largest=over([f"{value:.2g}" for value in largest], "gamma"))
+    caption = sentence(words, largest=written(largest, "{:.2g}", "gamma"))
     return sheet.panel(title=title, caption=caption, height=230)
 
 
@@ -298,24 +290,21 @@ def _power(study: ImagesStudy, scored: ScoredImages, c: int, b: int) -> Panel:
     hits, trials = pool_rejections(scored)
     gammas = scored.pictures.gammas
     x = np.arange(len(gammas), dtype=float)
-    marks: list[Mark] = [level_line(LEVEL)]
-    legend = []
-    for method, pooled in zip(METHODS, hits[c, :, b] / trials, strict=True):
+
+    def curve(i: int, look: MethodStyle) -> list[Mark]:
         # The networks share their images: an interval is that of one network's trials.
-        rates = Rates.of(pooled * scored.trials, scored.trials)
-        look = method_look(method.name)
-        marks += rate_curve(x, rates, look)
-        legend.append(point_key(method.label, look))
-    marks.append(VLine(over(x, "gamma"), width=1))
+        pooled = hits[c, i, b] / trials * scored.trials
+        return rate_curve(x, Rates.of(pooled, scored.trials), look)
+
     weak = f"beta = {BETAS[b]:g}: " + ("as trained" if b == 0 else "nearly the random start")
     seeds = scored.rejections.shape[-1]
-    return Panel(
-        marks,
+    return power_panel(
+        METHODS,
+        curve,
+        over(x, "gamma"),
         x=places_axis(gammas, study.benchmark.axis, at=x),
-        y=rejection_axis(),
         title=f"Power, {weak}",
         height=300 if b == 0 else 390,
-        legend=legend,
         click="gamma",
         at=np.stack([x, np.full(len(x), 0.5)], axis=1),
         caption=f"{scored.trials} trials of {scored.n:,} images of each side, the same for "

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.benchmarks.corruptions import Corruption
 from validation_core.benchmarks.images import Images
-from validation_core.explorers.conformal.power_study import conformal_pvalues
-from validation_core.explorers.highdim import BETAS, LEVEL, METHODS
+from validation_core.explorers.highdim import BETAS, METHODS
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
+from validation_core.explorers.highdim.ranked_images import Pixels, extremes, share_below, to_bytes
+from validation_core.explorers.highdim.rejections import count_rejections
+from validation_core.explorers.stacking import stack_by_name
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
@@ -44,7 +46,6 @@ DEAR_TRIALS = 16
 _LOOKED = 2  # trials of p, and of q, among whose images the surest are sought
 _PATCHED = 48  # images of q over which the map is averaged
 _FACTORS = (1, 2, 4, 5, 10, 20, 50, 100, 200, 500)
-Pixels = NDArray[np.uint8]
 
 
 class ImageExamples(NamedTuple):
@@ -169,7 +170,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
             q = described(g, gamma, "q")
             at_gamma.append(_at(self, _networks(self, store, gamma), gamma, p, q))
             report((g + 1) / steps, {"gamma": gamma})
-        stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
+        stacked = stack_by_name(at_gamma)
         # The gathered arrays begin with gamma; in the result it follows methods and betas.
         stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
@@ -198,9 +199,9 @@ def draw_examples(study: ImagesStudy) -> ImageExamples:
     return ImageExamples(
         gammas=np.array(benchmark.gammas, float),
         labels=tuple(benchmark.names[label] for label in SHOWN),
-        clean=_bytes(clean),
-        corrupted=_bytes(corrupted),
-        difference=_bytes(factor * away),
+        clean=to_bytes(clean),
+        corrupted=to_bytes(corrupted),
+        difference=to_bytes(factor * away),
         factor=factor,
     )
 
@@ -216,11 +217,6 @@ def _examples(study: ImagesStudy) -> tuple[NDArray[np.float32], NDArray[np.float
         for gamma in (0.0, *benchmark.gammas)
     ]
     return drawn[0], np.stack(drawn[1:])
-
-
-def _bytes(images: NDArray[np.floating]) -> Pixels:
-    """Convert pixels in [-1, 1] to bytes."""
-    return np.round(127.5 * np.clip(images + 1, 0, 2)).astype(np.uint8)
 
 
 def _rows(study: ImagesStudy, gamma: float, side: str, trial: int) -> Joint:
@@ -272,7 +268,7 @@ def _at(
             first = first or BlockScores(p[0], q[0])
             for b in range(len(BETAS)):
                 auc[c, b, s] = statistics.auc(p[b], q[b])
-                rejections[c, :, b, s] = _rejected(study, BlockScores(p[b], q[b]))
+                rejections[c, :, b, s] = _rejected(study, p[b], q[b])
     assert first is not None
     seen = networks[True][0]
     return {
@@ -284,20 +280,10 @@ def _at(
     }
 
 
-def _rejected(study: ImagesStudy, scored: BlockScores) -> NDArray[np.int64]:
+def _rejected(study: ImagesStudy, p: Array, q: Array) -> NDArray[np.int64]:
     """Number of trials that each method rejects; calibration scores are p's of all trials."""
-    shape = study.trials, study.n
-    blocks = BlockScores(scored.p.reshape(shape), scored.q.reshape(shape))
-    law = statistics.PooledLaw(scored.p)
-    return (conformal_pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(
-        -1
-    )
-
-
-def _ranks(p: Array, scores: Array) -> Array:
-    """Share of p's scores below each score, in their shape, in half precision."""
-    below = np.searchsorted(np.sort(p), scores.ravel()).reshape(scores.shape)
-    return np.asarray(below / len(p), np.float16)
+    law = statistics.PooledLaw(p)
+    return count_rejections(METHODS, p, q, law, study.seed, range(study.trials))
 
 
 def _logits(network: TrainedFeatureClassifier, images: NDArray[np.floating], x: Array) -> Array:
@@ -315,8 +301,8 @@ def _ranked_examples(
     return {
         "clean": before.astype(np.float32),
         "corrupted": after.astype(np.float32),
-        "clean_rank": _ranks(p, before),
-        "corrupted_rank": _ranks(p, after),
+        "clean_rank": share_below(p, before),
+        "corrupted_rank": share_below(p, after),
     }
 
 
@@ -324,14 +310,13 @@ def _surest(study: ImagesStudy, gamma: float, scored: BlockScores) -> dict[str, 
     """The images with the lowest and the highest scores among some of p and of q."""
     count = _LOOKED * study.n
     scores = np.concatenate([scored.p[:count], scored.q[:count]])
-    order = np.argsort(scores, kind="stable")
-    places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
+    places = extremes(scored.p[:count], scored.q[:count], SUREST)
     images = np.concatenate(
         [_rows(study, gamma, side, trial).theta for side in ("p", "q") for trial in range(_LOOKED)]
     )
     return {
-        "surest": _bytes(images[places].reshape(2, SUREST, *study.benchmark.shape)),
-        "surest_rank": _ranks(scored.p, scores[places]),
+        "surest": to_bytes(images[places].reshape(2, SUREST, *study.benchmark.shape)),
+        "surest_rank": share_below(scored.p, scores[places]),
         "surest_q": places >= count,
     }
 

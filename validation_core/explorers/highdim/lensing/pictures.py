@@ -20,6 +20,7 @@ from validation_core.drawing.marks import (
     Shades,
     Slider,
     Words,
+    formatted,
     over,
     sentence,
     written,
@@ -52,7 +53,7 @@ def payload(seen: LensingView) -> live.Payload:
             Slider(
                 "gamma",
                 gammas,
-                names=[f"{gamma:g}" for gamma in gammas],
+                form="{:g}",
                 start=min(gammas, key=lambda gamma: abs(gamma - _START)),
                 label="Share of the biased score, gamma",
                 ends=("q = p", "biased score alone"),
@@ -76,9 +77,9 @@ def _headline(seen: LensingView) -> Words:
     return sentence(
         "At gamma = {gamma} the classifier tells draws of q from true sources with an AUC of "
         "{auc}; the best possible is {best} (0.5 = guessing).",
-        gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
-        auc=over(written(seen.auc, "{:.2f}".format), "gamma"),
-        best=over(written(seen.oracle, "{:.2f}".format), "gamma"),
+        gamma=written(seen.gammas, "{:g}", "gamma"),
+        auc=written(seen.auc, "{:.2f}", "gamma"),
+        best=written(seen.oracle, "{:.2f}", "gamma"),
     )
 
 
@@ -162,7 +163,7 @@ def _draws(seen: LensingView) -> Panel:
         sentence(
             "Residual: the image less the first draw's, full colour at 4 sds of the noise. Its "
             "root mean square is {size} sds; about 1 fits the data.",
-            size=over(written(size, "{:.2f}".format), "gamma", "galaxy"),
+            size=written(size, "{:.2f}", "gamma", "galaxy"),
         ),
     )
 
@@ -186,7 +187,7 @@ def _at_x(seen: LensingView) -> Panel:
 
 def _agreement(seen: LensingView) -> NDArray[np.str_]:
     """Agreement of the classifier's map with the true one, in words (G, V)."""
-    words = written(seen.agreement, lambda r: f"Over pixels, the maps correlate by {r:.2f}.")
+    words = formatted(seen.agreement, lambda r: f"Over pixels, the maps correlate by {r:.2f}.")
     right = np.abs(seen.off.astype(float)).max((-1, -2)) < 1e-6
     return np.where(right, "At gamma = 0 nothing is wrong: the right map is noise.", words)
 
@@ -207,7 +208,7 @@ def _over_x(seen: LensingView) -> Panel:
             f"draws. The ball that holds half of q's draws holds {{inside}} of true sources "
             f"(CoLT's p-value {{p}}).",
             inside=over(_shares(inside), "gamma"),
-            p=over(written(np.asarray(seen.pvalue), equals), "gamma"),
+            p=written(np.asarray(seen.pvalue), equals, "gamma"),
         ),
     )
 

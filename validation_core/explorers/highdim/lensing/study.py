@@ -17,6 +17,7 @@ from validation_core.benchmarks.galaxies import SIDE
 from validation_core.benchmarks.lens import NOISE
 from validation_core.benchmarks.lensing import Lensing
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
+from validation_core.explorers.stacking import stack_by_name
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier, TrainedClassifier
@@ -142,10 +143,10 @@ class LensingStudy(Study[LensingView], spec="lensing_view"):
         """Compute the maps; train the networks that the store lacks."""
         networks = [trained_scores.trained(store, training) for training in self.trainings]
         report(0.6, {})
-        return _seen(self, networks[0], networks[1], report)
+        return _view(self, networks[0], networks[1], report)
 
 
-def _seen(
+def _view(
     study: LensingStudy, classifier: TrainedClassifier, localizer: TrainedLocalizer, report: Report
 ) -> LensingView:
     logit, distance, over = classifier.at(), localizer.at(), study.over
@@ -163,7 +164,6 @@ def _seen(
             }
         )
         report(0.6 + 0.4 * (index + 1) / len(study.gammas), {"gamma": gamma})
-    at = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
     posterior = study.benchmark.moments(image, 0.0).mean
     numbers = ("auc", "oracle", "inside", "pvalue")
     return LensingView(
@@ -171,7 +171,10 @@ def _seen(
         source=_pixels(source),
         image=_pixels(image),
         posterior=_pixels(posterior),
-        **{name: values if name in numbers else _pixels(values) for name, values in at.items()},
+        **{
+            name: values if name in numbers else _pixels(values)
+            for name, values in stack_by_name(looked).items()
+        },
     )
 
 

@@ -12,7 +12,6 @@ from validation_core.drawing.marks import (
     Bars,
     Line,
     Mark,
-    Over,
     Panel,
     Points,
     Slider,
@@ -22,17 +21,9 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.drawing.power_curves import (
-    Rates,
-    level_line,
-    method_look,
-    point_key,
-    rate_bars,
-    rejection_axis,
-)
+from validation_core.drawing.power_curves import Rates, rate_bars
 from validation_core.drawing.style import NULL, P, Q, padded
-from validation_core.explorers.highdim import LEVEL
-from validation_core.explorers.highdim.rejection_words import rejections
+from validation_core.explorers.highdim.rejections import power_panel, rejections_in_words
 from validation_core.explorers.highdim.sphere_flow.study import (
     EDGES,
     METHODS,
@@ -55,7 +46,7 @@ def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
             Slider(
                 "gamma",
                 gammas,
-                names=[f"{gamma:g}" for gamma in gammas],
+                form="{:g}",
                 start=float(gammas[len(gammas) // 2]),
                 label="Shift of the base, gamma",
                 ends=("q = p", "q far off"),
@@ -64,7 +55,7 @@ def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
             Slider(
                 "beta",
                 betas,
-                names=[f"{beta:g}" for beta in betas],
+                form="{:g}",
                 start=0.2,
                 label="Noise of the score, beta",
                 ends=("the log ratio itself", "mostly noise"),
@@ -85,22 +76,16 @@ def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
 
 def _headline(sphere: SphereView) -> Text:
     rates = sphere.rejections / sphere.trials  # (methods, B, G)
-    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    rejected, parts = rejections_in_words(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
         "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
         f"{rejected} of {sphere.trials} trials.",
-        gamma=_names(sphere.gammas, "gamma"),
-        beta=_names(sphere.betas, "beta"),
-        auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
-        exact=over(
-            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
-        ),
+        gamma=written(sphere.gammas, "{:g}", "gamma"),
+        beta=written(sphere.betas, "{:g}", "beta"),
+        auc=written(sphere.auc, "{:.3f}", "gamma", "beta"),
+        exact=written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}", "gamma", "beta"),
         **parts,
     )
-
-
-def _names(values: Array, slider: str) -> Over:
-    return over([f"{value:g}" for value in values], slider)
 
 
 def _plane_panel(sphere: SphereView) -> Panel:
@@ -185,22 +170,19 @@ def _power(study: SphereStudy, sphere: SphereView, along: str) -> Panel:
     """Fig. 5: measured power over its law along one slider, for each value of the other."""
     grid = sphere.gammas if along == "gamma" else sphere.betas
     other = "beta" if along == "gamma" else "gamma"
-    looks = [method_look(method.name) for method in METHODS]
-    marks: list[Mark] = [level_line(LEVEL), VLine(over(grid, along), width=1)]
-    rejections, law = sphere.rejections, sphere.expected
+    hits, law = sphere.rejections, sphere.expected
     if along == "beta":  # the axis of the other slider comes first
-        rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
-    for look, hits, expected in zip(looks, rejections, law, strict=True):
-        rates = Rates.of(hits, sphere.trials)
-        marks += rate_bars(grid, rates, look, other, line=expected)
+        hits, law = hits.swapaxes(1, 2), law.swapaxes(1, 2)
     ticks = grid[::2]
-    return Panel(
-        marks,
+    return power_panel(
+        METHODS,
+        lambda i, look: rate_bars(
+            grid, Rates.of(hits[i], sphere.trials), look, other, line=law[i]
+        ),
+        over(grid, along),
         x=Axis(padded(grid, 0.03), along, ticks=ticks, names=[f"{v:g}" for v in ticks]),
-        y=rejection_axis(),
         title=f"Power over {along}",
         height=300,
-        legend=[point_key(m.label, look) for m, look in zip(METHODS, looks, strict=True)],
         caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
         "intervals. Lines: the law of the scores.",
     )

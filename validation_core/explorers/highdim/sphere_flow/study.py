@@ -19,8 +19,7 @@ from scipy.special import ndtr
 from validation_core import sampling, statistics
 from validation_core.benchmarks import boundary
 from validation_core.benchmarks.sphere_flow import SphereFlow
-from validation_core.explorers.conformal.power_study import conformal_pvalues
-from validation_core.explorers.highdim import LEVEL
+from validation_core.explorers.highdim.rejections import LEVEL, count_rejections
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.rng import common, stream
@@ -151,7 +150,7 @@ def project_to_principal_components(study: SphereStudy) -> tuple[Array, Array, A
     return shares, seen(p.theta), np.stack([seen(theta) for theta in q])
 
 
-def grid_along_direction(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
+def coordinate_along_shift(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
     """Base coordinate g'z of rows: (n,)."""
     return np.asarray(benchmark.base(theta, x) @ benchmark.shift)
 
@@ -162,12 +161,12 @@ def base_coordinates(study: SphereStudy, n: int) -> tuple[Array, Array]:
     p = sampling.pairs(benchmark, 0.0, n, stream(study.seed, "sphere", "scored p"))
     x = benchmark.x(n, stream(study.seed, "sphere", "scored x"))
     q = [
-        grid_along_direction(
+        coordinate_along_shift(
             benchmark, benchmark.q(x, gamma, common(study.seed, "sphere", "scored q")), x
         )
         for gamma in benchmark.gammas
     ]
-    return grid_along_direction(benchmark, p.theta, p.x)[None], np.stack(q)
+    return coordinate_along_shift(benchmark, p.theta, p.x)[None], np.stack(q)
 
 
 def noisy_scores(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -> Array:
@@ -190,7 +189,7 @@ def measured_rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]
     gammas = np.array(benchmark.gammas)
     rng = stream(study.seed, "sphere", "pool")
     pool = sampling.pairs(benchmark, 0.0, POOL * n, rng)
-    calibration = grid_along_direction(benchmark, pool.theta, pool.x)[None]
+    calibration = coordinate_along_shift(benchmark, pool.theta, pool.x)[None]
     laws = [
         [statistics.PooledLaw(row) for row in at_gamma]
         for at_gamma in noisy_scores(study, gammas, calibration, "pool")
@@ -211,21 +210,22 @@ def _rejected(
     rng = stream(study.seed, "sphere", "trials", chunk.start)
     p = sampling.pairs(benchmark, 0.0, n * len(chunk), rng)
     of_p = noisy_scores(
-        study, gammas, grid_along_direction(benchmark, p.theta, p.x)[None], "p", chunk.start
+        study, gammas, coordinate_along_shift(benchmark, p.theta, p.x)[None], "p", chunk.start
     )
     x = benchmark.x(n * len(chunk), rng)
     draws = [
         benchmark.q(x, gamma, common(study.seed, "sphere", "trial q", chunk.start))
         for gamma in gammas
     ]
-    along = np.stack([grid_along_direction(benchmark, theta, x) for theta in draws])
+    along = np.stack([coordinate_along_shift(benchmark, theta, x) for theta in draws])
     of_q = noisy_scores(study, gammas, along, "q", chunk.start)
     out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
     for g in range(len(gammas)):
         for b in range(len(BETAS)):
-            rows = (side[g, b].reshape(len(chunk), n) for side in (of_p, of_q))
-            tested = conformal_pvalues(METHODS, BlockScores(*rows), laws[g][b], study.seed, chunk)
-            out[:, b, g] = (tested <= LEVEL).sum(-1)
+            p_scores, q_scores = of_p[g, b], of_q[g, b]
+            out[:, b, g] = count_rejections(
+                METHODS, p_scores, q_scores, laws[g][b], study.seed, chunk
+            )
     return out
 
 

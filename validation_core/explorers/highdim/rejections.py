@@ -1,0 +1,75 @@
+"""Rejections of q at the level of the page: counted in trials, drawn as power, told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.drawing.marks import Mark, Over, Panel, VLine, written
+from validation_core.drawing.power_curves import level_line, method_look, point_key, rejection_axis
+from validation_core.explorers.conformal.power_study import conformal_pvalues
+from validation_core.methods.base import Method
+from validation_core.statistics import PooledLaw
+from validation_core.types import Array, BlockScores, MethodStyle
+
+LEVEL = 0.05
+
+
+def count_rejections(
+    methods: Sequence[Method], p: Array, q: Array, law: PooledLaw, seed: int, trials: range
+) -> NDArray[np.int64]:
+    """Trials that each method rejects: (methods,).
+
+    Args:
+        methods: the tests.
+        p: scores of the trials' draws of p, one trial after another.
+        q: scores of their draws of q.
+        law: of p's scores, which Uniform reads its calibration counts off.
+        seed: of the numbers that break ties.
+        trials: numbers of the trials.
+    """
+    blocks = BlockScores(p.reshape(len(trials), -1), q.reshape(len(trials), -1))
+    pvalues = conformal_pvalues(methods, blocks, law, seed, trials)
+    return np.asarray((pvalues <= LEVEL).sum(-1))
+
+
+def power_panel(
+    methods: Sequence[Method],
+    curve: Callable[[int, MethodStyle], Iterable[Mark]],
+    here: Over,
+    **panel: Any,
+) -> Panel:
+    """Panel of the power of each method, over the level.
+
+    Args:
+        methods: the tests.
+        curve: marks of a method, from its place and its look.
+        here: place of the slider along x.
+        **panel: x axis, title, height, caption and whatever else a panel has.
+    """
+    looks = [method_look(method.name) for method in methods]
+    curves = [mark for i, look in enumerate(looks) for mark in curve(i, look)]
+    return Panel(
+        [level_line(LEVEL), VLine(here, width=1), *curves],
+        y=rejection_axis(),
+        legend=[point_key(m.label, look) for m, look in zip(methods, looks, strict=True)],
+        **panel,
+    )
+
+
+def rejections_in_words(
+    methods: Sequence[Method], rates: Array, *sliders: str
+) -> tuple[str, dict[str, Over]]:
+    """Template of a sentence with each method's rejection rate, and its {parts} over the sliders.
+
+    Args:
+        methods: the tests.
+        rates: (methods, ...), the sliders' axes in their order.
+        *sliders: names of the sliders.
+    """
+    names = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(methods))
+    percents = (written(rate, "{:.0%}", *sliders) for rate in rates)
+    return names, {f"power{i}": part for i, part in enumerate(percents)}
