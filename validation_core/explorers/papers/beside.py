@@ -16,9 +16,10 @@ from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import CoLT
 from validation_core.methods.base import Method
 from validation_core.published import Place, PrintedNumber, PrintedTable
-from validation_core.sweep import colt_paper, presets
+from validation_core.sweep import colt_paper
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import Memory, collect
+from validation_core.sweep.rates import rate_interval
 from validation_core.types import PowerCell
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class _Counted(NamedTuple):
         rates = [scale * cell.rate for cell in cells]
         if len(rates) > 1:
             return f"{mean(rates):{form}} ± {stdev(rates) / sqrt(len(rates)):{form}}"
-        low, high = (scale * end for end in presets.bounds(cells[0]))
+        low, high = (scale * end for end in rate_interval(cells[0]))
         return f"{rates[0]:{form}} [{low:{form}}, {high:{form}}]"
 
 

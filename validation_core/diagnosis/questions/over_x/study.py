@@ -137,9 +137,7 @@ def find_errors_over_x(
             table.x[rows],
             table.q[np.ix_(rows, np.arange(table.q.shape[1]), chosen)],
         )
-    feature_set = parameter_features(
-        PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed
-    )
+    feature_set = parameter_features(PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed)
     feature_set = feature_set._replace(
         parameters=tuple(int(chosen[parameter]) for parameter in feature_set.parameters)
     )
