@@ -165,12 +165,7 @@ def parts() -> tuple[Part, ...]:
             sweeps=(*lensing_sweeps(), *digits_sweeps()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
         ),
-        Part(
-            "divergence",
-            "Symmetric divergence",
-            studies=symmetric_divergence.shipped(),
-            behind=tuple(sums.of for sums in symmetric_divergence.shipped()),
-        ),
+        Part("divergence", "Symmetric divergence", studies=symmetric_divergence.shipped()),
     )
 
 

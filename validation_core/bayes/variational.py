@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _RATES = 0.001, 0.0001
 Estimator = Literal["dreg", "plain"]
 NOISE_NUMBERS_AT_A_TIME = 1 << 20  # of noise drawn at a time
+GROUPS = 5
+"""Groups of M draws that a step averages over, where the draws of VI make fewer than two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,17 @@ class Variational(Inference, spec="variational"):
         k, s = value.shape
         weight = value + 0.5 * eps.square().sum(-1)
         return weight.reshape(k, s // self.m, self.m).softmax(-1).reshape(k, s, 1)
+
+
+def trained_with(m: int) -> Variational:
+    """Importance weighted VI with the usual draws of a step: those of VI, where they make two
+    groups of m or more, else `GROUPS` groups.
+
+    One group of 20 leaves a gradient that seldom rests on more than a draw or two: on concrete its
+    noise keeps q 0.95 nats from a posterior that VI finds.
+    """
+    usual = Variational(m=m)
+    return usual if usual.samples >= 2 * m else replace(usual, samples=GROUPS * m)
 
 
 class _Noise:

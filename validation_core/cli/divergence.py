@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Mapping
 from itertools import groupby
 from json import loads
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from validation_core import ALGORITHMS, MODELS, Store
 from validation_core.api.divergence import FIGURES, TITLE, estimate, plans
 from validation_core.api.names import entry
 from validation_core.api.result import Rows
 from validation_core.bayes import Model
+from validation_core.bayes.algorithms import with_options
 from validation_core.bayes.inference import Inference
 from validation_core.cli.options import (
     ProgressLines,
@@ -115,13 +115,8 @@ def _model(text: str) -> Model:
 
 def _inference(text: str) -> Inference:
     name, _, options = text.partition(":")
-    usual: Any = entry(ALGORITHMS, name, "inference")
-    return cast(
-        "Inference",
-        dataclasses.replace(
-            usual, **parse_fields(type(usual), options.split(",") if options else [])
-        ),
-    )
+    kind = type(entry(ALGORITHMS, name, "inference"))
+    return with_options(name, **parse_fields(kind, options.split(",") if options else []))
 
 
 def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
