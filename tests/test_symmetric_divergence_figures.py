@@ -26,7 +26,9 @@ def curve(median, low=None, high=None, mean=None, name="laplace", label="Laplace
     low = median * 0.8 if low is None else np.asarray(low, float)
     high = median * 1.2 if high is None else np.asarray(high, float)
     mean = median * 1.1 if mean is None else np.asarray(mean, float)
-    summary = TermSummary(mean, mean - 7, mean + 7, median, low, high, mean * 9, mean, 0.09 + 0 * mean)
+    summary = TermSummary(
+        mean, mean - 7, mean + 7, median, low, high, mean * 9, mean, 0.09 + 0 * mean
+    )
     return DivergenceCurve(label, style.algorithm_style(name), np.asarray(x, float), summary,
                  np.ones(len(x), bool), np.asarray(failures), 100)  # fmt: skip
 
@@ -212,8 +214,8 @@ def test_five_panels_have_axes_of_their_own_and_one_legend():
 
 def test_algorithms_differ_in_more_than_colour():
     looks = [style.algorithm_style(name) for name in ALGORITHMS]
-    for cue in ("color", "dash", "symbol"):
-        assert len({getattr(look, cue) for look in looks}) == len(ALGORITHMS)
+    assert len({look.color for look in looks}) == len(ALGORITHMS)
+    assert len({(look.dash, look.symbol) for look in looks}) == len(ALGORITHMS)
     unknown = style.algorithm_style("another")
     assert unknown.color == style.NULL
 

@@ -30,6 +30,13 @@ def with_options(name: str, **options: Any) -> Inference:
     return cast("Inference", replace(usual, **options))
 
 
+_WEIGHED = 50  # draws of a step that are weighed by w^(1 - alpha)
 ALGORITHMS: dict[str, Inference] = keys.by_name(
-    Laplace(), Laplace(adjusted=True), Variational(), trained_with(10), ExactPosterior()
+    Laplace(),
+    Laplace(adjusted=True),
+    Variational(),
+    trained_with(10),
+    Variational(alpha=0.5, samples=_WEIGHED),
+    Variational(alpha=-1.0, samples=_WEIGHED),
+    ExactPosterior(),
 )

@@ -29,7 +29,7 @@ from validation_core.rng import stream
 from validation_core.types import Array, Joint, Pairs, Paper
 
 ModelName = Literal["glm_binomial", "heart_transplants", "hospitals", "ionosphere", "concrete"]
-InferenceName = Literal["laplace", "adjusted_laplace", "vi", "iwvi", "exact"]
+InferenceName = Literal["laplace", "adjusted_laplace", "vi", "iwvi", "renyi", "chi", "exact"]
 
 GAMMAS = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 
