@@ -64,9 +64,8 @@ class Hospitals(Model, spec="hospitals"):
 
     @property
     def label(self) -> str:
-        return (
-            self.title if self.width == 1 else f"{self.title}, prior {self.width:g} times as wide"
-        )
+        wide = "" if self.width == 1 else f", prior {self.width:g} times as wide"
+        return self.title + wide
 
     @property
     def names(self) -> tuple[str, ...]:

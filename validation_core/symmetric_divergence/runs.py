@@ -346,12 +346,6 @@ def figure(
     )
 
 
-def shipped() -> tuple[RunTermsStudy, ...]:
-    """Terms of Figures 1 to 3 for five models, up to the longest grid of the page."""
-    plans = figure(1), figure(3)
-    return tuple(dict.fromkeys(RunTermsStudy(of=run) for plan in plans for run in plan.runs()))
-
-
 def trained(ms: Sequence[int] = TRAINED) -> tuple[Inference, ...]:
     """VI (M = 1), and importance weighted VI for every larger M.
 
