@@ -55,6 +55,6 @@ def _figure(study: JointTestStudy, chains: JointChains) -> None:
     live.chart(payload, key="joint", url=("turn",))
     st.caption(
         "The statistic is the farthest of all functions; the signs of a chain's differences are "
-        "flipped together, which makes the p-value after each turn exact. If q were correct, lines "
-        "would stay in the band, and the red line would be a draw of the grey histogram."
+        "flipped together, which makes the p-value after each turn exact. If q were correct, "
+        "lines would stay in the band, and the red line would be a draw of the grey histogram."
     )

@@ -53,16 +53,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--inference",
         action="append",
         metavar="NAME[:field=value,...]",
-        help="of Figures 1 and 2: laplace, adjusted_laplace, vi, iwvi, which are run unasked, or "
-        "exact",
+        help="of Figures 1 and 2: laplace, adjusted_laplace, vi, iwvi, renyi, chi or exact; by "
+        "default the paper's, the first four for Figure 1 and adjusted_laplace for Figure 2",
     )
     option(
         "--iterations",
         type=parse_integers,
         default=GRID,
         metavar="10,30,...",
-        help=f"{','.join(map(str, GRID))}; Figure 2 shows the middle and the last of them, "
-        f"Figure 3 the last",
+        help=",".join(map(str, GRID)),
     )
     option("--datasets", type=int, default=100, metavar="K", help="simulated for each model; 100")
     option(
@@ -132,6 +131,7 @@ def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
         "median from": "median_low",
         "median to": "median_high",
         "Largest d": "largest",
+        "its share": "carried",
         "Data sets": "k",
         "without q": "failures",
         "Seconds": "seconds",
@@ -154,6 +154,8 @@ def _print(told: Mapping[int, Rows]) -> None:
             print(_line("iterations", "M", "SKL", "95% interval", "median d", "largest d"))
             for row in rows:
                 print(_numbers(row))
+        if any(row["dominated"] for row in of):
+            print("\n  * most of SKL, the mean, is the largest d: one data set's")
         print()
 
 
@@ -163,9 +165,8 @@ def _numbers(row: Mapping[str, Any]) -> str:
         why = f"no q on {row['failures']} of {row['k']} data sets" * bool(row["failures"])
         return _line(*at) + f"   {why or 'no finite estimate'}"
     between = f"[{row['ci_low']:.4g}, {row['ci_high']:.4g}]"
-    return _line(
-        *at, f"{row['skl']:.4g}", between, f"{row['median']:.4g}", f"{row['largest']:.4g}"
-    )
+    cells = f"{row['skl']:.4g}", between, f"{row['median']:.4g}", f"{row['largest']:.4g}"
+    return _line(*at, *cells) + " *" * row["dominated"]
 
 
 def _line(*cells: str) -> str:

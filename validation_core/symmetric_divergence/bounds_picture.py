@@ -11,8 +11,9 @@ from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, Points
 from validation_core.drawing.style import NULL, P, Q
 from validation_core.statistics import divergence_mean
 from validation_core.symmetric_divergence.bounds import STATES, Bounds
-from validation_core.symmetric_divergence.lines import MS, SCALE, NatsAxis, log_axis
+from validation_core.symmetric_divergence.lines import SCALE, NatsAxis, log_axis
 from validation_core.symmetric_divergence.nats_text import format_number
+from validation_core.symmetric_divergence.runs import MS
 
 _TITLES = "Weighing M draws", "Annealing through T states"
 _ALONG = "draws, M", "states, T"
