@@ -9,8 +9,12 @@ from validation_core.symmetric_divergence.bounds import BoundsStudy, bounds
 from validation_core.symmetric_divergence.bounds_picture import bounds_payload
 
 
-def show(run: InferenceRun, result: RunResult | None) -> None:
-    """Means of both bounds over M draws and over T annealed states."""
+def show(run: InferenceRun, result: RunResult | None, *, begin: bool) -> None:
+    """Means of both bounds over M draws and over T annealed states.
+
+    Args:
+        begin: whether chains may be started that nobody pressed a button for.
+    """
     st.subheader("The ELBO beside it", anchor=False)
     st.markdown(
         "The log weight log p(z, y) − log q(z | y) averages to the ELBO at q's draws, below "
@@ -29,7 +33,7 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
         st.info("Inference gave a q on fewer than two data sets.")
         return
     study = BoundsStudy(of=run)
-    state = jobs.ensure([study], study.label, start=True)
+    state = jobs.ensure([study], study.label, start=begin)
     found = study.load(services().store)
     if found is not None:
         payload = live.once(("bounds", study.key), lambda: bounds_payload(*bounds(result, found)))

@@ -69,7 +69,7 @@ def show(plan: Plan, *, begin: bool, watched: str) -> None:
     run = _choose(plan)
     left = _found(run, begin, watched)
     terms.show(run, left)
-    bounds.show(run, left if begin else None)
+    bounds.show(run, left, begin=begin)
     opened.show(run, left if begin else None)
     meaning.show(mean(run, left) if left is not None else float("nan"))
     augmented.show()

@@ -14,6 +14,7 @@ from validation_core.symmetric_divergence.bounds import STATES, Bounds
 from validation_core.symmetric_divergence.lines import SCALE, NatsAxis, log_axis
 from validation_core.symmetric_divergence.nats_text import format_number
 from validation_core.symmetric_divergence.runs import MS
+from validation_core.text import signed_text
 
 _TITLES = "Weighing M draws", "Annealing through T states"
 _ALONG = "draws, M", "states, T"
@@ -44,8 +45,8 @@ def bounds_payload(weighed: Bounds, annealed: Bounds) -> live.Payload:
         headline=sentence(
             "The ELBO is {elbo} nats, its mirror at the true z {mirror}; what lies between them, "
             "{gap} nats, is the divergence.",
-            elbo=format_number(elbo),
-            mirror=format_number(mirror),
+            elbo=signed_text(elbo, ",.2f"),
+            mirror=signed_text(mirror, ",.2f"),
             gap=format_number(mirror - elbo),
         ),
     )

@@ -99,7 +99,7 @@ def broad_payload(priors: Sequence[WidePrior]) -> live.Payload:
         ],
         panels=[_rates(priors), _terms(priors)],
         headline=sentence(
-            "Prior {width} as wide: {said}",
+            "With a prior {width} as wide as the paper's, {said}",
             width=over(names, "width"),
             said=over([_said(prior) for prior in priors], "width"),
         ),
