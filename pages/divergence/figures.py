@@ -8,7 +8,7 @@ from pages.ui import live
 from validation_core import keys
 from validation_core.drawing.live import Payload
 from validation_core.symmetric_divergence import Plan, Terms, views
-from validation_core.symmetric_divergence.lines import MARKS
+from validation_core.symmetric_divergence.lines import BARE, MARKS
 
 VIEWS = {"iterations": "Iterations", "each-m": "Importance sampling", "over-m": "Over M"}
 
@@ -17,8 +17,8 @@ READ = {
     "were correct, points and rings would lie about 0.",
     "each-m": "Each curve weighs M draws of the same q by p / q, which brings q nearer to p: "
     "Figure 2 of the paper, for adjusted Laplace. Where IWVI is chosen, each curve is VI trained "
-    f"for the M draws that are weighed: Figure 3. {MARKS} If q were correct, all curves would lie "
-    "about 0.",
+    f"for the M draws that are weighed: Figure 3. {MARKS} {BARE} If q were correct, all curves "
+    "would lie about 0.",
     "over-m": "Along each curve, more draws of the same q are weighed by p / q; along that of "
     "IWVI, q is trained anew for each M. Where it lies on VI's, training with M buys nothing that "
     "weighing does not. The dashed line falls as 1/M, the rate of KL(q‖p) for large M. "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from validation_core.bayes.variational import Variational
 from validation_core.drawing.style import algorithm_style
 from validation_core.statistics.divergence import HEAVY, tail_shape
-from validation_core.symmetric_divergence.lines import m_style
+from validation_core.symmetric_divergence.lines import BARE_M, m_style
 from validation_core.symmetric_divergence.runs import (
     MS,
     Plan,
@@ -41,6 +41,8 @@ class DivergenceCurve:
     failures: NDArray[np.int64]
     """Data sets without q (P,)."""
     k: int
+    bare: bool = False
+    """Whether it is drawn by its medians alone."""
 
     @property
     def gap(self) -> NDArray[np.bool_]:
@@ -133,6 +135,7 @@ def curves_for_each_m(
             terms.done[:, at],
             terms.failures[:, at],
             plan.datasets,
+            bare=m in BARE_M,
         )
         for m, at in ((m, MS.index(m)) for m in ms if m in family.ms)
     ]

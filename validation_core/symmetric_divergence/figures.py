@@ -21,6 +21,7 @@ from validation_core.symmetric_divergence.curves import (
     weighted,
 )
 from validation_core.symmetric_divergence.lines import (
+    BARE,
     GUIDE,
     MARKS,
     DrawnLine,
@@ -80,7 +81,9 @@ def _panel(subplot: Subplot, axis: str) -> Panel:
     curve_marks = [
         marks(
             staggered_places(x, curve.x, j, len(curves)),
-            DrawnLine(curve.label, curve.look, curve.found, curve.gap, _hover(curve, axis)),
+            DrawnLine(
+                curve.label, curve.look, curve.found, curve.gap, _hover(curve, axis), curve.bare
+            ),
             nats,
         )
         for j, curve in enumerate(curves)
@@ -152,7 +155,7 @@ def against_iterations_figure(panels: Sequence[Subplot]) -> Drawn:
     return Drawn(
         "Figure 1: divergence against iterations of inference",
         _sheet(panels, "iterations"),
-        caption + _marks(panels),
+        f"{caption}{_marks(panels)} {BARE}",
     )
 
 

@@ -17,6 +17,9 @@ from validation_core.types import Array, MethodStyle
 
 SCALE = SymlogScale(0.1)
 LABEL = "nats"
+BARE_M = 2, 10, 50
+"""Every other M: their curves are medians alone where there is a curve for each."""
+BARE = "Curves of M = 2, 10 and 50 are medians alone."
 MARKS = (
     "Points are medians over the data sets of d, what each adds to the divergence, with 95% "
     "intervals; rings are means of d, the divergence itself. Values beyond an axis are drawn "
@@ -148,6 +151,8 @@ class DrawnLine(NamedTuple):
     """Positions with a run but no estimate (..., X)."""
     texts: Sequence[str] = ()
     """Hover text at each position (X,)."""
+    bare: bool = False
+    """Medians alone, without intervals and means: for a line among many."""
 
 
 class _PointOptions(TypedDict, total=False):
@@ -171,9 +176,14 @@ def marks(x: Array, line: DrawnLine, nats: NatsAxis, by: Sequence[str] = ()) -> 
         points |= {"hover": "%{text}", "texts": line.texts}
     middle, low, high = (at(nats.within(end)) for end in numbers.medians)
     yield Line(x, middle, color=color, dash=line.look.dash, width=1.8, label=line.label)
-    yield Points(x, at(nats.within(numbers.mean)), symbol="ring", size=6.5, opacity=0.8, **points)
-    yield Points(x, middle, low=low, high=high, symbol=line.look.symbol, size=6, **points)
-    drawn = (numbers.mean, *numbers.medians)
+    symbol = line.look.symbol
+    if line.bare:
+        yield Points(x, middle, symbol=symbol, size=4.5, **points)
+    else:
+        mean = at(nats.within(numbers.mean))
+        yield Points(x, mean, symbol="ring", size=6.5, opacity=0.8, **points)
+        yield Points(x, middle, low=low, high=high, symbol=symbol, size=6, **points)
+    drawn = (numbers.median,) if line.bare else (numbers.mean, *numbers.medians)
     above = np.any([values > nats.high for values in drawn], axis=0)
     below = np.any([values < nats.low for values in drawn], axis=0)
     for there, edge in ((above, 1), (below, 0)):

@@ -19,6 +19,7 @@ from validation_core.symmetric_divergence.curves import (
     weighted,
 )
 from validation_core.symmetric_divergence.lines import (
+    BARE_M,
     DrawnLine,
     NatsAxis,
     log_axis,
@@ -50,6 +51,8 @@ class _SummaryCurve(NamedTuple):
     """Whether there is to be one (A, X)."""
     first: tuple[int, ...]
     """Data sets averaged (P,)."""
+    bare: bool = False
+    """Whether it is drawn by its medians alone."""
 
     @property
     def gap(self) -> NDArray[np.bool_]:
@@ -109,7 +112,7 @@ def panels_for_each_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Pan
                     d[:, :, at],
                     done[:, :, at],
                     np.broadcast_to(wanted[:, at, None], done.shape[:2]),
-                )
+                )._replace(bare=m in BARE_M)
                 for at, m in enumerate(MS)
             ]
         )
@@ -210,7 +213,7 @@ def panel_caption(
             f"{whose}: {_interval(best, (a, p, x))}.",
             *_beyond(lines, places, unit, a, p),
         ]
-    if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:
+    if gaps := _gaps(lines, places, unit, a, p):
         sentences.append(f"No q, hence a gap: {'; '.join(gaps)}.")
     if left := sum(int((line.wanted & ~line.done)[a].sum()) for line in lines):
         count = sum(int(line.wanted[a].sum()) for line in lines)
@@ -236,6 +239,17 @@ def _beyond(
     return [f"Means beyond the axis: up to {most}."]
 
 
+def _gaps(
+    lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
+) -> list[str]:
+    """Where lines have gaps: once where it is the same for all."""
+    there = [line for line in lines if line.lost[a, p].any()]
+    where = [_gap(line, places, unit, a, p) for line in there]
+    if len(there) == len(lines) > 2 and len(set(where)) == 1:
+        return [f"every curve{where[0]}"]
+    return [f"{line.label}{text}" for line, text in zip(there, where, strict=True)]
+
+
 def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) -> str:
     lost = line.lost[a, p]
     where = (
@@ -245,7 +259,7 @@ def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) 
     )
     most = int(lost.max())
     some = "up to " if (lost[lost > 0] < most).any() else ""
-    return f"{line.label}{where} (on {some}{most} data sets)"
+    return f"{where} (on {some}{most} data sets)"
 
 
 _HEIGHT, _MARGIN = 250, 104
@@ -310,7 +324,7 @@ def _slider(view: str, plan: Plan) -> Slider:
     if view == "each-m":
         names = [family.label for family in families(plan)]
         paper = names.index(_PAPER) if _PAPER in names else 0
-        return Slider("q", np.arange(len(names)), label="q", names=names, start=paper)
+        return Slider("q", np.arange(len(names)), label="q is made by", names=names, start=paper)
     return Slider(
         "iterations",
         plan.iterations,
@@ -363,7 +377,7 @@ def _panel(
         for j, line in enumerate(lines)
         for mark in line_marks(
             staggered_places(x, places, j, len(lines)),
-            DrawnLine(line.label, line.look, line.numbers, line.gap),
+            DrawnLine(line.label, line.look, line.numbers, line.gap, bare=line.bare),
             nats,
             by=names,
         )
