@@ -48,7 +48,8 @@ def table(result: DivergenceResult) -> str:
             ]
             found = summarise_terms(d)
             mark = "†" * bool(found.dominated)
-            cells.append(f"{_short(float(found.median))} ({_short(float(found.mean))}{mark})")
+            numbers = f"{_short(float(found.median))} ({_short(float(found.mean))}{mark})"
+            cells.append(numbers if np.isfinite(found.mean) else "not made yet")
         lines.append(f"| {inference.label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -21,6 +21,7 @@ from validation_core.symmetric_divergence import (
     MS,
     InferenceRun,
     Plan,
+    RunTermsStudy,
     collect,
     curves,
     figure,
@@ -139,6 +140,20 @@ def test_the_engine_climbs_once_for_both(store, monkeypatch):
     assert all(item.done(store) for item in wanted.runs())
 
 
+def test_terms_are_made_by_their_runs(store, monkeypatch):
+    """What the gallery asks for: terms alone, one climb for both Laplace approximations."""
+    climbs = []
+    both = Laplace.both
+    monkeypatch.setattr(Laplace, "both", lambda self, *a: climbs.append(self) or both(self, *a))
+    wanted = plan(inferences=(Laplace(adjusted=True), Laplace()))
+    tasks = tuple(RunTermsStudy(of=item) for item in wanted.runs())
+    engine = Engine(store, SerialExecutor())
+    assert engine.submit(tasks, "test").snapshot().state == "done"
+    engine.close()
+    assert all(task.done(store) for task in tasks)
+    assert len(climbs) == len(wanted.iterations)
+
+
 def test_a_run_without_its_posterior_fails_in_words(store):
     with pytest.raises(ValueError, match="closed form"):
         run(InferenceRun(model=Hospitals(), inference=EXACT, iterations=1, datasets=2), store)
@@ -241,11 +256,12 @@ def test_heart_comes_first_and_no_long_run_last():
 
 
 def test_a_mean_that_one_data_set_carries_is_known():
-    d = np.full((3, 20), 0.1)
+    d = np.full((4, 20), 0.1)
     d[1, 4], d[2] = 2.5, -0.1
+    d[3] = 1e-4 * d[1]
     found = summarise_terms(d)
-    np.testing.assert_allclose(found.carried, [1 / 20, 2.5 / 4.4, 0])
-    assert found.dominated.tolist() == [False, True, False]
+    np.testing.assert_allclose(found.carried, [1 / 20, 2.5 / 4.4, 0, 2.5 / 4.4])
+    assert found.dominated.tolist() == [False, True, False, False], "a mean of 0 but for noise"
 
 
 def test_figure_2_needs_no_run_of_its_own():

@@ -274,7 +274,7 @@ def test_the_three_figures(found):
         trace = points(drawing.figure, label, "triangle-up")
         np.testing.assert_allclose(nats(trace.y), expected, rtol=1e-4)
     names = [trace.name for trace in along.figure.data if trace.showlegend]
-    assert names == ["IWVI, trained with M", "VI", "1/M"]
+    assert names == ["IWVI", "VI", "1/M"]
 
 
 def test_figures_2_and_3_are_along_iterations_with_a_curve_for_each_m(found):

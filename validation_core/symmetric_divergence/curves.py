@@ -99,7 +99,7 @@ def trained_with_each(plan: Plan) -> Family:
         for place, inference in enumerate(plan.inferences)
         if isinstance(inference, Variational)
     }
-    return Family("IWVI, trained with M", algorithm_style("iwvi"), tuple(map(places.get, MS)))
+    return Family("IWVI", algorithm_style("iwvi"), tuple(map(places.get, MS)))
 
 
 def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:

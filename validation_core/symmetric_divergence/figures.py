@@ -166,7 +166,7 @@ _EACH_M = {
         "as importance sampling mends q; if q were correct, all would lie about 0.",
     ),
     3: (
-        "{}, a curve for each M",
+        "{} trained with M, a curve for each M",
         "Each curve is VI trained for the M draws that it is tested with, M = 1 plain VI; if q "
         "were correct, all would lie about 0.",
     ),

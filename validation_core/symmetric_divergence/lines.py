@@ -107,7 +107,8 @@ def rate_guide(
     starts = np.stack([np.where(np.isfinite(line[..., 0]), line[..., 0], 0.0) for line in medians])
     fall = starts.max(0)[..., None] * m[0] / m
     drawn = nats.within(np.where(fall > 0, fall, np.nan))
-    return Line(np.log10(m), over(drawn, *by) if by else drawn, color=NULL, dash="6 4", width=1.2)
+    at = over(drawn, *by) if by else drawn
+    return Line(np.log10(m), at, color=NULL, dash="6 4", width=1.2, label=GUIDE[0])
 
 
 def log_axis(places: ArrayLike, label: str) -> Axis:

@@ -422,7 +422,7 @@ def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -
 
 
 _MOST = 0.5
-_ROUNDING = 1e-9  # nats
+_CLOSEST = 1e-3  # nats: below that a mean is noise to any reader, whoever carries it
 
 
 class TermSummary(NamedTuple):
@@ -445,8 +445,8 @@ class TermSummary(NamedTuple):
 
     @property
     def dominated(self) -> NDArray[np.bool_]:
-        """Whether most of the mean is one data set's."""
-        return np.asarray((self.carried > _MOST) & (self.mean > _ROUNDING))
+        """Whether most of a mean above a thousandth of a nat is one data set's."""
+        return np.asarray((self.carried > _MOST) & (self.mean > _CLOSEST))
 
     @property
     def medians(self) -> tuple[Array, Array, Array]:
