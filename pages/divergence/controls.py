@@ -30,6 +30,7 @@ INFERENCES = (
     "Laplace: a normal about the posterior's mode. Adjusted Laplace: one Newton step on from "
     "where the search for it stopped. VI: the normal with the smallest KL(q‖p). IWVI, "
     "importance-weighted VI: a normal made to be good once M of its draws are weighed by p / q. "
+    "Rényi and χ² VI: divergences other than KL(q‖p), under which q covers more of the posterior. "
     "Exact: the posterior itself, where it has a closed form."
 )
 """The algorithms that make q, for a reader who meets them first."""
