@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.ui import address, jobs, live
 from pages.ui.services import services
-from validation_core.bayes import MODELS
 from validation_core.symmetric_divergence import InferenceRun
 from validation_core.symmetric_divergence.geweke import (
     CHAINS,
@@ -48,9 +47,9 @@ def _figure(study: JointTestStudy, chains: JointChains) -> None:
             f"Inference gave no q in {int(chains.lost.sum())} of {chains.lost.size * CHAINS} "
             "turns; there z stays."
         )
-    names = MODELS[study.model.name]().names
     payload = live.once(
-        ("joint", study.key), lambda: joint_payload(joint_test(chains, names, study.seed))
+        ("joint", study.key),
+        lambda: joint_payload(joint_test(chains, study.model.names, study.seed)),
     )
     live.chart(payload, key="joint", url=("turn",))
     st.caption(
