@@ -378,6 +378,7 @@ def test_every_order_is_exact_on_a_normal_posterior(name):
     assert gaussian_skl(q, Quadratic().exact(y)).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_nearer_to_chi_a_q_covers_more_of_a_skewed_posterior():
     """Log theta of heart transplants has a heavier left tail: the sd of q grows as alpha falls."""
     y = np.tile([8.0, 2, 3, 4, 4, 6, 7, 10, 12], (3, 1))
