@@ -16,7 +16,7 @@ from benchmarks.lab import ROOT, Lab, say
 from benchmarks.rows import Row
 from validation_core.bayes import HeartTransplants
 from validation_core.store import Store
-from validation_core.symmetric_divergence import Plan, collect, figure
+from validation_core.symmetric_divergence import GRID, Plan, collect, figure
 
 _SEED = 1  # the gallery ships the runs of seed 0: nothing would be left to do
 _WORKERS = 2
@@ -25,7 +25,7 @@ _POLL = 0.1
 
 def rows(lab: Lab) -> Iterator[Row]:
     """The command line's own command from an empty cache, starting of processes included."""
-    plan = figure(1, seed=_SEED)
+    plan = figure(1, iterations=GRID[:6], seed=_SEED)
     folder = lab.folder / "simulations"
     store = Store(folder)
     first, whole = _watch(plan, folder)
@@ -48,6 +48,7 @@ def _watch(plan: Plan, folder: Path) -> tuple[float, float]:
     heart = [run for run in plan.runs() if isinstance(run.model, HeartTransplants)]
     start, first = time.perf_counter(), 0.0
     words = ["-m", "validation_core", "divergence", "--figure", "1"]
+    words += ["--iterations", ",".join(map(str, plan.iterations))]
     words += ["--seed", str(_SEED), "--html", str(folder / "figure.html")]
     process = subprocess.Popen(
         [sys.executable, *words], cwd=ROOT, env=_env(folder), stdout=subprocess.DEVNULL,

@@ -24,9 +24,15 @@ class Conjugate(Specification):
     names: ClassVar[tuple[str, ...]] = ("z",)
     dims: ClassVar[tuple[int, int]] = (1, 1)
 
+    def sample_prior(self, n, rng):
+        return rng.standard_normal((n, 1))
+
+    def simulate_data(self, z, rng):
+        return z + rng.standard_normal(z.shape)
+
     def simulate(self, n, rng):
-        z = rng.standard_normal((n, 1))
-        return Joint(z, z + rng.standard_normal((n, 1)))
+        z = self.sample_prior(n, rng)
+        return Joint(z, self.simulate_data(z, rng))
 
     def unnormalised_log_joint(self, z, y):
         return -0.5 * (z.square() + (y - z).square())[..., 0]

@@ -52,7 +52,7 @@ def test_choices_are_the_registries():
     assert set(hints) == {"model", "inference", "m", "data", "design"}
     assert get_args(bayes_model.ModelName) == tuple(MODELS)
     assert get_args(bayes_model.InferenceName) == tuple(ALGORITHMS)
-    assert len(EVERY) == 5 * 4 + 2
+    assert len(EVERY) == 5 * 6 + 2
 
 
 @pytest.mark.parametrize("benchmark", EVERY, ids=_label)

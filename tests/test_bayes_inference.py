@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from tests.conjugate import Conjugate, Quadratic, gaussian_skl
 from validation_core.bayes import MODELS, HeartTransplants, variational
-from validation_core.bayes.algorithms import ALGORITHMS
+from validation_core.bayes.algorithms import ALGORITHMS, with_options
 from validation_core.bayes.importance_weights import sampled_log_weights
 from validation_core.bayes.inference import ExactPosterior
 from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.model import log_joint, log_joint_gradient, log_joint_hessian
 from validation_core.bayes.posterior import FullGaussian
-from validation_core.bayes.variational import Variational
+from validation_core.bayes.variational import Variational, trained_with
 from validation_core.learn.adam import Adam
 from validation_core.rng import stream
 
@@ -36,9 +37,11 @@ def _at(model, z, y, **options):
 
 
 def test_the_registry():
-    assert list(ALGORITHMS) == ["laplace", "adjusted_laplace", "vi", "iwvi", "exact"]
+    assert list(ALGORITHMS) == [
+        "laplace", "adjusted_laplace", "vi", "iwvi", "renyi", "chi", "exact",
+    ]  # fmt: skip
     assert all(item.name == name for name, item in ALGORITHMS.items())
-    assert ALGORITHMS["iwvi"] == Variational(m=10, samples=10, estimator="dreg")
+    assert ALGORITHMS["iwvi"] == Variational(m=10, samples=50, estimator="dreg")
     assert ALGORITHMS["vi"] == Variational(m=1, samples=10, estimator="dreg")
     several = [*ALGORITHMS.values(), Laplace(clip=True), Laplace(adjusted=True, clip=True),
                Variational(m=5), Variational(estimator="plain")]  # fmt: skip
@@ -314,6 +317,76 @@ def test_variational_inference_is_exact_on_concrete_where_it_has_converged():
 
 def test_evaluations_of_a_step():
     assert [Variational(m=m).groups for m in (1, 2, 3, 10, 20)] == [10, 5, 3, 1, 1]
+
+
+def test_a_step_averages_over_several_groups_whatever_m():
+    """One group of M >= 10 left q under-trained: 0.95 nats on concrete with M = 20."""
+    assert [trained_with(m).groups for m in (1, 2, 5, 10, 20, 100)] == [10, 5, 2, 5, 5, 5]
+    assert [trained_with(m).m for m in (1, 2, 5, 10, 20)] == [1, 2, 5, 10, 20]
+    assert trained_with(2) == Variational(m=2)
+    assert with_options("iwvi", m=20) == trained_with(20)
+    assert with_options("iwvi", m=20, samples=20) == Variational(m=20, samples=20)
+    assert with_options("vi") == Variational()
+
+
+NATS_GRID = np.linspace(-12.0, 12.0, 20_001)
+
+
+def _renyi_bound(alpha, mean, sd, y):
+    """log E_q w^(1 - alpha) / (1 - alpha) of q = N(mean, sd^2) on `Conjugate`, by quadrature."""
+    log_q = norm.logpdf(NATS_GRID, mean, sd)
+    log_w = norm.logpdf(NATS_GRID) + norm.logpdf(y, NATS_GRID) - log_q
+    inside = np.exp(log_q + (1 - alpha) * log_w)
+    return np.log(np.trapezoid(inside, NATS_GRID)) / (1 - alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.9, -0.5, -1.0])
+def test_directions_of_renyi_are_gradients_of_its_bound(alpha):
+    """Those of the bound over alpha, up to Monte Carlo: 40 data sets of one y, 20,000 draws."""
+    k, y, mean, sd = 40, 1.3, 0.4, 0.8
+    eps = _tensor(np.random.default_rng(0).standard_normal((k, 20_000, 1)))
+    at = torch.full((k, 1), mean, dtype=torch.float64)
+    scale = torch.full((k, 1, 1), sd, dtype=torch.float64)
+    data = torch.full((k, 1, 1), y, dtype=torch.float64)
+    found = Variational(alpha=alpha).slopes(Conjugate(), at, scale, eps, data)
+    h = 1e-4
+    exact = [
+        (_renyi_bound(alpha, mean + h * i, sd + h * j, y)
+         - _renyi_bound(alpha, mean - h * i, sd - h * j, y)) / (2 * h * alpha)
+        for i, j in ((1, 0), (0, 1))
+    ]  # fmt: skip
+    for mine, theirs in zip(found, exact, strict=True):
+        values = mine.numpy().ravel()
+        assert abs(values.mean() - theirs) < 5 * values.std(ddof=1) / np.sqrt(k) + 1e-3
+
+
+def test_a_renyi_bound_near_order_1_is_the_elbo():
+    pairs = HOSPITALS.simulate(4, np.random.default_rng(0))
+    y, (mean, scale) = _tensor(pairs.x)[:, None], _state(4, 14)
+    eps = _tensor(np.random.default_rng(1).standard_normal((4, 10, 14)))
+    one, near = (
+        Variational(alpha=alpha).slopes(HOSPITALS, mean, scale, eps, y) for alpha in (1, 1 - 1e-12)
+    )
+    for mine, theirs in zip(one, near, strict=True):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["renyi", "chi"])
+def test_every_order_is_exact_on_a_normal_posterior(name):
+    y = np.array([[0.5, -0.3], [0.0, 1.0]])
+    q = ALGORITHMS[name].fit(Quadratic(), y, 6000, _rngs(2))
+    assert gaussian_skl(q, Quadratic().exact(y)).max() < 1e-5
+
+
+@pytest.mark.slow
+def test_nearer_to_chi_a_q_covers_more_of_a_skewed_posterior():
+    """Log theta of heart transplants has a heavier left tail: the sd of q grows as alpha falls."""
+    y = np.tile([8.0, 2, 3, 4, 4, 6, 7, 10, 12], (3, 1))
+    sds = [
+        np.abs(ALGORITHMS[name].fit(HEART, y, 6000, _rngs(3)).scale[:, 1]).max(-1).mean()
+        for name in ("vi", "renyi", "chi")
+    ]
+    assert sds == sorted(sds)
 
 
 def test_progress_is_reported():

@@ -42,7 +42,7 @@ def test_iterations_are_read_in_any_order(capsys):
     few = ("--figure", "1,3", "--inference", "laplace", "--m", "1")
     result = printed(capsys, *HEART, *few, "--iterations", "20,5")
     assert [row["iterations"] for row in result["figures"]["1"]] == [5, 20]
-    assert [row["iterations"] for row in result["figures"]["3"]] == [20]
+    assert [row["iterations"] for row in result["figures"]["3"]] == [5, 20]
 
 
 def test_a_second_run_takes_what_is_there(capsys, monkeypatch):
@@ -66,6 +66,27 @@ def test_words_name_the_interval_and_the_failures(capsys):
     assert "M = 100" not in heard
 
 
+def test_a_mean_that_rests_on_one_data_set_is_marked(capsys):
+    """IWVI after five iterations: one of six data sets is worse than all others together."""
+    heard = said(capsys, *HEART, "--figure", "1", "--iterations", "5").out
+    rows = printed(capsys, *HEART, "--figure", "1", "--iterations", "5")["figures"]["1"]
+    marked = [line for line in heard.splitlines() if line.endswith(" *")]
+    assert len(marked) == sum(row["dominated"] for row in rows) > 0
+    for row in rows:
+        assert row["dominated"] == (row["carried"] > 0.5)
+        assert row["carried"] == pytest.approx(row["largest"] / row["skl"] / 6)
+    assert "one data set's" in heard
+    assert max(map(len, heard.splitlines())) <= 80
+
+
+def test_another_m_brings_its_usual_draws_of_a_step():
+    from validation_core.bayes.algorithms import with_options
+    from validation_core.bayes.variational import Variational
+
+    assert with_options("iwvi", m=2) == Variational(m=2)
+    assert with_options("iwvi", m=20) == Variational(m=20, samples=100)
+
+
 def test_one_file_with_three_figures(capsys, tmp_path):
     page, numbers = tmp_path / "figures.html", tmp_path / "numbers.json"
     heard = said(
@@ -84,10 +105,10 @@ def test_one_file_with_three_figures(capsys, tmp_path):
     assert "default-src 'none'" in text
     assert "stand-in" in text
     assert "Figure 1" in heard.out
-    assert text.count("if q were correct") == 4  # Figure 2 after 5 and after 20 iterations
+    assert text.count("if q were correct") == 5  # Figures 2 and 3 along iterations and along M
     packed = re.search(r'id="figures">([^<]+)<', text)[1]
     figures = json.loads(gzip.decompress(base64.b64decode(packed)))
-    assert len(figures) == 4
+    assert len(figures) == 5
     assert all(figure["data"] and "xaxis2" in figure["layout"] for figure in figures)
     packed = re.search(r'data-name="[^"]+json">([^<]+)<', text)[1]
     data = json.loads(gzip.decompress(base64.b64decode(packed)))

@@ -19,7 +19,6 @@ from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.study import Study
 from validation_core.sweep import colt_paper, presets, progress
-from validation_core.symmetric_divergence import MOST
 from validation_core.symmetric_divergence.runs import summarise_terms
 
 GALLERY = gallery.FOLDER
@@ -68,10 +67,9 @@ def test_the_divergence_page_opens_with_every_figure(store):
     """Domke (2021), Figure 1: adjusted Laplace is exact on a normal posterior from the start, and
     Laplace fails on hospitals where it has hardly climbed.
     """
-    grid = sorted({*symmetric_divergence.GRID, *MOST})
-    plan = symmetric_divergence.figure(1, iterations=grid)
-    assert not symmetric_divergence.missing(plan, store)
-    assert not symmetric_divergence.missing(symmetric_divergence.figure(3, iterations=grid), store)
+    plan = symmetric_divergence.figure(1)
+    for number in (1, 2, 3):
+        assert not symmetric_divergence.missing(symmetric_divergence.figure(number), store)
     assert not any("stand-in" in model.label for model in plan.models)
     result = symmetric_divergence.collect(plan, store)
     places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
@@ -307,4 +305,4 @@ def test_a_part_that_is_not_there(capfd):
 def test_it_stays_small():
     assets = sum(path.stat().st_size for path in (ROOT / "assets").rglob("*") if path.is_file())
     shipped = sum(path.stat().st_size for path in gallery.FOLDER.rglob("*") if path.is_file())
-    assert assets + shipped <= 40 * 2**20
+    assert assets + shipped <= 60 * 2**20

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation_core import gallery, statistics, symmetric_divergence
+from validation_core import gallery, statistics
 from validation_core.codec import dump
 from validation_core.diagnosis import examples, tasks
 from validation_core.explorers.conformal import power_study
@@ -31,6 +31,7 @@ from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.sweep import colt_paper, trials
 from validation_core.symmetric_divergence import RunTermsStudy
+from validation_core.symmetric_divergence.shipped import shipped_terms
 
 pytestmark = pytest.mark.slow
 
@@ -279,7 +280,7 @@ def test_a_map_of_colt(case, shipped, fresh, agree, decide):
         (decide if name.endswith(("pvalue", "pvalues")) else agree)(numbers[name], kept)
 
 
-@cases("divergence", [(study,) for study in symmetric_divergence.shipped()], 8)
+@cases("divergence", [(study,) for study in shipped_terms()], 8)
 def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
     """After 30,000 iterations some runs have arrived, and Adam divides slopes that are rounding
     alone by their own size: it walks about the mode, each machine on a way of its own. Terms that

@@ -12,6 +12,8 @@ import pytest
 
 import validation_core
 from validation_core import keys
+from validation_core.bayes import Hospitals
+from validation_core.bayes.variational import Variational
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.explorers.conformal.study import ConformalStudy, Learned
@@ -62,6 +64,18 @@ def test_foreign_types_are_not_read():
     for name in ("subprocess:Popen", "validation_core.keys:read"):
         with pytest.raises(ValueError, match="Only specifications are read back"):
             keys.decode({"type": name, "version": 1, "args": ["true"]})
+
+
+def test_a_later_field_leaves_keys_as_they_were():
+    """A prior of the paper's width has the key that stored results have; a wider one its own."""
+    assert "width" not in keys.canonical_text(Hospitals())
+    assert keys.key(Hospitals()) == "122c98d4ca367bac00e193c6ac9cf9c9"
+    wide = Hospitals(width=5.0)
+    assert keys.key(wide) != keys.key(Hospitals())
+    for model in (wide, Hospitals()):
+        assert keys.read(keys.canonical_text(model)) == model
+    assert "alpha" not in keys.canonical_text(Variational(m=5))
+    assert keys.key(Variational(alpha=0.5)) != keys.key(Variational())
 
 
 def test_moving_a_file_changes_no_key(monkeypatch):

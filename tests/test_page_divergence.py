@@ -100,7 +100,7 @@ def test_what_is_missing_is_run_at_a_press(page):
     assert "run-divergence" not in _buttons(page)
 
 
-@pytest.mark.parametrize("view", ["weighted", "trained"])
+@pytest.mark.parametrize("view", ["each-m", "over-m"])
 def test_the_other_views_are_drawn(page, view):
     page.session_state["divergence-view"] = view
     page.session_state["iterations"] = 300
@@ -255,11 +255,34 @@ def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
 def test_training_with_m_is_tested_with_the_same(rng):
     plan = figure(3, (HeartTransplants(),), datasets=50)
     terms = _terms(rng, plan)
-    ((trained, weighted),) = views.panels_along_training(plan, terms)
+    ((weighted, trained),) = views.panels_along_m(plan, terms)
     for x, inference in enumerate(plan.inferences):
         at = MS.index(own_m(inference))
-        assert trained.numbers.mean[0, -1, x] == terms[0, x].d[0, at].mean()
-        assert weighted.numbers.mean[0, -1, x] == terms[0, 0].d[0, at].mean()
+        assert trained.numbers.mean[0, -1, at] == terms[0, x].d[0, at].mean()
+        assert weighted.numbers.mean[0, -1, at] == terms[0, 0].d[0, at].mean()
+    assert np.isnan(trained.numbers.mean[0, -1, MS.index(100)]), "no q is trained with 100"
+    assert not trained.gap.any()
+    caption = views.panel_caption([weighted, trained], MS, "M", 0, 2)
+    assert "to come" not in caption
+
+
+def test_a_curve_for_each_m_over_the_ways_to_make_q(rng):
+    plan = figure(3, (HeartTransplants(),), datasets=50)
+    plan = Plan(models=plan.models, inferences=(LAPLACE, *plan.inferences), datasets=50)
+    assert [family.label for family in views.families(plan)] == ["Laplace", "VI", "IWVI"]
+    terms = _terms(rng, plan)
+    (lines,) = views.panels_for_each_m(plan, terms)
+    assert [line.label for line in lines] == [f"M = {m}" for m in MS]
+    ten = lines[MS.index(10)]
+    at = MS.index(10)
+    np.testing.assert_allclose(ten.numbers.mean[0, -1], terms[0, 0].d[:, at].mean(-1))
+    np.testing.assert_allclose(ten.numbers.mean[1, -1], terms[0, 1].d[:, at].mean(-1))
+    own = [own_m(inference) for inference in plan.inferences].index(10)
+    np.testing.assert_allclose(ten.numbers.mean[2, -1], terms[0, own].d[:, at].mean(-1))
+    assert not lines[-1].wanted[2].any()
+    for view in ("each-m", "over-m"):
+        message = str(views.payload(view, plan, terms).message((0.0, 50.0)))
+        assert "to come" not in message
 
 
 def test_a_failure_is_a_gap_that_is_said(rng):
@@ -290,7 +313,7 @@ def test_the_median_nearest_to_0_is_named_among_several(rng):
     terms[0, 1].d[:] = -0.01
     (two, _) = views.panels_along_iterations(plan, terms)
     caption = views.panel_caption(two, plan.iterations, "iterations", 0, 2)
-    assert "Median nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in caption
+    assert "Median nearest to 0 at 30,000 iterations, of VI: −0.01 nats" in caption
     assert "nearest" not in views.panel_caption(two[:1], plan.iterations, "iterations", 0, 2)
 
 
@@ -319,7 +342,7 @@ def test_vi_that_could_go_on_is_said_to():
 def test_no_run_yet_is_an_empty_panel():
     plan = _plan()
     none = Terms(
-        np.full((6, len(MS), 50), np.nan), np.zeros(6, bool), np.zeros(6, np.int64), np.zeros(6)
+        np.full((8, len(MS), 50), np.nan), np.zeros(8, bool), np.zeros(8, np.int64), np.zeros(8)
     )
     panels = views.panels_along_iterations(plan, {(0, 0): none, (1, 0): none})
     message = str(views.draw_view("iterations", plan, panels).message((1.0, 50.0)))

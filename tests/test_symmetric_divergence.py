@@ -21,6 +21,7 @@ from validation_core.symmetric_divergence import (
     MS,
     InferenceRun,
     Plan,
+    RunTermsStudy,
     collect,
     curves,
     figure,
@@ -139,6 +140,20 @@ def test_the_engine_climbs_once_for_both(store, monkeypatch):
     assert all(item.done(store) for item in wanted.runs())
 
 
+def test_terms_are_made_by_their_runs(store, monkeypatch):
+    """What the gallery asks for: terms alone, one climb for both Laplace approximations."""
+    climbs = []
+    both = Laplace.both
+    monkeypatch.setattr(Laplace, "both", lambda self, *a: climbs.append(self) or both(self, *a))
+    wanted = plan(inferences=(Laplace(adjusted=True), Laplace()))
+    tasks = tuple(RunTermsStudy(of=item) for item in wanted.runs())
+    engine = Engine(store, SerialExecutor())
+    assert engine.submit(tasks, "test").snapshot().state == "done"
+    engine.close()
+    assert all(task.done(store) for task in tasks)
+    assert len(climbs) == len(wanted.iterations)
+
+
 def test_a_run_without_its_posterior_fails_in_words(store):
     with pytest.raises(ValueError, match="closed form"):
         run(InferenceRun(model=Hospitals(), inference=EXACT, iterations=1, datasets=2), store)
@@ -210,7 +225,7 @@ def test_summary_is_the_normal_interval_and_more():
     values = [float(each[0, 1]) for each in message]
     ordered = np.sort(d[0, 1])
     direct = [mean, mean - reach, mean + reach, np.median(d[0, 1]), ordered[17], ordered[32],
-              d[0, 1].max(), d[0, 1].std(ddof=1)]  # fmt: skip
+              d[0, 1].max(), d[0, 1].std(ddof=1), d[0, 1].max() / d[0, 1].sum()]  # fmt: skip
     np.testing.assert_allclose(values, direct, rtol=1e-6)
     for each in message:
         assert np.isnan(each[1, 2])
@@ -240,17 +255,25 @@ def test_heart_comes_first_and_no_long_run_last():
     assert prices[0] > 20 * prices[-1]
 
 
+def test_a_mean_that_one_data_set_carries_is_known():
+    d = np.full((4, 20), 0.1)
+    d[1, 4], d[2] = 2.5, -0.1
+    d[3] = 1e-4 * d[1]
+    found = summarise_terms(d)
+    np.testing.assert_allclose(found.carried, [1 / 20, 2.5 / 4.4, 0, 2.5 / 4.4])
+    assert found.dominated.tolist() == [False, True, False, False], "a mean of 0 but for noise"
+
+
 def test_figure_2_needs_no_run_of_its_own():
-    assert set(figure(2).runs()) == set(figure(1).runs())
-    assert figure(2).picked == (100, 3000)
-    assert plan(iterations=(7,)).picked == (7,)
+    assert set(figure(2).runs()) < set(figure(1).runs())
+    assert [inference.name for inference in figure(2).inferences] == ["adjusted_laplace"]
 
 
 def test_figure_3_trains_with_m_and_shares_what_it_can():
     wanted = figure(3)
     assert [made_for(inference) for inference in wanted.inferences] == [1, 2, 5, 10, 20]
     assert [inference.name for inference in wanted.inferences] == ["vi"] + 4 * ["iwvi"]
-    assert len(set(wanted.runs()) - set(figure(1).runs())) == 5 * 3
+    assert len(set(wanted.runs()) - set(figure(1).runs())) == 5 * 3 * len(GRID)
     assert trained((5,)) == (Variational(m=5),)
 
 
@@ -287,13 +310,30 @@ def third(store):
 
 def test_figure_3_sets_training_beside_weighting(third):
     wanted, result = third
-    own, weighted = curves.curves_trained_with_m(wanted, result, 0, 10)
-    assert own.x.tolist() == weighted.x.tolist() == [1, 2, 5]
-    assert own.found.mean[0] == weighted.found.mean[0]
+    families = [curves.trained_with_each(wanted), curves.weighted(wanted, 0)]
+    assert families[0].ms == (1, 2, 5)
+    own, weighed = curves.curves_along_m(wanted, result, 0, families, (1, 2, 5))
+    assert own.x.tolist() == weighed.x.tolist() == [1, 2, 5]
+    assert own.found.mean[0] == weighed.found.mean[0]
     for place, inference in enumerate(wanted.inferences):
         terms = result[0, place].d[0, MS.index(made_for(inference))]
         assert own.found.mean[place] == pytest.approx(terms.mean())
-    np.testing.assert_allclose(weighted.found.mean, result[0, 0].d[0, [0, 1, 2]].mean(-1))
+    np.testing.assert_allclose(weighed.found.mean, result[0, 0].d[0, [0, 1, 2]].mean(-1))
+
+
+def test_figures_2_and_3_have_a_curve_for_each_m_along_iterations(third):
+    wanted, result = third
+    for family, ms in (
+        (curves.trained_with_each(wanted), (1, 2, 5)),
+        (curves.weighted(wanted, 0), MS),
+    ):
+        drawn = curves.curves_for_each_m(wanted, result, 0, family)
+        assert [curve.label for curve in drawn] == [f"M = {m}" for m in ms]
+        assert all(curve.x.tolist() == [10] for curve in drawn)
+        for curve, m in zip(drawn, ms, strict=True):
+            place = family.places[MS.index(m)]
+            expected = result[0, place].d[:, MS.index(m)].mean(-1)
+            np.testing.assert_allclose(curve.found.mean, expected)
 
 
 def test_rows_of_figures(third):

@@ -1,5 +1,7 @@
 """Figures 1 to 3: medians and means, what lies beyond an axis, gaps, and a second cue."""
 
+from itertools import pairwise
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -11,7 +13,7 @@ from validation_core.drawing import style
 from validation_core.symmetric_divergence import MS, Plan, Terms, figures
 from validation_core.symmetric_divergence.curves import DivergenceCurve
 from validation_core.symmetric_divergence.figures import Subplot, against_iterations_figure
-from validation_core.symmetric_divergence.lines import SCALE
+from validation_core.symmetric_divergence.lines import SCALE, NatsAxis, m_style, rate_guide
 from validation_core.symmetric_divergence.runs import TermSummary
 
 X = np.array([10.0, 100, 1000])
@@ -24,9 +26,11 @@ def curve(median, low=None, high=None, mean=None, name="laplace", label="Laplace
     low = median * 0.8 if low is None else np.asarray(low, float)
     high = median * 1.2 if high is None else np.asarray(high, float)
     mean = median * 1.1 if mean is None else np.asarray(mean, float)
-    summary = TermSummary(mean, mean - 7, mean + 7, median, low, high, mean * 9, mean)
-    return DivergenceCurve(name, label, np.asarray(x, float), summary, np.ones(len(x), bool),
-                 np.asarray(failures), 100)  # fmt: skip
+    summary = TermSummary(
+        mean, mean - 7, mean + 7, median, low, high, mean * 9, mean, 0.09 + 0 * mean
+    )
+    return DivergenceCurve(label, style.algorithm_style(name), np.asarray(x, float), summary,
+                 np.ones(len(x), bool), np.asarray(failures), 100)  # fmt: skip
 
 
 def drawn(*curves, title="Heart"):
@@ -210,8 +214,8 @@ def test_five_panels_have_axes_of_their_own_and_one_legend():
 
 def test_algorithms_differ_in_more_than_colour():
     looks = [style.algorithm_style(name) for name in ALGORITHMS]
-    for cue in ("color", "dash", "symbol"):
-        assert len({getattr(look, cue) for look in looks}) == len(ALGORITHMS)
+    assert len({look.color for look in looks}) == len(ALGORITHMS)
+    assert len({(look.dash, look.symbol) for look in looks}) == len(ALGORITHMS)
     unknown = style.algorithm_style("another")
     assert unknown.color == style.NULL
 
@@ -249,15 +253,14 @@ def found():
 def test_the_three_figures(found):
     plan, of = found
     (first,) = figures.drawn(1, plan, of)
-    middle, last = figures.drawn(2, plan, of)
-    (three,) = figures.drawn(3, plan, of)
-    for message in (first, middle, last, three):
+    laplace, iwvi, last = figures.drawn(2, plan, of)
+    three, along = figures.drawn(3, plan, of)
+    for message in (first, laplace, iwvi, last, three, along):
         go.Figure(message.figure.to_dict())
         assert "if q were correct" in message.caption
         assert {"x", "x2"} == {trace.xaxis for trace in message.figure.data}
-    assert "30 iterations" in middle.title
     assert "100 iterations" in last.title
-    assert list(middle.figure.layout.xaxis.ticktext) == [str(m) for m in MS]
+    assert list(last.figure.layout.xaxis.ticktext) == [str(m) for m in MS]
     vi = of[0, 0].d[2]
     np.testing.assert_allclose(
         nats(points(last.figure, "VI", "diamond").y), np.median(vi, -1), rtol=1e-4
@@ -266,17 +269,53 @@ def test_the_three_figures(found):
     means = vi.mean(-1)
     inside = SCALE.at(means) < axis[1]
     np.testing.assert_allclose(nats(ring(last.figure, "VI").y)[inside], means[inside], rtol=1e-4)
-    iwvi = points(first.figure, "IWVI, M = 10", "triangle-up")
     expected = np.median(of[0, 1].d[:, MS.index(10)], -1)
-    np.testing.assert_allclose(nats(iwvi.y), expected, rtol=1e-4)
-    names = [trace.name for trace in three.figure.data if trace.showlegend]
-    assert names == ["VI trained with M", "VI trained with M = 1, weighted with M"]
+    for drawing, label in ((first, "IWVI, M = 10"), (three, "M = 10")):
+        trace = points(drawing.figure, label, "triangle-up")
+        np.testing.assert_allclose(nats(trace.y), expected, rtol=1e-4)
+    names = [trace.name for trace in along.figure.data if trace.showlegend]
+    assert names == ["IWVI", "VI", "1/M"]
+
+
+def test_figures_2_and_3_are_along_iterations_with_a_curve_for_each_m(found):
+    plan, of = found
+    vi, *_ = figures.drawn(2, plan, of)
+    assert list(vi.figure.layout.xaxis.ticktext) == ["10", "30", "100"]
+    names = [trace.name for trace in vi.figure.data if trace.showlegend]
+    assert names == [f"M = {m}" for m in MS]
+    trace = points(vi.figure, "M = 1", "circle")
+    np.testing.assert_allclose(nats(trace.y), np.median(of[0, 0].d[:, 0], -1), rtol=1e-4)
+    three, _ = figures.drawn(3, plan, of)
+    assert [t.name for t in three.figure.data if t.showlegend] == ["M = 1", "M = 10"]
 
 
 def test_figure_2_over_a_choice_of_m(found):
     plan, of = found
     *_, last = figures.drawn(2, plan, of, (1, 10))
     assert list(last.figure.layout.xaxis.ticktext) == ["1", "10"]
+
+
+def test_the_guide_falls_as_one_over_m():
+    """From the highest median at M = 1, and only within the panel's axis."""
+    axis = NatsAxis(0.001, 50.0)
+    medians = [np.array([20.0, 1, 1, 1]), np.array([np.nan, 3, 3, 3])]
+    guide = rate_guide((1, 2, 10, 100), medians, axis)
+    np.testing.assert_allclose(guide.x, np.log10([1, 2, 10, 100]))
+    np.testing.assert_allclose(nats(guide.y), [20, 10, 2, 0.2])
+    assert guide.dash
+    none = rate_guide((1, 2), [np.array([-0.1, 0.2])], axis)
+    assert np.isnan(none.y).all(), "a median below 0 sets no rate"
+
+
+def test_the_m_differ_in_more_than_colour_and_stand_out():
+    looks = [m_style(m) for m in MS]
+    assert len({look.color for look in looks}) == len(MS)
+    assert all(a.dash != b.dash for a, b in pairwise(looks))
+    assert all(a.symbol != b.symbol for a, b in pairwise(looks))
+    for look in looks:
+        for background in ("#FFFFFF", "#14171C"):
+            low, high = sorted([luminance(look.color), luminance(background)])
+            assert (high + 0.05) / (low + 0.05) >= 3.0, look
 
 
 def test_one_run_at_one_place_is_drawn():

@@ -34,6 +34,8 @@ _ROOMS = (
     "diagnosis.questions",
     "diagnosis.questions.posteriors",
     "diagnosis.epidemic",
+    "symmetric_divergence.bounds",
+    "symmetric_divergence.geweke",
     "symmetric_divergence.learned",
     "symmetric_divergence.terms",
     "explorers.conformal.study",
@@ -101,7 +103,8 @@ def encode(value: object) -> JSON:
     """Encode a specification completely as a JSON value.
 
     A field's metadata may name an attribute, `stored`, that is encoded in its place; the class
-    decodes it.
+    decodes it. A field whose metadata says `later` is left out at its default: it came after
+    results had been stored, and their keys stay.
 
     Args:
         value: a specification, or a plain value or tuple in one.
@@ -110,7 +113,7 @@ def encode(value: object) -> JSON:
         TypeError: for anything but None, bool, int, float, str, tuples and specifications.
     """
     if isinstance(value, Specification):
-        fields = dataclasses.fields(value)
+        fields = [f for f in dataclasses.fields(value) if not _left_out(f, value)]
         return {
             "type": type(value).spec,
             "version": type(value).version,
@@ -124,6 +127,10 @@ def encode(value: object) -> JSON:
         f"A specification holds plain values, tuples and specifications; got "
         f"{type(value).__name__}. Turn it into one of those."
     )
+
+
+def _left_out(field: dataclasses.Field[object], of: Specification) -> bool:
+    return bool(field.metadata.get("later")) and getattr(of, field.name) == field.default
 
 
 def _field(field: dataclasses.Field[object], of: Specification) -> JSON:

@@ -12,9 +12,11 @@ from pages.ui.forms import segmented
 from pages.ui.once import same
 from validation_core import ALGORITHMS, MODELS
 from validation_core.bayes import GLMBinomial, Model, covariates
+from validation_core.bayes.algorithms import with_options
 from validation_core.bayes.inference import Inference
 from validation_core.bayes.variational import Variational
-from validation_core.symmetric_divergence import FOUR, GRID, MOST, Plan, figure
+from validation_core.symmetric_divergence import FOUR, GRID, MOST, Plan
+from validation_core.symmetric_divergence.runs import trained
 
 DATASETS = (25, 50, 100, 200)
 OWN_M = (2, 5, 10, 20)
@@ -28,6 +30,7 @@ INFERENCES = (
     "Laplace: a normal about the posterior's mode. Adjusted Laplace: one Newton step on from "
     "where the search for it stopped. VI: the normal with the smallest KL(q‖p). IWVI, "
     "importance-weighted VI: a normal made to be good once M of its draws are weighed by p / q. "
+    "Rényi and χ² VI: divergences other than KL(q‖p), under which q covers more of the posterior. "
     "Exact: the posterior itself, where it has a closed form."
 )
 """The algorithms that make q, for a reader who meets them first."""
@@ -38,8 +41,8 @@ class DivergenceChoice:
     """Settings of the controls: always with a model and an inference."""
 
     plan: Plan
-    trained: Plan
-    """Importance weighted VI for every M that it is trained with."""
+    each_m: Plan
+    """The same, IWVI for every M that it is trained with."""
 
 
 def choose() -> DivergenceChoice | None:
@@ -87,14 +90,14 @@ def choose() -> DivergenceChoice | None:
     models = tuple(_model(name, seldom) for name in names)
     if not models or not algorithms:
         return None
-    grid = tuple(n for n in sorted({*GRID, *MOST}) if n <= most)
+    grid = tuple(n for n in GRID if n <= most)
     inferences = tuple(_inference(name, seldom.m) for name in algorithms)
-    seed = seldom.seed
     plan = Plan(
-        models=models, inferences=inferences, iterations=grid, datasets=datasets, seed=seed
+        models=models, inferences=inferences, iterations=grid, datasets=datasets, seed=seldom.seed
     )
-    third = figure(3, models, iterations=grid, datasets=datasets, seed=seed)
-    return DivergenceChoice(same(plan), same(third))
+    plain = [ALGORITHMS[name] for name in algorithms if name != "iwvi"]
+    several = dict.fromkeys([*plain, *(trained() if "iwvi" in algorithms else ())])
+    return DivergenceChoice(same(plan), same(replace(plan, inferences=tuple(several))))
 
 
 def unfinished(plan: Plan) -> str:
@@ -111,8 +114,7 @@ def unfinished(plan: Plan) -> str:
 
 
 def _inference(name: str, m: int) -> Inference:
-    algorithm = ALGORITHMS[name]
-    return replace(algorithm, m=m) if name == "iwvi" else algorithm
+    return with_options(name, m=m) if name == "iwvi" else ALGORITHMS[name]
 
 
 class _AdvancedSettings(NamedTuple):

@@ -53,6 +53,7 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
         "median_low": "median from",
         "median_high": "median to",
         "largest": "Largest d",
+        "carried": "its share of SKL",
         "heavy": "Heavy tail",
         "failures": "Without q",
     }
@@ -69,12 +70,14 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
                 "median_low",
                 "median_high",
                 "largest",
+                "carried",
             )
         },
     )
     st.caption(
         f"Over {plan.datasets} data sets; where one has no q, no mean is given, since the "
-        "others are the easier ones. A heavy tail (its shape is above one half) means that "
-        "the variance of the terms may be infinite: then intervals are too narrow. Numbers "
-        "below 0 are noise about a small divergence."
+        "others are the easier ones. Where the largest d has more than half of SKL, that mean "
+        "rests on one data set. A heavy tail (its shape is above one half) means that the "
+        "variance of the terms may be infinite: then intervals are too narrow. Numbers below 0 "
+        "are noise about a small divergence."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.divergence import augmented, learned, meaning, opened, terms
+from pages.divergence import augmented, bounds, broad, joint, learned, meaning, opened, terms
 from pages.ui import jobs
 from pages.ui.forms import choice
 from pages.ui.services import services
@@ -12,9 +12,8 @@ from validation_core import keys
 from validation_core.bayes import Hospitals
 from validation_core.bayes.algorithms import possible
 from validation_core.symmetric_divergence import InferenceRun, Plan, RunResult
+from validation_core.symmetric_divergence.shipped import FIRST
 from validation_core.symmetric_divergence.terms import mean
-
-_FIRST = 3000  # iterations
 
 
 def _choose(plan: Plan) -> InferenceRun:
@@ -37,7 +36,7 @@ def _choose(plan: Plan) -> InferenceRun:
                 words=lambda name: inferences[name].label,
             )
         ]
-    usual = max(n for n in plan.iterations if n <= _FIRST)
+    usual = max(n for n in plan.iterations if n <= FIRST.iterations)
     with right:
         n = choice(
             "Iterations", plan.iterations, "one-iterations", first=usual, words="{:,}".format
@@ -70,7 +69,10 @@ def show(plan: Plan, *, begin: bool, watched: str) -> None:
     run = _choose(plan)
     left = _found(run, begin, watched)
     terms.show(run, left)
+    bounds.show(run, left, begin=begin)
     opened.show(run, left if begin else None)
     meaning.show(mean(run, left) if left is not None else float("nan"))
     augmented.show()
     learned.show(run)
+    joint.show(run)
+    broad.show()

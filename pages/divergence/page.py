@@ -20,7 +20,7 @@ _ABOUT = (
 
 def _divergence(chosen: DivergenceChoice, view: str) -> None:
     """A figure that refines, its missing runs and numbers, and the details of one run."""
-    plan = chosen.trained if view == "trained" else chosen.plan
+    plan = chosen.plan if view == "iterations" else chosen.each_m
     first = runs.begin(plan)
     if first:
         st.fragment(runs.awaited, run_every=_EVERY)(plan)

@@ -89,8 +89,8 @@ def test_m_and_k_move_in_the_browser_and_stand_in_the_address(ran, visit):
     no_exception(page)
 
 
-def test_importance_sampling_has_a_slider_of_iterations(ran, visit):
-    page = visit(f"{CHEAP}&divergence-view=Importance+sampling")
+def test_the_view_over_m_has_a_slider_of_iterations(ran, visit):
+    page = visit(f"{CHEAP}&divergence-view=Over+M")
     expect(_chart(page)).to_contain_text("with M = 100")
     before = _lines(settled(page))
     _slider(page, "Iterations of inference").fill("0")

@@ -57,7 +57,7 @@ class DivergenceResult(Result):
     terms: Mapping[int, Mapping[tuple[int, int], Terms]]
     """Terms of the finished runs, by place of model and of inference."""
     m: tuple[int, ...] | None = None
-    """Values of M on the axis of Figure 2."""
+    """Values of M in Figure 2."""
 
     @property
     def title(self) -> str:
@@ -136,8 +136,10 @@ def divergence(
 
     Args:
         model: a name in MODELS or a model, or several; by default all five.
-        inference: laplace, adjusted_laplace, vi, iwvi or exact; by default those of the figure.
-        figure: of the paper: 1 against iterations, 2 against M, 3 trained with M; or several.
+        inference: laplace, adjusted_laplace, vi, iwvi, renyi, chi or exact; by default those of
+            the figure.
+        figure: of the paper: 1 against iterations, 2 weighted with each M, 3 trained with each M;
+            or several.
         iterations: numbers of iterations of inference, each a separate run.
         datasets: simulated for each model.
         m: draws that Figure 2 weighs and that Figure 3 trains with.
@@ -211,13 +213,12 @@ def plans(
                 f"--model of {', '.join(filter(closed, MODELS))}, or leave it out."
             )
     along = tuple(sorted(iterations))
-    wanted = {
-        number: (along[-1:], trained(m) if m else ()) if number == 3 else (along, inferences)
-        for number in sorted(set(numbers))
-    }
+    own = {3: trained(m) if m else ()}
     return {
-        number: figure(number, models, of, steps, datasets=datasets, seed=seed)
-        for number, (steps, of) in wanted.items()
+        number: figure(
+            number, models, own.get(number, inferences), along, datasets=datasets, seed=seed
+        )
+        for number in sorted(set(numbers))
     }
 
 

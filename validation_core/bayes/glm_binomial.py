@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from validation_core.bayes.hospitals import log_ways
 from validation_core.bayes.model import PAPER, Model
-from validation_core.types import Array, Joint, Paper
+from validation_core.types import Array, Paper
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -119,11 +119,13 @@ class GLMBinomial(Model, spec="glm_binomial"):
         """Predictors 1, t, t^2: (40, 3)."""
         return np.vander(self.counts.t, 3, increasing=True)
 
-    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
-        """theta = coefficients (n, 3), x = successes (n, 40)."""
-        z = SD * rng.standard_normal((n, 3))
-        y = rng.binomial(self.counts.n.astype(int), expit(z @ self.powers.T))
-        return Joint(z, y.astype(float))
+    def sample_prior(self, n: int, rng: np.random.Generator) -> Array:
+        """Coefficients (n, 3)."""
+        return SD * rng.standard_normal((n, 3))
+
+    def simulate_data(self, z: Array, rng: np.random.Generator) -> Array:
+        """Successes (n, 40)."""
+        return rng.binomial(self.counts.n.astype(int), expit(z @ self.powers.T)).astype(float)
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """Part of log p(z, y) that depends on z (..., 3): (...).

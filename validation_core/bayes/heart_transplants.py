@@ -18,7 +18,7 @@ from scipy.special import digamma, gammaln, log_expit, polygamma
 
 from validation_core.bayes.model import PAPER, Model
 from validation_core.bayes.unconstrained import logistic_log_density
-from validation_core.types import Array, Joint, Paper
+from validation_core.types import Array, Paper
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,13 +57,16 @@ class HeartTransplants(Model, spec="heart_transplants"):
     def dims(self) -> tuple[int, int]:
         return 2, 1 + SURVIVORS
 
-    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
-        """theta = (logit p, log theta) (n, 2), x = (y, s_1..s_8) (n, 9)."""
+    def sample_prior(self, n: int, rng: np.random.Generator) -> Array:
+        """(logit p, log theta) (n, 2)."""
         u = rng.logistic(size=n)
-        v = _log_gamma(SHAPE, n, rng) - np.log(RATE)
-        y = rng.binomial(OPERATED, np.exp(log_expit(u)))
-        s = rng.standard_exponential((n, SURVIVORS)) * np.exp(-v)[:, None]
-        return Joint(np.stack([u, v], 1), np.concatenate([y[:, None], s], 1))
+        return np.stack([u, _log_gamma(SHAPE, n, rng) - np.log(RATE)], 1)
+
+    def simulate_data(self, z: Array, rng: np.random.Generator) -> Array:
+        """(y, s_1..s_8) (n, 9)."""
+        y = rng.binomial(OPERATED, np.exp(log_expit(z[:, 0])))
+        s = rng.standard_exponential((len(z), SURVIVORS)) * np.exp(-z[:, 1:])
+        return np.concatenate([y[:, None], s], 1)
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """Part of log p(z, y) that depends on z (..., 2): (...)."""

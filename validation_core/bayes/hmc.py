@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ def draws(
 
     several = min(chains, n)
     pilot = HMCChains(target, mode[:, None].repeat(1, several, 1), rngs, np.full(len(y), 0.5))
-    target, step = _tuned(pilot)
+    target, step = _tuned(target, pilot)
 
     truth = torch.from_numpy(np.ascontiguousarray(start, dtype=np.float64))
     chain = HMCChains(target, truth[:, None].repeat(1, several, 1), rngs, step)
@@ -124,11 +124,23 @@ class WhitenedTarget:
         return z + by @ self.root.mT
 
 
+class Target(Protocol):
+    """K log densities in whitened coordinates."""
+
+    def at(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Log density at z (K, C, D), up to a function of y, and its gradient in u."""
+        ...
+
+    def moved(self, z: Tensor, by: Tensor) -> Tensor:
+        """z moved by a vector of whitened coordinates."""
+        ...
+
+
 class HMCChains:
     """C chains for each of K targets; the step may be changed between states."""
 
     def __init__(
-        self, target: WhitenedTarget, z: Tensor, rngs: Sequence[np.random.Generator], step: Array
+        self, target: Target, z: Tensor, rngs: Sequence[np.random.Generator], step: Array
     ) -> None:
         self.target, self.z, self.rngs, self.step = target, z, rngs, step
         self.value, self.slope = target.at(z)
@@ -194,15 +206,15 @@ class HMCChains:
         return z, value, slope, p
 
 
-def _tuned(pilot: HMCChains) -> tuple[WhitenedTarget, Array]:
+def _tuned(target: WhitenedTarget, pilot: HMCChains) -> tuple[WhitenedTarget, Array]:
     """Whitening coordinates and step for each posterior, tuned on a pilot's states."""
     import torch
 
     _tune(pilot)
     states = pilot.run(_SPREAD).swapaxes(1, 2)  # (K, states, C, D)
     states = states.reshape(len(states), -1, states.shape[-1])
-    root = _spread(states, pilot.target.root.numpy())
-    target = WhitenedTarget(pilot.target.model, pilot.target.y, torch.from_numpy(root))
+    root = _spread(states, target.root.numpy())
+    target = WhitenedTarget(target.model, target.y, torch.from_numpy(root))
     pilot = HMCChains(target, pilot.z, pilot.rngs, pilot.step)
     return target, _tune(pilot)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from validation_core.bayes.model import PAPER, Model
 from validation_core.bayes.unconstrained import logistic_log_density, to_interval
-from validation_core.types import Array, Joint, Paper
+from validation_core.types import Array, Paper
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,6 +40,20 @@ class Hospitals(Model, spec="hospitals"):
     name: ClassVar[str] = "hospitals"
     title: ClassVar[str] = "Hospitals"
     paper: ClassVar[Paper] = PAPER
+    width: float = field(
+        default=1.0,
+        metadata={
+            "label": "Width of the prior",
+            "help": "Factor on the widths of the intervals of omega and mu; 1 as in the paper",
+            "later": True,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.width < np.inf:
+            raise ValueError(
+                f"The prior's width is a factor above 0; got {self.width:g}. 1 is the paper's."
+            )
 
     @property
     def summary(self) -> str:
@@ -50,7 +64,8 @@ class Hospitals(Model, spec="hospitals"):
 
     @property
     def label(self) -> str:
-        return self.title
+        wide = "" if self.width == 1 else f", prior {self.width:g} times as wide"
+        return self.title + wide
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,25 +75,37 @@ class Hospitals(Model, spec="hospitals"):
     def dims(self) -> tuple[int, int]:
         return 2 + UNITS, UNITS
 
-    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
-        """theta = (logit omega, logit mu, eta_1..eta_12) (n, 14), x = deaths (n, 12).
+    @property
+    def omega(self) -> tuple[float, float]:
+        """Interval of the prior of omega, the spread of log odds between hospitals."""
+        return OMEGA[0], OMEGA[0] + self.width * (OMEGA[1] - OMEGA[0])
+
+    @property
+    def mu(self) -> tuple[float, float]:
+        """Interval of the prior of mu, their centre."""
+        return self.width * MU[0], self.width * MU[1]
+
+    def sample_prior(self, n: int, rng: np.random.Generator) -> Array:
+        """(logit omega, logit mu, eta_1..eta_12) (n, 14).
 
         The logits are of the place in the interval: standard logistic under the prior.
         """
         above = rng.logistic(size=(n, 2))
-        omega, mu = to_interval(above[:, :1], *OMEGA), to_interval(above[:, 1:], *MU)
-        eta = mu + omega * rng.standard_normal((n, UNITS))
-        y = rng.binomial(OPERATIONS.astype(int), expit(eta))
-        return Joint(np.concatenate([above, eta], 1), y.astype(float))
+        omega, mu = to_interval(above[:, :1], *self.omega), to_interval(above[:, 1:], *self.mu)
+        return np.concatenate([above, mu + omega * rng.standard_normal((n, UNITS))], 1)
+
+    def simulate_data(self, z: Array, rng: np.random.Generator) -> Array:
+        """Deaths (n, 12)."""
+        return rng.binomial(OPERATIONS.astype(int), expit(z[:, 2:])).astype(float)
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """Part of log p(z, y) that depends on z (..., 14): (...)."""
         from torch.nn.functional import logsigmoid
 
         above, eta = z[..., :2], z[..., 2:]
-        place = above.sigmoid()
-        omega = OMEGA[0] + (OMEGA[1] - OMEGA[0]) * place[..., :1]
-        mu = MU[0] + (MU[1] - MU[0]) * place[..., 1:]
+        place, (flat, spread), (left, right) = above.sigmoid(), self.omega, self.mu
+        omega = flat + (spread - flat) * place[..., :1]
+        mu = left + (right - left) * place[..., 1:]
         around = -0.5 * ((eta - mu) / omega).square().sum(-1) - UNITS * omega.squeeze(-1).log()
         deaths = (y * eta).sum(-1) + logsigmoid(-eta) @ self._operations
         return logistic_log_density(above).sum(-1) + around + deaths

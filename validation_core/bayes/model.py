@@ -56,9 +56,18 @@ class Model(Specification):
         """(D, M): coordinates of z, numbers in y."""
         raise NotImplementedError
 
+    def sample_prior(self, n: int, rng: np.random.Generator) -> Array:
+        """n draws of z from the prior (n, D)."""
+        raise NotImplementedError
+
+    def simulate_data(self, z: Array, rng: np.random.Generator) -> Array:
+        """Data simulated once at each row of z, covariates fixed: (n, M)."""
+        raise NotImplementedError
+
     def simulate(self, n: int, rng: np.random.Generator) -> Joint:
         """n draws of (z, y), covariates fixed: theta (n, D) holds z, x (n, M) holds y."""
-        raise NotImplementedError
+        z = self.sample_prior(n, rng)
+        return Joint(z, self.simulate_data(z, rng))
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """The part of log p(z, y) that depends on z (..., D): (...)."""

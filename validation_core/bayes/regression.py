@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
 from validation_core.bayes.covariates import OPTION, SHAPES, Design, design_matrix, digest, read
 from validation_core.bayes.model import PAPER, Model
 from validation_core.types import Array, Paper
@@ -37,6 +39,10 @@ class CovariateRegression(Model):
     @property
     def dims(self) -> tuple[int, int]:
         return SHAPES[self.name].dims
+
+    def sample_prior(self, n: int, rng: np.random.Generator) -> Array:
+        """Standard normal weights (n, D)."""
+        return rng.standard_normal((n, self.dims[0]))
 
     @property
     def covariates(self) -> Array:

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from validation_core.bayes.posterior import FullGaussian
 from validation_core.bayes.regression import CovariateRegression
-from validation_core.types import Array, Joint
+from validation_core.types import Array
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,11 +38,10 @@ class Ionosphere(CovariateRegression, spec="ionosphere"):
             "covariates"
         )
 
-    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
-        """theta = w (n, 34), x = labels 0 or 1 (n, 351)."""
-        w = rng.standard_normal((n, self.dims[0]))
-        chance = expit(w @ self.covariates.T)
-        return Joint(w, (rng.random(chance.shape) < chance).astype(float))
+    def simulate_data(self, z: Array, rng: np.random.Generator) -> Array:
+        """Labels 0 or 1 (n, 351)."""
+        chance = expit(z @ self.covariates.T)
+        return (rng.random(chance.shape) < chance).astype(float)
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """Part of log p(z, y) that depends on z (..., 34): (...).
@@ -90,11 +89,10 @@ class Concrete(CovariateRegression, spec="concrete"):
             "known covariates and noise"
         )
 
-    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
-        """theta = w (n, 9), x = strengths (n, 1030)."""
-        w = rng.standard_normal((n, self.dims[0]))
-        mean = w @ self.covariates.T
-        return Joint(w, mean + np.sqrt(NOISE) * rng.standard_normal(mean.shape))
+    def simulate_data(self, z: Array, rng: np.random.Generator) -> Array:
+        """Strengths (n, 1030)."""
+        mean = z @ self.covariates.T
+        return mean + np.sqrt(NOISE) * rng.standard_normal(mean.shape)
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """Part of log p(z, y) that depends on z (..., 9): (...).

@@ -24,12 +24,12 @@ from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.bayes.inference import Inference
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import FullGaussian, Posterior
-from validation_core.bayes.variational import Variational
+from validation_core.bayes.variational import Variational, trained_with
 from validation_core.rng import stream
 from validation_core.types import Array, Joint, Pairs, Paper
 
 ModelName = Literal["glm_binomial", "heart_transplants", "hospitals", "ionosphere", "concrete"]
-InferenceName = Literal["laplace", "adjusted_laplace", "vi", "iwvi", "exact"]
+InferenceName = Literal["laplace", "adjusted_laplace", "vi", "iwvi", "renyi", "chi", "exact"]
 
 GAMMAS = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 
@@ -79,6 +79,7 @@ class BayesModel(Pairs):
             "max": 100,
             "listed": False,
             "help": "Of iwvi: draws of q in each of the groups that training weighs.",
+            "stored": "draws_of_a_step",
         },
     )
     data: Literal["peregrine", "book"] = field(
@@ -99,17 +100,18 @@ class BayesModel(Pairs):
         """The benchmark of a model and an inference.
 
         Raises:
-            ValueError: for an inference with options that no benchmark has.
+            ValueError: for a model or an inference with options that no benchmark has.
         """
         own = {name: getattr(model, name) for name in _OPTIONS & _options(model.name)}
         if isinstance(inference, Variational) and inference.m > 1:
             own["m"] = inference.m
         benchmark = cls(**{"model": model.name, "inference": inference.name, **own})
-        if benchmark.by != inference:
-            raise ValueError(
-                f"A benchmark runs an inference with its usual options; got {inference.label} "
-                f"where it has {benchmark.by.label}. Choose that one."
-            )
+        for one, there in ((inference, benchmark.by), (model, benchmark.of)):
+            if one != there:
+                raise ValueError(
+                    f"A benchmark runs a model and an inference with their usual options; got "
+                    f"{one.label} where it has {there.label}. Choose that one."
+                )
         return benchmark
 
     def __post_init__(self) -> None:
@@ -120,6 +122,7 @@ class BayesModel(Pairs):
                     f"one of those."
                 )
         object.__setattr__(self, "design", covariates.read(self.model, self.design))
+        object.__setattr__(self, "m", int(str(self.m).partition(" of ")[0]))
         for name in self._changed - _options(self.model):
             raise ValueError(
                 f"{name} is an option of other models; got {getattr(self, name)!r} for "
@@ -142,6 +145,12 @@ class BayesModel(Pairs):
         return covariates.digest(self.model, self.design)
 
     @property
+    def draws_of_a_step(self) -> int | str:
+        """m, and the draws of a training step where they are not VI's: part of the key."""
+        draws = trained_with(self.m).samples if self.inference == "iwvi" else Variational().samples
+        return self.m if draws == Variational().samples else f"{self.m} of {draws}"
+
+    @property
     def of(self) -> Model:
         """The model."""
         model: Model = MODELS[self.model](**{name: getattr(self, name) for name in self._changed})
@@ -159,7 +168,7 @@ class BayesModel(Pairs):
     @property
     def by(self) -> Inference:
         """The inference."""
-        return Variational(m=self.m) if self.inference == "iwvi" else ALGORITHMS[self.inference]
+        return trained_with(self.m) if self.inference == "iwvi" else ALGORITHMS[self.inference]
 
     @property
     def summary(self) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Mapping
 from itertools import groupby
 from json import loads
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from validation_core import ALGORITHMS, MODELS, Store
 from validation_core.api.divergence import FIGURES, TITLE, estimate, plans
 from validation_core.api.names import entry
 from validation_core.api.result import Rows
 from validation_core.bayes import Model
+from validation_core.bayes.algorithms import with_options
 from validation_core.bayes.inference import Inference
 from validation_core.cli.options import (
     ProgressLines,
@@ -53,16 +53,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--inference",
         action="append",
         metavar="NAME[:field=value,...]",
-        help="of Figures 1 and 2: laplace, adjusted_laplace, vi, iwvi, which are run unasked, or "
-        "exact",
+        help="of Figures 1 and 2: laplace, adjusted_laplace, vi, iwvi, renyi, chi or exact; by "
+        "default the paper's, the first four for Figure 1 and adjusted_laplace for Figure 2",
     )
     option(
         "--iterations",
         type=parse_integers,
         default=GRID,
         metavar="10,30,...",
-        help=f"{','.join(map(str, GRID))}; Figure 2 shows the middle and the last of them, "
-        f"Figure 3 the last",
+        help=",".join(map(str, GRID)),
     )
     option("--datasets", type=int, default=100, metavar="K", help="simulated for each model; 100")
     option(
@@ -115,13 +114,8 @@ def _model(text: str) -> Model:
 
 def _inference(text: str) -> Inference:
     name, _, options = text.partition(":")
-    usual: Any = entry(ALGORITHMS, name, "inference")
-    return cast(
-        "Inference",
-        dataclasses.replace(
-            usual, **parse_fields(type(usual), options.split(",") if options else [])
-        ),
-    )
+    kind = type(entry(ALGORITHMS, name, "inference"))
+    return with_options(name, **parse_fields(kind, options.split(",") if options else []))
 
 
 def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
@@ -137,6 +131,7 @@ def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
         "median from": "median_low",
         "median to": "median_high",
         "Largest d": "largest",
+        "its share": "carried",
         "Data sets": "k",
         "without q": "failures",
         "Seconds": "seconds",
@@ -159,6 +154,8 @@ def _print(told: Mapping[int, Rows]) -> None:
             print(_line("iterations", "M", "SKL", "95% interval", "median d", "largest d"))
             for row in rows:
                 print(_numbers(row))
+        if any(row["dominated"] for row in of):
+            print("\n  * most of SKL, the mean, is the largest d: one data set's")
         print()
 
 
@@ -168,9 +165,8 @@ def _numbers(row: Mapping[str, Any]) -> str:
         why = f"no q on {row['failures']} of {row['k']} data sets" * bool(row["failures"])
         return _line(*at) + f"   {why or 'no finite estimate'}"
     between = f"[{row['ci_low']:.4g}, {row['ci_high']:.4g}]"
-    return _line(
-        *at, f"{row['skl']:.4g}", between, f"{row['median']:.4g}", f"{row['largest']:.4g}"
-    )
+    cells = f"{row['skl']:.4g}", between, f"{row['median']:.4g}", f"{row['largest']:.4g}"
+    return _line(*at, *cells) + " *" * row["dominated"]
 
 
 def _line(*cells: str) -> str:

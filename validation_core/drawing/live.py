@@ -71,7 +71,14 @@ def browser_file(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
+DASHES = {
+    "solid": "",
+    "dash": "7 5",
+    "dot": "2 3",
+    "longdash": "10 4",
+    "dashdot": "8 3 2 3",
+    "longdashdot": "12 3 2 3",
+}
 """Plotly's names of dashes, as lengths in SVG."""
 _STEPS, _NOTHING = 32_767, -32_768
 """Largest number of steps of a coarse number from the middle; and the code of NaN."""

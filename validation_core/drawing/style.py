@@ -58,6 +58,8 @@ ALGORITHM_STYLES: Mapping[str, MethodStyle] = {
     "adjusted_laplace": MethodStyle("#AE3F8B", "dash", "square"),
     "vi": MethodStyle("#5A6FD6", "dashdot", "diamond"),
     "iwvi": MethodStyle("#1FA37F", "longdash", "triangle-up"),
+    "renyi": MethodStyle("#6B8E23", "longdashdot", "square"),
+    "chi": MethodStyle("#C25B74", "dot", "diamond"),
     "exact": MethodStyle(NULL, "dot", "cross"),
 }
 """Ways to infer a posterior: colours stay apart in every common colour blindness."""

@@ -19,7 +19,6 @@ from validation_core.symmetric_divergence.runs import (
     figure,
     importance_sample_size,
     missing,
-    shipped,
 )
 
 __all__ = [
@@ -37,5 +36,4 @@ __all__ = [
     "figure",
     "importance_sample_size",
     "missing",
-    "shipped",
 ]

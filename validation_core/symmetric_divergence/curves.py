@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.bayes.variational import Variational
+from validation_core.drawing.style import algorithm_style
 from validation_core.statistics.divergence import HEAVY, tail_shape
+from validation_core.symmetric_divergence.lines import BARE_M, m_style
 from validation_core.symmetric_divergence.runs import (
     MS,
     Plan,
@@ -18,7 +21,7 @@ from validation_core.symmetric_divergence.runs import (
     importance_sample_size,
     summarise_terms,
 )
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 PlanTerms = Mapping[tuple[int, int], Terms]
 
@@ -27,9 +30,8 @@ PlanTerms = Mapping[tuple[int, int], Terms]
 class DivergenceCurve:
     """One line of a panel, with P positions along x."""
 
-    name: str
-    """The algorithm's name in the registry, which fixes its colour."""
     label: str
+    look: MethodStyle
     x: Array
     """Iterations or M (P,)."""
     found: TermSummary
@@ -39,6 +41,8 @@ class DivergenceCurve:
     failures: NDArray[np.int64]
     """Data sets without q (P,)."""
     k: int
+    bare: bool = False
+    """Whether it is drawn by its medians alone."""
 
     @property
     def gap(self) -> NDArray[np.bool_]:
@@ -46,18 +50,69 @@ class DivergenceCurve:
         return np.asarray(self.done & ~np.isfinite(self.found.mean))
 
 
+class FamilyTerms(NamedTuple):
+    """Terms of a family under every M of MS, after each of I numbers of iterations."""
+
+    d: Array
+    """(I, len(MS), K), in nats; NaN where there is no run or no q."""
+    done: NDArray[np.bool_]
+    """Whether there is a run (I, len(MS))."""
+    failures: NDArray[np.int64]
+    """Data sets without q (I, len(MS))."""
+
+
+class Family(NamedTuple):
+    """The q of one inference, or of VI trained anew for each M, under every M."""
+
+    label: str
+    look: MethodStyle
+    places: tuple[int | None, ...]
+    """The inference behind each of MS, by its place in the plan; None for an M that none has."""
+
+    def terms(self, plan: Plan, found: PlanTerms, model: int) -> FamilyTerms:
+        """Its terms on one model."""
+        shape = len(plan.iterations), len(MS)
+        d = np.full((*shape, plan.datasets), np.nan)
+        done, failures = np.zeros(shape, bool), np.zeros(shape, np.int64)
+        for at, place in enumerate(self.places):
+            if place is not None:
+                of = found[model, place]
+                d[:, at], done[:, at], failures[:, at] = of.d[:, at], of.done, of.failures
+        return FamilyTerms(d, done, failures)
+
+    @property
+    def ms(self) -> tuple[int, ...]:
+        """The M that it has."""
+        return tuple(m for m, place in zip(MS, self.places, strict=True) if place is not None)
+
+
+def weighted(plan: Plan, place: int) -> Family:
+    """An inference's q as importance sampling weighs it, with every M."""
+    inference = plan.inferences[place]
+    return Family(inference.label, algorithm_style(inference.name), (place,) * len(MS))
+
+
+def trained_with_each(plan: Plan) -> Family:
+    """VI trained with each M of a plan, and tested with the same."""
+    places = {
+        importance_sample_size(inference): place
+        for place, inference in enumerate(plan.inferences)
+        if isinstance(inference, Variational)
+    }
+    return Family("IWVI", algorithm_style("iwvi"), tuple(map(places.get, MS)))
+
+
 def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:
     """Curves of Figure 1: each inference of a model, tested with its own M."""
     curves = []
     for j, inference in enumerate(plan.inferences):
         terms = found[model, j]
-        d = terms.d[:, MS.index(importance_sample_size(inference))]
         curves.append(
             DivergenceCurve(
-                inference.name,
                 inference.label,
+                algorithm_style(inference.name),
                 np.array(plan.iterations, float),
-                summarise_terms(d),
+                summarise_terms(terms.d[:, MS.index(importance_sample_size(inference))]),
                 terms.done,
                 terms.failures,
                 plan.datasets,
@@ -66,57 +121,46 @@ def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[Di
     return curves
 
 
-def along_m(
-    plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
+def curves_for_each_m(
+    plan: Plan, found: PlanTerms, model: int, family: Family, ms: Sequence[int] = MS
 ) -> list[DivergenceCurve]:
-    """Curves of Figure 2: each inference of a model, tested with every M of `ms`."""
-    at = plan.iterations.index(iterations)
+    """Curves of Figures 2 and 3, along iterations: one for each M of a family."""
+    terms = family.terms(plan, found, model)
     return [
-        _weighted(inference.name, inference.label, found[model, j], at, plan.datasets, ms)
-        for j, inference in enumerate(plan.inferences)
-    ]
-
-
-def curves_trained_with_m(
-    plan: Plan, found: PlanTerms, model: int, iterations: int
-) -> list[DivergenceCurve]:
-    """Curves of Figure 3: VI trained with M or with 1, and tested with M."""
-    at = plan.iterations.index(iterations)
-    ms = [importance_sample_size(inference) for inference in plan.inferences]
-    order = np.argsort(ms)
-    several = [found[model, int(j)] for j in order]
-    d = np.stack([t.d[at, MS.index(ms[j])] for j, t in zip(order, several, strict=True)])
-    curves = [
         DivergenceCurve(
-            "iwvi",
-            "VI trained with M",
-            np.sort(ms).astype(float),
-            summarise_terms(d),
-            np.array([t.done[at] for t in several]),
-            np.array([t.failures[at] for t in several]),
+            f"M = {m}",
+            m_style(m),
+            np.array(plan.iterations, float),
+            summarise_terms(terms.d[:, at]),
+            terms.done[:, at],
+            terms.failures[:, at],
             plan.datasets,
+            bare=m in BARE_M,
         )
+        for m, at in ((m, MS.index(m)) for m in ms if m in family.ms)
     ]
-    if 1 in ms:
-        terms = found[model, ms.index(1)]
-        label = "VI trained with M = 1, weighted with M"
-        curves.append(_weighted("vi", label, terms, at, plan.datasets, sorted(ms)))
+
+
+def curves_along_m(
+    plan: Plan, found: PlanTerms, model: int, families: Sequence[Family], ms: Sequence[int] = MS
+) -> list[DivergenceCurve]:
+    """Curves along M after the last iterations: one for each family."""
+    curves = []
+    for family in families:
+        there = [m for m in ms if m in family.ms]
+        at, terms = [MS.index(m) for m in there], family.terms(plan, found, model)
+        curves.append(
+            DivergenceCurve(
+                family.label,
+                family.look,
+                np.array(there, float),
+                summarise_terms(terms.d[-1, at]),
+                terms.done[-1, at],
+                terms.failures[-1, at],
+                plan.datasets,
+            )
+        )
     return curves
-
-
-def _weighted(
-    name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]
-) -> DivergenceCurve:
-    places = [MS.index(m) for m in ms]
-    return DivergenceCurve(
-        name,
-        label,
-        np.array(ms, float),
-        summarise_terms(terms.d[at, places]),
-        np.repeat(terms.done[at], len(ms)),
-        np.repeat(terms.failures[at], len(ms)),
-        k,
-    )
 
 
 Row = dict[str, Any]
@@ -132,7 +176,8 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
 
     Returns:
         Estimates in nats, None where a data set has no q; `k` data sets, `failures` of them
-        without q; `heavy` where the `tail` of the terms is one of infinite variance.
+        without q; `heavy` where the `tail` of the terms is one of infinite variance, `dominated`
+        where the largest of them is most of the mean.
     """
     records = []
     for (i, j), terms in sorted(found.items()):
@@ -142,7 +187,9 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
             for m in ms or (importance_sample_size(inference),) if terms.done[at] else ():
                 got = [float(values[at, MS.index(m)]) for values in numbers]
                 got.append(tail_shape(np.abs(terms.d[at, MS.index(m)])))
-                skl, low, high, *median, largest, sd, tail = (v if v == v else None for v in got)
+                skl, low, high, *median, largest, sd, carried, tail = (
+                    v if v == v else None for v in got
+                )
                 records.append(
                     {
                         "model": model.name,
@@ -160,6 +207,8 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
                         "median_high": median[2],
                         "largest": largest,
                         "sd": sd,
+                        "carried": carried,
+                        "dominated": bool(numbers.dominated[at, MS.index(m)]),
                         "tail": tail,
                         "heavy": tail is not None and tail > HEAVY,
                         "k": plan.datasets,
@@ -174,13 +223,10 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
 def figure_rows(
     number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
 ) -> list[Row]:
-    """The rows behind one of the paper's figures, with `ms` as M on the axis."""
+    """The rows behind one of the paper's figures, with `ms` as M of Figure 2."""
     if number == 1:
         return rows(plan, found)
     if number == 2:
-        return [row for row in rows(plan, found, ms or MS) if row["iterations"] in plan.picked]
-    weighted = rows(
-        plan, found, sorted({importance_sample_size(inference) for inference in plan.inferences})
-    )
-    last = [row for row in weighted if row["iterations"] == plan.iterations[-1]]
-    return [row for row in last if row["trained_m"] in (1, row["m"])]
+        return rows(plan, found, ms or MS)
+    own = sorted({importance_sample_size(inference) for inference in plan.inferences})
+    return [row for row in rows(plan, found, own) if row["trained_m"] in (1, row["m"])]

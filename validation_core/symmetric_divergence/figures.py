@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,21 +12,26 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Grid, HLine, Panel, Picture, empty
 from validation_core.symmetric_divergence.curves import (
     DivergenceCurve,
+    Family,
     PlanTerms,
-    along_m,
     curves_along_iterations,
-    curves_trained_with_m,
+    curves_along_m,
+    curves_for_each_m,
+    trained_with_each,
+    weighted,
 )
 from validation_core.symmetric_divergence.lines import (
+    BARE,
+    GUIDE,
     MARKS,
     DrawnLine,
-    LineStyle,
     NatsAxis,
     log_axis,
     marks,
+    rate_guide,
     staggered_places,
 )
-from validation_core.symmetric_divergence.runs import MS, Plan
+from validation_core.symmetric_divergence.runs import MS, Plan, importance_sample_size
 from validation_core.text import interval_text
 
 _COLUMNS = 3
@@ -40,12 +44,14 @@ def _hover(curve: DivergenceCurve, along: str) -> list[str]:
     for i, mean in enumerate(curve.found.mean):
         place = f"{curve.label}, {int(curve.x[i]):,} {along}<br>"
         if np.isfinite(mean):
-            low, high, *median, largest, _ = (float(values[i]) for values in curve.found[1:])
+            low, high, *median, largest, _, _ = (float(v[i]) for v in curve.found[1:])
             mean_text = interval_text((float(mean), low, high), ".3g")
             texts.append(
                 f"{place}median of d {interval_text(median, '.3g')} nats<br>"
                 f"SKL, the mean, {mean_text}; largest {largest:.3g}, "
                 f"{curve.k} data sets"
+                + "<br>most of the mean is one data set's"
+                * bool(curve.found.dominated[i])
             )
         elif curve.failures[i]:
             texts.append(f"{place}no q on {curve.failures[i]} of {curve.k} data sets")
@@ -72,28 +78,28 @@ def _panel(subplot: Subplot, axis: str) -> Panel:
     curves = subplot.curves
     places = np.concatenate([curve.x for curve in curves])
     x, nats = log_axis(places, axis), _nats(curves)
-    looks = [style.algorithm_style(curve.name) for curve in curves]
     curve_marks = [
         marks(
             staggered_places(x, curve.x, j, len(curves)),
             DrawnLine(
-                curve.label,
-                LineStyle(look.color, look.dash, look.symbol),
-                curve.found,
-                curve.gap,
-                _hover(curve, axis),
+                curve.label, curve.look, curve.found, curve.gap, _hover(curve, axis), curve.bare
             ),
             nats,
         )
-        for j, (curve, look) in enumerate(zip(curves, looks, strict=True))
+        for j, curve in enumerate(curves)
     ]
+    guide = (
+        []
+        if axis != "M"
+        else [rate_guide(np.unique(places), [curve.found.median for curve in curves], nats)]
+    )
     return Panel(
-        [HLine(0.0, color=style.NULL), *(mark for line in curve_marks for mark in line)],
+        [HLine(0.0, color=style.NULL), *guide, *(mark for line in curve_marks for mark in line)],
         x=x,
         y=nats.axis(),
         title=subplot.title,
         height=_HEIGHT,
-        legend=[(c.label, look.color, look.symbol) for c, look in zip(curves, looks, strict=True)],
+        legend=[(c.label, c.look.color, c.look.symbol) for c in curves] + [GUIDE] * len(guide),
     )
 
 
@@ -104,27 +110,36 @@ def _nats(curves: Sequence[DivergenceCurve]) -> NatsAxis:
 def drawn(
     number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
 ) -> tuple[Drawn, ...]:
-    """One of the paper's figures, drawn from a plan's finished runs."""
+    """One of the paper's figures, drawn from a plan's finished runs.
+
+    Figures 2 and 3 are followed by the same divergences along M, after the last iterations.
+    """
     if number == 1:
-        return (
-            against_iterations_figure(
-                _panels(plan, lambda i: curves_along_iterations(plan, found, i))
-            ),
-        )
+        panels = _panels(plan, lambda i: curves_along_iterations(plan, found, i))
+        return (against_iterations_figure(panels),)
+    own = [importance_sample_size(inference) for inference in plan.inferences]
     if number == 2:
-        return tuple(
-            _against_m_figure(_panels(plan, partial(_weighed, plan, found, n, ms or MS)), n)
-            for n in plan.picked
-        )
-    last = plan.iterations[-1]
-    panels = _panels(plan, lambda i: curves_trained_with_m(plan, found, i, last))
-    return (_trained_with_m_figure(panels, last),)
+        families = [weighted(plan, j) for j in range(len(plan.inferences))]
+        sheets, shown = families, ms or MS
+    else:
+        sheets, shown = [trained_with_each(plan)], sorted(set(own))
+        families = sheets + [weighted(plan, own.index(1))] * (1 in own)
+    figures = [_each_m_figure(number, plan, found, family, shown) for family in sheets]
+    along = _panels(plan, lambda i: curves_along_m(plan, found, i, families, shown))
+    return (*figures, _along_m_figure(along, plan.iterations[-1], number))
 
 
-def _weighed(
-    plan: Plan, found: PlanTerms, iterations: int, ms: Sequence[int], model: int
-) -> list[DivergenceCurve]:
-    return along_m(plan, found, model, iterations, ms)
+def _each_m_figure(
+    number: int, plan: Plan, found: PlanTerms, family: Family, ms: Sequence[int]
+) -> Drawn:
+    """Figure 2 or 3: divergence against iterations, a curve for each M."""
+    panels = _panels(plan, lambda i: curves_for_each_m(plan, found, i, family, ms))
+    what, caption = _EACH_M[number]
+    return Drawn(
+        f"Figure {number}: {what.format(family.label)}",
+        _sheet(panels, "iterations"),
+        caption + _marks(panels),
+    )
 
 
 def _panels(plan: Plan, lines: Callable[[int], Sequence[DivergenceCurve]]) -> list[Subplot]:
@@ -140,31 +155,35 @@ def against_iterations_figure(panels: Sequence[Subplot]) -> Drawn:
     return Drawn(
         "Figure 1: divergence against iterations of inference",
         _sheet(panels, "iterations"),
-        caption + _marks(panels),
+        f"{caption}{_marks(panels)} {BARE}",
     )
 
 
-def _against_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
-    """Figure 2: divergence against M, after so many iterations."""
+_EACH_M = {
+    2: (
+        "importance sampling of {}, a curve for each M",
+        "Each curve weighs M draws of the same q by p / q; curves for larger M lie lower, as far "
+        "as importance sampling mends q; if q were correct, all would lie about 0.",
+    ),
+    3: (
+        "{} trained with M, a curve for each M",
+        "Each curve is VI trained for the M draws that it is tested with, M = 1 plain VI; if q "
+        "were correct, all would lie about 0.",
+    ),
+}
+"""Title and reading of the figures with a curve for each M."""
+
+
+def _along_m_figure(panels: Sequence[Subplot], iterations: int, number: int) -> Drawn:
+    """The divergences of Figure 2 or 3 along M, after so many iterations."""
     caption = (
-        "Lines fall as more draws of q are weighted, as far as importance sampling mends q; if q "
-        "were correct, they would lie about 0 from M = 1 on."
+        "Lines fall as more draws of q are weighted, as far as importance sampling mends q. The "
+        "dashed line falls as 1/M, the rate of KL(q‖p) for large M"
+        + ". Where VI trained with M is lower, training for M gained more than weighting a q "
+        "trained with M = 1" * (number == 3) + "; if q were correct, all lines would lie about 0."
     )
     return Drawn(
-        f"Figure 2: importance sampling of q after {iterations:,} iterations, M draws weighted",
-        _sheet(panels, "M"),
-        caption + _marks(panels),
-    )
-
-
-def _trained_with_m_figure(panels: Sequence[Subplot], iterations: int) -> Drawn:
-    """Figure 3: divergence against the M of training, after so many iterations."""
-    caption = (
-        "Where the line of VI trained with M is lower, training for M gained more than weighting "
-        "a q that was trained with M = 1; if q were correct, both would lie about 0."
-    )
-    return Drawn(
-        f"Figure 3: VI trained and tested with M, {iterations:,} iterations",
+        f"Figure {number}, along M: after {iterations:,} iterations",
         _sheet(panels, "M"),
         caption + _marks(panels),
     )

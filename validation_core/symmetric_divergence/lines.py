@@ -9,19 +9,40 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core.drawing.marks import Axis, Line, Mark, Number, Points, over
+from validation_core.drawing.style import NULL
 from validation_core.symmetric_divergence.nats_text import tick_label
-from validation_core.symmetric_divergence.runs import TermSummary
+from validation_core.symmetric_divergence.runs import MS, TermSummary
 from validation_core.symmetric_divergence.terms import SymlogScale
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 SCALE = SymlogScale(0.1)
 LABEL = "nats"
+BARE_M = 2, 10, 50
+"""Every other M: their curves are medians alone where there is a curve for each."""
+BARE = "Curves of M = 2, 10 and 50 are medians alone."
 MARKS = (
     "Points are medians over the data sets of d, what each adds to the divergence, with 95% "
     "intervals; rings are means of d, the divergence itself. Values beyond an axis are drawn "
     "at its edge, with an arrow. The axis is linear up to 0.1 nats and logarithmic beyond."
 )
 """How to read each panel."""
+GUIDE = "1/M", NULL, "dash"
+"""The guide in a panel's legend."""
+_M_STYLES = dict(
+    zip(
+        MS,
+        (
+            MethodStyle("#8A4FB8", "solid", "circle"),
+            MethodStyle("#5566D0", "dash", "square"),
+            MethodStyle("#2F80BF", "dashdot", "diamond"),
+            MethodStyle("#1B8F8A", "longdash", "triangle-up"),
+            MethodStyle("#4C8F3A", "solid", "square"),
+            MethodStyle("#94821F", "dash", "circle"),
+            MethodStyle("#BF6A1F", "dashdot", "triangle-up"),
+        ),
+        strict=True,
+    )
+)
 _ROOM = 0.09  # share of the axis, at either end, for values beyond it
 _ARROW = 0.04, 0.085  # where an arrow begins there, and its tip
 _HALF = 0.011  # of the axis, to either side of the tip
@@ -30,14 +51,6 @@ _LEAST = -0.01, 1.0  # nats: every axis reaches so far
 _APART = 0.012  # of the axis, between lines at one place
 _CROWDED = 0.09  # of the axis, between two ticks
 _TICKS = 7
-
-
-class LineStyle(NamedTuple):
-    """Colour, dash and symbol of a line."""
-
-    color: str
-    dash: str
-    symbol: str
 
 
 class NatsAxis(NamedTuple):
@@ -69,6 +82,33 @@ class NatsAxis(NamedTuple):
     def within(self, nats: Array) -> Array:
         """Positions of values, clipped to the range."""
         return SCALE.at(np.clip(nats, *self))
+
+
+def m_style(m: int) -> MethodStyle:
+    """Colour, dash and symbol of the curve of one M: from violet for 1 to orange for 100."""
+    return _M_STYLES[m]
+
+
+def rate_guide(
+    ms: ArrayLike, medians: Sequence[Array], nats: NatsAxis, by: Sequence[str] = ()
+) -> Line:
+    """A dashed line that falls as 1 / M from the highest median at the first M.
+
+    That is the rate at which KL(q‖p) of importance sampling falls once M is large (Maddison and
+    others 2017; Domke and Sheldon 2018).
+
+    Args:
+        ms: M along the axis (X,).
+        medians: of each line (..., X), leading axes over the sliders `by`.
+        nats: the panel's axis.
+        by: names of the sliders.
+    """
+    m = np.asarray(ms, float)
+    starts = np.stack([np.where(np.isfinite(line[..., 0]), line[..., 0], 0.0) for line in medians])
+    fall = starts.max(0)[..., None] * m[0] / m
+    drawn = nats.within(np.where(fall > 0, fall, np.nan))
+    at = over(drawn, *by) if by else drawn
+    return Line(np.log10(m), at, color=NULL, dash="6 4", width=1.2, label=GUIDE[0])
 
 
 def log_axis(places: ArrayLike, label: str) -> Axis:
@@ -105,13 +145,15 @@ class DrawnLine(NamedTuple):
     """One line with its estimates."""
 
     label: str
-    look: LineStyle
+    look: MethodStyle
     numbers: TermSummary
     """(..., X), leading axes over sliders."""
     gap: NDArray[np.bool_]
     """Positions with a run but no estimate (..., X)."""
     texts: Sequence[str] = ()
     """Hover text at each position (X,)."""
+    bare: bool = False
+    """Medians alone, without intervals and means: for a line among many."""
 
 
 class _PointOptions(TypedDict, total=False):
@@ -135,9 +177,14 @@ def marks(x: Array, line: DrawnLine, nats: NatsAxis, by: Sequence[str] = ()) -> 
         points |= {"hover": "%{text}", "texts": line.texts}
     middle, low, high = (at(nats.within(end)) for end in numbers.medians)
     yield Line(x, middle, color=color, dash=line.look.dash, width=1.8, label=line.label)
-    yield Points(x, at(nats.within(numbers.mean)), symbol="ring", size=6.5, opacity=0.8, **points)
-    yield Points(x, middle, low=low, high=high, symbol=line.look.symbol, size=6, **points)
-    drawn = (numbers.mean, *numbers.medians)
+    symbol = line.look.symbol
+    if line.bare:
+        yield Points(x, middle, symbol=symbol, size=4.5, **points)
+    else:
+        mean = at(nats.within(numbers.mean))
+        yield Points(x, mean, symbol="ring", size=6.5, opacity=0.8, **points)
+        yield Points(x, middle, low=low, high=high, symbol=symbol, size=6, **points)
+    drawn = (numbers.median,) if line.bare else (numbers.mean, *numbers.medians)
     above = np.any([values > nats.high for values in drawn], axis=0)
     below = np.any([values < nats.low for values in drawn], axis=0)
     for there, edge in ((above, 1), (below, 0)):

@@ -17,6 +17,7 @@ from validation_core.bayes.importance_weights import LogWeights, sampled_log_wei
 from validation_core.bayes.inference import Inference
 from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.posterior import FullGaussian, Posterior
+from validation_core.bayes.variational import trained_with
 from validation_core.keys import Specification
 from validation_core.rng import stream
 from validation_core.statistics import divergence_mean
@@ -178,12 +179,26 @@ class RunTermsStudy(Study[_RunTerms], spec="summed"):
     def label(self) -> str:
         return self.of.label
 
+    @property
+    def makes(self) -> frozenset[str]:
+        """Keys of the results that its run makes."""
+        return self.of.makes
 
-GRID = (10, 30, 100, 300, 1000, 3000)
+    @property
+    def needs(self) -> frozenset[str]:
+        """Keys that its run waits for."""
+        return self.of.needs
+
+    def run(self, store: Store, report: Report) -> None:
+        """Run the inference, which stores its terms as well."""
+        self.of.run(store, report)
+
+
+GRID = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
 """Iterations of inference. Step sizes fall at half of them, so that each is a run of its own."""
 
-MOST = (300, 1000, 3000, 10_000, 30_000)
-"""Iterations up to which a page's grid may go; at the last VI has converged, as in the paper."""
+MOST = GRID[3:]
+"""Iterations up to which a page's grid may go."""
 
 TRAINED = (1, 2, 5, 10, 20)
 """M that Figure 3 trains with."""
@@ -240,12 +255,6 @@ class Plan(Specification, spec="plan"):
             datasets=self.datasets,
             seed=self.seed,
         )
-
-    @property
-    def picked(self) -> tuple[int, ...]:
-        """Iterations shown by Figure 2: the middle and the last."""
-        several = self.iterations
-        return tuple(dict.fromkeys((several[(len(several) - 1) // 2], several[-1])))
 
     def row(self, model: int, inference: int) -> tuple[InferenceRun, ...]:
         """Runs of one curve along the iterations, by the indices of its model and inference."""
@@ -312,32 +321,29 @@ def figure(
     """The plan of one of the paper's figures.
 
     Args:
-        number: 1, the divergence against iterations; 2, importance sampling of the fits of
-            Figure 1 (the same runs); 3, importance weighted VI trained with M.
+        number: 1, the divergence against iterations; 2, the same for importance sampling of
+            adjusted Laplace, a curve for each M; 3, for VI trained with M.
         models: by default all five.
         inferences: by default the figure's own.
-        iterations: by default the grid; for Figure 3 its last.
+        iterations: by default the grid.
 
     Raises:
         ValueError: for another number, or choices that make no plan.
     """
     if number not in (1, 2, 3):
         raise ValueError(f"Figures are 1, 2 and 3; got {number}. Choose one of them.")
-    own = trained() if number == 3 else tuple(ALGORITHMS[name] for name in FOUR)
+    own = {
+        1: tuple(ALGORITHMS[name] for name in FOUR),
+        2: (ALGORITHMS["adjusted_laplace"],),
+        3: trained(),
+    }[number]
     return Plan(
         models=tuple(models) or tuple(kind() for kind in MODELS.values()),
         inferences=tuple(inferences) or own,
-        iterations=tuple(iterations) or (GRID[-1:] if number == 3 else GRID),
+        iterations=tuple(iterations) or GRID,
         datasets=datasets,
         seed=seed,
     )
-
-
-def shipped() -> tuple[RunTermsStudy, ...]:
-    """Terms of Figures 1 to 3 for five models, up to the longest grid of the page."""
-    grid = sorted({*GRID, *MOST})
-    plans = figure(1, iterations=grid), figure(3, iterations=grid)
-    return tuple(dict.fromkeys(RunTermsStudy(of=run) for plan in plans for run in plan.runs()))
 
 
 def trained(ms: Sequence[int] = TRAINED) -> tuple[Inference, ...]:
@@ -348,8 +354,7 @@ def trained(ms: Sequence[int] = TRAINED) -> tuple[Inference, ...]:
     """
     for m in ms:
         _known(m)
-    weighted: Any = ALGORITHMS["iwvi"]
-    return tuple(ALGORITHMS["vi"] if m == 1 else replace(weighted, m=m) for m in ms)
+    return tuple(trained_with(m) for m in ms)
 
 
 def _known(m: int) -> None:
@@ -416,6 +421,10 @@ def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -
     return Terms(d, done, failures, seconds)
 
 
+_MOST = 0.5
+_CLOSEST = 1e-3  # nats: below that a mean is noise to any reader, whoever carries it
+
+
 class TermSummary(NamedTuple):
     """Summary of terms d (..., K) over data sets, in nats; NaN where any of them is missing."""
 
@@ -431,6 +440,13 @@ class TermSummary(NamedTuple):
     largest: Array
     sd: Array
     """Standard deviation of d over data sets."""
+    carried: Array
+    """Share of the largest term in the sum over data sets; 0 where the mean is not above 0."""
+
+    @property
+    def dominated(self) -> NDArray[np.bool_]:
+        """Whether most of a mean above a thousandth of a nat is one data set's."""
+        return np.asarray((self.carried > _MOST) & (self.mean > _CLOSEST))
 
     @property
     def medians(self) -> tuple[Array, Array, Array]:
@@ -445,12 +461,10 @@ def summarise_terms(d: Array) -> TermSummary:
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]
-    values = (
-        *divergence_mean.means(rows),
-        *divergence_mean.medians(rows),
-        rows.max(-1),
-        rows.std(-1, ddof=1),
-    )
+    means, largest = divergence_mean.means(rows), rows.max(-1)
+    total = means.estimate * d.shape[-1]
+    carried = np.divide(largest, total, out=np.zeros_like(largest), where=total > 0)
+    values = (*means, *divergence_mean.medians(rows), largest, rows.std(-1, ddof=1), carried)
     return TermSummary(*(_put(there, value) for value in values))
 
 

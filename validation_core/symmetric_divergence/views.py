@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +12,25 @@ from validation_core.bayes.inference import Inference
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import HLine, Mark, Panel, Slider, over, sentence
 from validation_core.symmetric_divergence import MS, Plan, Terms, importance_sample_size
+from validation_core.symmetric_divergence.curves import (
+    Family,
+    FamilyTerms,
+    trained_with_each,
+    weighted,
+)
 from validation_core.symmetric_divergence.lines import (
+    BARE_M,
     DrawnLine,
-    LineStyle,
     NatsAxis,
     log_axis,
+    m_style,
+    rate_guide,
     staggered_places,
 )
 from validation_core.symmetric_divergence.lines import marks as line_marks
 from validation_core.symmetric_divergence.nats_text import format_number
 from validation_core.symmetric_divergence.runs import TermSummary, summarise_terms
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 PREFIXES = (10, 25, 50, 100, 200)
 """First data sets that are averaged, up to those that were simulated."""
@@ -32,29 +40,24 @@ class _SummaryCurve(NamedTuple):
     """One curve at every position of two sliders with A and P values, along X positions."""
 
     label: str
-    look: LineStyle
+    look: MethodStyle
     numbers: TermSummary
     """Summaries (A, P, X) in nats; NaN without a run, or with a data set without q."""
     lost: NDArray[np.int64]
     """Data sets without q (A, P, X)."""
     done: NDArray[np.bool_]
     """Whether there is a run (A, X)."""
+    wanted: NDArray[np.bool_]
+    """Whether there is to be one (A, X)."""
     first: tuple[int, ...]
     """Data sets averaged (P,)."""
+    bare: bool = False
+    """Whether it is drawn by its medians alone."""
 
     @property
     def gap(self) -> NDArray[np.bool_]:
         """Whether there is a run but no estimate (A, P, X)."""
         return np.asarray(self.done[:, None] & ~np.isfinite(self.numbers.mean))
-
-    @property
-    def carried(self) -> Array:
-        """Share of the largest term in the sum over data sets (A, P, X)."""
-        count = np.array(self.first)[:, None]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(self.numbers.mean > 0, self.numbers.largest / self.numbers.mean, 0) / (
-                count
-            )
 
 
 Panels = Sequence[Sequence[_SummaryCurve]]
@@ -66,110 +69,94 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
     return (*(k for k in PREFIXES if k < datasets), datasets)
 
 
-def _look(inference: Inference) -> LineStyle:
+def _look(inference: Inference) -> MethodStyle:
     """Colour, dash and symbol of an inference; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    look = LineStyle(*live.browser_style(style.algorithm_style(name)))
+    look = live.browser_style(style.algorithm_style(name))
     return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
+
+
+def families(plan: Plan) -> tuple[Family, ...]:
+    """Families that are shown under every M: each inference of M = 1, and IWVI trained with M."""
+    own = [importance_sample_size(inference) for inference in plan.inferences]
+    each = tuple(weighted(plan, place) for place, m in enumerate(own) if m == 1)
+    return (*each, trained_with_each(plan)) if max(own) > 1 else each
 
 
 def panels_along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """Curves along iterations, over M (at least an inference's own) and K: (len(MS), P, I)."""
 
     def line(inference: Inference, of: Terms) -> _SummaryCurve:
-        own = [max(m, importance_sample_size(inference)) for m in MS]
-        numbers, lost = _over_prefixes(of.d[:, [MS.index(m) for m in own]], of.done)
-        return _SummaryCurve(
-            inference.label,
-            _look(inference),
-            TermSummary(*(v.transpose(2, 0, 1) for v in numbers)),
-            lost.transpose(2, 0, 1),
-            np.broadcast_to(of.done, (len(MS), len(of.done))),
-            _prefixes(plan.datasets),
-        )
+        own = [MS.index(max(m, importance_sample_size(inference))) for m in MS]
+        done = np.broadcast_to(of.done, (len(MS), len(of.done)))
+        return _curve(inference.label, _look(inference), of.d[:, own].swapaxes(0, 1), done)
 
-    return _each(plan, terms, line)
-
-
-def panels_along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
-    """Curves along M, over iterations and K: (I, P, len(MS))."""
-
-    def line(inference: Inference, of: Terms) -> _SummaryCurve:
-        numbers, lost = _over_prefixes(of.d, of.done)
-        done = np.repeat(of.done[:, None], len(MS), 1)
-        return _SummaryCurve(
-            inference.label,
-            _look(inference),
-            *_by_iterations(numbers, lost),
-            done,
-            _prefixes(plan.datasets),
-        )
-
-    return _each(plan, terms, line)
-
-
-def panels_along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
-    """IWVI trained and tested with the same M, and VI that is only weighted: (I, P, X)."""
-    ms = [MS.index(importance_sample_size(inference)) for inference in plan.inferences]
-    first = _prefixes(plan.datasets)
-    panels = []
-    for i in range(len(plan.models)):
-        row = [terms[i, j] for j in range(len(plan.inferences))]
-        d = np.stack([of.d[:, m] for of, m in zip(row, ms, strict=True)], 1)  # (I, X, K)
-        done = np.stack([of.done for of in row], 1)
-        iwvi = _over_prefixes(d, done)
-        vi = _over_prefixes(row[0].d[:, ms], row[0].done)
-        once = np.repeat(row[0].done[:, None], len(ms), 1)
-        panels.append(
-            [
-                _SummaryCurve(
-                    label,
-                    LineStyle(*live.browser_style(style.algorithm_style(name))),
-                    *_by_iterations(*of),
-                    ran,
-                    first,
-                )
-                for label, name, of, ran in (
-                    ("trained IWVI", "iwvi", iwvi, done),
-                    ("weighted VI", "vi", vi, once),
-                )
-            ]
-        )
-    return panels
-
-
-def _each(
-    plan: Plan,
-    terms: Mapping[tuple[int, int], Terms],
-    line: Callable[[Inference, Terms], _SummaryCurve],
-) -> Panels:
     return [
         [line(inference, terms[i, j]) for j, inference in enumerate(plan.inferences)]
         for i in range(len(plan.models))
     ]
 
 
-def _by_iterations(
-    numbers: TermSummary, lost: NDArray[np.int64]
-) -> tuple[TermSummary, NDArray[np.int64]]:
-    """Transpose (P, I, X) to (I, P, X)."""
-    return TermSummary(*(value.swapaxes(0, 1) for value in numbers)), lost.swapaxes(0, 1)
+def panels_for_each_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+    """Curves for each M along iterations, over the families and K: (families, P, I)."""
+    panels = []
+    for i in range(len(plan.models)):
+        several = [family.terms(plan, terms, i) for family in families(plan)]
+        d, done = np.stack([of.d for of in several]), np.stack([of.done for of in several])
+        wanted = np.array([[m in family.ms for m in MS] for family in families(plan)])
+        panels.append(
+            [
+                _curve(
+                    f"M = {m}",
+                    live.browser_style(m_style(m)),
+                    d[:, :, at],
+                    done[:, :, at],
+                    np.broadcast_to(wanted[:, at, None], done.shape[:2]),
+                )._replace(bare=m in BARE_M)
+                for at, m in enumerate(MS)
+            ]
+        )
+    return panels
 
 
-def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[TermSummary, NDArray[np.int64]]:
-    """Summaries (P, I, X) of d (I, X, K) over its first data sets, and those without q."""
+def panels_along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+    """A curve for each family along M, over iterations and K: (I, P, len(MS))."""
+
+    def line(family: Family, of: FamilyTerms) -> _SummaryCurve:
+        wanted = np.broadcast_to([m in family.ms for m in MS], of.done.shape)
+        return _curve(family.label, live.browser_style(family.look), of.d, of.done, wanted)
+
+    return [
+        [line(family, family.terms(plan, terms, i)) for family in families(plan)]
+        for i in range(len(plan.models))
+    ]
+
+
+def _curve(
+    label: str,
+    look: MethodStyle,
+    d: Array,
+    done: NDArray[np.bool_],
+    wanted: NDArray[np.bool_] | None = None,
+) -> _SummaryCurve:
+    """A curve from terms d (A, X, K), with summaries (A, P, X) over the first data sets."""
     first = _prefixes(d.shape[-1])
     summaries = [summarise_terms(d[..., :k]) for k in first]
-    gone = np.stack([np.isnan(d[..., :k]).sum(-1) for k in first])
-    there = done if done.ndim == 2 else done[:, None]
-    return TermSummary(*map(np.stack, zip(*summaries, strict=True))), np.where(there, gone, 0)
+    lost = np.stack([np.isnan(d[..., :k]).sum(-1) for k in first], 1)
+    return _SummaryCurve(
+        label,
+        look,
+        TermSummary(*(np.stack(values, 1) for values in zip(*summaries, strict=True))),
+        np.where(done[:, None], lost, 0),
+        done,
+        np.ones_like(done) if wanted is None else wanted,
+        first,
+    )
 
 
 _ROUNDING = 1e-9
 _CLOSEST = 1e-3
 """Nats below which nobody tells p and q apart."""
-_MOST = 0.5
-"""Share of a sum above which one term is said to dominate it."""
 
 Place = tuple[int, int, int]
 """Positions of the two sliders, and along the curve."""
@@ -182,7 +169,7 @@ def _interval(line: _SummaryCurve, at: Place) -> str:
     if largest < _CLOSEST:
         return f"less than {_CLOSEST:g} nats" if largest > _ROUNDING else "0 nats, up to rounding"
     between = f"95% interval {format_number(low)} to {format_number(high)}; " if low == low else ""
-    carried = ", most of it from one data set" * _dominated(line, at)
+    carried = ", most of it from one data set" * bool(line.numbers.dominated[at])
     return f"{format_number(middle)} nats ({between}mean {format_number(mean)}{carried})"
 
 
@@ -226,19 +213,15 @@ def panel_caption(
             f"{whose}: {_interval(best, (a, p, x))}.",
             *_beyond(lines, places, unit, a, p),
         ]
-    if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:
+    if gaps := _gaps(lines, places, unit, a, p):
         sentences.append(f"No q, hence a gap: {'; '.join(gaps)}.")
-    if left := sum(int((~line.done[a]).sum()) for line in lines):
-        count = sum(line.done[a].size for line in lines)
+    if left := sum(int((line.wanted & ~line.done)[a].sum()) for line in lines):
+        count = sum(int(line.wanted[a].sum()) for line in lines)
         some = "Some of its" if unit == "M" else f"{left} of its {count}"
         sentences.append(
             f"{some} runs are to come." if left < count else "None of its runs is there yet."
         )
     return " ".join(sentences)
-
-
-def _dominated(line: _SummaryCurve, at: Place) -> bool:
-    return bool(line.carried[at] > _MOST and line.numbers.mean[at] > _ROUNDING)
 
 
 def _beyond(
@@ -256,6 +239,17 @@ def _beyond(
     return [f"Means beyond the axis: up to {most}."]
 
 
+def _gaps(
+    lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
+) -> list[str]:
+    """Where lines have gaps: once where it is the same for all."""
+    there = [line for line in lines if line.lost[a, p].any()]
+    where = [_gap(line, places, unit, a, p) for line in there]
+    if len(there) == len(lines) > 2 and len(set(where)) == 1:
+        return [f"every curve{where[0]}"]
+    return [f"{line.label}{text}" for line, text in zip(there, where, strict=True)]
+
+
 def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) -> str:
     lost = line.lost[a, p]
     where = (
@@ -265,18 +259,18 @@ def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) 
     )
     most = int(lost.max())
     some = "up to " if (lost[lost > 0] < most).any() else ""
-    return f"{line.label}{where} (on {some}{most} data sets)"
+    return f"{where} (on {some}{most} data sets)"
 
 
 _HEIGHT, _MARGIN = 250, 104
 
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> live.Payload:
-    """One view of the finished runs: "iterations", "weighted" or "trained"."""
+    """One view of the finished runs: "iterations", "each-m" or "over-m"."""
     along = {
         "iterations": panels_along_iterations,
-        "weighted": panels_along_m,
-        "trained": panels_along_training,
+        "each-m": panels_for_each_m,
+        "over-m": panels_along_m,
     }
     return draw_view(view, plan, along[view](plan, terms))
 
@@ -290,35 +284,32 @@ def draw_view(view: str, plan: Plan, panels: Panels) -> live.Payload:
     """Draw a view at every position of its two sliders."""
     titles = [model.label for model in plan.models]
     first, second = _slider(view, plan), _data_sets(plan)
-    at_first, at_second = list(first.names or ()), list(second.names or ())
-    places = plan.iterations if view == "iterations" else _ms(view, plan)
-    unit = "iterations" if view == "iterations" else "M"
+    along = "M" if view == "over-m" else "iterations"
+    places = MS if along == "M" else plan.iterations
     a, p = len(first.grid), len(second.grid)
     ends = [_end(panels, i) for i in range(a)]
     answers = [[answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
-    here = [f"{places[end]:,}" for end in ends]
-    names = first.name, "k"
     return live.payload(
         sliders=[first, second],
         panels=[
-            _panel(title, lines, places, unit, names)
+            _panel(title, lines, places, along, (first.name, "k"))
             for title, lines in zip(titles, panels, strict=True)
         ],
         headline=sentence(
-            "After {iterations} iterations, over {k} data sets and with M = {m}: {answer}",
-            iterations=over(here if unit == "iterations" else at_first, names[0]),
-            k=over(at_second, "k"),
-            m=over(at_first if unit == "iterations" else here, names[0]),
-            answer=over(answers, *names),
+            _HEADLINES[view],
+            here=over([f"{places[end]:,}" for end in ends], first.name),
+            first=over(list(first.names or ()), first.name),
+            k=over(list(second.names or ()), "k"),
+            answer=over(answers, first.name, "k"),
         ),
     )
 
 
-def _ms(view: str, plan: Plan) -> tuple[int, ...]:
-    """M along the axis of a view."""
-    if view == "trained":
-        return tuple(importance_sample_size(inference) for inference in plan.inferences)
-    return MS
+_HEADLINES = {
+    "iterations": "After {here} iterations, over {k} data sets and with M = {first}: {answer}",
+    "each-m": "{first}, after {here} iterations and over {k} data sets: {answer}",
+    "over-m": "After {first} iterations, over {k} data sets and with M = {here}: {answer}",
+}
 
 
 def _slider(view: str, plan: Plan) -> Slider:
@@ -330,6 +321,10 @@ def _slider(view: str, plan: Plan) -> Slider:
             names=[f"{m}" for m in MS],
             ends=("q as it is", "importance sampling"),
         )
+    if view == "each-m":
+        names = [family.label for family in families(plan)]
+        paper = names.index(_PAPER) if _PAPER in names else 0
+        return Slider("q", np.arange(len(names)), label="q is made by", names=names, start=paper)
     return Slider(
         "iterations",
         plan.iterations,
@@ -338,6 +333,10 @@ def _slider(view: str, plan: Plan) -> Slider:
         names=[f"{n:,}" for n in plan.iterations],
         start=plan.iterations[-1],
     )
+
+
+_PAPER = "Adjusted Laplace"
+"""The q that Figure 2 of the paper weighs."""
 
 
 def _data_sets(plan: Plan) -> Slider:
@@ -371,12 +370,14 @@ def _panel(
         nats_axis(lines),
     )
     marks: list[Mark] = [HLine(0.0, color=style.NULL)]
+    if unit == "M":
+        marks.append(rate_guide(places, [line.numbers.median for line in lines], nats, names))
     marks += [
         mark
         for j, line in enumerate(lines)
         for mark in line_marks(
             staggered_places(x, places, j, len(lines)),
-            DrawnLine(line.label, line.look, line.numbers, line.gap),
+            DrawnLine(line.label, line.look, line.numbers, line.gap, bare=line.bare),
             nats,
             by=names,
         )

@@ -1,0 +1,59 @@
+"""Geweke's joint test of the picked inference."""
+
+import streamlit as st
+
+from pages.ui import address, jobs, live
+from pages.ui.services import services
+from validation_core.symmetric_divergence import InferenceRun
+from validation_core.symmetric_divergence.geweke import (
+    CHAINS,
+    TURNS,
+    JointChains,
+    JointTestStudy,
+    joint_test,
+)
+from validation_core.symmetric_divergence.geweke_picture import joint_payload
+
+
+@address.fragment
+def show(run: InferenceRun) -> None:
+    """The test over its turns where it has run; a button elsewhere."""
+    st.subheader("Geweke's joint test", anchor=False)
+    st.markdown(
+        "Simulate data from z, infer, draw the next z from q, and so on: if q is the posterior, z "
+        f"keeps the law of the prior. {CHAINS} chains start in the prior and make {TURNS} turns "
+        "each; small errors of q pile up."
+    )
+    study = JointTestStudy.about(run)
+    chains = study.load(services().store)
+    if chains is not None:
+        _figure(study, chains)
+        return
+    state = jobs.latest([study])
+    if state is None:
+        st.button(
+            "Run the joint test",
+            key="run-joint",
+            icon=":material/repeat:",
+            on_click=jobs.starting([study], study.label),
+        )
+        st.caption(f"{TURNS} times the cost of this run with {CHAINS} data sets.")
+    jobs.panel(state)
+
+
+def _figure(study: JointTestStudy, chains: JointChains) -> None:
+    if chains.lost.any():
+        st.caption(
+            f"Inference gave no q in {int(chains.lost.sum())} of {chains.lost.size * CHAINS} "
+            "turns; there z stays."
+        )
+    payload = live.once(
+        ("joint", study.key),
+        lambda: joint_payload(joint_test(chains, study.model.names, study.seed)),
+    )
+    live.chart(payload, key="joint", url=("turn",))
+    st.caption(
+        "The statistic is the farthest of all functions; the signs of a chain's differences are "
+        "flipped together, which makes the p-value after each turn exact. If q were correct, "
+        "lines would stay in the band, and the red line would be a draw of the grey histogram."
+    )

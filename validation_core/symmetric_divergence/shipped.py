@@ -1,0 +1,28 @@
+"""What of the divergences ships with the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from validation_core.bayes import Hospitals
+from validation_core.bayes.laplace import Laplace
+from validation_core.study import Study
+from validation_core.symmetric_divergence import broad_priors
+from validation_core.symmetric_divergence.bounds import BoundsStudy
+from validation_core.symmetric_divergence.geweke import JointTestStudy
+from validation_core.symmetric_divergence.runs import InferenceRun, RunTermsStudy, figure
+
+FIRST = InferenceRun(model=Hospitals(), inference=Laplace(), iterations=3000)
+"""The run that the page opens up first."""
+
+
+def shipped_terms() -> tuple[RunTermsStudy, ...]:
+    """Terms of Figures 1 to 3 for five models, and of hospitals under broader priors."""
+    plans = figure(1), figure(3)
+    runs = (*(run for plan in plans for run in plan.runs()), *broad_priors.runs())
+    return tuple(dict.fromkeys(RunTermsStudy(of=run) for run in runs))
+
+
+def shipped() -> tuple[Study[Any], ...]:
+    """Those terms, and the bounds and the joint test of the first run."""
+    return (*shipped_terms(), BoundsStudy(of=FIRST), JointTestStudy.about(FIRST))
