@@ -54,8 +54,8 @@ def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
     for (method, label), at in by_curve.items():
         places = sorted(place for place in at if np.isfinite(place))
         if places:
-            along = [at[place] for place in places]
-            gathered.append(PowerCurve(method, label, np.array(places), _rates(along)))
+            rates = _rates([at[place] for place in places])
+            gathered.append(PowerCurve(method, label, np.array(places), rates))
     return gathered
 
 
