@@ -102,6 +102,9 @@ def test_what_is_said_of_the_lens_holds(shipped):
     assert rates["sbc"][1.0, 0.0] > 0.9
     assert min(total["multiple"], total["uniform"]) > max(total["c2st"], total["automl"])
     assert total["dc"] > total["multiple"]
+    degraded = power(shipped, beside.lensing_sweeps()[-1])
+    at = {method: along[1.0, 0.95] for method, along in degraded.items()}
+    assert at["uniform"] > at["multiple"] > at["c2st"] > 0.5
 
 
 def test_what_is_said_of_the_blind_prior_holds(shipped):

@@ -11,7 +11,7 @@ from validation_core.explorers.papers import STATES
 from validation_core.published import PAPERS
 
 VIEWS = {"items": "Items", "numbers": "Printed numbers"}
-_CHOICES = {"all": "All papers", **PAPERS}
+_CHOICES: dict[str, str] = {"all": "All papers"} | dict(PAPERS)
 
 
 @address.fragment
