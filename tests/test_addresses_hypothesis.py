@@ -56,6 +56,7 @@ DOORS: dict[str, list[dict[str, list[str]]]] = {
     "diagnose/page.py": [{}, {"source": ["gaussian"]}],
     "posteriors.py": [{}],
     "catalogue.py": [{}],
+    "papers/page.py": [{}, {"show": ["numbers"]}, {"paper": ["colt"], "find": ["tree"]}],
     "models/page.py": [{}],
 }  # fmt: skip
 

@@ -30,6 +30,8 @@ from validation_core.explorers.highdim.images.study import shipped as images_shi
 from validation_core.explorers.highdim.lensing.table import shipped as lensing_shipped
 from validation_core.explorers.highdim.lensing.table import sweeps as lensing_sweeps
 from validation_core.explorers.highdim.sphere_flow.study import shipped as sphere_flow_shipped
+from validation_core.explorers.papers import beside
+from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.explorers.playground.study import shipped as playground_shipped
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
@@ -165,6 +167,12 @@ def parts() -> tuple[Part, ...]:
             ),
             sweeps=(*lensing_sweeps(), *digits_sweeps()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
+        ),
+        Part(
+            "papers",
+            "The papers, item by item",
+            studies=(CurvatureStudy(),),
+            sweeps=beside.shipped_sweeps(),
         ),
         Part("divergence", "Symmetric divergence", studies=divergence_shipped()),
     )

@@ -25,13 +25,11 @@ def _sheets() -> list[Sheet]:
 
 
 def counts() -> str:
-    """How many of the printed numbers have ours beside them, in a sentence."""
+    """How many of the printed numbers have ours beside them: the end of a sentence."""
     sheets = _sheets()
     printed = sum(len(sheet.cells) for sheet in sheets)
-    return (
-        f"Of the {printed} numbers that they print, {sum(sheet.counted for sheet in sheets)} have "
-        "ours beside them; the others say why not."
-    )
+    beside_ours = sum(sheet.counted for sheet in sheets)
+    return f"{beside_ours} of the {printed} numbers that they print have ours beside them"
 
 
 def show() -> None:

@@ -11,7 +11,7 @@ from validation_core.explorers.papers import STATES
 from validation_core.published import PAPERS
 
 VIEWS = {"items": "Items", "numbers": "Printed numbers"}
-_CHOICES = {"all": "All papers", **PAPERS}
+_CHOICES: dict[str, str] = {"all": "All papers"} | dict(PAPERS)
 
 
 @address.fragment
@@ -36,7 +36,7 @@ def _items() -> None:
 live.one_screen(1.9)
 st.title("The papers, item by item", anchor=False)
 jobs.notices()
-st.markdown(f"{rows.counts()} {numbers.counts()}")
+st.markdown(f"{rows.counts()}, and {numbers.counts()}; where something is missing, it says why.")
 if segmented("Show", VIEWS, "show", label_visibility="collapsed") == "items":
     _items()
 else:

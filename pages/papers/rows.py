@@ -13,11 +13,11 @@ from validation_core.text import count_text
 
 
 def counts() -> str:
-    """How many items there are in each state, in a sentence."""
+    """How many items there are in each state: a sentence to go on."""
     states = Counter(item.state for items in ITEMS.values() for item in items)
     return (
-        f"Of {states.total()} items of three papers, {states['agrees']} agree with what is here, "
-        f"{states['differs']} differ and {states['not_built']} are not built; each says why."
+        f"Of {states.total()} items of three papers {states['agrees']} agree with what is here, "
+        f"{states['differs']} differ and {states['not_built']} are not built"
     )
 
 

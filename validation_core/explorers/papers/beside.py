@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import zip_longest
 from math import sqrt
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, NamedTuple
@@ -103,7 +102,8 @@ def lensing_sweeps() -> tuple[Sweep, ...]:
             for method in over_beta.methods
             if method.degrades and _row(method) in published.LENSING_BETA.values
         )
-        further.append(replace(over_beta, gammas=(1.0,), methods=degraded))
+        betas = published.LENSING_BETA.places[1:]  # the first is gamma = 1 of the other sweep
+        further.append(replace(over_beta, gammas=(1.0,), betas=betas, methods=degraded))
     return (over_gamma, over_beta, *further)
 
 
@@ -274,10 +274,11 @@ _COUNTED = (
 def _curvature_sheet(store: Store) -> Sheet:
     table, study = published.CURVATURE, CurvatureStudy()
     stored = study.load(store)
-    turns = [] if stored is None else [f"{turn:.2f} rad" for turn in stored.turn]
     cells = [
-        Beside(number, ours, "" if ours else _MAKE)
-        for number, ours in zip_longest(table.numbers, turns, fillvalue="")
+        Beside(number, "", _MAKE)
+        if stored is None
+        else Beside(number, f"{stored.turn[i]:.2f} rad")
+        for i, number in enumerate(table.numbers)
     ]
     note = (
         "Radians that the principal curve of our draws turns at the mean x. The paper gives no "

@@ -1,0 +1,92 @@
+"""Items of the papers: sentences, registry, and links that open what they say."""
+
+import ast
+
+import pytest
+
+from pages.ui.services import services
+from tests import page_links
+from tests.conftest import ROOT, leave_waiting
+from validation_core import BENCHMARKS, METHODS
+from validation_core.explorers.papers import ITEMS, STATES
+from validation_core.published import PAPERS
+
+ALL = [item for items in ITEMS.values() for item in items]
+LINKS = sorted({(link.page, *sorted(link.query.items())) for item in ALL for link in item.links})
+OWN = ("comparison", "own")  # a comparison of one's own takes its page seconds to plan
+AUTHORS = {"Bansal, Chen, Scott", "Chen, Bansal, Scott", "Domke"}
+
+
+def files():
+    """Path in the address -> the page's file, as pages/main.py registers them."""
+    calls = [
+        node
+        for node in ast.walk(ast.parse((ROOT / "pages" / "main.py").read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "Page"
+    ]
+    options = [
+        {key.arg: getattr(key.value, "value", "") for key in call.keywords} for call in calls
+    ]
+    return {
+        given.get("url_path", ""): call.args[0].value
+        for call, given in zip(calls, options, strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def _shipped(tmp_path_factory):
+    """Pages show what ships, and work nothing out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLAB_CACHE", str(tmp_path_factory.mktemp("papers")))
+        leave_waiting(patch)
+        services.clear()
+        yield
+    services.clear()
+
+
+@pytest.mark.parametrize("item", ALL, ids=lambda item: item.section)
+def test_an_item_has_its_sentences(item):
+    assert item.section
+    assert item.state in STATES
+    for sentence in (item.text, item.why):
+        assert sentence.endswith(".")
+        assert not {"  ", " ,", " ."} & {sentence[i : i + 2] for i in range(len(sentence))}
+    assert item.links or item.state == "not_built"
+    assert set(item.names) <= {*METHODS, *BENCHMARKS}
+
+
+def test_each_is_said_once():
+    assert set(ITEMS) == set(PAPERS)
+    assert len({item.text for item in ALL}) == len(ALL)
+
+
+def test_what_comes_from_these_papers_is_named():
+    named = {name for item in ALL for name in item.names}
+    registered = {**METHODS, **BENCHMARKS}
+    ours = {name for name, kind in registered.items() if kind.paper.authors in AUTHORS}
+    assert len(ours) > 10
+    assert ours <= named
+
+
+def test_words_are_found_in_any_order():
+    found = [item for item in ALL if item.matches("SINKHORN climbs")]
+    assert [item.section for item in found] == ["Section 3"]
+    assert not any(item.matches("sinkhorn nowhere") for item in ALL)
+    assert all(item.matches(" ") for item in ALL)
+
+
+@pytest.mark.usefixtures("_shipped")
+@pytest.mark.parametrize(
+    "link",
+    [pytest.param(link, marks=pytest.mark.slow) if OWN in link else link for link in LINKS],
+    ids=lambda link: f"{link[0]}?{link[1:]}",
+)
+def test_a_link_opens_what_it_says(link):
+    """The page knows each name of the query, and has no note about its values."""
+    name, *query = link
+    page = page_links.opened(files()[name], {key: [value] for key, value in query})
+    assert not page.exception
+    known = page.session_state["address"].shown
+    assert dict(query).keys() <= known.keys(), "a setting of the page"
+    notes = [caption.value for caption in page.caption if "The link says" in caption.value]
+    assert notes == []

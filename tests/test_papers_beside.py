@@ -1,0 +1,156 @@
+"""Printed numbers beside ours: each has one or a reason, and what is said of them holds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from validation_core import published, symmetric_divergence
+from validation_core.explorers.papers import beside
+from validation_core.explorers.papers.curvature import CurvatureStudy
+from validation_core.published import TABLES
+from validation_core.store import SHIPPED, Store
+from validation_core.sweep import colt_paper, presets
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.progress import collect
+from validation_core.sweep.trials import Tally
+from validation_core.symmetric_divergence import GRID, MOST
+
+
+@pytest.fixture
+def shipped(tmp_path):
+    """What comes with the package."""
+    return Store(tmp_path, gallery=SHIPPED)
+
+
+def sheets(store):
+    """By where the table stands."""
+    return {sheet.table.where: sheet for sheet in beside.sheets(store, {})}
+
+
+def power(store, sweep):
+    """Method -> (gamma, beta) -> share of trials that reject."""
+    rates = {}
+    for cell in collect(sweep, store).cells:
+        rates.setdefault(cell.method, {})[cell.gamma, cell.beta] = cell.rate
+    return rates
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_each_has_ours_or_a_reason(tmp_path, empty):
+    found = sheets(Store(tmp_path, gallery=None if empty else SHIPPED))
+    assert [sheet.table for sheet in found.values()] == list(TABLES)
+    for sheet in found.values():
+        assert [cell.number for cell in sheet.cells] == list(sheet.table.numbers)
+        assert all(bool(cell.ours) != bool(cell.why) for cell in sheet.cells)
+        assert sum(len(cells) for cells in sheet.reasons.values()) + sheet.counted == len(
+            sheet.cells
+        )
+        assert not (empty and sheet.counted)
+
+
+def test_lensing_ships_whole(shipped):
+    found = sheets(shipped)
+    assert not found["Table 2 (a)"].reasons
+    (reason,) = found["Table 2 (b)"].reasons.items()
+    assert "no trained network" in reason[0]
+    assert {(cell.number.row, cell.number.place) for cell in reason[1]} == {
+        ("AutoML", beta) for beta in published.LENSING_BETA.places if beta
+    }
+    assert found["Appendix C.5"].counted == 2
+
+
+def test_a_seeds_mean_has_its_standard_error(store):
+    """Networks of three seeds are averaged; tests without one are counted once."""
+    sweeps = [place.sweep for place in colt_paper.blind_prior_tasks()][:5]
+    for seed, rejected in zip(beside.SEEDS, (100, 150, 200), strict=True):
+        for sweep in sweeps:
+            keep(replace(sweep, seed=seed), store, rejected)
+    cells = {(c.number.row, c.number.place): c.ours for c in sheets(store)["Table 3"].cells}
+    for row in ("CoLT ID", "CoLT Full", "C2ST", "TARP"):
+        assert cells[row, (3, 3)] == "0.750 ± 0.144"
+    assert cells["SBC", (3, 3)] == "0.500 [0.431, 0.569]"
+    assert not any(ours for (_, place), ours in cells.items() if place != (3, 3))
+
+
+def keep(sweep: Sweep, store: Store, rejected: int) -> None:
+    """Store curves of a sweep in which so many of 200 trials reject."""
+    pvalues = np.where(np.arange(200) < rejected, 0.001, 0.9)
+    for method in sweep.methods:
+        tally = Tally(pvalues, np.zeros(200), 1, 1, 0.0, 0.0)
+        sweep.curve(method).save(store, [tally] * len(sweep.places))
+
+
+def test_an_unfinished_curve_is_not_ours(store):
+    sweep = colt_paper.tree_tasks()[2].sweep
+    parts = sweep.parts[sweep.methods[0].label, sweep.places[0]]
+    parts[0].keep(store, Tally(np.zeros(10), np.zeros(10), 1, 1, 0.0, 0.0))
+    assert sheets(store)["Section 1"].counted == 0
+
+
+def test_a_straight_posterior_hardly_turns_and_a_bent_one_does(shipped):
+    straight, bent = CurvatureStudy().load(shipped).turn
+    assert straight < 0.1
+    assert 1.5 < bent < 3
+    again = CurvatureStudy(draws=2000, seed=1).compute(shipped, lambda *_: None).turn
+    assert again[0] < 0.3 < 1 < again[1]
+
+
+def test_what_is_said_of_the_lens_holds(shipped):
+    rates = power(shipped, beside.lensing_sweeps()[0])
+    total = {method: sum(along.values()) for method, along in rates.items()}
+    assert rates["sbc"][1.0, 0.0] > 0.9
+    assert min(total["multiple"], total["uniform"]) > max(total["c2st"], total["automl"])
+    assert total["dc"] > total["multiple"]
+    degraded = power(shipped, beside.lensing_sweeps()[-1])
+    at = {method: along[1.0, 0.95] for method, along in degraded.items()}
+    assert at["uniform"] > at["multiple"] > at["c2st"] > 0.5
+
+
+def test_what_is_said_of_the_blind_prior_holds(shipped):
+    for place in colt_paper.blind_prior_tasks():
+        large = place.sweep.benchmark.dims[0] == 100
+        for cell in collect(place.sweep, shipped).cells:
+            if cell.label == "CoLT identity" and cell.beta == 0:
+                assert cell.rate == 1
+            elif cell.method in ("sbc", "tarp"):
+                assert 0.01 < cell.rate < 0.1
+            elif cell.method == "c2st":
+                assert (cell.rate < 0.5) == large
+
+
+def test_what_is_said_of_the_figures_holds(shipped):
+    """Discriminative calibration, with our score, sees the smallest errors first."""
+    for name in presets.PERTURBATIONS:
+        rates = power(shipped, presets.by_name(f"conformal_{name}").sweep)
+        _, smallest, *_ = sorted(rates["dc"])
+        conformal = max(rates[method][smallest] for method in ("multiple", "uniform"))
+        assert rates["dc"][smallest] >= conformal
+    levels = power(shipped, presets.by_name("type_one").sweep)
+    assert all(rate < 0.08 for of in levels.values() for rate in of.values())
+    collapse = power(shipped, presets.by_name("collapse").sweep)
+    assert min(collapse["multiple"].values()) == 0
+    assert min(collapse["uniform"].values()) > 0.02
+
+
+def test_what_is_said_of_inference_holds(shipped):
+    """Domke's claims, over models and iterations: terms (iterations, K) with one draw."""
+    plan = symmetric_divergence.figure(1, iterations=sorted({*GRID, *MOST}))
+    terms = {
+        (plan.models[i].name, plan.inferences[j].name): found.d
+        for (i, j), found in symmetric_divergence.collect(plan, shipped).items()
+    }
+    for model in plan.models:
+        plain, adjusted = (
+            terms[model.name, name][:, 0].mean(-1) for name in ("laplace", "adjusted_laplace")
+        )
+        assert not (adjusted > plain + 1e-3).any()
+        assert np.isnan(plain[:2]).all() == (model.name == "hospitals")
+        weighed = terms[model.name, "adjusted_laplace"][-1].mean(-1)
+        gains = model.name in ("glm_binomial", "hospitals", "ionosphere")
+        assert gains == (np.diff(weighed) < 0).all() == (weighed[0] > 0.1)
+    assert np.abs(terms["concrete", "adjusted_laplace"]).max() < 1e-8
+    vi = {model: terms[model, "vi"][-1, 0] for model, name in terms if name == "vi"}
+    assert max(vi["hospitals"].mean(), vi["concrete"].mean()) < 0.5
+    assert np.median(vi["glm_binomial"]) > 5
+    assert np.median(vi["heart_transplants"]) < 0.1 < 100 < vi["heart_transplants"].mean()
