@@ -86,6 +86,11 @@ def perform(task: Task, store: Store, report: Report) -> None:
     task.run(store, report)
 
 
+def on_gpu(device: str) -> bool:
+    """Whether a device, as torch names it, is a GPU that tasks take turns on."""
+    return device.startswith("cuda")
+
+
 def describe_error(error: BaseException) -> str:
     """An exception as a one-line message for the user."""
     text = str(error).strip()
