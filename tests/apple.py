@@ -25,8 +25,8 @@ class AppleGPU:
 
     def __enter__(self) -> AppleGPU:
         for context in (
-            mock.patch.object(torch.backends.mps, "is_available", lambda: True),
-            mock.patch.object(torch.cuda, "is_available", lambda: False),
+            mock.patch.object(torch.backends.mps, "is_available", return_value=True),
+            mock.patch.object(torch.cuda, "is_available", return_value=False),
             mock.patch.object(torch, "inference_mode", torch.no_grad),  # knows no such tensors
             mock.patch.dict(os.environ, {"NPTLAB_DEVICE": ""}),
             _Names(),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from typing import ParamSpec, Protocol, TypedDict, TypeVar
+from typing import ParamSpec, Protocol, Self, TypedDict, TypeVar
 
 from validation_core.keys import JSON
 from validation_core.store import Store, StoreFullError, StorePlace
@@ -53,6 +53,19 @@ class Task(Protocol):
 
     def run(self, store: Store, report: Report) -> None:
         """Compute and store the result."""
+        ...
+
+
+class JoinableTask(Task, Protocol):
+    """A task that runs on a GPU together with others like it at the cost of one."""
+
+    @property
+    def alike(self) -> Hashable | None:
+        """Equal for tasks that may run as one; None for a task that runs alone."""
+        ...
+
+    def joined(self, others: Sequence[Self]) -> Task:
+        """The task that does the work of this one and of others."""
         ...
 
 

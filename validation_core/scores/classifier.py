@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ _SCALED = 4096  # rows in double precision at a time
 @dataclass(frozen=True, kw_only=True)
 class Classifier(Recipe, spec="classifier"):
     """How a classifier is trained; with its data and seed this keys the network in the store."""
+
+    batched: ClassVar[bool] = True
 
     train: int = field(default=1000, metadata={"label": "Training rows from p, and from q"})
     epochs: int = field(default=40, metadata={"label": "Epochs"})
@@ -81,6 +83,8 @@ class TableClassifier(Recipe, spec="table_classifier"):
 
     It gives C2ST the same draws as table tests of that size have.
     """
+
+    batched: ClassVar[bool] = True
 
     n: int
     k: int

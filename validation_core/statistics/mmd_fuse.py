@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core.statistics.mmd import BANDWIDTHS, DistanceStrip, PooledDistances
-from validation_core.types import Array, Float
+from validation_core.types import Float
 
 Labels = NDArray[np.int8]
 Scaling = Literal["package", "paper"]
