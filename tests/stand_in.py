@@ -1,4 +1,7 @@
-"""An Apple GPU by torch's own hooks, computed on the processor: it refuses float64."""
+"""A stand-in for a GPU, by torch's own hooks: its tensors are kept and computed by the processor.
+
+It refuses what a GPU refuses: to meet a tensor of the processor, and to be read by numpy.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,24 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-_MPS, _META = torch.device("mps"), torch.device("meta")
+_META = torch.device("meta")
 _MIXES = ("_to_copy", "copy_", "index", "index_put_")  # may read a tensor of the processor
 
 
-class AppleGPU:
-    """Within it `mps` is there: tensors on it are no float64 and meet none of the processor."""
+class StandInGPU:
+    """Within it networks run on the device of this name; `mps` has no float64, as Apple's."""
 
-    def __init__(self) -> None:
-        self._within = ExitStack()
-        self.operations = 0
+    def __init__(self, name: str = "mps") -> None:
+        self.device = torch.device(name)
+        self.made = 0
         """How many tensors were made on it."""
+        self._within = ExitStack()
 
-    def __enter__(self) -> AppleGPU:
+    def __enter__(self) -> StandInGPU:
         for context in (
-            mock.patch.object(torch.backends.mps, "is_available", return_value=True),
-            mock.patch.object(torch.cuda, "is_available", return_value=False),
+            mock.patch.dict(os.environ, {"NPTLAB_DEVICE": str(self.device)}),
             mock.patch.object(torch, "inference_mode", torch.no_grad),  # knows no such tensors
-            mock.patch.dict(os.environ, {"NPTLAB_DEVICE": ""}),
-            _Names(),
+            _Names(self.device),
             _Operations(self),
         ):
             self._within.enter_context(context)
@@ -39,7 +41,7 @@ class AppleGPU:
         self._within.close()
 
 
-class _OnMPS(torch.Tensor):
+class _OnGPU(torch.Tensor):
     """A tensor of the device, around one of the processor."""
 
     @staticmethod
@@ -57,23 +59,26 @@ class _OnMPS(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         held, _ = tree_flatten((args, kwargs))
-        gpu = next(each.gpu for each in held if isinstance(each, _OnMPS))
+        gpu = next(each.gpu for each in held if isinstance(each, _OnGPU))
         return _run(gpu, func, args, kwargs or {})
 
 
 class _Names(TorchFunctionMode):
-    """Writes `mps` as the device that torch can name without one, and back."""
+    """Writes the device as the one that torch can name without having it, and back."""
+
+    def __init__(self, device) -> None:
+        super().__init__()
+        self.device = device
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        args, kwargs = tree_map(_as_meta, (args, kwargs or {}))
+        args, kwargs = tree_map(self._as_meta, (args, kwargs or {}))
         out = func(*args, **kwargs)
-        return _MPS if isinstance(out, torch.device) and out == _META else out
+        return self.device if isinstance(out, torch.device) and out == _META else out
 
-
-def _as_meta(value):
-    if isinstance(value, str) and value == "mps":
-        return _META
-    return _META if isinstance(value, torch.device) and value.type == "mps" else value
+    def _as_meta(self, value):
+        if isinstance(value, str | torch.device) and str(value) == str(self.device):
+            return _META
+        return value
 
 
 class _Operations(TorchDispatchMode):
@@ -90,14 +95,14 @@ class _Operations(TorchDispatchMode):
 def _run(gpu, func, args, kwargs):
     name = func.overloadpacket.__name__
     held = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
-    own = [each for each in held if isinstance(each, _OnMPS)]
+    own = [each for each in held if isinstance(each, _OnGPU)]
     there = bool(own)
     if kwargs.get("device") is not None:
         there = torch.device(kwargs["device"]) == _META
         kwargs = {**kwargs, "device": torch.device("cpu")} if there else kwargs
-    if own and name not in _MIXES and any(e.ndim for e in held if not isinstance(e, _OnMPS)):
+    if own and name not in _MIXES and any(e.ndim for e in held if not isinstance(e, _OnGPU)):
         raise RuntimeError(f"Expected all tensors to be on the same device, in {name}")
-    args, kwargs = tree_map(lambda each: each.inner if isinstance(each, _OnMPS) else each,
+    args, kwargs = tree_map(lambda each: each.inner if isinstance(each, _OnGPU) else each,
                             (args, kwargs))  # fmt: skip
     out = func(*args, **kwargs)
     known = {id(each.inner): each for each in own}
@@ -105,9 +110,9 @@ def _run(gpu, func, args, kwargs):
     def wrapped(each):
         if not isinstance(each, torch.Tensor) or not there:
             return each
-        if each.dtype == torch.float64:
+        if each.dtype == torch.float64 and gpu.device.type == "mps":
             raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
-        gpu.operations += 1
-        return known[id(each)] if id(each) in known else _OnMPS(each, gpu)
+        gpu.made += 1
+        return known[id(each)] if id(each) in known else _OnGPU(each, gpu)
 
     return tree_map(wrapped, out)
