@@ -95,12 +95,20 @@ class Study(Specification, Generic[R]):
         self.keep(store, result, seconds=time.perf_counter() - began)
         report(1.0, {})
 
-    def keep(self, store: Store, result: R, *, seconds: float | None = None) -> None:
-        """Store a result with its specification, library versions and run time in seconds."""
+    def keep(
+        self, store: Store, result: R, *, seconds: float | None = None, device: str | None = None
+    ) -> None:
+        """Store a result with its specification, library versions and run time in seconds.
+
+        With the seconds goes the device of networks, by default that of this process.
+        """
         arrays, tree = dump(result)
         meta: dict[str, object] = {"label": self.label, "result": tree, "versions": versions()}
         if seconds is not None:
-            meta |= {"seconds": round(seconds, 3), "device": loaded_device()}
+            meta |= {
+                "seconds": round(seconds, 3),
+                "device": loaded_device() if device is None else device,
+            }
         store.save("results", self.key, arrays, spec=canonical_text(self), meta=meta)
 
     def done(self, store: Store) -> bool:

@@ -115,7 +115,18 @@ def keep_curves(sweep: Sweep, store: Store) -> None:
             len(tally.pvalues) == sweep.design.trials for tally in tallies.values()
         )
         if complete:
-            sweep.curve(method).save(store, list(tallies.values()))
+            device = _devices(sweep, method, store)
+            sweep.curve(method).save(store, list(tallies.values()), device)
+
+
+def _devices(sweep: Sweep, method: Method, store: Store) -> str:
+    """Where the parts of a curve ran, by their records: they may have been made elsewhere."""
+    parts = (part for place in sweep.places for part in sweep.parts[method.label, place])
+    records = (store.load("results", part.key) for part in parts)
+    known = {
+        str(record.meta["device"]) for record in records if record and "device" in record.meta
+    }
+    return ", ".join(sorted(known))
 
 
 def _tallies(
