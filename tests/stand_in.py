@@ -54,7 +54,7 @@ class _OnGPU(torch.Tensor):
     def __init__(self, inner, gpu) -> None:
         self.inner, self.gpu = inner, gpu
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch.nn.Parameter.__torch_function__  # none of its own
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
