@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.stand_in import StandInGPU
 from validation_core import sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
@@ -52,13 +53,43 @@ def test_same_seed_same_bits_other_seed_other_network(trained):
     assert not np.array_equal(trained.trained["weight0"], other.trained["weight0"])
 
 
-def test_a_batch_trains_each_network_as_if_alone():
-    sets, seeds = [_data(0.5, 1), _data(1.0, 2), _data(1.0, 2)], [5, 6, 7]
-    together = train_classifiers(sets, SHORT, seeds)
-    for item, data, seed in zip(together, sets, seeds, strict=True):
+SETS, SEEDS = [_data(0.5, 1), _data(1.0, 2), _data(1.0, 2)], [5, 6, 7]
+
+
+def test_networks_trained_together_are_those_trained_alone_to_the_bit(monkeypatch):
+    monkeypatch.setenv("NPTLAB_WORKERS", "3")
+    told = []
+    together = train_classifiers(SETS, SHORT, SEEDS, lambda done, live: told.append((done, live)))
+    for item, data, seed in zip(together, SETS, SEEDS, strict=True):
+        alone = train_classifier(data, SHORT, seed)
+        for name, array in alone.trained.items():
+            np.testing.assert_array_equal(item.trained[name], array)
+    shares = [done for done, _ in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+    assert {live["epoch"] for _, live in told if live} == set(range(1, SHORT.epochs + 1))
+
+
+def test_one_batch_on_a_gpu_trains_each_network_as_if_alone_but_for_rounding():
+    with StandInGPU():
+        together = train_classifiers(SETS, SHORT, SEEDS)
+    for item, data, seed in zip(together, SETS, SEEDS, strict=True):
         alone = train_classifier(data, SHORT, seed)
         for name, array in alone.trained.items():
             np.testing.assert_allclose(item.trained[name], array, atol=2e-5)
+
+
+def test_what_a_report_raises_ends_all_trainings(monkeypatch):
+    monkeypatch.setenv("NPTLAB_WORKERS", "2")
+    told = []
+
+    def stop(done, live):
+        told.append(done)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train_classifiers(SETS, SHORT, SEEDS, stop)
+    assert len(told) <= 2
 
 
 def test_beta_interpolates_all_parameters(trained):

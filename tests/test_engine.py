@@ -273,6 +273,88 @@ def test_tasks_on_the_gpu_never_overlap(store, gate):
     engine.close()
 
 
+@dataclass(frozen=True)
+class Alike(Step):
+    """A step that runs together with others of its kind."""
+
+    kind: str = "one recipe"
+    parts: tuple[str, ...] = ()
+
+    @property
+    def alike(self):
+        return self.kind
+
+    def joined(self, others):
+        return Together(parts=(self, *others))
+
+
+@dataclass(frozen=True)
+class Together(Specification):
+    """Steps as one task; those that fail do so after the others."""
+
+    parts: tuple[Alike, ...]
+
+    @property
+    def name(self):
+        return "+".join(part.name for part in self.parts)
+
+    def run(self, store, report):
+        for part in sorted(self.parts, key=lambda part: part.fails):
+            part.run(store, report)
+
+
+def test_on_a_gpu_tasks_that_are_alike_run_as_one_but_for_the_first(store, gate):
+    engine = Engine(store, Gpu())
+    steps = [Alike(str(i)) for i in range(4)]
+    job = engine.submit([*steps, Alike("other", kind="another")], "me")
+    assert engine.wait(job.key, "me", LONG_WAIT).state == "done"
+    assert gate.given == ["0", "1+2+3", "other"]
+    assert all(step.done(store) for step in steps)
+    engine.close()
+
+
+def test_tasks_that_are_alike_run_apart_on_processors_and_one_share_on_each_gpu(store, gate):
+    engine = Engine(store, Threads())
+    job = engine.submit([Alike(str(i)) for i in range(4)], "me")
+    assert engine.wait(job.key, "me", LONG_WAIT).state == "done"
+    assert gate.given == ["0", "1", "2", "3"]
+
+    class Two(Gpu):
+        gpus = 2
+
+    gate.given.clear()
+    several = Engine(store, Two())
+    job = several.submit([Step("first", gpu=False), *(Alike(f"s{i}") for i in range(4))], "me")
+    assert several.wait(job.key, "me", LONG_WAIT).state == "done"
+    assert gate.given == ["first", "s0+s1", "s2+s3"]
+    engine.close()
+    several.close()
+
+
+def test_of_tasks_that_run_as_one_those_that_ended_well_are_done(gpu, gate):
+    first, fails = Alike("first"), Alike("wrong", fails=True)
+    job = gpu.submit([first, fails, Alike("right")], "me")
+    gate.open.set()
+    state = gpu.wait(job.key, "me", LONG_WAIT)
+    assert (state.state, state.done) == ("failed", 2)
+    assert state.failures == {fails.key: "The rule; got wrong."}
+
+
+def test_tasks_that_run_as_one_end_when_nobody_wants_any_of_them(gpu, gate):
+    steps = [Alike(name) for name in "abc"]
+    mine = gpu.submit(steps, "me")
+    gate.open.set()
+    gpu.wait(mine.key, "me", LONG_WAIT)
+    gate.open.clear()
+    many = gpu.submit([Step("early", gpu=False), *(Alike(f"x{i}") for i in range(3))], "me")
+    eventually(lambda: "x0" in gate.entered)
+    one = gpu.submit([Alike("x1")], "you")
+    gpu.cancel(many.key)
+    assert one.snapshot().active
+    gate.open.set()
+    assert gpu.wait(one.key, "you", LONG_WAIT).state == "done"
+
+
 def test_a_job_that_queues_for_the_gpu_waits_its_turn_and_no_longer(gpu, gate):
     long = gpu.submit([Step(f"g{i}") for i in range(10)], "long")
     short = gpu.submit([Step("short")], "short")

@@ -32,6 +32,7 @@ from validation_core.setting_checks import (
 )
 
 T = TypeVar("T")
+_MOST_WORKERS = 4  # unless asked for: each may hold a table and a training in memory
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,15 @@ class Setting(Generic[T]):
         """
         text = self.text()
         return self.read(text) if text else self.usual
+
+
+def worker_count() -> int:
+    """How much runs at once on this machine: NPTLAB_WORKERS, else one per core, at most four.
+
+    Raises:
+        ValueError: when NPTLAB_WORKERS is no number.
+    """
+    return WORKERS.value() or min(_MOST_WORKERS, os.cpu_count() or 1)
 
 
 def check(*, server: bool) -> None:

@@ -35,8 +35,8 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **own}
 
 
-def _device() -> str:
-    """The device of networks in this process; empty without torch."""
+def loaded_device() -> str:
+    """The device of networks in this process; cpu without torch, which takes seconds to import."""
     nets = sys.modules.get("validation_core.learn.perceptron")
     return "cpu" if nets is None else str(nets.pick_device())
 
@@ -95,12 +95,20 @@ class Study(Specification, Generic[R]):
         self.keep(store, result, seconds=time.perf_counter() - began)
         report(1.0, {})
 
-    def keep(self, store: Store, result: R, *, seconds: float | None = None) -> None:
-        """Store a result with its specification, library versions and run time in seconds."""
+    def keep(
+        self, store: Store, result: R, *, seconds: float | None = None, device: str | None = None
+    ) -> None:
+        """Store a result with its specification, library versions and run time in seconds.
+
+        With the seconds goes the device of networks, by default that of this process.
+        """
         arrays, tree = dump(result)
         meta: dict[str, object] = {"label": self.label, "result": tree, "versions": versions()}
         if seconds is not None:
-            meta |= {"seconds": round(seconds, 3), "device": _device()}
+            meta |= {
+                "seconds": round(seconds, 3),
+                "device": loaded_device() if device is None else device,
+            }
         store.save("results", self.key, arrays, spec=canonical_text(self), meta=meta)
 
     def done(self, store: Store) -> bool:

@@ -195,8 +195,10 @@ class ConditionalFlow(Recipe, spec="sphere_flow_network"):
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
     ) -> list[_TrainedFlow]:
-        """Train one flow for each set of pairs and seed, in turn."""
-        return [_learn(pairs, self, seed, report) for pairs, seed in zip(data, seeds, strict=True)]
+        """Train one flow for each set of pairs and seed."""
+        from validation_core.learn.side_by_side import train_each
+
+        return train_each(_learn, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedFlow:
         """Rebuild a flow from `TrainedFlow.arrays`."""
@@ -226,20 +228,22 @@ class _TrainedFlow(StoredNetwork):
         z, volume = np.empty(theta.shape), np.empty(len(theta))
         for part, transform in self._passes(x):
             base, of_flow = transform.call_and_ladj(_single(theta[part] / self.scale))
-            z[part], volume[part] = base.numpy(), of_flow.numpy()
+            z[part], volume[part] = base.cpu().numpy(), of_flow.cpu().numpy()
         return z, volume - theta.shape[1] * math.log(self.scale)
 
     def inverse(self, z: Array, x: Array) -> Array:
         """theta (n, 100) of z (n, 100) at x (n, 2)."""
         theta = np.empty(z.shape)
         for part, transform in self._passes(x):
-            theta[part] = transform.inv(_single(z[part])).numpy() * self.scale
+            theta[part] = transform.inv(_single(z[part])).cpu().numpy() * self.scale
         return theta
 
     def _passes(self, x: Array) -> Any:
         import torch
 
-        flow = build_flow(self.network)
+        from validation_core.learn import perceptron
+
+        flow = build_flow(self.network).to(perceptron.pick_device())
         with torch.inference_mode():
             for first in range(0, len(x), _ROWS):
                 part = slice(first, first + _ROWS)
@@ -250,9 +254,13 @@ LOADED_FLOWS: dict[str, _TrainedFlow] = {}
 
 
 def _single(rows: Array) -> Tensor:
+    """Rows in single precision, where networks run."""
     import torch
 
-    return torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
+    from validation_core.learn import perceptron
+
+    single = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
+    return single.to(perceptron.pick_device())
 
 
 def build_flow(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
@@ -277,6 +285,7 @@ def _learn(
     theta, x = _single(data.theta / scale), _single(data.x)
     flow = build_flow()
     perceptron.reinitialise(flow, stream(seed, "initial"))
+    flow.to(perceptron.pick_device())
     adam = Adam([(list(flow.parameters()), recipe.lr)], over=recipe.epochs)
     rng = stream(seed, "order")
     parts = training.slices(len(x), max(1, round(len(x) / recipe.batch)))
@@ -303,10 +312,11 @@ def _learn(
 
     losses, seconds = training.timed(fit)
     history = {"epoch": np.arange(1, recipe.epochs + 1), "loss": np.array(losses)}
-    network = {name: part.numpy().copy() for name, part in flow.state_dict().items()}
+    network = {name: part.cpu().numpy().copy() for name, part in flow.state_dict().items()}
     return _TrainedFlow(
         network,
         scale,
         {name: column.astype(np.float32) for name, column in history.items()},
         seconds=seconds,
+        device=perceptron.pick_device(),
     )

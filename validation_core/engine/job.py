@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
@@ -84,10 +84,14 @@ class TaskRun:
     makes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     gpu: bool = True
+    alike: Hashable | None = None
+    together: Sequence[TaskRun] = ()
+    """The runs that one worker was given at once, this one among them."""
 
     def __post_init__(self) -> None:
         self.makes, self.needs = frozenset(self.task.makes), frozenset(self.task.needs)
         self.gpu = self.task.gpu
+        self.alike = getattr(self.task, "alike", None)
 
     @property
     def begun(self) -> bool:

@@ -20,14 +20,21 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.task import Report, Task, TaskError, TaskReply, TaskStopped, perform
-from validation_core.settings import ENGINE, WORKERS
+from validation_core.engine.task import (
+    Report,
+    Task,
+    TaskError,
+    TaskReply,
+    TaskStopped,
+    on_gpu,
+    perform,
+)
+from validation_core.settings import ENGINE, WORKERS, worker_count
 from validation_core.store import Store
 
 T = TypeVar("T")
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_MOST = 4
 _LARGEST = 256
 _TRIES = 3  # consecutive workers that may end before they are ready
 _RUNS = 2  # attempts at one task: a second one after its worker ended unexpectedly
@@ -67,7 +74,7 @@ class _Worker:
             cwd=package.parent,
             # signals of the terminal go to this process alone, which ends its workers
             process_group=0 if os.name == "posix" else None,
-            env={**os.environ, **dict.fromkeys(_ONE_THREAD, "1")},
+            env={**os.environ, **dict.fromkeys((*_ONE_THREAD, WORKERS.name), "1")},
         )
         self.thread = threading.Thread(target=self._listen, args=(pool,), daemon=True)
         self.thread.start()
@@ -111,7 +118,7 @@ class WorkerPool(Executor):
                 f"A pool has at least one worker and at most {_LARGEST}; got {size}. Set "
                 "NPTLAB_WORKERS."
             )
-        self.slots = size or _usual_size()
+        self.slots = size or worker_count()
         self.device = ""
         self._lock = threading.RLock()
         self._queue: deque[_Pending] = deque()
@@ -263,7 +270,7 @@ class WorkerPool(Executor):
     def _next(self) -> _Pending | None:
         """The first task that may start; a second one on the GPU waits."""
         at_work = [worker.task for worker in self._workers if worker.task]
-        gpu_busy = self.device == "cuda" and any(task.gpu for task in at_work)
+        gpu_busy = on_gpu(self.device) and any(task.gpu for task in at_work)
         for pending in [task for task in self._queue if not (gpu_busy and task.gpu)]:
             self._queue.remove(pending)
             if pending.running() or pending.set_running_or_notify_cancel():
@@ -277,7 +284,7 @@ def helper_pool() -> WorkerPool | None:
     Raises:
         ValueError: when NPTLAB_WORKERS is no number.
     """
-    count = (WORKERS.value() or _usual_size()) - 1
+    count = worker_count() - 1
     return WorkerPool(count) if count and ENGINE.value() != "serial" else None
 
 
@@ -287,11 +294,7 @@ def local_pool() -> WorkerPool:
     Raises:
         ValueError: when it is no number.
     """
-    return WorkerPool(WORKERS.value())
-
-
-def _usual_size() -> int:
-    return min(_MOST, os.cpu_count() or 1)
+    return WorkerPool(worker_count())
 
 
 def _why(code: int) -> str:

@@ -15,12 +15,20 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import filelock
 
 from validation_core import keys
 from validation_core.engine.job import ACTIVE, Interrupted, Job, JobState, TaskRun, job_key
-from validation_core.engine.task import Task, TaskStopped, describe_error, perform
+from validation_core.engine.task import (
+    JoinableTask,
+    Task,
+    TaskStopped,
+    describe_error,
+    on_gpu,
+    perform,
+)
 from validation_core.keys import JSON
 from validation_core.store import Store, StoreFullError
 
@@ -134,7 +142,7 @@ class Engine:
                 run.stopped = True
                 self._runs.pop(run.key, None)
         for run in orphans:
-            if run.future:
+            if run.future and all(each.stopped for each in run.together):
                 run.future.cancel()
 
     def interrupted(self) -> list[Interrupted]:
@@ -213,82 +221,99 @@ class Engine:
             return
         self._local.busy = True
         try:
-            while run := self._next():
-                self._launch(run)
+            while runs := self._next():
+                self._launch(runs)
         finally:
             self._local.busy = False
 
-    def _next(self) -> TaskRun | None:
+    def _next(self) -> Sequence[TaskRun]:
         """The next task of the job that has the fewest running or was served longest ago.
 
-        A long job thus does not delay a short one, even where one task runs at a time.
+        A long job thus does not delay a short one, even where one task runs at a time. On a GPU
+        the tasks of that job which are like it come with it, but for its first: a page draws that
+        network while the others are trained.
         """
         with self._lock:
             working = [run for run in self._runs.values() if run.state == "running"]
-            if self._closing or len(working) >= getattr(self.executor, "slots", 1):
-                return None
+            taken = {id(run.together): run for run in working}  # one of each worker's
+            if self._closing or len(taken) >= getattr(self.executor, "slots", 1):
+                return ()
             coming: frozenset[str] = frozenset().union(*(run.makes for run in self._runs.values()))
-            full = sum(run.gpu for run in working) >= self._gpus
+            left = self._gpus - sum(run.gpu for run in taken.values())
             ready = [
                 run
                 for run in self._runs.values()
-                if run.state == "queued" and not (run.needs & coming) and not (run.gpu and full)
+                if run.state == "queued"
+                and not (run.needs & coming)
+                and not (run.gpu and left <= 0)
             ]
             if not ready:
-                return None
-            busy = [job for run in working for job in run.jobs]
+                return ()
+            busy = [job for run in taken.values() for job in run.jobs]
             chosen = min(
                 ready, key=lambda run: min((busy.count(job), job.served) for job in run.jobs)
             )
-            chosen.state = "running"
+            runs = [chosen]
+            if on_gpu(self.device) and chosen.alike is not None and chosen.jobs[0].served:
+                others = (run for run in ready if run is not chosen and run.jobs == chosen.jobs)
+                like = [chosen, *(run for run in others if run.alike == chosen.alike)]
+                runs = like[: -(-len(like) // left)]  # a share for each GPU that is free
             turn = next(self._turns)
+            for run in runs:
+                run.state, run.together = "running", runs
             for job in chosen.jobs:
                 job.served = turn
-            return chosen
+            return runs
 
     @property
     def _gpus(self) -> int:
         """The number of tasks with networks that may run at once."""
         slots = int(getattr(self.executor, "slots", 1))
-        return int(getattr(self.executor, "gpus", 1 if self.device == "cuda" else slots))
+        return int(getattr(self.executor, "gpus", 1 if on_gpu(self.device) else slots))
 
-    def _launch(self, run: TaskRun) -> None:
+    def _launch(self, runs: Sequence[TaskRun]) -> None:
+        """Send the tasks of these runs to a worker, several as one."""
+
         def report(fraction: float, live: Mapping[str, JSON]) -> None:
-            self._reported(run, fraction, live)
+            self._reported(runs, fraction, live)
 
         try:
-            future = self.executor.submit(perform, run.task, self.store, report)
+            future = self.executor.submit(perform, _one_task(runs), self.store, report)
         except Exception as error:  # a task that cannot be sent has failed, not the server
             future = Future()
             future.set_exception(error)
-        run.future = future
-        future.add_done_callback(lambda ended: self._finished(run, ended))
-        if run.stopped:  # cancelled while it was being sent
+        for run in runs:
+            run.future = future
+        future.add_done_callback(lambda ended: self._finished(runs, ended))
+        if all(run.stopped for run in runs):  # cancelled while they were being sent
             future.cancel()
 
-    def _reported(self, run: TaskRun, fraction: float, live: Mapping[str, JSON]) -> None:
+    def _reported(
+        self, runs: Sequence[TaskRun], fraction: float, live: Mapping[str, JSON]
+    ) -> None:
         with self._lock:
-            run.fraction = min(max(float(fraction), 0.0), 1.0)
-            run.live = live
-            for job in run.jobs:
-                job.latest = run
+            for run in reversed(runs):  # a job shows the first
+                run.fraction, run.live = min(max(float(fraction), 0.0), 1.0), live
+                for job in run.jobs:
+                    job.latest = run
         self._stop_unwatched()
-        if run.stopped:
+        if all(run.stopped for run in runs):
             raise TaskStopped
 
-    def _finished(self, run: TaskRun, ended: Future[None]) -> None:
+    def _finished(self, runs: Sequence[TaskRun], ended: Future[None]) -> None:
         with self._lock:
             if self._closing:
                 return
             error = None if ended.cancelled() else ended.exception()
-            run.state = "done"
-            if run.stopped or ended.cancelled():
-                run.state = "cancelled"
-            elif error is not None:
-                run.state, run.error = "failed", describe_error(error)
-            if self._runs.get(run.key) is run:
-                del self._runs[run.key]
-            for job in run.jobs:
+            for run in runs:
+                run.state = "done"
+                if run.stopped or ended.cancelled():
+                    run.state = "cancelled"
+                elif error is not None and not (len(runs) > 1 and run.task.done(self.store)):
+                    run.state, run.error = "failed", describe_error(error)
+                if self._runs.get(run.key) is run:
+                    del self._runs[run.key]
+            for job in {id(job): job for run in runs for job in run.jobs}.values():
                 if job.ended is None and not job.snapshot().active:
                     self._end(job)
         self._stop_unwatched()
@@ -351,6 +376,12 @@ class Engine:
     def _owner_lives(self, name: str) -> bool:
         # hashed: the name in a record is arbitrary text
         return _held(self.store.root / _OWNERS / f"{keys.key(name)}.lock")
+
+
+def _one_task(runs: Sequence[TaskRun]) -> Task:
+    """The task of a run, or that of several joined."""
+    first, *others = (cast("JoinableTask", run.task) for run in runs)
+    return first.joined(others) if others else first
 
 
 def _held(path: Path) -> bool:

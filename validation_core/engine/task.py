@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from typing import ParamSpec, Protocol, TypedDict, TypeVar
+from typing import ParamSpec, Protocol, Self, TypedDict, TypeVar
 
 from validation_core.keys import JSON
 from validation_core.store import Store, StoreFullError, StorePlace
@@ -56,6 +56,19 @@ class Task(Protocol):
         ...
 
 
+class JoinableTask(Task, Protocol):
+    """A task that runs on a GPU together with others like it at the cost of one."""
+
+    @property
+    def alike(self) -> Hashable | None:
+        """Equal for tasks that may run as one; None for a task that runs alone."""
+        ...
+
+    def joined(self, others: Sequence[Self]) -> Task:
+        """The task that does the work of this one and of others."""
+        ...
+
+
 class TaskRequest(TypedDict):
     """One line of input of a worker process: a task and the location of its store."""
 
@@ -84,6 +97,11 @@ class TaskStopped(Exception):
 def perform(task: Task, store: Store, report: Report) -> None:
     """Run one task; the function that executors are given."""
     task.run(store, report)
+
+
+def on_gpu(device: str) -> bool:
+    """Whether a device, as torch names it, is a GPU that tasks take turns on."""
+    return device.startswith("cuda")
 
 
 def describe_error(error: BaseException) -> str:

@@ -92,7 +92,11 @@ def _clear_up(server: int) -> None:
 
 
 def _warm() -> str:
-    """Import the modules of tasks and take one training step: the first takes seconds."""
+    """Import the modules of tasks and take one training step: the first takes seconds.
+
+    Returns:
+        The device of networks, as NPTLAB_DEVICE says or the best there is.
+    """
     _import("sweep.plan", "scores.localizer_training")
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
@@ -100,7 +104,8 @@ def _warm() -> str:
     adam = importlib.import_module("validation_core.learn.training").Adam([([weight], 1.0)])
     (weight * weight).sum().backward()
     adam.step()
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    device: str = importlib.import_module("validation_core.learn.perceptron").pick_device()
+    return device
 
 
 def _read_ahead() -> None:

@@ -104,12 +104,12 @@ def _depth(parameters: Mapping[str, object]) -> int:
     return sum(name.startswith("weight") for name in parameters)
 
 
-def tensors(parameters: Arrays, device: str) -> dict[str, Tensor]:
+def tensors(parameters: Arrays, device: str | torch.device) -> dict[str, Tensor]:
     """Arrays as tensors, which share their memory on a processor."""
     return {name: torch.from_numpy(array).to(device) for name, array in parameters.items()}
 
 
-def learnable(parameters: Arrays, device: str) -> dict[str, Tensor]:
+def learnable(parameters: Arrays, device: str | torch.device) -> dict[str, Tensor]:
     """Arrays as tensors of their own that collect gradients."""
     copies = tensors({name: array.copy() for name, array in parameters.items()}, device)
     return {name: tensor.requires_grad_() for name, tensor in copies.items()}
@@ -141,10 +141,16 @@ def interpolate_parameters(
     return {name: share * array + other * initial[name] for name, array in trained.items()}
 
 
-def pick_device(wanted: str | None = None) -> str:
-    """`wanted`, else NPTLAB_DEVICE, else the best this machine has: cuda, mps, cpu."""
-    if chosen := wanted or DEVICE.value():
-        return chosen
+def pick_device(wanted: str | None = None, *, double: bool = False) -> str:
+    """`wanted`, else NPTLAB_DEVICE, else the best this machine has: cuda, mps, cpu.
+
+    For work in `double` precision, which an Apple GPU refuses, cpu in place of mps.
+    """
+    chosen = wanted or DEVICE.value() or _best_device()
+    return "cpu" if double and chosen.startswith("mps") else chosen
+
+
+def _best_device() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"

@@ -15,6 +15,7 @@ from validation_core.drawing.null_histogram import null_histogram
 from validation_core.methods.base import Further, Layout, Method, Work
 from validation_core.scores import RawRows
 from validation_core.statistics import mmd, mmd_fuse
+from validation_core.study import loaded_device
 from validation_core.types import (
     Array,
     Benchmark,
@@ -260,7 +261,7 @@ class MMDFuse(Method):
     def _trial(self, p: Array, q: Array, rng: np.random.Generator) -> _Trial:
         labels = mmd_fuse.relabelings(len(p), len(q), self.permutations, rng)
         distances = mmd.distances(*mmd.standardised(p, q))
-        normalised = mmd_fuse.kernels(distances, labels).normalised
+        normalised = mmd_fuse.kernels(distances, labels, device=loaded_device()).normalised
         smaller = min(len(p), len(q))
         fused = mmd_fuse.fused(normalised, smaller, self.scaling)
         place = int(_ALONE * normalised.shape[1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
 import numpy as np
 
@@ -136,6 +136,9 @@ class _Trained(Protocol):
 
 class Recipe(Specification):
     """How a score is learnt: a frozen value, part of the network's key."""
+
+    batched: ClassVar[bool] = False
+    """Whether several networks are trained as one batch on a GPU."""
 
     @property
     def label(self) -> str:

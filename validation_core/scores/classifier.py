@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ _SCALED = 4096  # rows in double precision at a time
 @dataclass(frozen=True, kw_only=True)
 class Classifier(Recipe, spec="classifier"):
     """How a classifier is trained; with its data and seed this keys the network in the store."""
+
+    batched: ClassVar[bool] = True
 
     train: int = field(default=1000, metadata={"label": "Training rows from p, and from q"})
     epochs: int = field(default=40, metadata={"label": "Epochs"})
@@ -81,6 +83,8 @@ class TableClassifier(Recipe, spec="table_classifier"):
 
     It gives C2ST the same draws as table tests of that size have.
     """
+
+    batched: ClassVar[bool] = True
 
     n: int
     k: int
@@ -265,14 +269,37 @@ def train_classifiers(
     report: Report | None = None,
     device: str | None = None,
 ) -> list[TrainedClassifier]:
-    """Train several classifiers of one shape as one batch: each as if trained alone.
+    """Train several classifiers of one shape: each as if trained alone.
 
-    Worth it on a GPU, where one small network leaves most of the card idle; on a CPU the batch
-    costs as much as its networks one by one, so that callers there train them in parallel jobs.
+    On a processor they share its cores, and no digit of a classifier depends on the others. On a
+    GPU, most of which one small network leaves idle, they are one batch, whose products round by
+    how many they are.
     """
-    from validation_core.learn import perceptron, training
+    from validation_core.learn import perceptron
+    from validation_core.learn.side_by_side import train_each
 
     where = perceptron.pick_device(device)
+    if where.startswith("cpu"):
+
+        def alone(
+            one: TrainingSet, recipe: Classifier, seed: int, report: Report | None
+        ) -> TrainedClassifier:
+            return _train_batch([one], recipe, [seed], report, where)[0]
+
+        return train_each(alone, data, recipe, seeds, report, where)
+    return _train_batch(data, recipe, seeds, report, where)
+
+
+def _train_batch(
+    data: Sequence[TrainingSet],
+    recipe: Classifier,
+    seeds: Sequence[int],
+    report: Report | None,
+    device: str,
+) -> list[TrainedClassifier]:
+    """Train classifiers of one shape as one batch; their seconds are an equal share of all."""
+    from validation_core.learn import perceptron, training
+
     scalings = [_scaling(training_set) for training_set in data]
     widths = [len(scalings[0][0]), *[recipe.hidden] * recipe.layers, 1]
     starts = [perceptron.perceptron(stream(seed, "initial"), widths) for seed in seeds]
@@ -289,7 +316,7 @@ def train_classifiers(
     )
     rngs = [stream(seed, "order") for seed in seeds]
     fits, seconds = training.timed(
-        lambda: training.fit(problems, starts, schedule, rngs, report=report, device=where)
+        lambda: training.fit(problems, starts, schedule, rngs, report=report, device=device)
     )
     return [
         TrainedClassifier(
@@ -299,7 +326,7 @@ def train_classifiers(
             fit.history,
             kept=fit.kept,
             seconds=seconds / len(fits),
-            device=where,
+            device=device,
         )
         for fit, start, scaling in zip(fits, starts, scalings, strict=True)
     ]

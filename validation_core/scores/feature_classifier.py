@@ -98,8 +98,10 @@ class FeatureClassifier(Recipe, spec="feature_classifier"):
     def learn_all(
         self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedFeatureClassifier]:
-        """One head for each set of data and seed, in turn."""
-        return [_learn(each, self, seed, report) for each, seed in zip(data, seeds, strict=True)]
+        """One head for each set of data and seed."""
+        from validation_core.learn.side_by_side import train_each
+
+        return train_each(_learn, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedFeatureClassifier:
         """Trained classifier from the output of `TrainedFeatureClassifier.arrays`."""

@@ -131,13 +131,11 @@ class Localizer(Recipe, spec="localizer"):
     def learn_all(
         self, data: Sequence[Anchors], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedLocalizer]:
-        """One localizer for each set of anchors and seed, in turn."""
+        """One localizer for each set of anchors and seed."""
+        from validation_core.learn.side_by_side import train_each
         from validation_core.scores.localizer_training import train_localizer
 
-        return [
-            train_localizer(anchors, self, seed, report)
-            for anchors, seed in zip(data, seeds, strict=True)
-        ]
+        return train_each(train_localizer, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:
         """Trained localizer from the output of `TrainedLocalizer.arrays`."""

@@ -56,7 +56,9 @@ class _AnchorRows(NamedTuple):
         return _AnchorRows(self.theta[rows], self.x[rows], self.q[rows][:, draws])
 
 
-def anchors_in_frame(frame: LocalizerFrame, draws: PosteriorTable, device: str) -> _AnchorRows:
+def anchors_in_frame(
+    frame: LocalizerFrame, draws: PosteriorTable, device: str | torch.device
+) -> _AnchorRows:
     """A table's rows as tensors in a frame."""
     arrays = (frame.theta(draws.theta), frame.x(draws.x), frame.theta(draws.q))
     return _AnchorRows(*(torch.from_numpy(array).to(device) for array in arrays))
@@ -91,7 +93,7 @@ def _ranks(
             truth, draws = distances_from_centre(recipe, centre, phi, part)
             below = (draws < truth[:, None]).sum(1) + 0.5 * (draws == truth[:, None]).sum(1)
             parts.append((below + 0.5) / (draws.shape[1] + 1))
-    return torch.cat(parts).double().cpu().numpy()
+    return torch.cat(parts).cpu().numpy().astype(np.float64)
 
 
 def _distance(
@@ -279,7 +281,7 @@ class _Stage:
         if data.more is not None:
             few = recipe.draws_step or recipe.draws
             anchors = data.more(recipe.batch, few, rng)
-            return anchors_in_frame(frame, anchors, self.rows.x.device.type)
+            return anchors_in_frame(frame, anchors, self.rows.x.device)
         n, k = self.rows.q.shape[:2]
         everything = slice(None)
         draws = (
@@ -355,7 +357,7 @@ def _choose(
     start_distances = dict.fromkeys(STARTS, float("nan"))
 
     def judged(name: str, centre: Parameters, phi: Parameters) -> _Start:
-        tensors = [perceptron.tensors(part, rows.x.device.type) for part in (centre, phi)]
+        tensors = [perceptron.tensors(part, rows.x.device) for part in (centre, phi)]
         start_distances[name] = _distance(recipe, tensors[0], tensors[1], (rows, watch))
         return _Start(centre, phi, _excess(start_distances[name], len(rows.x) + len(watch.x)))
 
@@ -395,7 +397,7 @@ def train_on_blurred_draws(
     q's draws are many where anchors are few: from them alone the embedding learns the fine
     structure of q. A q that is too blunt or too sharp then shows at once.
     """
-    where = rows.x.device.type
+    where = rows.x.device
     own_centre, own_phi = (perceptron.learnable(part, where) for part in (centre, phi))
     adam = _optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
     n, k, d = rows.q.shape
@@ -432,18 +434,20 @@ def fit_centre_to_median(
 
 def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
     """Linear map and shift by ridge regression; held-out rows choose the ridge."""
-    middle, target = x.double().mean(0), y.double().mean(0)
+    # In double precision, which an Apple GPU refuses.
+    x, y, held_x, held_y = (part.cpu().double() for part in (x, y, held_x, held_y))
+    middle, target = x.mean(0), y.mean(0)
     # One decomposition serves every ridge, and x may have more columns than rows.
-    u, size, v = torch.linalg.svd(x.double() - middle, full_matrices=False)
-    along = u.T @ (y.double() - target)
+    u, size, v = torch.linalg.svd(x - middle, full_matrices=False)
+    along = u.T @ (y - target)
     least, best = np.inf, torch.zeros(x.shape[1], y.shape[1], dtype=torch.float64)
     for ridge in _RIDGES:
         coefficients = v.T @ ((size / (size**2 + ridge))[:, None] * along)
         error = float(((held_x - middle) @ coefficients + target - held_y).square().mean())
         if error < least:
             least, best = error, coefficients
-    shift = target - middle @ best.to(middle.device)
-    return {"linear": best.float().cpu().numpy(), "shift": shift.float().cpu().numpy()}
+    shift = target - middle @ best
+    return {"linear": best.float().numpy(), "shift": shift.float().numpy()}
 
 
 def _fitted(
@@ -454,7 +458,7 @@ def _fitted(
     held_y: Tensor,
     rng: np.random.Generator,
 ) -> Parameters:
-    tensors = perceptron.learnable(start, x.device.type)
+    tensors = perceptron.learnable(start, x.device)
     adam = Adam([(tensors.values(), _LR)], over=CENTRE_FIT_STEPS)
 
     def error() -> float:

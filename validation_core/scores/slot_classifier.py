@@ -109,13 +109,11 @@ class SlotClassifier(Recipe, spec="scorer"):
     def learn_all(
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedSlotClassifier]:
-        """One slot classifier for each table and seed, in turn."""
+        """One slot classifier for each table and seed."""
+        from validation_core.learn.side_by_side import train_each
         from validation_core.scores.trained_slot_classifier import train_slot_classifier
 
-        return [
-            train_slot_classifier(draws, self, seed, report)
-            for draws, seed in zip(data, seeds, strict=True)
-        ]
+        return train_each(train_slot_classifier, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlotClassifier:
         """Trained classifier from the output of `TrainedSlotClassifier.arrays`."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.statistics.slots import Kind
 from validation_core.types import Array
@@ -58,15 +59,19 @@ def _with_hidden(
 
 
 class SlotObjective:
-    """The mean loss of a table's rows: slot 0 is the truth; parameters are shared by all slots."""
+    """The mean loss of a table's rows: slot 0 is the truth; parameters are shared by all slots.
+
+    Losses and slopes are computed on the device, the steps of L-BFGS on the processor.
+    """
 
     def __init__(
         self, inputs: Array, features: Array, kind: Kind, like: Mapping[str, Array]
     ) -> None:
         """Take inputs (n, m + 1, p) and features (n, m + 1, F)."""
         self.n, self.slots = inputs.shape[:2]
+        self.device = perceptron.pick_device()
         self.inputs, self.features = (
-            torch.from_numpy(a.reshape(-1, a.shape[-1]).astype(np.float32))
+            torch.from_numpy(a.reshape(-1, a.shape[-1]).astype(np.float32)).to(self.device)
             for a in (inputs, features)
         )
         self.kind, self.like = kind, like
@@ -86,15 +91,14 @@ class SlotObjective:
         loss, slope = self._loss(g.reshape(self.n, self.slots))
         slope = slope.reshape(-1)  # of the loss by each g
         back = torch.outer(slope, tensors["out"]) * (1 - hidden.square())
-        gradient = flatten_parameters(
-            {
-                "weight": (self.inputs.T @ back).numpy(),
-                "bias": back.sum(0).numpy(),
-                "out": (hidden.T @ slope).numpy(),
-                "linear": (self.features.T @ slope).numpy(),
-                "constant": slope.sum(0, keepdim=True).numpy(),
-            }
-        )
+        slopes = {
+            "weight": self.inputs.T @ back,
+            "bias": back.sum(0),
+            "out": hidden.T @ slope,
+            "linear": self.features.T @ slope,
+            "constant": slope.sum(0, keepdim=True),
+        }
+        gradient = flatten_parameters({name: part.cpu().numpy() for name, part in slopes.items()})
         weights = vector.copy()
         weights[-1] = 0.0
         return float(loss) + penalty * float(weights @ weights), gradient + 2 * penalty * weights
@@ -114,8 +118,7 @@ class SlotObjective:
         return np.asarray(optimum.x, dtype=np.float64)
 
     def _tensors(self, vector: Flat) -> dict[str, Tensor]:
-        parameters = unflatten_parameters(vector, self.like)
-        return {name: torch.from_numpy(parameters[name]) for name in PARAMETERS}
+        return perceptron.tensors(unflatten_parameters(vector, self.like), self.device)
 
     def _loss(self, g: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of scores (n, m + 1) and its derivative by each."""

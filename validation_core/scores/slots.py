@@ -122,12 +122,11 @@ class Slots(Recipe, spec="slots"):
     def learn_all(
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedSlots]:
-        """One score for each table and seed, in turn."""
+        """One score for each table and seed."""
+        from validation_core.learn.side_by_side import train_each
         from validation_core.scores.slots_training import train_slots
 
-        return [
-            train_slots(table, self, seed, report) for table, seed in zip(data, seeds, strict=True)
-        ]
+        return train_each(train_slots, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlots:
         """Trained score from the output of `TrainedSlots.arrays`."""

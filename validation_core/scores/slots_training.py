@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from validation_core.learn import perceptron
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.rng import stream
@@ -180,6 +181,7 @@ def train_slots(
         np.array([constant, penalty]),
         recipe.scored,
         seconds=time.perf_counter() - began,
+        device="cpu" if arrays is None else perceptron.pick_device(),  # trees grow on processors
     )
 
 

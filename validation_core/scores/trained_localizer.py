@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from validation_core import statistics
 from validation_core.keys import part
 from validation_core.learn import perceptron
-from validation_core.learn.perceptron import Parameters
+from validation_core.learn.perceptron import Parameters, Tensors
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.scores import equalise_tied_scores
 from validation_core.scores.localizer import BallAtPlaces, Embedding, MapPlaces
@@ -26,7 +26,7 @@ from validation_core.scores.localizer_networks import (
 )
 from validation_core.types import Array, PosteriorTable, TableScores
 
-_ROWS = 2048  # rows per pass: they fit in a core's cache
+_CPU_ROWS, _GPU_ROWS = 2048, 1 << 17  # rows per pass: they fit in a core's cache, in a GPU
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class LocalizerDistance:
         centre = self._embedded(self._centres(draws.x))
         truth = _lengths(self.embed(draws.theta) - centre)
         draw_distances = np.empty((n, k), dtype=truth.dtype)
-        step = max(1, 8 * _ROWS // k)
+        step = max(1, (8 * _CPU_ROWS if perceptron.pick_device() == "cpu" else _GPU_ROWS) // k)
         for first in range(0, n, step):
             part = slice(first, min(first + step, n))
             q = draws.q[part]
@@ -169,17 +169,24 @@ class LocalizerDistance:
     def _embedded(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
         if self.embedding == "identity":
             return z
-        tensors = perceptron.tensors(self.phi_parameters, "cpu")
-        return _passes(lambda part: embed_theta(self.embedding, tensors, part), z)
+        embedding = self.embedding
+        return _passes(lambda own, part: embed_theta(embedding, own, part), self.phi_parameters, z)
 
     def _centres(self, x: Array) -> NDArray[np.float32]:
-        tensors = perceptron.tensors(self.centre_parameters, "cpu")
-        return _passes(lambda part: centre_at(tensors, part), self.frame.x(x))
+        return _passes(centre_at, self.centre_parameters, self.frame.x(x))
 
 
-def _passes(network: Callable[[Tensor], Tensor], rows: NDArray[np.float32]) -> Any:
+def _passes(
+    network: Callable[[Tensors, Tensor], Tensor], parameters: Parameters, rows: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Outputs (n, ...) of a network of these parameters for rows (n, inputs), on the device."""
+    device = perceptron.pick_device()
+    tensors = perceptron.tensors(parameters, device)
+    size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
     with torch.no_grad():
-        parts = [network(part) for part in torch.from_numpy(rows).split(_ROWS)]
+        parts = [
+            network(tensors, part.to(device)).cpu() for part in torch.from_numpy(rows).split(size)
+        ]
         return torch.cat(parts).numpy()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
@@ -14,12 +14,16 @@ from validation_core.keys import Specification
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.training_batches import FailedTraining, TrainingBatch, training_batches
 from validation_core.study import Report, versions
 from validation_core.text import more_text
 from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store
+
+# Of one network's training; what its reports raise, such as the end of a job, is none of these.
+_FAILURES = (ValueError, ArithmeticError, MemoryError, RuntimeError)
 
 
 class _TrainingSource(Protocol):
@@ -144,11 +148,29 @@ def trained(store: Store, training: Training, report: Report | None = None) -> A
 
     Tasks that read one network may run side by side: the second waits for the first one's.
     """
-    network = load(store, training)
-    if network is not None:
-        return network
-    with locked(store, keys.key(training)):
-        return load(store, training) or train_and_store(store, [training], report)[0]
+    return trained_together(store, [training], report)[0]
+
+
+def trained_together(
+    store: Store, trainings: Sequence[Training], report: Report | None = None
+) -> list[Any]:
+    """The stored networks, and new ones, trained and stored, for those that the store lacks."""
+    networks = {training: load(store, training) for training in trainings}
+    missing = [training for training, network in networks.items() if network is None]
+    if missing:
+        with _all_locked(store, missing):
+            networks |= {training: load(store, training) for training in missing}
+            missing = [training for training in missing if networks[training] is None]
+            networks |= zip(missing, train_and_store(store, missing, report), strict=True)
+    return [networks[training] for training in trainings]
+
+
+@contextmanager
+def _all_locked(store: Store, trainings: Iterable[Training]) -> Iterator[None]:
+    with ExitStack() as locks:
+        for key in sorted({keys.key(training) for training in trainings}):
+            locks.enter_context(locked(store, key))  # in one order: two never wait for each other
+        yield
 
 
 def locked(store: Store, key: str) -> AbstractContextManager[object]:
@@ -159,34 +181,68 @@ def locked(store: Store, key: str) -> AbstractContextManager[object]:
 def train_and_store(
     store: Store, trainings: Sequence[Training], report: Report | None = None
 ) -> list[Any]:
-    """Train networks of one recipe and one input size as one batch, and store each."""
-    recipe = trainings[0].recipe
-    sets = [
-        training.source.training_set(training.recipe, training.seed, store)
-        for training in trainings
-    ]
-    networks = list(recipe.learn_all(sets, [training.seed for training in trainings], report))
-    for training, network in zip(trainings, networks, strict=True):
-        meta = {
-            "label": training.label,
-            "seconds": network.seconds,
-            "device": network.device,
-            "versions": versions(),
-            **network.summary,
-        }
-        store.save(
-            "models",
-            keys.key(training),
-            network.arrays(),
-            spec=keys.canonical_text(training),
-            meta=meta,
-        )
-    return networks
+    """Train networks, those of one recipe and one input size together, and store each.
+
+    A batch is stored before the next one's draws are made. Where one network fails, the others
+    are trained all the same.
+
+    Raises:
+        FailedTraining: when one of several has failed, with its name; a single one's own error.
+    """
+    networks: dict[Training, Any] = {}
+    failures: dict[Training, Exception] = {}
+
+    def draw(training: Training) -> Any:
+        return training.source.training_set(training.recipe, training.seed, store)
+
+    def tell(fraction: float, live: Mapping[str, float]) -> None:
+        if report:
+            report((len(networks) + len(failures) + fraction * at_once) / len(trainings), live)
+
+    for batch in training_batches(trainings, draw, failures.__setitem__):
+        at_once = len(batch.trainings)
+        for training, network in _learn_batch(batch, tell, failures.__setitem__):
+            networks[training] = network
+            _save(store, training, network)
+    if len(trainings) == 1 and failures:
+        raise failures[trainings[0]]
+    if failures:
+        raise FailedTraining.of(failures)
+    return [networks[training] for training in trainings]
+
+
+def _learn_batch(
+    batch: TrainingBatch[Training], report: Report, failed: Callable[[Training, Exception], None]
+) -> Iterator[tuple[Training, Any]]:
+    """Networks of a batch; where it fails as a whole, of each training by itself."""
+    recipe, seeds = batch.trainings[0].recipe, [training.seed for training in batch.trainings]
+    try:
+        networks = recipe.learn_all(batch.data, seeds, report)
+    except _FAILURES as error:
+        if len(seeds) == 1:
+            failed(batch.trainings[0], error)
+            return
+        for alone in batch.alone():
+            yield from _learn_batch(alone, report, failed)
+        return
+    yield from zip(batch.trainings, networks, strict=True)
+
+
+def _save(store: Store, training: Training, network: Any) -> None:
+    meta = {
+        "label": training.label,
+        "seconds": network.seconds,
+        "device": network.device,
+        "versions": versions(),
+        **network.summary,
+    }
+    spec = keys.canonical_text(training)
+    store.save("models", keys.key(training), network.arrays(), spec=spec, meta=meta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTask(Specification, spec="train"):
-    """Train classifiers; several of one recipe become one batch, which pays on a GPU."""
+    """Train networks; several of one recipe become one batch, which pays on a GPU."""
 
     gpu: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -202,14 +258,23 @@ class TrainTask(Specification, spec="train"):
         """Keys of the networks: tasks that need one wait for it."""
         return frozenset(keys.key(training) for training in self.trainings)
 
+    @property
+    def alike(self) -> Recipe | None:
+        """The recipe, where its networks are trained as one batch on a GPU."""
+        recipe = self.trainings[0].recipe
+        return recipe if recipe.batched else None
+
+    def joined(self, others: Sequence[TrainTask]) -> TrainTask:
+        """One task that trains the networks of this one and of others."""
+        every = (training for task in (self, *others) for training in task.trainings)
+        return TrainTask(trainings=tuple(dict.fromkeys(every)))
+
     def done(self, store: Store) -> bool:
         return not self._missing(store)
 
     def run(self, store: Store, report: Report) -> None:
         """Train those networks that the store lacks."""
-        with ExitStack() as locks:
-            for key in sorted(self.makes):  # in one order: two never wait for each other
-                locks.enter_context(locked(store, key))
+        with _all_locked(store, self.trainings):
             missing = self._missing(store)
             if missing:
                 train_and_store(store, missing, trace(report))

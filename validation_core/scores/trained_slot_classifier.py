@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
@@ -30,7 +31,8 @@ from validation_core.types import Array, PosteriorTable, TableScores
 if TYPE_CHECKING:
     from validation_core.learn.training import Report
 
-_ROWS = 1 << 14  # per pass when scoring: bounds the features of a large table
+# Rows per pass when scoring: bounds the features of a large table.
+_CPU_ROWS, _GPU_ROWS = 1 << 14, 1 << 17
 # Share of the largest divergence: losing it, a penalty is too weak, and so is the rest.
 _CLEAR = 0.05
 
@@ -82,18 +84,19 @@ class _SlotClassifierScore:
 
     def _scores(self, theta: Array, x: Array) -> NDArray[np.float64]:
         """g (n, K) of theta (n, K, D) at x (n, M), in double precision: ties stay ties."""
+        device = perceptron.pick_device(double=True)
         n, k = theta.shape[:2]
         out = np.empty((n, k))
-        tensors = {name: torch.from_numpy(array) for name, array in self.parameters.items()}
-        step = max(1, _ROWS // k)
+        tensors = perceptron.tensors(self.parameters, device)
+        step = max(1, (_CPU_ROWS if device == "cpu" else _GPU_ROWS) // k)
         with torch.inference_mode():
             for first in range(0, n, step):
                 rows = slice(first, first + step)
                 inputs = [
                     a.reshape(-1, a.shape[-1]) for a in self.inputs(theta[rows], x[rows, None])
                 ]
-                g = slot_logits(tensors, *(torch.from_numpy(a) for a in inputs))
-                out[rows] = g.numpy().reshape(-1, k)
+                g = slot_logits(tensors, *(torch.from_numpy(a).to(device) for a in inputs))
+                out[rows] = g.cpu().numpy().reshape(-1, k)
         return out
 
 
@@ -150,5 +153,5 @@ def train_slot_classifier(
         history,
         best,
         seconds=time.perf_counter() - began,
-        device="cpu",
+        device=perceptron.pick_device(),
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import reduce
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core.statistics.mmd import BANDWIDTHS, DistanceStrip, PooledDistances
-from validation_core.types import Array, Float
+from validation_core.types import Float
 
 Labels = NDArray[np.int8]
 Scaling = Literal["package", "paper"]
@@ -52,7 +53,9 @@ def relabelings(n_p: int, n_q: int, count: int, rng: np.random.Generator) -> Lab
     return labels
 
 
-def kernels(found: PooledDistances, labels: Labels, memory: int = MEMORY) -> _Kernels:
+def kernels(
+    found: PooledDistances, labels: Labels, memory: int = MEMORY, device: str = "cpu"
+) -> _Kernels:
     """Unbiased MMD^2 of every relabeling (B, N) under every kernel, and normalisers.
 
     The normaliser is a kernel's sum of squares over all pairs of pooled points, per pair of points
@@ -62,6 +65,7 @@ def kernels(found: PooledDistances, labels: Labels, memory: int = MEMORY) -> _Ke
         found: what `distances` gives; its precision is that of the products.
         labels: 1 for the first sample, -1 for the other; every relabeling has as many of each.
         memory: bytes of work arrays; more relabelings than fit are taken in turn.
+        device: where kernels and products are computed: by numpy on a processor, else by torch.
 
     Raises:
         ValueError: if labels do not fit the points, or a side has fewer than two or changes size.
@@ -75,7 +79,7 @@ def kernels(found: PooledDistances, labels: Labels, memory: int = MEMORY) -> _Ke
             f"labels {labels.shape} with {sizes.min()} to {sizes.max()} points on the first side"
         )
     step = _at_once(found, memory)
-    parts = [_sums(found, labels[at : at + step]) for at in range(0, len(labels), step)]
+    parts = [_sums(found, labels[at : at + step], device) for at in range(0, len(labels), step)]
     signed = np.concatenate([part.signed for part in parts], axis=1)
     linear = np.concatenate([part.linear for part in parts], axis=1)
     total = parts[0].total[:, None]
@@ -118,41 +122,57 @@ def _at_once(found: PooledDistances, memory: int) -> int:
     return max(1, left // (found.size + rows))
 
 
-def _sums(found: PooledDistances, labels: Labels) -> _Sums:
+def _sums(found: PooledDistances, labels: Labels, device: str) -> _Sums:
     """Strip by strip, added up in float64."""
     signs = np.ascontiguousarray(labels.T, dtype=found.strips[0].l1.dtype)  # (N, B)
-    parts = (_of_strip(strip, found.bandwidths, signs) for strip in found.strips)
-    return reduce(lambda a, b: _Sums(*(x + y for x, y in zip(a, b, strict=True))), parts)
+    library, where = _library(device)
+    with where:
+        given = library.asarray(signs)
+        parts = (_of_strip(library, strip, found.bandwidths, given) for strip in found.strips)
+        return reduce(lambda a, b: _Sums(*(x + y for x, y in zip(a, b, strict=True))), parts)
 
 
-def _of_strip(strip: DistanceStrip, bandwidths: Float, signs: Array) -> _Sums:
+def _library(device: str) -> tuple[Any, Any]:
+    """numpy on a processor, else torch; and the context in which arrays are made there."""
+    if device.startswith("cpu"):
+        return np, nullcontext()
+    import torch
+
+    return torch, torch.device(device)
+
+
+def _of_strip(library: Any, strip: DistanceStrip, bandwidths: Float, signs: Any) -> _Sums:
     """With U the part of K above its diagonal, s'Us, 1'Us and U1 say all: one product U s.
 
     Signs cancel in it, so that float32 loses little.
     """
-    values = _above_diagonal(strip, bandwidths)  # (kernels, rows, columns)
+    values = _above_diagonal(library, strip, bandwidths)  # (kernels, rows, columns)
     count, rows, columns = values.shape
     own, mine = values.sum(axis=2), signs[strip.first : strip.first + rows]
-    squares = np.einsum("kij,kij->ki", values, values).sum(axis=1, dtype=np.float64)
+    squares = library.einsum("kij,kij->ki", values, values)
     # All kernels in one product: the more rows, the nearer BLAS comes to its best.
     product = (values.reshape(-1, columns) @ signs[strip.first :]).reshape(count, rows, -1)
     linear = product.sum(axis=1) + own @ mine
     product *= mine
-    signed = product.sum(axis=1).astype(np.float64)
-    total = own.sum(axis=1, dtype=np.float64)
-    return _Sums(2 * signed, linear.astype(np.float64), 2 * total, 2 * squares)
+    signed = product.sum(axis=1)
+    if library is not np:  # float64, which not every device has, comes after
+        signed, linear, own, squares = (a.cpu().numpy() for a in (signed, linear, own, squares))
+    total, square = (a.sum(axis=1, dtype=np.float64) for a in (own, squares))
+    return _Sums(2 * signed.astype(np.float64), linear.astype(np.float64), 2 * total, 2 * square)
 
 
-def _above_diagonal(strip: DistanceStrip, bandwidths: Float) -> Array:
+def _above_diagonal(library: Any, strip: DistanceStrip, bandwidths: Float) -> Any:
     """All kernels (kernels, rows, columns) of a strip, 0 on the diagonal and below it."""
     rows, columns = strip.l1.shape
-    values = np.empty((2, BANDWIDTHS, rows, columns), strip.l1.dtype)
+    l1, l2_squared = library.asarray(strip.l1), library.asarray(strip.l2_squared)
+    values = library.empty((2, BANDWIDTHS, rows, columns), dtype=l1.dtype)
     # A bandwidth of 0, where most points are equal, leaves the kernel that tells equal from not.
     with np.errstate(divide="ignore", over="ignore"):
         laplace = np.minimum(2**0.5 / bandwidths[0], 1e30)[:, None, None]
         gauss = np.minimum(0.5 / bandwidths[1] ** 2, 1e30)[:, None, None]
-        np.multiply(strip.l1, -laplace.astype(values.dtype), out=values[0])
-        np.multiply(strip.l2_squared, -gauss.astype(values.dtype), out=values[1])
-    np.exp(values, out=values)
-    values[..., :rows] *= np.triu(np.ones((rows, rows), values.dtype), 1)
+        for distances, slopes, place in ((l1, laplace, 0), (l2_squared, gauss, 1)):
+            slope = library.asarray(-slopes.astype(strip.l1.dtype))
+            library.multiply(distances, slope, out=values[place])
+    library.exp(values, out=values)
+    values[..., :rows] *= library.triu(library.ones((rows, rows), dtype=values.dtype), 1)
     return values.reshape(-1, rows, columns)

@@ -113,7 +113,7 @@ class Batch(Specification, spec="batch_of_trials"):
                 left = [part for part in left if part.method != failure.method]
                 continue
             for part, tally in zip(left, tallies, strict=True):
-                part.keep(store, tally)
+                part.keep(store, tally, seconds=tally.seconds)
             break
         if failures:
             raise failures[0]
@@ -211,10 +211,12 @@ class SweepCurve(Study[_Tallies], spec="curve"):
     def label(self) -> str:
         return f"{self.method.label} on {self.benchmark.label}"
 
-    def save(self, store: Store, tallies: Sequence[Tally]) -> None:
-        """Store one tally for each place."""
+    def save(self, store: Store, tallies: Sequence[Tally], device: str) -> None:
+        """Store one tally for each place, and the device that they ran on."""
         pvalues, values = (np.stack([tally[i] for tally in tallies]) for i in (0, 1))
-        self.keep(store, _Tallies(pvalues, values, np.array([tally[2:] for tally in tallies])))
+        costs = np.array([tally[2:] for tally in tallies])
+        seconds = sum(tally.seconds for tally in tallies)
+        self.keep(store, _Tallies(pvalues, values, costs), seconds=seconds, device=device)
 
     def tallies(self, store: Store) -> list[Tally] | None:
         """The stored tallies, one for each place, or None."""

@@ -141,13 +141,24 @@ def keep_curves(sweep: Sweep, store: Store) -> None:
             len(tally.pvalues) == one.design.trials for tally in tallies.values()
         )
         if complete:
-            one.curve(method).save(store, list(tallies.values()))
+            device = _devices(one, method, store)
+            one.curve(method).save(store, list(tallies.values()), device)
 
 
 def curve_records(sweep: Sweep) -> Iterator[SweepCurve]:
     """Records of every method with every network."""
     for one in sweep.of_one_network:
         yield from map(one.curve, one.methods)
+
+
+def _devices(sweep: Sweep, method: Method, store: Store) -> str:
+    """Where the parts of a curve ran, by their records: they may have been made elsewhere."""
+    parts = (part for place in sweep.places for part in sweep.parts[method.label, place])
+    records = (store.load("results", part.key) for part in parts)
+    known = {
+        str(record.meta["device"]) for record in records if record and "device" in record.meta
+    }
+    return ", ".join(sorted(known))
 
 
 def _tallies(

@@ -110,12 +110,10 @@ class Diffusion(Recipe, spec="diffusion"):
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedDiffusion]:
-        """Train one model for each set of pairs and seed, in turn."""
+        """Train one model for each set of pairs and seed."""
+        from validation_core.learn.side_by_side import train_each
 
-        return [
-            train_diffusion(joint, self, seed, report)
-            for joint, seed in zip(data, seeds, strict=True)
-        ]
+        return train_each(train_diffusion, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedDiffusion:
         """Rebuild a model from `TrainedDiffusion.arrays`."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from validation_core.engine.cluster import worker
+from validation_core.engine.task import on_gpu
 from validation_core.store import Store
 
 CONNECT_SECONDS = 3.0  # seconds until somebody listens at a scheduler's address
@@ -161,7 +162,7 @@ class ClusterWorkers:
     @property
     def gpus(self) -> int:
         """Tasks that run networks at once: the GPUs declared, one where nobody declares any."""
-        return self.declared or (1 if self.device == "cuda" else self.slots)
+        return self.declared or (1 if on_gpu(self.device) else self.slots)
 
     def where(self, gpu: bool) -> dict[str, object]:
         """Where Dask may run a task; elsewhere when those workers have gone."""
@@ -200,7 +201,7 @@ class ClusterWorkers:
         for name, answer in answers.items():
             if "differs" in answer:
                 self.refuse(name, answer["differs"])
-            elif self.device != "cuda":
+            elif not on_gpu(self.device):
                 self.device = answer["device"]
 
     def refuse(self, name: str, reason: str) -> str:

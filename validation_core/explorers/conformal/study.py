@@ -112,9 +112,7 @@ class Learned(Specification, spec="conformal_network"):
 
     def score(self, store: Store) -> Score:
         """Score of rows at any beta and gamma; trains the network unless the store has it."""
-        networks: list[TrainedClassifier] = [
-            trained_scores.trained(store, training) for training in self.trainings
-        ]
+        networks: list[TrainedClassifier] = trained_scores.trained_together(store, self.trainings)
         if self.each:
             return lambda betas, rows, index: networks[index].grid(betas, rows)
         over = self.over

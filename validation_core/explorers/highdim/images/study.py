@@ -243,10 +243,9 @@ def _described(
 
 def _networks(study: ImagesStudy, store: Store, gamma: float) -> Networks:
     return {
-        conditional: [
-            trained_scores.trained(store, study.training(gamma, conditional, s))
-            for s in range(study.seeds)
-        ]
+        conditional: trained_scores.trained_together(
+            store, [study.training(gamma, conditional, s) for s in range(study.seeds)]
+        )
         for conditional in CONDITIONAL
     }
 

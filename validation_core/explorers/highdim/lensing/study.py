@@ -141,7 +141,7 @@ class LensingStudy(Study[LensingView], spec="lensing_view"):
 
     def compute(self, store: Store, report: Report) -> LensingView:
         """Compute the maps; train the networks that the store lacks."""
-        networks = [trained_scores.trained(store, training) for training in self.trainings]
+        networks = trained_scores.trained_together(store, self.trainings)
         report(0.6, {})
         return _view(self, networks[0], networks[1], report)
 
