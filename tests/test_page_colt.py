@@ -6,12 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.colt import controls, power
-from pages.colt import papers as colt_papers
 from pages.colt.data import cells
 from pages.ui.services import services
 from tests.conftest import ROOT
@@ -514,15 +512,6 @@ def test_untrained_cells_have_a_curve_of_their_own():
         for curve in curves(list(itertools.chain(*results)), "gamma")
     }
     assert len(looks) == len(labels)
-
-
-def test_a_table_of_nothing_shows_what_was_published():
-    frame = colt_papers.table(colt_paper.type_one_tasks())
-    assert isinstance(frame, pd.DataFrame)
-    assert list(frame.columns) == ["(3, 3)", "(10, 10)", "(50, 10)", "(100, 100)"]
-    assert frame.loc["C2ST"].tolist() == ["– (0.077)", "– (0.043)", "– (0.02)", "– (0.023)"]
-    assert frame.loc[power_figures.UNTRAINED].tolist() == ["–"] * 4
-    assert list(frame.index)[-1] == power_figures.UNTRAINED
 
 
 def test_trainings_are_those_that_power_asks_for():

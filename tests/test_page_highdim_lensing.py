@@ -36,7 +36,6 @@ def small(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _fresh():
     services.clear()
-    lensing.cached_trials.clear()
     yield
     services.clear()
 

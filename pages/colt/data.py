@@ -7,12 +7,13 @@ from functools import cached_property
 import streamlit as st
 
 from pages.ui.services import services
+from pages.ui.trials import trials_read
 from validation_core import PowerCell
 from validation_core.localization import GammaMapsStudy, LocalRate, Maps, MapTask
 from validation_core.panels.colt import where
 from validation_core.panels.colt.power import named
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.progress import Memory, collect
+from validation_core.sweep.progress import collect
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -56,11 +57,4 @@ def at_one_gamma(key: str, _task: MapTask, gamma: float) -> Located:
 
 def cells(sweep: Sweep) -> list[PowerCell]:
     """Finished cells of a sweep, under the names of its curves."""
-    store = services().store
-    return named(collect(sweep, store, _memory(str(store.root))).cells)
-
-
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _memory(root: str) -> Memory:
-    """Trials that were read from the store of that folder before."""
-    return {}
+    return named(collect(sweep, services().store, trials_read()).cells)

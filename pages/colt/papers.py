@@ -1,59 +1,50 @@
 """The paper's tables and figures as reproduced here, beside the printed numbers."""
 
-from collections.abc import Callable, Sequence
 from functools import cache
 
-import pandas as pd
 import streamlit as st
 
-from pages.colt.data import cells, maps
+from pages.colt.data import maps
 from pages.colt.ranks import distances, gamma_of, train_more
-from pages.ui import jobs, live
+from pages.papers.numbers import show_sheet
+from pages.ui import forms, jobs, live
 from pages.ui.services import services
-from validation_core import PowerCell, Spiral, statistics
-from validation_core.panels.colt.power import UNTRAINED, gallery
+from pages.ui.trials import trials_read
+from validation_core import Spiral
+from validation_core.explorers.papers.beside import CountedTable, colt_tables
+from validation_core.panels.colt.power import gallery
 from validation_core.sweep import colt_paper, costs
-from validation_core.sweep.colt_paper import Model, PublishedPlace, PublishedRate
+from validation_core.sweep.colt_paper import Model
 from validation_core.sweep.progress import missing
-from validation_core.text import interval_text, rough_duration_text
-
-_TABLES: dict[str, tuple[str, Callable[[], list[PublishedPlace]], str]] = {
-    "table3": (
-        "Table 3: power where q ignores x",
-        colt_paper.blind_prior_tasks,
-        "The blind prior at four dimensions of (x, θ)",
-    ),
-    "table4": (
-        "Table 4: rejections where q is p",
-        colt_paper.type_one_tasks,
-        "Type I error at the level of 5%",
-    ),
-    "tree": (
-        "Section 4.2: power on the tree",
-        colt_paper.tree_tasks,
-        "Blur of q by alpha; 1000 simulations with 100 draws each",
-    ),
-}
-
+from validation_core.text import rough_duration_text
+from validation_core.types import Preset
 
 _DENOISERS: dict[Model, str] = {"diffusion": "trained denoiser", "ideal": "ideal denoiser"}
 
 
+_PRESETS: dict[Preset, str] = {"interactive": "Interactive", "paper": "Paper"}
+
+
 def tables() -> None:
-    """Figures, then tables; each with a button for missing results."""
+    """Tables, then figures; each with a button for missing results."""
+    preset = forms.segmented(
+        "Training of the localizers",
+        _PRESETS,
+        "tables",
+        help="Interactive: seconds each. Paper: steps and rate of its Table 2, minutes each.",
+    )
+    for table in _tables(preset):
+        _table(table)
     st.subheader("Figure 5: the ball on the tree, for growing blur alpha", anchor=False)
     _tree()
     st.subheader("Figure 4d: the spiral, by the reverse steps left out", anchor=False)
     _spiral()
-    for key, (title, _, words) in _TABLES.items():
-        st.subheader(title, anchor=False)
-        _table(key, _places(key), words)
 
 
 @cache
-def _places(key: str) -> Sequence[PublishedPlace]:
-    """Of one table; the same at every run, so that keys of thousands of tasks are known."""
-    return _TABLES[key][1]()
+def _tables(preset: Preset) -> tuple[CountedTable, ...]:
+    """The paper's tables; the same at every run, so that keys of thousands of tasks are known."""
+    return tuple(table._replace(sweeps=cache(table.sweeps)) for table in colt_tables(preset))
 
 
 def _tree() -> None:
@@ -85,55 +76,19 @@ def _spiral() -> None:
         )
 
 
-def _table(key: str, compared: Sequence[PublishedPlace], words: str) -> None:
+def _table(table: CountedTable) -> None:
+    """The printed numbers beside ours, and a button for those that have not run."""
     store = services().store
-    sweeps = [comparison.sweep for comparison in compared]
-    left = [task for sweep in sweeps for task in missing(sweep, store)]
-    st.table(table(compared))
-    st.caption(
-        f"{words}. Share of {colt_paper.TRIALS} tables on which a test rejects q, with its 95% "
-        "Wilson interval and one trained network; in parentheses the published share, for "
-        "CoLT mlp that of the paper's CoLT Full. C2ST learns from one more table of the same "
-        "size."
-    )
+    show_sheet(table.sheet(store, trials_read()))
+    left = [task for sweep in table.sweeps() for task in missing(sweep, store)]
     if not left:
         return
     state = jobs.latest(left)
     if state is None:
         st.button(
-            f"Run what is missing, {rough_duration_text(costs.remaining(sweeps, store))}",
-            key=f"run-{key}",
+            f"Run what is missing, {rough_duration_text(costs.remaining(table.sweeps(), store))}",
+            key=f"run-{table.table.where}",
             icon=":material/play_arrow:",
-            on_click=jobs.starting(left, _TABLES[key][0]),
+            on_click=jobs.starting(left, f"{table.table.where}: {table.table.title}"),
         )
     jobs.panel(state, follow=True)
-
-
-def table(compared: Sequence[PublishedPlace]) -> pd.DataFrame:
-    """Methods by places: the result here, where it has run, beside the paper's number."""
-    rows: dict[str, dict[str, str]] = {}
-    for comparison in compared:
-        sweep = comparison.sweep
-        measured = {cell.label: cell for cell in cells(sweep)}
-        printed = {each.label: each for each in comparison.published}
-        untrained = sweep.betas == (1.0,)
-        for method in sweep.methods:
-            label = UNTRAINED if untrained and method.localizes else method.label
-            here = _rate(measured[label]) if label in measured else "–"
-            paper = f" ({_printed(printed[label])})" if label in printed else ""
-            rows.setdefault(label, {})[comparison.place] = here + paper
-    order = sorted(rows, key=lambda label: (label == UNTRAINED, not label.startswith("CoLT")))
-    frame = pd.DataFrame.from_dict({label: rows[label] for label in order}, orient="index")
-    frame.index.name = "Test"
-    return frame
-
-
-def _rate(cell: PowerCell) -> str:
-    low, high = statistics.wilson(cell.rejections, cell.trials)
-    return interval_text((cell.rate, float(low), float(high)))
-
-
-def _printed(published: PublishedRate) -> str:
-    if isinstance(published.value, tuple):
-        return f"{published.value[0]:g} to {published.value[1]:g}"
-    return f"{published.value:g}"

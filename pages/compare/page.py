@@ -8,21 +8,16 @@ from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.once import once
 from pages.ui.services import services
+from pages.ui.trials import trials_read
 from validation_core.engine import JobState
 from validation_core.panels import power
 from validation_core.sweep.plan import Batch
 from validation_core.sweep.presets import broken
-from validation_core.sweep.progress import Memory, Progress, collect, missing
+from validation_core.sweep.progress import Progress, collect, missing
 from validation_core.text import level_text, list_text
 
 VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagree"}
 _EVERY = 1.0
-
-
-@st.cache_resource(show_spinner=False)
-def _memory() -> Memory:
-    """Trials that were read from the store before."""
-    return {}
 
 
 def _compare(chosen: CompareChoice) -> None:
@@ -36,7 +31,7 @@ def _compare(chosen: CompareChoice) -> None:
     state = jobs.latest(left) if left else None
     active = state is not None and state.active
     address.fragment(_curves, run_every=_EVERY if active else None)(chosen)
-    progress = collect(chosen.sweep, services().store, _memory())
+    progress = collect(chosen.sweep, services().store, trials_read())
     if state is not None:
         _failures(chosen, state)
     if active:
@@ -49,7 +44,7 @@ def _compare(chosen: CompareChoice) -> None:
 
 
 def _curves(chosen: CompareChoice) -> None:
-    progress = collect(chosen.sweep, services().store, _memory())
+    progress = collect(chosen.sweep, services().store, trials_read())
     if progress.cells:
         view = segmented("View", power.VIEWS, "curves", label_visibility="collapsed")
         _draw(chosen, progress, view)

@@ -3,24 +3,21 @@
 import streamlit as st
 
 from pages.highdim.waiting import ready
+from pages.papers.numbers import show_sheet
 from pages.ui import jobs, live
 from pages.ui.services import services, stored
+from pages.ui.trials import trials_read
 from validation_core.drawing.live import Payload
 from validation_core.engine import JobState
 from validation_core.explorers.highdim.lensing import pictures
 from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.highdim.lensing.study import LensingStudy
 from validation_core.explorers.highdim.lensing.table import shipped, sweeps
+from validation_core.explorers.papers.beside import LENSING_TABLES
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.progress import Memory, Progress, collect, missing
+from validation_core.sweep.progress import Progress, collect, missing
 
 _TABLE = "Run Table 2"
-
-
-@st.cache_resource(show_spinner=False)
-def cached_trials() -> Memory:
-    """Trials that were read from the store before."""
-    return {}
 
 
 def show() -> None:
@@ -49,15 +46,13 @@ def _power(gamma: float | None) -> None:
     """Rejection rates of all tests, with the numbers."""
     st.subheader("Which tests see it?", anchor=False)
     halves = sweeps()
-    progress = [
-        collect(sweep, services().store, cached_trials(), beside=halves) for sweep in halves
-    ]
+    progress = [collect(sweep, services().store, trials_read(), beside=halves) for sweep in halves]
     if any(each.cells for each in progress):
         st.markdown(lensing_table.answer(progress[0]))
         live.chart(_rates(halves, progress, gamma), key="lensing-rates")
         with st.expander("The numbers, beside the paper's"):
-            st.dataframe(lensing_table.table(halves, progress), hide_index=True)
-            st.caption(lensing_table.ABOUT_TABLE)
+            for printed in LENSING_TABLES:
+                show_sheet(printed.sheet(services().store, trials_read()))
     _missing(halves)
 
 

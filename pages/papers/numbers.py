@@ -6,22 +6,15 @@ import streamlit as st
 
 from pages.papers import markup
 from pages.ui.services import services
+from pages.ui.trials import trials_read
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.beside import Beside, Sheet
 from validation_core.published import PAPERS, column_text
-from validation_core.sweep.progress import Memory
 from validation_core.text import list_text
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _memory(root: str) -> Memory:
-    """Trials that were read from the store of that folder before."""
-    return {}
-
-
 def _sheets() -> list[Sheet]:
-    store = services().store
-    return beside.sheets(store, _memory(str(store.root)))
+    return beside.sheets(services().store, trials_read())
 
 
 def counts() -> str:
@@ -39,19 +32,24 @@ def show() -> None:
         "table."
     )
     for sheet in _sheets():
-        table = sheet.table
-        name = f"{PAPERS[table.paper]}, {table.where}"
-        st.subheader(name, anchor=False)
-        st.markdown(f"{table.title}.")
-        rows = {
-            row: [(table.text(cell.number), cell.ours) for cell in cells]
-            for row, cells in sheet.rows.items()
-        }
-        places = map(column_text, table.places)
-        st.html(markup.render("numbers", label=name, axis=table.axis, places=[*places], rows=rows))
-        st.caption(sheet.note)
-        for why, cells in sheet.reasons.items():
-            st.caption(f"No number of ours for {_named(cells)}. {why}")
+        show_sheet(sheet)
+
+
+def show_sheet(sheet: Sheet) -> None:
+    """A printed table with ours in each cell, and what ours rests on."""
+    table = sheet.table
+    name = f"{PAPERS[table.paper]}, {table.where}"
+    st.subheader(name, anchor=False)
+    st.markdown(f"{table.title}.")
+    rows = {
+        row: [(table.text(cell.number), cell.ours) for cell in cells]
+        for row, cells in sheet.rows.items()
+    }
+    places = map(column_text, table.places)
+    st.html(markup.render("numbers", label=name, axis=table.axis, places=[*places], rows=rows))
+    st.caption(sheet.note)
+    for why, cells in sheet.reasons.items():
+        st.caption(f"No number of ours for {_named(cells)}. {why}")
 
 
 def _named(cells: Sequence[Beside]) -> str:

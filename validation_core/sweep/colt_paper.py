@@ -1,15 +1,15 @@
-"""CoLT and its competitors: the sweeps of its paper, and the published numbers.
+"""CoLT and its competitors: the sweeps of its paper.
 
-Chen, Bansal, Scott, CoLT: Table 3 (blind prior), Table 4 (type I error), Section 4.2 (tree),
-Fig. 4d (spiral), Fig. 5 (tree). Each kind of network has a sweep of its own, so that results
-come one by one and a curve on a page shares them with a table.
+Chen, Bansal, Scott, CoLT: Table 3 (blind prior), Table 4 (type I error), Section 1 (tree),
+Fig. 4d (spiral), Fig. 5 (tree). What they print is in `published`. Each kind of network has a
+sweep of its own, so that results come one by one and a curve on a page shares them with a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, cast, get_args
 
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
@@ -31,6 +31,8 @@ CLASSIFIER = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=Tr
 """C2ST's classifier: few true pairs, so a fast rate and the best held-out step."""
 TRIALS = 200
 """Batches of the paper."""
+NETWORKS = 3
+"""Training seeds of the paper, over which its tables average."""
 SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
 """N and K of the paper's Table 2, by benchmark."""
 TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
@@ -38,23 +40,6 @@ TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
 FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 """Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
 _COORDINATES = ("sbc", "tarp")
-
-
-class PublishedRate(NamedTuple):
-    """A published rate: our method, its name in the paper, and the rate."""
-
-    label: str
-    name: str
-    value: float | tuple[float, float]
-    """One rate, or the lowest and the highest over all places of a table."""
-
-
-class PublishedPlace(NamedTuple):
-    """Methods at one place of a published table, with their published rates."""
-
-    place: str
-    sweep: Sweep
-    published: tuple[PublishedRate, ...] = ()
 
 
 def localizer(source: Simulated, colt: CoLT, n: int, k: int, seed: int = 0) -> Training:
@@ -149,49 +134,22 @@ def shipped_maps() -> tuple[GammaMapsStudy, ...]:
     return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
 
 
-def blind_prior_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
+def blind_prior_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
     """Table 3: power where q ignores x."""
-    full, c2st = (0.975, 0.778, 0.693, 0.452), (1.0, 1.0, 0.847, 0.122)
-    tasks = []
-    for dims, own, other in zip(DIMENSIONS, full, c2st, strict=True):
-        published = (
-            PublishedRate(_label("identity", preset), "CoLT ID", 1.0),
-            PublishedRate(_label("mlp", preset), "CoLT Full", own),
-            PublishedRate("C2ST", "C2ST", other),
-            PublishedRate("SBC", "SBC", (0.03, 0.05)),
-            PublishedRate("TARP", "TARP", (0.04, 0.07)),
-        )
-        benchmark = Gaussian(perturbation="blind_prior", dim_x=dims[0], dim_theta=dims[1])
-        tasks += _compared(f"({dims[0]}, {dims[1]})", benchmark, 1.0, preset, published)
-    return tasks
+    blind = Gaussian(perturbation="blind_prior")
+    benchmarks = [replace(blind, dim_x=x, dim_theta=d) for x, d in DIMENSIONS]
+    return tuple(sweep for each in benchmarks for sweep in _of_table(each, 1.0, preset))
 
 
-def type_one_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
+def type_one_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
     """Table 4: rejections where q is p, at the level of 5%."""
-    tasks = []
-    for dims, c2st in zip(DIMENSIONS, (0.077, 0.043, 0.020, 0.023), strict=True):
-        published = (
-            PublishedRate(_label("identity", preset), "CoLT", (0.04, 0.057)),
-            PublishedRate(_label("mlp", preset), "CoLT", (0.04, 0.057)),
-            PublishedRate("C2ST", "C2ST", c2st),
-            PublishedRate("SBC", "SBC", (0.035, 0.040)),
-            PublishedRate("TARP", "TARP", (0.037, 0.052)),
-        )
-        benchmark = Gaussian(dim_x=dims[0], dim_theta=dims[1])
-        tasks += _compared(f"({dims[0]}, {dims[1]})", benchmark, 0.0, preset, published)
-    return tasks
+    benchmarks = [Gaussian(dim_x=x, dim_theta=d) for x, d in DIMENSIONS]
+    return tuple(sweep for each in benchmarks for sweep in _of_table(each, 0.0, preset))
 
 
-def tree_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
-    """Section 4.2: power on the tree at a small and at a large blur."""
-    tasks = []
-    for alpha, colt, c2st in ((1.5, 0.877, 0.0), (4.0, 1.0, 0.065)):
-        published = (
-            PublishedRate(_label("mlp", preset), "CoLT", colt),
-            PublishedRate("C2ST", "C2ST", c2st),
-        )
-        tasks += _compared(f"alpha = {alpha:g}", Tree(), alpha, preset, published)
-    return tasks
+def tree_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
+    """Section 1: power on the tree at a small and at a large blur."""
+    return tuple(sweep for alpha in (1.5, 4.0) for sweep in _of_table(Tree(), alpha, preset))
 
 
 def spiral_maps(model: Model = "ideal", embedding: Embedding = "fourier") -> list[MapTask]:
@@ -217,30 +175,14 @@ def map_of(training: Training) -> MapTask:
     return MapTask(training=training, **FINE.get(known, {}))
 
 
-def _label(embedding: Embedding, preset: Preset) -> str:
-    return CoLT(embedding=embedding, preset=preset).label
-
-
-def _compared(
-    place: str,
-    benchmark: Benchmark,
-    gamma: float,
-    preset: Preset,
-    published: tuple[PublishedRate, ...],
-) -> list[PublishedPlace]:
+def _of_table(benchmark: Benchmark, gamma: float, preset: Preset) -> tuple[Sweep, ...]:
+    """The tests of one column of a table; the trained ones with as many networks as there."""
     n, k = SIZES[benchmark.name]
-    sweeps = contest(
+    untrained, *trained = contest(
         benchmark,
         (gamma,),
         CoLT(preset=preset),
         TrialDesign(trials=TRIALS, n=n, k=k),
-        embeddings=("identity", "mlp", "fourier"),
+        embeddings=("identity", "mlp"),
     )
-    return [PublishedPlace(place, sweep, _of(sweep, published)) for sweep in sweeps]
-
-
-def _of(sweep: Sweep, published: tuple[PublishedRate, ...]) -> tuple[PublishedRate, ...]:
-    """The rates of the sweep's methods; the untrained localizer has none."""
-    trained = sweep.betas == (0.0,)
-    labels = {method.label for method in sweep.methods if trained or not method.localizes}
-    return tuple(entry for entry in published if entry.label in labels)
+    return (untrained, *(replace(sweep, networks=NETWORKS) for sweep in trained))

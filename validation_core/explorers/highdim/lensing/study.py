@@ -38,9 +38,6 @@ POWER_GAMMAS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 """Strengths at which power is counted."""
 TRIALS, N, K = 50, 1000, 20
 """Test sets behind a rate, as in the paper; simulations in one, and draws of q at each."""
-PUBLISHED = {"dc": 0.10, "sbc": 0.10, "uniform": 0.05}
-"""Rejection rates of Table 2 at gamma = 0. Its others depend on a lens, a noise and a biased
-score that the paper does not give."""
 _GAMMAS = 17
 _SHOWN = 2  # draws of q in a picture
 _BRIGHTNESS = (0.9, 0.75, 0.55, 0.3)  # quantiles of total light at which systems are taken

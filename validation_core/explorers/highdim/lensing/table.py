@@ -1,11 +1,10 @@
-"""Table 2 of the CoLT paper, repeated here."""
+"""Rejection rates of all tests on lensing, as in Table 2 of Bansal, Chen, Scott."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from validation_core import methods
@@ -24,7 +23,6 @@ from validation_core.explorers.highdim.lensing.study import (
     BETAS,
     DEGRADED_AT,
     POWER_GAMMAS,
-    PUBLISHED,
     TRIALS,
     K,
     LensingStudy,
@@ -35,7 +33,6 @@ from validation_core.panels import power
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import SMALL_MMD
 from validation_core.sweep.progress import Progress
-from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import MethodStyle
 
@@ -163,23 +160,6 @@ def half_power_crossing(x: NDArray[np.floating], rate: NDArray[np.floating]) -> 
     return float(x[i - 1] + share * (x[i] - x[i - 1]))
 
 
-def table(sweeps: Sequence[Sweep], progress: Sequence[Progress]) -> pd.DataFrame:
-    """Table of both halves beside the published numbers, a row for each test."""
-    rows = []
-    for method in sweeps[0].methods:
-        row: dict[str, object] = {"Test": method.label}
-        published = PUBLISHED.get(method.name)
-        row["paper, gamma 0"] = "" if published is None else f"{published:.0%}"
-        for sweep, one in zip(sweeps, progress, strict=True):
-            axis = power.along(sweep)
-            for cell in (cell for cell in one.cells if cell.label == method.label):
-                low, high = rate_interval(cell)
-                place = f"gamma {cell.gamma:g}" if axis == "gamma" else f"beta {cell.beta:g}"
-                row[place] = f"{cell.rate:.0%} ({low:.0%} to {high:.0%})"
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
 def how_to_read(study: LensingStudy) -> str:
     """The networks behind the picture, and their training, in words."""
     rows, anchors = study.classifier.train, study.localizer.anchors
@@ -189,13 +169,3 @@ def how_to_read(study: LensingStudy) -> str:
         f"CoLT's ({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and "
         f"Uniform below read networks of single gammas, trained on {own:,} + {own:,} rows."
     )
-
-
-ABOUT_TABLE = (
-    "The paper does not give its lens, noise and biased score, and we know three of its numbers, "
-    "all at gamma = 0: DC 10%, SBC 10%, Uniform(50) 5% of 50 sets. Both 10% are 5 of 50, which a "
-    "valid test reaches with probability .10; 5% cannot be reached with 50 sets. Here C2ST, "
-    "Multiple and Uniform learn from 2000 + 2000 rows; DC and AutoML learn from 1000, as many as "
-    "a test set has. MMD-FUSE reads 250 + 250 rows."
-)
-"""Note under the table."""
