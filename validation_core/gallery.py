@@ -24,6 +24,7 @@ from validation_core.benchmarks import Digits, SphereFlow, Spiral
 from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
 from validation_core.explorers.conformal.power_study import shipped as conformal_shipped
+from validation_core.explorers.conformal.theory_study import shipped as conformal_theory_shipped
 from validation_core.explorers.highdim.digits.study import shipped as digits_shipped
 from validation_core.explorers.highdim.digits.study import sweeps as digits_sweeps
 from validation_core.explorers.highdim.images.study import shipped as images_shipped
@@ -131,7 +132,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "conformal",
             "Conformal C2ST",
-            studies=ranked,
+            studies=(*ranked, *conformal_theory_shipped()),
             trainings=tuple(dict.fromkeys(one for study in ranked for one in study.trainings)),
         ),
         Part(

@@ -38,6 +38,7 @@ _ROOMS = (
     "symmetric_divergence.terms",
     "explorers.conformal.study",
     "explorers.conformal.power_study",
+    "explorers.conformal.theory_study",
     "explorers.playground.study",
     "explorers.weak_classifiers.study",
     "explorers.highdim.lensing.study",

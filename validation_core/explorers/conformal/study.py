@@ -210,8 +210,13 @@ def by_oracle(study: ConformalStudy) -> Conformal | None:
         assert ratio is not None
         return ratio[None]
 
-    rows = _FEW_ROWS, max(study.n, _FEW_ROWS)
-    return _seen(replace(study, betas=(0.0,)), score, rows, lambda fraction, live: None)
+    quiet = replace(study, betas=(0.0,))
+    return _seen(quiet, score, oracle_rows(study), lambda fraction, live: None)
+
+
+def oracle_rows(study: ConformalStudy) -> tuple[int, int]:
+    """Draws of p and of q that the oracle scores, while a network learns."""
+    return _FEW_ROWS, max(study.n, _FEW_ROWS)
 
 
 def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Report) -> Conformal:
