@@ -102,7 +102,8 @@ def encode(value: object) -> JSON:
     """Encode a specification completely as a JSON value.
 
     A field's metadata may name an attribute, `stored`, that is encoded in its place; the class
-    decodes it.
+    decodes it. A field that is `later` than stored results is left out at its default: their keys
+    stay.
 
     Args:
         value: a specification, or a plain value or tuple in one.
@@ -111,7 +112,7 @@ def encode(value: object) -> JSON:
         TypeError: for anything but None, bool, int, float, str, tuples and specifications.
     """
     if isinstance(value, Specification):
-        fields = dataclasses.fields(value)
+        fields = [f for f in dataclasses.fields(value) if not _left_out(f, value)]
         return {
             "type": type(value).spec,
             "version": type(value).version,
@@ -125,6 +126,10 @@ def encode(value: object) -> JSON:
         f"A specification holds plain values, tuples and specifications; got "
         f"{type(value).__name__}. Turn it into one of those."
     )
+
+
+def _left_out(field: dataclasses.Field[object], of: Specification) -> bool:
+    return bool(field.metadata.get("later")) and getattr(of, field.name) == field.default
 
 
 def _field(field: dataclasses.Field[object], of: Specification) -> JSON:

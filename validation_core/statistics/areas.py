@@ -96,8 +96,12 @@ def total_variation(ratio: ArrayLike) -> Estimate:
             "a density ratio p / q is given at two draws of q or more, and never negative; got "
             f"shape {r.shape}; give exp(log p - log q)"
         )
-    missing = np.maximum(1 - r, 0)
-    return Estimate(float(missing.mean()), float(missing.std(ddof=1) / np.sqrt(len(missing))))
+    return mean_with_error(np.maximum(1 - r, 0))
+
+
+def mean_with_error(values: Array) -> Estimate:
+    """Mean of independent values (n,) and its standard error."""
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
 
 
 def _mean_of_two(p: Array, q: Array) -> Estimate:
