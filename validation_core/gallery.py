@@ -138,7 +138,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "colt",
             "CoLT",
-            studies=colt_paper.shipped_maps(),
+            studies=(*colt_paper.shipped_maps(), *colt_paper.shipped_theory()),
             sweeps=tuple(_colt()),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),

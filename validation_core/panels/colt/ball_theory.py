@@ -11,7 +11,6 @@ from scipy.stats import kstwo
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
-    Band,
     HBand,
     HLine,
     Line,
@@ -178,13 +177,12 @@ def _ball_panel(theory: BallTheory) -> Panel:
 def _doubling_panel(theory: BallTheory, dim: int) -> Panel:
     """Mass of balls of twice the radius over that of the balls."""
     x = np.log10(INNER)
-    median, largest = (np.asarray(theory.doubling[:, i], float) for i in range(2))
-    top = 1.15 * float(max(largest.max(), min(2.0**dim, 2 * largest.max())))
-    ticks = np.array([0.02, 0.05, 0.1, 0.2, 0.5])
+    median, largest = (np.log10(np.asarray(theory.doubling[:, i], float)) for i in range(2))
+    masses, ratios = np.array([0.02, 0.05, 0.1, 0.2, 0.5]), np.array([1, 2, 4, 8, 16, 32])
     return Panel(
         [
-            HLine(2.0**dim, color=style.NULL, dash="6 4", label="2^D"),
-            Band(x, over(median, "gamma"), over(largest, "gamma"), color=COLT),
+            HLine(dim * np.log10(2), color=style.NULL, dash="2 3"),
+            Line(x, -x, color=style.NULL),
             Line(x, over(largest, "gamma"), color=COLT, dash="6 4"),
             Line(x, over(median, "gamma"), color=COLT),
         ],
@@ -192,20 +190,29 @@ def _doubling_panel(theory: BallTheory, dim: int) -> Panel:
         x=Axis(
             (x[0] - 0.05, x[-1] + 0.05),
             "q's mass in B(R)",
-            ticks=np.log10(ticks),
-            names=[f"{tick:g}" for tick in ticks],
+            ticks=np.log10(masses),
+            names=[f"{mass:g}" for mass in masses],
         ),
-        y=Axis((0, top), "ratio"),
+        y=Axis((0, 1.8), "ratio", ticks=np.log10(ratios), names=[f"{ratio}" for ratio in ratios]),
         height=_HEIGHT,
-        margin=34,
-        legend=[("median x", COLT, "line"), ("largest over x", COLT, "dash")],
+        legend=[
+            ("median x", COLT, "line"),
+            ("largest over x", COLT, "dash"),
+            ("1 / mass", style.NULL, "line"),
+            ("2^D", style.NULL, "dash"),
+        ],
         caption=sentence(
-            "Definition 1 wants one constant C for Lebesgue measure; where q's density is smooth, "
-            "small balls show it: 2^D for plain distances. Here the largest is {largest}, at the "
-            "learnt centres.",
-            largest=over([number_text(float(each.max()), 2) for each in largest], "gamma"),
+            "Definition 1 wants one constant for Lebesgue measure; small balls show it where q's "
+            "density is smooth: 2^D for plain distances. The largest here is {largest}{capped}.",
+            largest=over([number_text(10 ** float(each.max()), 2) for each in largest], "gamma"),
+            capped=over([_capped(each + x) for each in largest], "gamma"),
         ),
     )
+
+
+def _capped(short: Array) -> str:
+    """Whether a doubling ratio is all that it can be: the larger ball holds every draw."""
+    return ", where the larger ball holds all draws" * bool(short[0] > -0.02)
 
 
 def _runs_panel(theory: BallTheory, runs: Sequence[TrainingRun]) -> Panel:
