@@ -20,7 +20,7 @@ from typing import Any
 
 from validation_core import keys, symmetric_divergence
 from validation_core.api.work import Watch, run_on_engine
-from validation_core.benchmarks import Digits, SphereFlow, Spiral
+from validation_core.benchmarks import Digits, Gaussian, SphereFlow, Spiral
 from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
 from validation_core.explorers.conformal.power_study import shipped as conformal_shipped
@@ -34,6 +34,7 @@ from validation_core.explorers.highdim.sphere_flow.study import shipped as spher
 from validation_core.explorers.playground.study import shipped as playground_shipped
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
+from validation_core.localization import BallTheoryStudy
 from validation_core.methods import CoLT
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training, TrainTask
@@ -138,7 +139,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "colt",
             "CoLT",
-            studies=(*colt_paper.shipped_maps(), *colt_paper.shipped_theory()),
+            studies=(*colt_paper.shipped_maps(), *_ball_theory()),
             sweeps=tuple(_colt()),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
@@ -205,6 +206,14 @@ def _colt() -> Iterator[Sweep]:
     for sweep in dict.fromkeys(place.sweep for place in colt_paper.blind_prior_tasks()):
         if CoLT(embedding="mlp") not in sweep.methods:
             yield sweep
+
+
+def _ball_theory() -> Iterator[BallTheoryStudy]:
+    """Theory of the balls that the CoLT page opens with: planes of every perturbation."""
+    for maps in colt_paper.shipped_maps():
+        benchmark = maps.benchmark
+        if isinstance(benchmark, Gaussian) and benchmark.dims == (2, 2) and not benchmark.curved:
+            yield BallTheoryStudy(maps=maps)
 
 
 def _copy(file: Path, target: Path) -> None:

@@ -45,6 +45,7 @@ _ROOMS = (
     "explorers.highdim.sphere_flow.study",
     "explorers.highdim.images.study",
     "explorers.highdim.digits.study",
+    "explorers.papers.curvature",
     "lessons",
     "engine.self_check",
 )

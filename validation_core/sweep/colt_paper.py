@@ -15,7 +15,7 @@ from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
-from validation_core.localization import BallTheoryStudy, GammaMapsStudy, MapTask
+from validation_core.localization import GammaMapsStudy, MapTask
 from validation_core.methods import C2ST, METHODS, CoLT
 from validation_core.methods.base import Method
 from validation_core.scores.classifier import Classifier, TableClassifier
@@ -147,12 +147,6 @@ def shipped_maps() -> tuple[GammaMapsStudy, ...]:
     ]
     benchmarks: list[Benchmark] = [*family, *bent, Tree(), Spiral(), Spiral(model="diffusion")]
     return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
-
-
-def shipped_theory() -> tuple[BallTheoryStudy, ...]:
-    """Theory of the balls that the CoLT page opens with: planes of every perturbation."""
-    planes = [Gaussian(perturbation=name, dim_x=2, dim_theta=2) for name in get_args(Perturbation)]
-    return tuple(BallTheoryStudy(maps=maps) for maps in shipped_maps() if maps.benchmark in planes)
 
 
 def blind_prior_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:

@@ -103,7 +103,7 @@ def _comparison(acld: Sequence[float], distance: Sequence[float]) -> str:
         f"the ACLD is {interval_text(acld, '.3f')} and d~ is {interval_text(distance, '.3f')}"
     )
     if acld[1] <= 0 and distance[1] <= 0:
-        return f"{numbers}: no ball around the learnt centre holds a share that chance does not."
+        return f"{numbers}: of no ball around the learnt centre is the difference beyond chance."
     return f"{numbers}: around the learnt centre some ball has another mass under p than under q."
 
 
