@@ -144,3 +144,17 @@ def test_the_study_reads_back_and_ships():
     assert replace(STUDY, learned=Learned(benchmark=Gaussian())).key not in {
         study.key for study in shipped
     }
+
+
+@pytest.mark.parametrize(
+    "study", theory.shipped(), ids=lambda study: study.learned.benchmark.label
+)
+def test_what_ships_obeys_the_theory(study, tmp_path):
+    """Lemmas 3.2, 3.3 and A.4 at every gamma and beta, within five standard errors."""
+    shipped = study.load(Store(tmp_path, gallery=gallery.FOLDER))
+    assert (shipped.loss[..., 0] > -5 * shipped.loss[..., 1]).all()
+    rank, error = shipped.spread.T
+    best, best_error = shipped.oracle_auc.T
+    assert (np.abs(rank + best - 1) <= 5 * np.hypot(error, best_error)).all()
+    variation, variation_error = shipped.total_variation.T
+    assert (rank <= 0.5 - variation / 2 + 5 * (error + variation_error)).all()

@@ -14,6 +14,7 @@ from validation_core.drawing.marks import (
     Band,
     HLine,
     Line,
+    Mark,
     Panel,
     Points,
     VLine,
@@ -298,7 +299,7 @@ def _coarse_panel(
     of = theory._replace(betas=theory.power_betas)
     x = np.arange(len(names), dtype=float)
     auc = at_each_beta(of, np.asarray(theory.coarse_auc, float)[..., part])
-    marks = [level_line(LEVEL)]
+    marks: list[Mark] = [level_line(LEVEL)]
     looks = {name: method_look(name) for name in ("multiple", "uniform")}
     for test, look in enumerate(looks.values()):
         hits = at_each_beta(of, theory.rejections[..., test].astype(float)[..., part])

@@ -167,7 +167,7 @@ class ConformalTheoryStudy(Study[ConformalTheory], spec="conformal_theory"):
 
 def _trials(tests: Sequence[Method], p: Array, q: Array, seed: int) -> Array:
     """p-values (tests, TRIALS) of disjoint samples; Uniform is calibrated by the law of p's."""
-    samples = BlockScores(*(side.reshape(TRIALS, N_TRIAL) for side in (p, q)))
+    samples = BlockScores(p.reshape(TRIALS, N_TRIAL), q.reshape(TRIALS, N_TRIAL))
     return conformal_pvalues(tests, samples, statistics.PooledLaw(p), seed, range(TRIALS))
 
 
