@@ -17,9 +17,10 @@ from validation_core.bayes.variational import Variational
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.explorers.conformal.study import ConformalStudy, Learned
-from validation_core.methods import METHODS, Uniform, uniform
+from validation_core.methods import METHODS, CoLT, Uniform, uniform
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Simulated, Training
 
 TRAINING = Training(source=Simulated(benchmark=Gaussian(), gamma=0.1))
@@ -148,3 +149,13 @@ def test_streams_are_told_apart_by_name_not_by_order():
     np.testing.assert_array_equal(first, stream(0, "trial", 3).random(4))
     others = [stream(0, "trial", 4), stream(1, "trial", 3), stream(0, "trial/3")]
     assert all(not np.array_equal(first, other.random(4)) for other in others[:2])
+
+
+@pytest.mark.parametrize("kind", [Localizer, CoLT])
+def test_a_later_field_moves_no_key(kind):
+    """Results stored before it existed are found; its other values have keys of their own."""
+    assert "outputs" not in keys.canonical_text(kind())
+    wide = kind(outputs=8)
+    assert keys.key(wide) != keys.key(kind())
+    for value in (kind(), wide):
+        assert keys.read(keys.canonical_text(value)) == value

@@ -11,6 +11,8 @@ from validation_core import keys, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
+from validation_core.learn import perceptron
+from validation_core.methods import CoLT
 from validation_core.rng import stream
 from validation_core.scores import localizer_networks, localizer_training, trained_scores
 from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
@@ -685,3 +687,34 @@ def test_a_constant_column_weighs_nothing():
     ]
     assert np.corrcoef(*(a.ravel() for a in lengths))[0, 1] > 0.99
     assert np.isfinite(z).all()
+
+
+@pytest.mark.parametrize("embedding", ["mlp", "residual", "fourier"])
+def test_phi_may_have_another_dimension_than_theta(embedding):
+    """Those that begin as the identity do so in any number of dimensions."""
+    phi = localizer_networks.build_initial_embedding(embedding, 3, stream(1), 5)
+    z = stream(2).standard_normal((4, 3)).astype(np.float32)
+    placed = localizer_networks.embed_theta(
+        embedding, perceptron.tensors(phi, "cpu"), torch.from_numpy(z)
+    )
+    assert placed.shape == (4, 5)
+    if embedding != "mlp":
+        np.testing.assert_array_equal(placed[:, :3], z)
+        assert not placed[:, 3:].any()
+    made = _learnt(steps=2, embedding=embedding, outputs=5)
+    table = _table()
+    assert made.at().embed(table.theta).shape == (len(table), 5)
+    assert made.at().centre(table.x).shape == (len(table), 3)
+    assert np.isfinite(made.at().table(table).draws).all()
+
+
+def test_phi_of_too_few_dimensions_is_refused():
+    small = localizer_networks.build_initial_embedding("mlp", 3, stream(1), 2)
+    assert [weights.shape[-1] for weights in small.values()][-1] == 2
+    with pytest.raises(ValueError, match="begins as the identity"):
+        localizer_networks.build_initial_embedding("fourier", 3, stream(1), 2)
+    for wrong in ({"embedding": "identity", "outputs": 3}, {"outputs": -1}):
+        with pytest.raises(ValueError, match="dimensions of a learnt phi"):
+            CoLT(**wrong)
+    assert CoLT(outputs=8).recipe(100, 50).outputs == 8
+    assert CoLT(outputs=8).label == "CoLT fourier in 8 dimensions"

@@ -16,7 +16,14 @@ from tests.conftest import ROOT
 from tests.test_page_models import Held
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.drawing.marks import Over, along
-from validation_core.localization import GammaMapsStudy, Maps, MapTask, map_draws, over_gamma
+from validation_core.localization import (
+    BallTheoryStudy,
+    GammaMapsStudy,
+    Maps,
+    MapTask,
+    map_draws,
+    over_gamma,
+)
 from validation_core.localization.over_gamma import GammaMaps
 from validation_core.methods.colt import CoLT
 from validation_core.panels.colt import power as power_figures
@@ -177,6 +184,22 @@ def test_every_view_of_every_shape(page, name):
         # A film is of one gamma's own localizer.
         assert ("Strength, gamma" in _payloads(page)) == (view != "Training"), view
         assert "If q were correct" in _said(page) or view == "Training", view
+
+
+@pytest.mark.parametrize("name", ["plane", "tree"])
+def test_theory_of_the_learnt_ball(page, name):
+    """Beside the total variation where densities are known."""
+    benchmark = CASES[name]
+    _learned(benchmark)
+    n, k = colt_paper.SIZES[benchmark.name]
+    _worked_out(BallTheoryStudy(maps=colt_paper.gamma_maps(benchmark, CoLT(), n, k)))
+    _address(page, benchmark)
+    page.query_params["view"] = "Theory"
+    page.run()
+    assert not page.exception
+    assert "fourier 0" in _payloads(page)
+    assert ("exceed the total variation" in _payloads(page)) == (name == "plane")
+    assert "Theorem 1" in _said(page)
 
 
 @pytest.mark.parametrize("name", ["plane", "space"])

@@ -191,6 +191,17 @@ def test_views(page, unbothered, view, over):
     assert ("Power over m" in _said(page)) == (over == "m")
 
 
+def test_theory_is_computed_where_it_is_looked_at(page, unbothered):
+    """Draws come first; power is not beside it."""
+    page.session_state["view"] = "Theory"
+    page.run()
+    assert not page.exception
+    assert [type(task).__name__ for task in unbothered[-1]][1] == "ConformalTheoryStudy"
+    assert "Draws at one x" in _said(page)
+    assert not [control for control in page.segmented_control if control.key == "along"]
+    assert any("when the classifier has learnt" in caption.value for caption in page.caption)
+
+
 def test_training_and_the_numbers_are_shown_when_asked_for(page):
     page.query_params["perturbation"] = "Blind prior"
     page.session_state["trained"] = page.session_state["numbers"] = True

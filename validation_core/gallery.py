@@ -20,10 +20,11 @@ from typing import Any
 
 from validation_core import keys
 from validation_core.api.work import Watch, run_on_engine
-from validation_core.benchmarks import Digits, SphereFlow, Spiral
+from validation_core.benchmarks import Digits, Gaussian, SphereFlow, Spiral
 from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
 from validation_core.explorers.conformal.power_study import shipped as conformal_shipped
+from validation_core.explorers.conformal.theory_study import shipped as conformal_theory_shipped
 from validation_core.explorers.highdim.digits.study import shipped as digits_shipped
 from validation_core.explorers.highdim.digits.study import sweeps as digits_sweeps
 from validation_core.explorers.highdim.images.study import shipped as images_shipped
@@ -35,6 +36,7 @@ from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.explorers.playground.study import shipped as playground_shipped
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
+from validation_core.localization import BallTheoryStudy
 from validation_core.methods import CoLT
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training, TrainTask
@@ -134,13 +136,13 @@ def parts() -> tuple[Part, ...]:
         Part(
             "conformal",
             "Conformal C2ST",
-            studies=ranked,
+            studies=(*ranked, *conformal_theory_shipped()),
             trainings=tuple(dict.fromkeys(one for study in ranked for one in study.trainings)),
         ),
         Part(
             "colt",
             "CoLT",
-            studies=colt_paper.shipped_maps(),
+            studies=(*colt_paper.shipped_maps(), *_ball_theory()),
             sweeps=tuple(_colt()),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
@@ -208,6 +210,14 @@ def _colt() -> Iterator[Sweep]:
     for sweep in colt_paper.blind_prior_sweeps():
         if CoLT(embedding="mlp") not in sweep.methods:
             yield replace(sweep, networks=1)
+
+
+def _ball_theory() -> Iterator[BallTheoryStudy]:
+    """Theory of the balls that the CoLT page opens with: planes of every perturbation."""
+    for maps in colt_paper.shipped_maps():
+        benchmark = maps.benchmark
+        if isinstance(benchmark, Gaussian) and benchmark.dims == (2, 2) and not benchmark.curved:
+            yield BallTheoryStudy(maps=maps)
 
 
 def _copy(file: Path, target: Path) -> None:

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from pages.colt import film, papers, power, ranks
+from pages.colt import film, papers, power, ranks, theory
 from pages.colt import maps as colt_maps
 from pages.colt.controls import ColtChoice, choose, choose_gamma, owner, slider
 from pages.colt.data import Located, at_every_gamma, at_one_gamma
@@ -17,7 +17,7 @@ from validation_core.scores import trained_scores
 from validation_core.sweep import costs
 from validation_core.text import rough_duration_text
 
-VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
+VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Theory", "Papers")}
 
 
 def _located(chosen: ColtChoice, *, each: bool) -> Located | None:
@@ -106,6 +106,8 @@ def _results(chosen: ColtChoice) -> None:
     address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":
         power.show_power(chosen)
+    elif view == "Theory":
+        theory.show_theory(chosen)
     elif view == "Papers":
         papers.tables()
     elif view != "Ranks":

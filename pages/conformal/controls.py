@@ -9,6 +9,7 @@ from validation_core import Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import PAPER_M, RECIPE, ConformalStudy, Learned
+from validation_core.explorers.conformal.theory_study import ConformalTheoryStudy
 from validation_core.scores.classifier import PRESETS
 
 SIZES = (100, 200, 500, 1000, 2000)
@@ -30,6 +31,11 @@ class ConformalChoice:
     def learned(self) -> Learned:
         """The networks."""
         return self.study.learned
+
+    @property
+    def theory(self) -> ConformalTheoryStudy:
+        """Both sides of the paper's inequalities, at every gamma and beta."""
+        return ConformalTheoryStudy(learned=self.learned)
 
     def power(self, *, over_m: bool) -> ConformalPower:
         """Trials over gamma and beta, for every m of the paper where that curve is shown."""

@@ -8,11 +8,12 @@ from pages.conformal.training import trained
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import stored
-from validation_core.explorers.conformal import pictures, power_panels
+from validation_core.drawing.live import Payload
+from validation_core.explorers.conformal import pictures, power_panels, theory_panels
 from validation_core.explorers.conformal.study import Conformal
 from validation_core.explorers.conformal.view import ConformalView, MeasuredPower
 
-VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests")}
+VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests", "Theory")}
 ALONG = {"gamma": "over gamma and beta", "m": "over m"}
 
 
@@ -36,11 +37,32 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
         ),
         lambda: pictures.payload(look, views, counted),
     )
+    gamma = _chart(chosen, payload)
+    st.caption(pictures.how_to_read(look, views.pool))
+    _below(chosen, counted, gamma, look)
+
+
+@address.fragment
+def _theory(chosen: ConformalChoice) -> None:
+    """Both sides of the paper's inequalities, which follow the same sliders."""
+    measured = studies.theory(chosen)
+    payload = live.once(
+        ("conformal theory", chosen.theory.key, measured is not None),
+        lambda: theory_panels.theory_payload(chosen.learned, measured),
+    )
+    _chart(chosen, payload)
+    if measured is None:
+        st.caption("The theory's numbers come when the classifier has learnt.")
+    else:
+        st.caption(theory_panels.how_to_read_theory())
+
+
+def _chart(chosen: ConformalChoice, payload: Payload) -> float:
+    """The figures of any view; returns gamma."""
     perturbation = chosen.learned.benchmark.perturbation
     address.owned("gamma", perturbation)
     gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
-    st.caption(pictures.how_to_read(look, views.pool))
-    _below(chosen, counted, gamma, look)
+    return gamma
 
 
 def _look(
@@ -91,8 +113,13 @@ benchmark = chosen.learned.benchmark
 st.markdown(f"{benchmark.label}: {benchmark.summary}. {_network(chosen)}")
 with st.container(horizontal=True, horizontal_alignment="distribute"):
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-    with st.container(horizontal=True, vertical_alignment="center", width="content"):
-        st.markdown("Power", width="content")
-        along = segmented("Power", ALONG, "along", label_visibility="collapsed")
-_pictures(chosen, view, along == "m")
-jobs.panel(studies.ask(chosen, over_m=along == "m"), follow=True)
+    along = "gamma"
+    if view != "Theory":
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            st.markdown("Power", width="content")
+            along = segmented("Power", ALONG, "along", label_visibility="collapsed")
+if view == "Theory":
+    _theory(chosen)
+else:
+    _pictures(chosen, view, along == "m")
+jobs.panel(studies.ask(chosen, over_m=along == "m", theory=view == "Theory"), follow=True)

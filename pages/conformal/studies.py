@@ -12,6 +12,7 @@ from validation_core.engine import JobState, Task
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import Conformal, ConformalStudy, Learned
 from validation_core.explorers.conformal.study import by_oracle as score_by_oracle
+from validation_core.explorers.conformal.theory_study import ConformalTheory
 from validation_core.explorers.conformal.view import MeasuredPower
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
@@ -58,13 +59,19 @@ def counted(chosen: ConformalChoice, *, over_m: bool) -> MeasuredPower | None:
     return None
 
 
-def ask(chosen: ConformalChoice, *, over_m: bool) -> JobState | None:
+def theory(chosen: ConformalChoice) -> ConformalTheory | None:
+    """The theory's numbers, once they are computed."""
+    study = chosen.theory
+    return stored(study.key, study) if study.done(services().store) else None
+
+
+def ask(chosen: ConformalChoice, *, over_m: bool, theory: bool = False) -> JobState | None:
     """The job of the missing results: it starts by itself, and the session leaves its last one.
 
     The paper's preset waits for its button.
     """
-    request = (chosen.study.key, over_m)
-    tasks = jobs.lacking("conformal", request, lambda: _wanted(chosen, over_m))
+    request = (chosen.study.key, over_m, theory)
+    tasks = jobs.lacking("conformal", request, lambda: _wanted(chosen, over_m, theory))
     label = chosen.learned.benchmark.label
     if not chosen.learned.each:
         return jobs.only("conformal", tasks, f"Learn and test, {label}")
@@ -75,13 +82,15 @@ def ask(chosen: ConformalChoice, *, over_m: bool) -> JobState | None:
     return state
 
 
-def _wanted(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
+def _wanted(chosen: ConformalChoice, over_m: bool, theory: bool) -> tuple[Task, ...]:
     store, study, power = services().store, chosen.study, chosen.power(over_m=False)
     pairs: list[tuple[Task, Task]] = [(study.first(), study), (power.few(), power)]
     if over_m:
         also = chosen.power(over_m=True)
         pairs.append((also.few(), also))
     results = [task for pair in pairs if not pair[1].done(store) for task in pair]
+    if theory and not chosen.theory.done(store):
+        results.insert(0, chosen.theory)
     if not results:
         return ()
     return (*(TrainTask(trainings=(training,)) for training in chosen.learned.trainings), *results)

@@ -1,5 +1,6 @@
 """Where a trained localizer's ball lies, and where along x it is wrong: the CoLT page's maps."""
 
+from validation_core.localization.ball_theory import BallTheory, BallTheoryStudy
 from validation_core.localization.map_draws import places_of
 from validation_core.localization.maps import Maps, MapTask
 from validation_core.localization.outline import (
@@ -16,6 +17,8 @@ from validation_core.localization.over_x import LocalRate, RateCurve, local_rate
 from validation_core.localization.truth_curves import truth_curve
 
 __all__ = [
+    "BallTheory",
+    "BallTheoryStudy",
     "GammaMapsStudy",
     "LocalRate",
     "MapTask",

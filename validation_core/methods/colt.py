@@ -82,6 +82,24 @@ class CoLT(Method):
         default=False,
         metadata={"label": "Fresh anchors", "help": "New anchors at every step: a larger budget."},
     )
+    outputs: int = field(
+        default=0,
+        metadata={
+            "label": "Dimensions of phi",
+            "min": 0,
+            "max": 1000,
+            "help": "Length of the vectors phi(theta); 0 for that of theta, the paper's choice.",
+            "later": True,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.outputs < 0 or (self.outputs and self.embedding == "identity"):
+            raise ValueError(
+                "outputs is the number of dimensions of a learnt phi, or 0 for those of theta; "
+                f"got {self.outputs} with the embedding {self.embedding}. Take 0, or an embedding "
+                "that learns."
+            )
 
     @property
     def label(self) -> str:
@@ -90,6 +108,7 @@ class CoLT(Method):
             *([self.preset] if self.preset != "interactive" else []),
             *([self.divergence] if self.divergence != "w2" else []),
             *(["fresh"] if self.fresh else []),
+            *([f"in {self.outputs} dimensions"] if self.outputs else []),
         ]
         return f"CoLT {' '.join(options)}"
 
@@ -120,6 +139,7 @@ class CoLT(Method):
             benchmark,
             divergence=self.divergence,
             fresh=self.fresh,
+            outputs=self.outputs,
         )
 
     def least_rows(self, upload: Upload) -> tuple[int, str]:

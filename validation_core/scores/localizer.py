@@ -86,6 +86,9 @@ class Localizer(Recipe, spec="localizer"):
     fresh: bool = False
     hidden: int = field(default=128, metadata={"label": "Hidden units"})
     layers: int = field(default=3, metadata={"label": "Hidden layers"})
+    outputs: int = field(
+        default=0, metadata={"label": "Dimensions of phi; 0 for those of theta", "later": True}
+    )
 
     @property
     def label(self) -> str:

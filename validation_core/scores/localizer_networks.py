@@ -88,19 +88,37 @@ def build_initial_centre(
     return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}
 
 
-def build_initial_embedding(kind: Embedding, d: int, rng: np.random.Generator) -> Parameters:
-    """Initial phi: `mlp` a random map, `residual` and `fourier` the identity."""
+def build_initial_embedding(
+    kind: Embedding, d: int, rng: np.random.Generator, outputs: int = 0
+) -> Parameters:
+    """Initial phi: `mlp` a random map, `residual` and `fourier` the identity.
+
+    Args:
+        kind: of the embedding.
+        d: dimension of theta.
+        rng: draws the weights.
+        outputs: dimension of phi, further ones of the identity being 0; 0 for d.
+
+    Raises:
+        ValueError: if the identity has more dimensions than phi.
+    """
     if kind == "identity":
         return {}
+    width = outputs or d
     if kind == "mlp":
-        return perceptron.perceptron(rng, [d, 256, 256, 256, d])
+        return perceptron.perceptron(rng, [d, 256, 256, 256, width])
+    if width < d:
+        raise ValueError(
+            f"phi {kind} begins as the identity, in at least the {d} dimensions of theta; got "
+            f"{width}. Take {d} or more, or the embedding mlp."
+        )
     if kind == "residual":
-        return perceptron.zero_last_layer(perceptron.perceptron(rng, [d, 256, 256, 256, d]))
+        return perceptron.zero_last_layer(perceptron.perceptron(rng, [d, 256, 256, 256, width]))
     scales = np.geomspace(*_SCALES, _FEATURES)
     frequency = rng.standard_normal((d, _FEATURES)) * scales / np.sqrt(d)
     return {
         **perceptron.zero_last_layer(
-            perceptron.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])
+            perceptron.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, width])
         ),
         "frequency": frequency.astype(np.float32),
     }
@@ -114,14 +132,19 @@ def centre_at(parameters: Tensors, x: Tensor) -> Tensor:
 
 
 def embed_theta(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
-    """phi of places in the frame: (n, D) to (n, D)."""
+    """phi of places in the frame: (n, D) to (n, D), or to as many dimensions as phi has."""
     if kind == "identity":
         return z
     if kind == "mlp":
         return perceptron.forward(parameters, z)
     if kind == "residual":
-        return z + perceptron.forward(parameters, z)
+        return _beside(z, perceptron.forward(parameters, z))
     angle = z @ parameters["frequency"]
-    return z + perceptron.forward(
-        parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)
-    )
+    learnt = perceptron.forward(parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1))
+    return _beside(z, learnt)
+
+
+def _beside(z: Tensor, learnt: Tensor) -> Tensor:
+    """z (n, D), with zeros in further dimensions, plus what is learnt (n, outputs)."""
+    further = learnt.shape[1] - z.shape[1]
+    return (torch.nn.functional.pad(z, (0, further)) if further else z) + learnt

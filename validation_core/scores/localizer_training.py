@@ -177,7 +177,7 @@ def train_localizer(
     d, m = rows.theta.shape[1], rows.x.shape[1]
     rng = stream(seed, "localizer")
     centre = build_initial_centre(recipe, m, d, rng)
-    phi = build_initial_embedding(recipe.embedding, d, rng)
+    phi = build_initial_embedding(recipe.embedding, d, rng, recipe.outputs)
     total = max(1, _blur_steps(recipe, rows) + recipe.steps * recipe.stages)
     done = 0
 

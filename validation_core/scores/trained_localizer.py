@@ -163,7 +163,7 @@ class LocalizerDistance:
         )
 
     def embed(self, theta: Array) -> NDArray[np.float32]:
-        """phi(theta): (n, D) to (n, D)."""
+        """phi(theta): (n, D) to (n, D), or to as many dimensions as phi has."""
         return self._embedded(self.frame.theta(theta))
 
     def _embedded(self, z: NDArray[np.float32]) -> NDArray[np.float32]:

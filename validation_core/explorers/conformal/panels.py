@@ -24,7 +24,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.null_histogram import statistic_on_null
 from validation_core.drawing.rank_histogram import rank_counts
-from validation_core.explorers.conformal.study import POINTS, REACH, Conformal
+from validation_core.explorers.conformal.study import POINTS, Q_ROWS, REACH, Conformal, oracle_rows
 from validation_core.explorers.conformal.view import (
     FRAME,
     PANEL_HEIGHT,
@@ -35,6 +35,7 @@ from validation_core.explorers.conformal.view import (
 )
 from validation_core.rng import common
 from validation_core.text import equals, pvalue_text
+from validation_core.types import Array
 
 
 def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
@@ -70,7 +71,7 @@ def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
 
 def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
     """Histogram of the conformal ranks."""
-    bound = statistics.total_variation_bounds(seen.auc)[0]
+    bound = statistics.total_variation_bounds(_lowest_auc(look, seen))[0]
     return rank_counts(
         over_sliders(seen, seen.counts),
         look.study.n,
@@ -80,13 +81,30 @@ def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
         title="Conformal ranks of q's draws",
         height=PANEL_HEIGHT,
         caption=sentence(
-            "Mean rank {mean}, beside 1 − AUC = {miss}. An AUC this far from one half means a "
-            "total variation between p and q of at least {tv}.",
+            "Mean rank {mean}, beside 1 − AUC = {miss}. {tv}",
             mean=slider_texts(seen, seen.mean, "{:.3f}".format),
             miss=slider_texts(seen, 1 - seen.auc, "{:.3f}".format),
-            tv=slider_texts(seen, np.asarray(bound), "{:.3f}".format),
+            tv=slider_texts(seen, np.round(bound, 3), _total_variation_text),
         ),
     )
+
+
+def _lowest_auc(look: ConformalView, seen: Conformal) -> Array:
+    """Lower end of the AUC's 95% interval.
+
+    By the largest variance that a given AUC has, A (1 - A) over the smaller number of draws.
+    """
+    n_q = oracle_rows(look.study)[1] if look.oracle else Q_ROWS
+    auc = np.asarray(seen.auc, np.float64)
+    sd = np.sqrt(auc * (1 - auc) / min(seen.pool, n_q))
+    return np.asarray(auc - float(ndtri(0.975)) * sd)
+
+
+def _total_variation_text(bound: float) -> str:
+    """The total variation that an AUC implies, in words."""
+    if bound <= 0:
+        return "An AUC this near to one half, or below, implies no distance between p and q."
+    return f"So large an AUC means a total variation between p and q of at least {bound:.3f}."
 
 
 def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:

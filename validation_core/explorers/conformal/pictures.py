@@ -7,7 +7,7 @@ from typing import Any
 
 from validation_core import statistics
 from validation_core.drawing import live
-from validation_core.drawing.marks import Panel, Slider, sentence, written
+from validation_core.drawing.marks import Panel, sentence, written
 from validation_core.explorers.conformal.panels import (
     draws_panel,
     other_tests_panel,
@@ -22,7 +22,12 @@ from validation_core.explorers.conformal.power_panels import (
     rank_noise_panel,
 )
 from validation_core.explorers.conformal.study import BETAS, Conformal
-from validation_core.explorers.conformal.view import ConformalView, MeasuredPower, slider_texts
+from validation_core.explorers.conformal.view import (
+    ConformalView,
+    MeasuredPower,
+    gamma_and_beta,
+    slider_texts,
+)
 from validation_core.text import equals, level_text
 
 
@@ -38,24 +43,7 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
         power_over_m(look, counted) if look.over_m else power_over_gamma_and_beta(look, counted)
     )
     return live.payload(
-        sliders=[
-            Slider(
-                "gamma",
-                gammas,
-                form="{:g}",
-                start=gammas[len(gammas) // 2],
-                label="Strength, gamma",
-                ends=("q = p" if gammas[0] == 0 else "", "q far off"),
-                play=True,
-            ),
-            Slider(
-                "beta",
-                BETAS,
-                label="Degradation, beta",
-                ends=("trained", "random network"),
-                play=True,
-            ),
-        ],
+        sliders=gamma_and_beta(gammas),
         panels=[
             draws_panel(look.study.learned.benchmark, gammas),
             *views[look.view](),

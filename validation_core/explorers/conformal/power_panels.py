@@ -22,9 +22,9 @@ from validation_core.drawing.power_curves import (
 from validation_core.explorers.conformal.study import BETAS, PAPER_M, Conformal, rank_variance
 from validation_core.explorers.conformal.view import (
     PANEL_HEIGHT,
-    PROBABILITY_TICKS,
     ConformalView,
     MeasuredPower,
+    gamma_axis,
     over_sliders,
 )
 from validation_core.methods.base import Method
@@ -58,7 +58,6 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
     places = np.arange(len(gammas), dtype=float)
     rates = interpolate_rates(counted, gammas, look.alpha) if counted else None
     legend = _legend(counted)
-    ticks = np.unique(np.round(np.linspace(0, len(gammas) - 1, PROBABILITY_TICKS)).astype(int))
     words = "Press to move gamma."
     panels = []
     if len(gammas) > 1:
@@ -69,12 +68,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
                     VLine(over(places, "gamma")),
                 ],
                 title="Power over gamma",
-                x=Axis(
-                    (-0.5, len(gammas) - 0.5),
-                    "gamma, finer where curves climb" if not look.study.learned.each else "gamma",
-                    ticks=ticks,
-                    names=[f"{gammas[i]:g}" for i in ticks],
-                ),
+                x=gamma_axis(look.study.learned),
                 click="gamma",
                 at=np.stack([places, np.full(len(gammas), 0.5)], axis=1),
                 **_power_frame(look, counted, words, legend),

@@ -209,8 +209,13 @@ def by_oracle(study: ConformalStudy) -> Conformal | None:
         assert ratio is not None
         return ratio[None]
 
-    rows = _FEW_ROWS, max(study.n, _FEW_ROWS)
-    return _evaluate(replace(study, betas=(0.0,)), score, rows, lambda fraction, live: None)
+    quiet = replace(study, betas=(0.0,))
+    return _evaluate(quiet, score, oracle_rows(study), lambda fraction, live: None)
+
+
+def oracle_rows(study: ConformalStudy) -> tuple[int, int]:
+    """Draws of p and of q that the oracle scores, while a network learns."""
+    return _FEW_ROWS, max(study.n, _FEW_ROWS)
 
 
 def _evaluate(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.drawing.marks import formatted, over
+from validation_core.drawing.marks import Axis, Slider, formatted, over
 from validation_core.explorers.conformal.power_study import ConformalPower, ConformalTrials
-from validation_core.explorers.conformal.study import BETAS, Conformal, ConformalStudy
+from validation_core.explorers.conformal.study import BETAS, Conformal, ConformalStudy, Learned
+from validation_core.explorers.conformal.theory_study import ConformalTheory
 from validation_core.types import Array
 
 PANEL_HEIGHT = 214
@@ -46,27 +47,63 @@ class MeasuredPower(NamedTuple):
         return f"{self.study.trials} trials a point, n = {self.study.n}{m}"
 
 
-def _fine(
-    seen: Conformal, values: Array | NDArray[np.str_]
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Values (G, B, ...) at every beta of the slider, by the nearest computed one.
+def gamma_and_beta(gammas: Sequence[float]) -> list[Slider]:
+    """The two sliders of every picture of the page."""
+    return [
+        Slider(
+            "gamma",
+            gammas,
+            names=[f"{gamma:g}" for gamma in gammas],
+            start=gammas[len(gammas) // 2],
+            label="Strength, gamma",
+            ends=("q = p" if gammas[0] == 0 else "", "q far off"),
+            play=True,
+        ),
+        Slider(
+            "beta", BETAS, label="Degradation, beta", ends=("trained", "random network"), play=True
+        ),
+    ]
 
-    Those of the oracle (G, 1, ...) follow gamma alone.
-    """
+
+def gamma_axis(learned: Learned) -> Axis:
+    """Axis of gamma in steps of its slider."""
+    gammas = learned.gammas
+    ticks = np.unique(np.round(np.linspace(0, len(gammas) - 1, PROBABILITY_TICKS)).astype(int))
+    return Axis(
+        (-0.5, len(gammas) - 0.5),
+        "gamma" if learned.each else "gamma, finer where curves climb",
+        ticks=ticks,
+        names=[f"{gammas[i]:g}" for i in ticks],
+    )
+
+
+def at_each_beta(
+    seen: Conformal | ConformalTheory, values: Array | NDArray[np.str_]
+) -> NDArray[Any]:
+    """Values (G, B, ...) at every beta of the slider, by the nearest computed one."""
+    nearest = np.abs(np.array(BETAS)[:, None] - seen.betas).argmin(1)
+    return np.asarray(values)[:, nearest]
+
+
+def _fine(
+    seen: Conformal | ConformalTheory, values: Array | NDArray[np.str_]
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Values (G, B, ...) over gamma and beta; those of the oracle (G, 1, ...) over gamma alone."""
     if len(seen.betas) == 1:
         return np.asarray(values)[:, 0], ("gamma",)
-    nearest = np.abs(np.array(BETAS)[:, None] - seen.betas).argmin(1)
-    return np.asarray(values)[:, nearest], ("gamma", "beta")
+    return at_each_beta(seen, values), ("gamma", "beta")
 
 
 def over_sliders(
-    seen: Conformal, values: Array | NDArray[np.str_], *, coarse: bool = False
+    seen: Conformal | ConformalTheory, values: Array | NDArray[np.str_], *, coarse: bool = False
 ) -> Any:
     """Values (G, B, ...) over the sliders gamma and beta."""
     fine, sliders = _fine(seen, values)
     return over(fine, *sliders, coarse=coarse)
 
 
-def slider_texts(seen: Conformal, values: Any, write: Callable[[float], str]) -> Any:
+def slider_texts(
+    seen: Conformal | ConformalTheory, values: Any, write: Callable[[float], str]
+) -> Any:
     """Format values (G, B, ...) as text over the sliders, each distinct one once."""
     return over_sliders(seen, formatted(values, write))
