@@ -28,7 +28,7 @@ from validation_core.explorers.conformal.study import (
     Score,
     draw_p,
     draw_q,
-    untouched_rows,
+    p_ignores_gamma,
 )
 from validation_core.methods.base import Method
 from validation_core.rng import stream
@@ -114,7 +114,7 @@ class ConformalTheoryStudy(Study[ConformalTheory], spec="conformal_theory"):
         """Measure both sides of every inequality at each gamma and beta."""
         score, learned = self.learned.score(store), self.learned
         gammas = learned.gammas
-        still = untouched_rows(learned.benchmark, gammas)
+        still = p_ignores_gamma(learned.benchmark, gammas)
         p = draw_p(learned, gammas[0], ROWS)
         measured: list[dict[str, NDArray[np.generic]]] = []
         for index, gamma in enumerate(gammas):

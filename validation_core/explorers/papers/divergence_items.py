@@ -9,8 +9,8 @@ from validation_core.text import list_text
 
 _PAGE = "symmetric-divergence"
 _NATS = Link(_PAGE, "Symmetric divergence")
-_WEIGHED = Link(_PAGE, "Importance sampling", {"divergence-view": "weighted"})
-_TRAINED = Link(_PAGE, "IWVI", {"divergence-view": "trained"})
+_WEIGHED = Link(_PAGE, "Importance sampling", {"divergence-view": "each-m"})
+_OVER_M = Link(_PAGE, "Over M", {"divergence-view": "over-m"})
 _AUGMENTED = Link(_PAGE, "If q's density is an integral")
 _UNITS = Link("lessons", "Lesson 8", {"lesson": "number-with-units"})
 _MODEL = {"comparison": "own", "benchmark": "bayes_model"}
@@ -85,15 +85,15 @@ ITEMS: tuple[Item, ...] = (
         "Importance-weighted VI maximises the ELBO of M draws.",
         "agrees",
         "As there; the printed right-hand side has one logarithm too many.",
-        (_TRAINED,),
+        (_OVER_M,),
         ("bayes_model",),
     ),
     Item(
         "Section 4",
         "The divergence of weighted q falls as 1 / M in the end.",
-        "not_built",
-        "The curves over M are drawn without that line as a guide.",
-        (_WEIGHED,),
+        "agrees",
+        "A dashed guide falls as 1 / M beside the curves over M.",
+        (_OVER_M,),
     ),
     Item(
         "Section 5, Section 7",
@@ -122,8 +122,9 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "Sections 6 and 7",
         "Very broad priors simulate data that nobody would see, and mislead the diagnostic.",
-        "not_built",
-        "Hospitals have the paper's modest priors; their width is not a setting.",
+        "agrees",
+        "The prior of hospitals has a width: at five times the modest one the median is 212 nats "
+        "over all data sets, .95 over those like the real one.",
         (_model("hospitals"),),
     ),
     Item(
@@ -204,9 +205,9 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "Figure 2",
         "Importance sampling of adjusted Laplace over iterations, a curve for each M.",
-        "differs",
-        "Drawn over M, with a slider for the iterations: the same numbers, turned.",
-        (_WEIGHED,),
+        "agrees",
+        "As printed, and over M in a view of its own.",
+        (_WEIGHED, _OVER_M),
         ("bayes_model",),
     ),
     Item(
@@ -221,10 +222,9 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "Figure 3",
         "VI that is trained for the M that it is tested with.",
-        "differs",
-        "Drawn over M. Ten draws a step leave one group for large M, too few to converge: "
-        "there training for M looks worse than it is.",
-        (_TRAINED,),
+        "agrees",
+        "From M = 10 on each step averages five groups of draws: one group does not converge.",
+        (_WEIGHED, _OVER_M),
         ("bayes_model",),
     ),
     Item(
@@ -267,9 +267,10 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "Section 6.1",
         "Geweke's joint test of a posterior simulator.",
-        "not_built",
-        "Its simulations depend on one another; SBC asks the same of independent ones.",
-        (_RANKS,),
+        "agrees",
+        "Many short chains from exact draws, compared with them by sign flips, which keep the "
+        "level exactly.",
+        (_NATS, _RANKS),
     ),
     Item(
         "Section 6.1",
@@ -287,15 +288,15 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "Section 6.2",
         "Variational inference by other divergences.",
-        "not_built",
-        "Laplace, VI and IWVI are here; other objectives are not.",
+        "agrees",
+        "Rényi's and the chi-square divergence are objectives of the command line and of Python.",
         (_NATS,),
     ),
     Item(
         "Section 6.2",
         "Annealed importance sampling and MCMC as augmented inference.",
-        "not_built",
-        "Named as future work; Algorithm 3, which it would use, is here.",
+        "agrees",
+        "Annealed importance sampling with Hamiltonian steps, through Algorithm 3.",
         (_AUGMENTED,),
     ),
 )
