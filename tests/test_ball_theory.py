@@ -107,7 +107,7 @@ def test_the_view_claims_nothing_where_chance_may_be_all(measured):
         for name, more in (("fourier 1", 0.1), ("fourier 0", 0.0))
     )
     payload = view.theory_payload(measured, [worse, better], 3, 0.15)
-    assert "beyond chance" in payload.head
+    assert "with q the same as p" in payload.head
     assert payload.head.index("fourier 1") < payload.head.index("fourier 0")
     alone = view.theory_payload(measured, [worse], 3, 0.15)
     assert "The one run that is stored here" in alone.head

@@ -89,19 +89,23 @@ def _headline(theory: BallTheory) -> Any:
         gamma=over([f"{gamma:g}" for gamma in theory.gammas], "gamma"),
         words=over(
             [
-                _comparison(*pair)
-                for pair in zip(theory.acld.tolist(), theory.distance.tolist(), strict=True)
+                _comparison(*each)
+                for each in zip(
+                    theory.gammas == 0, theory.acld.tolist(), theory.distance.tolist(), strict=True
+                )
             ],
             "gamma",
         ),
     )
 
 
-def _comparison(acld: Sequence[float], distance: Sequence[float]) -> str:
+def _comparison(none: bool, acld: Sequence[float], distance: Sequence[float]) -> str:
     """Both distances at one gamma, in words."""
     numbers = (
         f"the ACLD is {interval_text(acld, '.3f')} and d~ is {interval_text(distance, '.3f')}"
     )
+    if none:
+        return f"{numbers}: with q the same as p, what differs from 0 is chance."
     if acld[1] <= 0 and distance[1] <= 0:
         return f"{numbers}: of no ball around the learnt centre is the difference beyond chance."
     return f"{numbers}: around the learnt centre some ball has another mass under p than under q."
