@@ -98,7 +98,7 @@ def lensing_sweeps() -> tuple[Sweep, ...]:
             for method in over_beta.methods
             if method.degrades and _row(method) in published.LENSING_BETA.values
         )
-        betas = _numbers(published.LENSING_BETA.places)[1:]  # the first: gamma = 1 of the other
+        betas = over_beta.betas[1:]  # the first is gamma = 1 of the other sweep
         further.append(replace(over_beta, gammas=(1.0,), betas=betas, methods=degraded))
     return (over_gamma, over_beta, *further)
 
