@@ -48,7 +48,6 @@ GROUPS = {
     "sweep": "eight methods over a grid: first picture, resumed, shared out, on a cluster",
     "against": "SBC, MMD-FUSE, DC and L-C2ST beside other packages' own",
     "inference": "Bayesian inference: data sets as one batch against a loop over them",
-    "together": "17 classifiers in one call against one after another",
     "gpu": "21 classifiers as one batch, the whole power figure",
 }
 

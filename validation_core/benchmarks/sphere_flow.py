@@ -196,9 +196,9 @@ class ConditionalFlow(Recipe, spec="sphere_flow_network"):
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
     ) -> list[_TrainedFlow]:
         """Train one flow for each set of pairs and seed."""
-        from validation_core.learn.side_by_side import train_each
+        from validation_core.learn.in_turn import train_in_turn
 
-        return train_each(_learn, data, self, seeds, report)
+        return train_in_turn(_learn, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedFlow:
         """Rebuild a flow from `TrainedFlow.arrays`."""

@@ -271,12 +271,12 @@ def train_classifiers(
 ) -> list[TrainedClassifier]:
     """Train several classifiers of one shape: each as if trained alone.
 
-    On a processor they share its cores, and no digit of a classifier depends on the others. On a
+    On a processor they train in turn, and no digit of a classifier depends on the others. On a
     GPU, most of which one small network leaves idle, they are one batch, whose products round by
     how many they are.
     """
     from validation_core.learn import perceptron
-    from validation_core.learn.side_by_side import train_each
+    from validation_core.learn.in_turn import train_in_turn
 
     where = perceptron.pick_device(device)
     if where.startswith("cpu"):
@@ -286,7 +286,7 @@ def train_classifiers(
         ) -> TrainedClassifier:
             return _train_batch([one], recipe, [seed], report, where)[0]
 
-        return train_each(alone, data, recipe, seeds, report, where)
+        return train_in_turn(alone, data, recipe, seeds, report)
     return _train_batch(data, recipe, seeds, report, where)
 
 

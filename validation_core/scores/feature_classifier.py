@@ -99,9 +99,9 @@ class FeatureClassifier(Recipe, spec="feature_classifier"):
         self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedFeatureClassifier]:
         """One head for each set of data and seed."""
-        from validation_core.learn.side_by_side import train_each
+        from validation_core.learn.in_turn import train_in_turn
 
-        return train_each(_learn, data, self, seeds, report)
+        return train_in_turn(_learn, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedFeatureClassifier:
         """Trained classifier from the output of `TrainedFeatureClassifier.arrays`."""

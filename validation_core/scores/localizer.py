@@ -135,10 +135,10 @@ class Localizer(Recipe, spec="localizer"):
         self, data: Sequence[Anchors], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedLocalizer]:
         """One localizer for each set of anchors and seed."""
-        from validation_core.learn.side_by_side import train_each
+        from validation_core.learn.in_turn import train_in_turn
         from validation_core.scores.localizer_training import train_localizer
 
-        return train_each(train_localizer, data, self, seeds, report)
+        return train_in_turn(train_localizer, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:
         """Trained localizer from the output of `TrainedLocalizer.arrays`."""

@@ -110,10 +110,10 @@ class SlotClassifier(Recipe, spec="scorer"):
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedSlotClassifier]:
         """One slot classifier for each table and seed."""
-        from validation_core.learn.side_by_side import train_each
+        from validation_core.learn.in_turn import train_in_turn
         from validation_core.scores.trained_slot_classifier import train_slot_classifier
 
-        return train_each(train_slot_classifier, data, self, seeds, report)
+        return train_in_turn(train_slot_classifier, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlotClassifier:
         """Trained classifier from the output of `TrainedSlotClassifier.arrays`."""

@@ -123,10 +123,10 @@ class Slots(Recipe, spec="slots"):
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedSlots]:
         """One score for each table and seed."""
-        from validation_core.learn.side_by_side import train_each
+        from validation_core.learn.in_turn import train_in_turn
         from validation_core.scores.slots_training import train_slots
 
-        return train_each(train_slots, data, self, seeds, report)
+        return train_in_turn(train_slots, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlots:
         """Trained score from the output of `TrainedSlots.arrays`."""

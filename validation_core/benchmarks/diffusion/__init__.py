@@ -111,9 +111,9 @@ class Diffusion(Recipe, spec="diffusion"):
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedDiffusion]:
         """Train one model for each set of pairs and seed."""
-        from validation_core.learn.side_by_side import train_each
+        from validation_core.learn.in_turn import train_in_turn
 
-        return train_each(train_diffusion, data, self, seeds, report)
+        return train_in_turn(train_diffusion, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedDiffusion:
         """Rebuild a model from `TrainedDiffusion.arrays`."""
