@@ -49,7 +49,7 @@ def table(result: DivergenceResult) -> str:
             found = summarise_terms(d)
             mark = "†" * bool(found.dominated)
             numbers = f"{_short(float(found.median))} ({_short(float(found.mean))}{mark})"
-            cells.append(numbers if np.isfinite(found.mean) else "not made yet")
+            cells.append(numbers if np.isfinite(found.mean) else "not shipped")
         lines.append(f"| {inference.label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -43,7 +43,7 @@ DOORS: dict[str, list[dict[str, list[str]]]] = {
         {"models": [""]},
     ],
     "highdim/page.py": [
-        {"system": [system]} for system in ("images", "digits", "sphere-flow", "lensing")
+        {"system": [system]} for system in ("images", "digits", "sphere", "lensing")
     ],
     "compare/page.py": [
         {},
