@@ -60,7 +60,7 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
 def learned_from(sweep: Sweep) -> str:
     """The draws from which the classifier learns that C2ST, Multiple and Uniform read."""
     recipe = sweep.recipe
-    readers = [m.title for m in sweep.methods if m.score_kind == "classifier"]
+    readers = [m.label.partition("(")[0] for m in sweep.methods if m.score_kind == "classifier"]
     if not readers:
         return ""
     who = f"The classifier of {list_text(list(dict.fromkeys(readers)))}"

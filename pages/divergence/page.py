@@ -28,9 +28,9 @@ def _divergence(chosen: DivergenceChoice, view: str) -> None:
     state = jobs.latest(left) if left else None
     active = state if state is not None and state.active else None
     jobs.panel(active)
+    address.fragment(_figure, run_every=_EVERY if active else None)(plan, view)
     if runs.unasked(left, state):
         runs.button(left)
-    address.fragment(_figure, run_every=_EVERY if active else None)(plan, view)
     if state is not None:
         runs.failures(left, state)
     runs.impossible(chosen)
