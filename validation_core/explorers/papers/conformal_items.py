@@ -327,8 +327,8 @@ ITEMS: tuple[Item, ...] = (
         "Power of eight tests over gamma: the conformal tests find the smallest errors.",
         "differs",
         f"{list_text([readable_name(name) for name in PERTURBATIONS[:4]]).capitalize()} are "
-        "ready made. Here discriminative calibration with our own score comes before the "
-        "conformal tests.",
+        "ready made. Discriminative calibration with its authors' network comes after the "
+        "conformal tests, as there; with our own score it comes before them.",
         (_MEAN, _TAILS),
         ("c2st", "multiple", "uniform", "sbc", "tarp", "dc", "automl", "mmd_fuse"),
     ),
