@@ -186,7 +186,7 @@ def test_every_view_of_every_shape(page, name):
         assert "If q were correct" in _said(page) or view == "Training", view
 
 
-@pytest.mark.parametrize("name", ["plane", "tree"])
+@pytest.mark.parametrize("name", ["plane", "bent"])
 def test_theory_of_the_learnt_ball(page, name):
     """Beside the total variation where densities are known."""
     benchmark = CASES[name]
