@@ -206,8 +206,9 @@ def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
 
 
 def _colt() -> Iterator[Sweep]:
-    """Table 3 of CoLT's paper with one network, but for the slow wide embedding."""
-    for sweep in colt_paper.blind_prior_sweeps():
+    """The tables of CoLT's paper with one network, but for the slow wide embedding."""
+    tables = colt_paper.blind_prior_sweeps, colt_paper.type_one_sweeps, colt_paper.tree_sweeps
+    for sweep in (sweep for table in tables for sweep in table()):
         if CoLT(embedding="mlp") not in sweep.methods:
             yield replace(sweep, networks=1)
 
