@@ -64,7 +64,7 @@ def test_it_opens_on_a_figure_of_a_paper(page):
     assert list(budgets["Test"])[:2] == ["C2ST", "Multiple"]
     assert list(budgets["Draws from p"])[2] == 50_000
     # The gallery brings it: there is nothing to run, and everything to see.
-    assert list(budgets["Trials run"]) == [1] * 8
+    assert list(budgets["Trials run"]) == [1] * 11
     assert _charts(page)
     assert not [button for button in page.button if button.key == "run-compare"]
 

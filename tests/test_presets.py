@@ -54,10 +54,12 @@ def test_a_comparison_is_whole(one):
 def test_the_conformal_figure_has_the_budgets_of_table_1(name):
     found = comparisons.by_name(f"conformal_{name}").sweep
     n, k = found.design.n, found.design.k
-    budgets = {method.name: tuple(method.budget(n, k)) for method in found.methods}
+    budgets = {method.label: tuple(method.budget(n, k)) for method in found.methods}
     assert budgets == {
-        "c2st": (n, n), "multiple": (n, n), "automl": (n, n), "uniform": (50 * n, n),
-        "sbc": (n, 200 * n), "tarp": (n, 200 * n), "dc": (n, 10 * n), "mmd_fuse": (250, 250),
+        "C2ST": (n, n), "Multiple": (n, n), "AutoML-style": (n, n),
+        "Uniform(50)": (50 * n, n), "Uniform(10)": (10 * n, n), "Uniform(1)": (n, n),
+        "SBC": (n, 200 * n), "TARP": (n, 200 * n), "MMD-FUSE 250 rows": (250, 250),
+        "DC authors' net": (n, 10 * n), "DC our features": (n, 10 * n),
     }  # fmt: skip
     assert "2000 + 2000" in comparisons.by_name(f"conformal_{name}").differs
     assert found.gammas == Gaussian(perturbation=name).gammas

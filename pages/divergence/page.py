@@ -31,6 +31,7 @@ def _divergence(chosen: DivergenceChoice, view: str) -> None:
     address.fragment(_figure, run_every=_EVERY if active else None)(plan, view)
     if runs.unasked(left, state):
         runs.button(left)
+    runs.long_ones(plan)
     if state is not None:
         runs.failures(left, state)
     runs.impossible(chosen)

@@ -14,7 +14,8 @@ from validation_core.bayes import HeartTransplants
 from validation_core.bayes.algorithms import possible
 from validation_core.engine import JobState
 from validation_core.symmetric_divergence import InferenceRun, Memory, Plan, RunTermsStudy
-from validation_core.text import count_text, more_text, rough_duration_text
+from validation_core.symmetric_divergence.shipped import ships
+from validation_core.text import count_text, list_text, more_text, rough_duration_text
 
 _STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
 _POINT = 2.5e-4  # and of each further point at which a step looks at the model
@@ -27,9 +28,24 @@ def memory() -> Memory:
 
 
 def missing(plan: Plan) -> tuple[InferenceRun, ...]:
-    """Runs that the store lacks, in the order in which they should run."""
+    """Runs that the store lacks, in the order in which they should run.
+
+    Those of an hour each are left out but where their model is chosen alone.
+    """
     left = symmetric_divergence.missing(plan, services().store)
-    return tuple(run for run in left if possible(run.model, run.inference))
+    wanted = tuple(run for run in left if possible(run.model, run.inference))
+    return wanted if len(plan.models) == 1 else tuple(run for run in wanted if ships(run))
+
+
+def long_ones(plan: Plan) -> None:
+    """Where a curve ends early, since its runs take an hour each: how to have them."""
+    left = symmetric_divergence.missing(plan, services().store)
+    models = dict.fromkeys(run.model.title for run in left if not ships(run))
+    if models and len(plan.models) > 1:
+        st.caption(
+            f"IWVI with 10 draws and more ends early on {list_text([*models])}: further runs take "
+            "up to an hour of a core each. Choose that model alone to run them."
+        )
 
 
 def begin(plan: Plan) -> bool:

@@ -81,7 +81,7 @@ def trained(network, visit, server):
 
 def test_learning_ends_in_one_network(trained, network):
     assert len(network) == 1
-    expect(trained.get_by_text("One network scores at all 17 gammas")).to_be_visible()
+    expect(trained.get_by_text("over all 17 gammas")).to_be_visible()
     no_exception(trained)
 
 
@@ -120,7 +120,7 @@ def test_every_view_follows_beta(trained):
         expect(views.nth(i)).to_be_checked()
         settled(trained)
         _slider(trained, 1).fill("5")
-        expect(_headline(trained)).to_contain_text("beta = 0.25 ")
+        expect(_headline(trained)).to_contain_text("beta = 0.25")
         # The headline of the view before says the same until the new chart has come.
         assert until(lambda: not calls or _drawn(trained) != calls[-1]), i
         before = _drawn(settled(trained))

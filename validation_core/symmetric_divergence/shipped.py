@@ -17,7 +17,7 @@ FIRST = InferenceRun(model=Hospitals(), inference=Laplace(), iterations=3000)
 
 
 _MOST = 3000
-"""Iterations of ionosphere's IWVI with M >= 10 that ship; of more, the page has a button."""
+"""Iterations of ionosphere's IWVI with M >= 10 that ship."""
 
 
 def shipped_terms() -> tuple[RunTermsStudy, ...]:
@@ -27,10 +27,11 @@ def shipped_terms() -> tuple[RunTermsStudy, ...]:
     """
     plans = figure(1), figure(3)
     runs = (*(run for plan in plans for run in plan.runs()), *broad_priors.runs())
-    return tuple(dict.fromkeys(RunTermsStudy(of=run) for run in runs if _quick(run)))
+    return tuple(dict.fromkeys(RunTermsStudy(of=run) for run in runs if ships(run)))
 
 
-def _quick(run: InferenceRun) -> bool:
+def ships(run: InferenceRun) -> bool:
+    """Whether a run is quick enough to ship where a figure has it."""
     many = isinstance(run.model, Ionosphere) and getattr(run.inference, "m", 1) >= 10
     return not many or run.iterations <= _MOST
 
