@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from validation_core.bayes import Hospitals, Ionosphere
+from validation_core.bayes import Hospitals
 from validation_core.bayes.laplace import Laplace
+from validation_core.bayes.regressions import Ionosphere
 from validation_core.study import Study
 from validation_core.symmetric_divergence import broad_priors
 from validation_core.symmetric_divergence.bounds import BoundsStudy
