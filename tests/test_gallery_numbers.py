@@ -23,6 +23,7 @@ from validation_core.explorers.highdim.digits import study as digits
 from validation_core.explorers.highdim.images import study as images
 from validation_core.explorers.highdim.lensing import study as lensing
 from validation_core.explorers.highdim.lensing import table as lensing_table
+from validation_core.explorers.highdim.ranked_images import to_bytes
 from validation_core.explorers.highdim.sphere_flow import study as sphere_flow
 from validation_core.explorers.playground import study as playground
 from validation_core.explorers.playground.study import METHODS, POWER_BETAS
@@ -338,7 +339,7 @@ def test_generated_digits(shipped):
     rng = stream(study.seed, "digits", "examples")
     states = study.benchmark.states(digits.one_hot_labels(), rng)
     for state, drawn in zip(states, kept.drawn, strict=True):
-        apart = digits.to_pixels(state).reshape(drawn.shape).astype(int) - drawn
+        apart = to_bytes(state).reshape(drawn.shape).astype(int) - drawn
         assert np.abs(apart).max() <= 1
         assert (apart != 0).mean() < 0.01
 
