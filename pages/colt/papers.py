@@ -1,7 +1,5 @@
 """The paper's tables and figures as reproduced here, beside the printed numbers."""
 
-from functools import cache
-
 import streamlit as st
 
 from pages.colt.data import maps
@@ -33,18 +31,12 @@ def tables() -> None:
         "tables",
         help="Interactive: seconds each. Paper: steps and rate of its Table 2, minutes each.",
     )
-    for table in _tables(preset):
+    for table in colt_tables(preset):
         _table(table)
     st.subheader("Figure 5: the ball on the tree, for growing blur alpha", anchor=False)
     _tree()
     st.subheader("Figure 4d: the spiral, by the reverse steps left out", anchor=False)
     _spiral()
-
-
-@cache
-def _tables(preset: Preset) -> tuple[CountedTable, ...]:
-    """The paper's tables; the same at every run, so that keys of thousands of tasks are known."""
-    return tuple(table._replace(sweeps=cache(table.sweeps)) for table in colt_tables(preset))
 
 
 def _tree() -> None:

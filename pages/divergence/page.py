@@ -24,14 +24,14 @@ def _divergence(chosen: DivergenceChoice, view: str) -> None:
     first = runs.begin(plan)
     if first:
         st.fragment(runs.awaited, run_every=_EVERY)(plan)
-    left = runs.missing(plan)
+    left, long = runs.missing(plan)
     state = jobs.latest(left) if left else None
     active = state if state is not None and state.active else None
     jobs.panel(active)
     address.fragment(_figure, run_every=_EVERY if active else None)(plan, view)
     if runs.unasked(left, state):
         runs.button(left)
-    runs.long_ones(plan)
+    runs.explain_early_ends(long)
     if state is not None:
         runs.failures(left, state)
     runs.impossible(chosen)

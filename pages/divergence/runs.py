@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -27,21 +28,28 @@ def memory() -> Memory:
     return {}
 
 
-def missing(plan: Plan) -> tuple[InferenceRun, ...]:
-    """Runs that the store lacks, in the order in which they should run.
+class MissingRuns(NamedTuple):
+    """Runs that the store lacks, in the order in which they should run."""
 
-    Those of an hour each are left out but where their model is chosen alone.
-    """
+    offered: tuple[InferenceRun, ...]
+    long: tuple[InferenceRun, ...]
+    """Of up to an hour each, which are offered only where their model is chosen alone."""
+
+
+def missing(plan: Plan) -> MissingRuns:
+    """Runs of a plan that the store lacks."""
     left = symmetric_divergence.missing(plan, services().store)
     wanted = tuple(run for run in left if possible(run.model, run.inference))
-    return wanted if len(plan.models) == 1 else tuple(run for run in wanted if ships(run))
+    if len(plan.models) == 1:
+        return MissingRuns(wanted, ())
+    quick = tuple(run for run in wanted if ships(run))
+    return MissingRuns(quick, tuple(run for run in wanted if not ships(run)))
 
 
-def long_ones(plan: Plan) -> None:
+def explain_early_ends(long: Sequence[InferenceRun]) -> None:
     """Where a curve ends early, since its runs take an hour each: how to have them."""
-    left = symmetric_divergence.missing(plan, services().store)
-    models = dict.fromkeys(run.model.title for run in left if not ships(run))
-    if models and len(plan.models) > 1:
+    models = dict.fromkeys(run.model.title for run in long)
+    if models:
         st.caption(
             f"IWVI with 10 draws and more ends early on {list_text([*models])}: further runs take "
             "up to an hour of a core each. Choose that model alone to run them."

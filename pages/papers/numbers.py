@@ -13,25 +13,25 @@ from validation_core.published import PAPERS, column_text
 from validation_core.text import list_text
 
 
-def _sheets() -> list[Sheet]:
+def sheets() -> list[Sheet]:
+    """Every printed table beside what the store has."""
     return beside.sheets(services().store, trials_read())
 
 
-def counts() -> str:
+def counts(sheets: Sequence[Sheet]) -> str:
     """How many of the printed numbers have ours beside them: the end of a sentence."""
-    sheets = _sheets()
     printed = sum(len(sheet.cells) for sheet in sheets)
     beside_ours = sum(sheet.counted for sheet in sheets)
     return f"{beside_ours} of the {printed} numbers that they print have ours beside them"
 
 
-def show() -> None:
+def show(sheets: Sequence[Sheet]) -> None:
     """A table for each of the papers' tables."""
     st.caption(
         "In each cell the printed number stands above ours. What ours rests on stands below the "
         "table."
     )
-    for sheet in _sheets():
+    for sheet in sheets:
         show_sheet(sheet)
 
 

@@ -36,8 +36,10 @@ def _items() -> None:
 live.one_screen(1.9)
 st.title("The papers, item by item", anchor=False)
 jobs.notices()
-st.markdown(f"{rows.counts()}, and {numbers.counts()}; where something is missing, it says why.")
+sheets = numbers.sheets()
+counted = numbers.counts(sheets)
+st.markdown(f"{rows.counts()}, and {counted}; where something is missing, it says why.")
 if segmented("Show", VIEWS, "show", label_visibility="collapsed") == "items":
     _items()
 else:
-    numbers.show()
+    numbers.show(sheets)
