@@ -3,6 +3,7 @@
 import itertools
 import os
 import sys
+import threading
 import time
 from concurrent.futures import CancelledError
 
@@ -280,6 +281,41 @@ def test_a_task_whose_program_has_gone_stops(cluster, there, executor, store):
     client = executor.link.client()
     eventually(lambda: not any(client.processing().values()))
     own.shutdown()
+
+
+def test_what_one_program_waits_for_holds_up_no_other(cluster, there, tmp_path):
+    """Dask calls back from one thread, which all connections of a process share."""
+    saving, go_on = threading.Event(), threading.Event()
+
+    class SlowStore(Store):
+        def save(self, *name, **content):
+            saving.set()
+            assert go_on.wait(LONG_WAIT)
+            super().save(*name, **content)
+
+    own = DaskExecutor(cluster.address)
+    future = own.submit(perform, SelfCheck(seed=71, rounds=1), SlowStore(tmp_path), print)
+    try:
+        assert saving.wait(LONG_WAIT)
+        job = there.submit([SelfCheck(seed=72, rounds=1)], "me")
+        assert finish(there, job).state == "done"
+        assert not future.done()
+    finally:
+        go_on.set()
+    assert future.result(LONG_WAIT) is None
+    own.shutdown()
+
+
+def test_a_result_is_not_awaited_on_a_connection_that_is_closed(executor):
+    link = SchedulerLink(executor.link.address, "topic", print)
+    late = link.client().submit(time.sleep, 4, pure=False)
+    waiting = threading.Thread(target=link.close)
+    waiting.start()
+    with pytest.raises(CancelledError):
+        dask_executor.outcome(late)
+    waiting.join()
+    with pytest.raises(CancelledError):
+        dask_executor.outcome(late)
 
 
 def test_an_error_in_a_worker_is_told_in_its_words(there):

@@ -84,9 +84,11 @@ class DaskExecutor(Executor):
     def __init__(self, address: str) -> None:
         address = setting_checks.scheduler(address)
         self._topic = f"nptlab-{uuid.uuid4().hex}"
-        # One thread sends and one passes reports on: each in order, and neither in the other's
-        # way. The connection's own thread must not wait for anything.
+        # One thread sends, one takes results and one passes reports on: each in order, and none
+        # in another's way. The connection's own thread must not wait for anything, nor Dask's
+        # for callbacks, which all connections of this process share.
         self._sender = ThreadPoolExecutor(1, "nptlab-send")
+        self._receiver = ThreadPoolExecutor(1, "nptlab-receive")
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
         self.link = SchedulerLink(address, self._topic, self._hear)
         self.workers = ClusterWorkers(self.link)
@@ -160,6 +162,7 @@ class DaskExecutor(Executor):
         for threads in (self._sender, self._listener):
             threads.shutdown(wait=wait)
         self.link.close()
+        self._receiver.shutdown(wait=wait)
 
     def _begin(self, sent: RemoteFuture) -> None:
         if sent.set_running_or_notify_cancel():
@@ -184,7 +187,7 @@ class DaskExecutor(Executor):
                 key=f"nptlab-{uuid.uuid4().hex}", pure=False, retries=_RETRIES,
                 **self.workers.where(sent.task.gpu),
             )  # fmt: skip
-            sent.remote.add_done_callback(lambda ended: self._back(sent, ended))
+            sent.remote.add_done_callback(lambda ended: self._ended(sent, ended))
         except Exception as error:
             sent.settle(error)
 
@@ -205,10 +208,14 @@ class DaskExecutor(Executor):
             del self.scattered[oldest]
         return future
 
+    def _ended(self, sent: RemoteFuture, ended: Any) -> None:
+        with suppress(RuntimeError):  # shut down
+            self._receiver.submit(self._back, sent, ended)
+
     def _back(self, sent: RemoteFuture, ended: Any) -> None:
-        """Something came of a task (called from Dask's thread for that)."""
+        """Something came of a task."""
         try:
-            result = ended.result()
+            result = outcome(ended)
             if isinstance(result, dict) and "differs" in result:
                 raise InvalidAnswer(result["differs"])
             for name, stored in checked_entries(result, sent.task, sent.store).items():
@@ -241,7 +248,9 @@ class DaskExecutor(Executor):
 
     def _who(self, ended: Any) -> str:
         """Which worker a result came from."""
-        (holders,) = self.link.client().who_has([ended]).values()
+        holders: list[str] = []
+        with suppress(Exception):  # the scheduler has gone as well
+            (holders,) = self.link.client().who_has([ended]).values()
         return str(next(iter(holders), "that has gone"))
 
     def _recall(self, sent: RemoteFuture) -> None:
@@ -271,6 +280,18 @@ class DaskExecutor(Executor):
                 _log.debug("The cluster at %s: %s", self.link.address, error)
             if self._closed.wait(_EVERY):
                 return
+
+
+def outcome(ended: Any) -> Any:
+    """What came of a task.
+
+    Raises:
+        CancelledError: where its connection was closed meanwhile. Dask would wait for ever.
+    """
+    while ended.client.status == "running":
+        with suppress(TimeoutError):
+            return ended.result(timeout=_EVERY)
+    raise CancelledError
 
 
 _KILLED = (
