@@ -1,5 +1,7 @@
 """The classifier: it learns, degrades exactly, repeats to the bit, and survives the store."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,9 +27,12 @@ def _data(gamma=1.0, seed=0, benchmark=None):
     return sampling.training_set(benchmark or Boundary(), gamma, 300, 500, stream(seed, "data"))
 
 
-@pytest.fixture(scope="module")
-def trained():
-    return train_classifier(_data(), SHORT, seed=0)
+WHITE = replace(SHORT, whiten=True)
+
+
+@pytest.fixture(scope="module", params=[SHORT, WHITE], ids=["scaled", "whitened"])
+def trained(request):
+    return train_classifier(_data(), request.param, seed=0)
 
 
 def test_learns_the_toy(trained):
@@ -45,8 +50,8 @@ def test_score_is_high_where_p_is(trained):
 
 def test_same_seed_same_bits_other_seed_other_network(trained):
     again, other = (
-        train_classifier(_data(), SHORT, seed=0),
-        train_classifier(_data(), SHORT, seed=1),
+        train_classifier(_data(), SHORT if trained.white is None else WHITE, seed=seed)
+        for seed in (0, 1)
     )
     for name, array in trained.trained.items():
         np.testing.assert_array_equal(array, again.trained[name])
@@ -97,15 +102,11 @@ def test_beta_interpolates_all_parameters(trained):
     rows = _data().held_p
     grid = trained.grid((0.0, 0.4, 1.0), rows)
     np.testing.assert_array_equal(grid[0], trained.at(0.0)(rows.theta, rows.x))
-    random = TrainedClassifier(
-        trained.initial, trained.initial, trained.shift, trained.scale, trained.history
-    )
+    random = replace(trained, trained=trained.initial)
     np.testing.assert_array_equal(grid[2], random.at(0.0)(rows.theta, rows.x))
     mixed = {n: np.float32(0.6) * trained.trained[n] + np.float32(0.4) * trained.initial[n]
              for n in trained.trained}  # fmt: skip
-    halfway = TrainedClassifier(
-        mixed, trained.initial, trained.shift, trained.scale, trained.history
-    )
+    halfway = replace(trained, trained=mixed)
     np.testing.assert_array_equal(grid[1], halfway.at()(rows.theta, rows.x))
 
 
@@ -160,23 +161,38 @@ def test_loads_on_any_device_whatever_trained_it(trained, tmp_path):
     )
 
 
-def test_heavy_tails_do_not_break_it():
+@pytest.mark.parametrize("recipe", [SHORT, WHITE])
+def test_heavy_tails_do_not_break_it(recipe):
     """gamma = 0.6 has infinite variance: one draw may lie a million sds out."""
     data = _data(0.6, benchmark=Gaussian(perturbation="heavy_tail"))
     data.q.theta[0] = 1e30
-    trained = train_classifier(data, SHORT, seed=0)
+    trained = train_classifier(data, recipe, seed=0)
     rows = Joint(np.array([[1e300, -1e300, 0.0]]), np.zeros((1, 3)))
     assert np.isfinite(trained.at()(rows.theta, rows.x)).all()
     assert np.isfinite(trained.history["loss"]).all()
 
 
-def test_constant_columns_do_not_break_it():
+@pytest.mark.parametrize("recipe", [SHORT, WHITE])
+def test_constant_columns_do_not_break_it(recipe):
     data = _data()
     for joint in (data.p, data.q, data.held_p, data.held_q):
         joint.x[:] = 7.0
-    trained = train_classifier(data, SHORT, seed=0)
+    trained = train_classifier(data, recipe, seed=0)
     assert trained.scale[1] == 1.0
     assert trained.auc > 0.7
+
+
+def test_whitening_shows_a_wrong_shape_that_the_spread_of_x_hides():
+    benchmark, gamma = Gaussian(perturbation="anisotropic", dim_x=50, dim_theta=10), 3.0
+    recipe = replace(PRESETS["many"], train=16_000, epochs=8)
+    fresh = sampling.blocks(benchmark, gamma, 2000, 2000, stream(9))
+    p, q = (benchmark.log_ratio(rows.theta, rows.x, gamma) for rows in (fresh.p, fresh.q))
+    best = statistics.auc(p, q)
+    data = recipe.sample(benchmark, gamma, stream(8))
+    reached = [train_classifier(data, replace(recipe, whiten=white), 0).auc for white in (0, 1)]
+    assert best > 0.8
+    assert reached[0] < 0.6
+    assert reached[1] > best - 0.05
 
 
 def test_keep_best_returns_the_best_held_out_step():

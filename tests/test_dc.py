@@ -10,13 +10,13 @@ from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import dc
 from validation_core.methods.dc import DC
 from validation_core.rng import stream
+from validation_core.scores.input_transform import InputTransform
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slot_classifier_training import (
     SlotObjective,
     flatten_parameters,
     initial_parameters,
 )
-from validation_core.scores.slot_inputs import SlotInputTransform
 from validation_core.statistics import slots
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
@@ -348,13 +348,13 @@ def test_loss_is_the_divergence_below_guessing(kind):
 
 def test_inputs_are_white_and_robust():
     table = sampling.table(GAUSSIAN, 0.0, 800, 10, stream(34))
-    frame = SlotInputTransform.fit(table, whiten=True)
+    frame = InputTransform.fit(table, whiten=True, products=True)
     z = frame(table.q, table.x[:, None])[0][..., :3].reshape(-1, 3)
     np.testing.assert_allclose(np.cov(np.clip(z, -4, 4).T), np.eye(3), atol=0.4)
     far = PosteriorTable(
         table.theta, table.x, np.where(table.q > np.quantile(table.q, 0.999), 1e9, table.q)
     )
-    observed = SlotInputTransform.fit(far, whiten=True)(far.q, far.x[:, None])
+    observed = InputTransform.fit(far, whiten=True, products=True)(far.q, far.x[:, None])
     assert all(np.isfinite(a).all() for a in observed)
     assert np.abs(observed[0]).max() <= 8
 
@@ -363,7 +363,9 @@ def test_inputs_are_white_and_robust():
 def test_features_stay_few(d, m):
     rng = stream(35, d, m)
     table = PosteriorTable(*(rng.standard_normal(s) for s in [(40, d), (40, m), (40, 3, d)]))
-    inputs, features = SlotInputTransform.fit(table, whiten=True)(table.q, table.x[:, None])
+    inputs, features = InputTransform.fit(table, whiten=True, products=True)(
+        table.q, table.x[:, None]
+    )
     assert inputs.shape == (40, 3, d + m)
     assert features.shape[-1] <= 512 + d
     assert np.isfinite(features).all()

@@ -21,6 +21,7 @@ from validation_core.precision import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe, equalise_tied_scores
+from validation_core.scores.input_transform import InputTransform
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, Preset, TableScores
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Classifier(Recipe, spec="classifier"):
     layers: int = field(default=3, metadata={"label": "Hidden layers"})
     weight_decay: float = field(default=0.0, metadata={"label": "Weight decay"})
     keep_best: bool = field(default=False, metadata={"label": "Keep the best held-out step"})
+    whiten: bool = field(
+        default=False, metadata={"label": "Whiten theta less its regression on x", "later": True}
+    )
+    """A wrong shape of q at x is then one of all rows; in theta itself, x's spread hides it."""
 
     @classmethod
     def preset(cls, name: Preset) -> Classifier:
@@ -119,7 +124,7 @@ class TableClassifier(Recipe, spec="table_classifier"):
 
 PRESETS: dict[str, Classifier] = {
     "interactive": Classifier(),
-    "many": Classifier(train=48_000, epochs=6, lr=4e-3, batch=512, hidden=48),
+    "many": Classifier(train=48_000, epochs=6, lr=4e-3, batch=512, hidden=48, whiten=True),
     "paper": Classifier(epochs=2000, lr=1e-5),
 }
 """Trainings by name: `many` learns from as many draws as the network for all gammas on the page
@@ -138,6 +143,8 @@ class TrainedClassifier(StoredNetwork):
     """epoch, loss, held_loss, auc at every check of the training."""
     kept: int = -1
     """The check whose parameters were kept: the last, or the best held-out one."""
+    white: InputTransform | None = None
+    """What is done to (theta, x) before they are scaled."""
     seconds: float = 0.0
     device: str = "cpu"
 
@@ -176,11 +183,7 @@ class _Logit:
         size, forward = self._passes()
         for first in range(0, len(theta), size):
             part = slice(first, first + size)
-            out[:, part] = forward(
-                standardise_inputs(
-                    theta[part], x[part], self.classifier.shift, self.classifier.scale
-                )
-            )
+            out[:, part] = forward(self._inputs(theta[part], x[part]))
         return out
 
     def table(self, draws: PosteriorTable) -> TableScores:
@@ -228,26 +231,34 @@ class _Logit:
 
     def _slots(self, draws: PosteriorTable) -> NDArray[np.float32]:
         """Inputs (n, K + 1, D + M), the truth first; x is scaled once."""
-        n, k, d = draws.q.shape
-        shift, scale = self.classifier.shift, self.classifier.scale
-        theta, x = (Standardizer(shift[part], scale[part], _CLIP) for part in _sides(d))
-        z = np.empty((n, k + 1, len(shift)), np.float32)
-        z[:, 0, :d], z[:, 1:, :d] = theta(draws.theta), theta(draws.q)
-        z[:, :, d:] = x(draws.x)[:, None]
-        return z
+        theta = np.concatenate([draws.theta[:, None], draws.q], axis=1)
+        return self._inputs(theta, draws.x[:, None])
+
+    def _inputs(self, theta: Array, x: Array) -> NDArray[np.float32]:
+        network = self.classifier
+        return standardise_inputs(theta, x, network.shift, network.scale, network.white)
 
 
-def _sides(d: int) -> tuple[slice, slice]:
-    return slice(None, d), slice(d, None)
+def standardise_inputs(
+    theta: Array, x: Array, shift: Array, scale: Array, white: InputTransform | None = None
+) -> NDArray[np.float32]:
+    """Inputs (n, ..., D + M) of a network: robustly standardised and clipped.
 
-
-def standardise_inputs(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
-    """Inputs (n, D + M) of the network: robustly standardised and clipped."""
-    out = np.empty((len(theta), theta.shape[1] + x.shape[1]), np.float32)
-    for first in range(0, len(theta), _SCALED):
-        part = slice(first, first + _SCALED)
-        z = np.concatenate([theta[part], x[part]], axis=1, dtype=np.float64)
-        out[part] = Standardizer(shift, scale, _CLIP)(z)
+    Args:
+        theta: parameters (n, ..., D).
+        x: data, to be broadcast against them (n, ..., M).
+        shift: of each input (D + M,).
+        scale: of each input (D + M,).
+        white: done before.
+    """
+    d = theta.shape[-1]
+    out = np.empty((*theta.shape[:-1], len(shift)), np.float32)
+    step = max(1, _SCALED * len(theta) // max(1, theta[..., 0].size))
+    for first in range(0, len(theta), step):
+        part = slice(first, first + step)
+        z, data = white.parts(theta[part], x[part]) if white else (theta[part], x[part])
+        out[part, ..., :d] = Standardizer(shift[:d], scale[:d], _CLIP)(z)
+        out[part, ..., d:] = Standardizer(shift[d:], scale[d:], _CLIP)(data)
     return out
 
 
@@ -300,12 +311,13 @@ def _train_batch(
     """Train classifiers of one shape as one batch; their seconds are an equal share of all."""
     from validation_core.learn import perceptron, training
 
-    scalings = [_scaling(training_set) for training_set in data]
+    whites = [_whitening(training_set) if recipe.whiten else None for training_set in data]
+    scalings = [_scaling(*each) for each in zip(data, whites, strict=True)]
     widths = [len(scalings[0][0]), *[recipe.hidden] * recipe.layers, 1]
     starts = [perceptron.perceptron(stream(seed, "initial"), widths) for seed in seeds]
     problems = [
-        _problem(training_set, *scaling)
-        for training_set, scaling in zip(data, scalings, strict=True)
+        _problem(training_set, *scaling, white)
+        for training_set, scaling, white in zip(data, scalings, whites, strict=True)
     ]
     schedule = training.Schedule(
         epochs=recipe.epochs,
@@ -325,34 +337,38 @@ def _train_batch(
             *scaling,
             fit.history,
             kept=fit.kept,
+            white=white,
             seconds=seconds / len(fits),
             device=device,
         )
-        for fit, start, scaling in zip(fits, starts, scalings, strict=True)
+        for fit, start, scaling, white in zip(fits, starts, scalings, whites, strict=True)
     ]
 
 
-def _scaling(data: TrainingSet) -> tuple[Array, Array]:
+def _whitening(data: TrainingSet) -> InputTransform:
+    q = data.q
+    return InputTransform.fit(PosteriorTable(q.theta, q.x, q.theta[:, None]), whiten=True)
+
+
+def _scaling(data: TrainingSet, white: InputTransform | None) -> tuple[Array, Array]:
     """Median and robust sd of the pooled training inputs."""
     # A table's q rows come K to an x: a stride takes every x, as p does.
     stride = max(1, len(data.q) // len(data.p))
-    pooled = np.concatenate(
-        [_inputs(data.p), _inputs(sampling.joint_rows(data.q, slice(None, None, stride)))]
-    )
+    both = data.p, sampling.joint_rows(data.q, slice(None, None, stride))
+    sides = [white.parts(each.theta, each.x) if white else (each.theta, each.x) for each in both]
+    pooled = np.concatenate([np.concatenate([theta, x], axis=1) for theta, x in sides])
     return narrowed(*robust(pooled, by_sd=False))
 
 
-def _problem(data: TrainingSet, shift: Array, scale: Array) -> Problem:
+def _problem(
+    data: TrainingSet, shift: Array, scale: Array, white: InputTransform | None
+) -> Problem:
     from validation_core.learn import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)
     return training.Problem(
-        *(standardise_inputs(part.theta, part.x, shift, scale) for part in parts)
+        *(standardise_inputs(part.theta, part.x, shift, scale, white) for part in parts)
     )
-
-
-def _inputs(joint: Joint) -> Array:
-    return np.concatenate([joint.theta, joint.x], axis=1)
 
 
 UPLOAD_RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)

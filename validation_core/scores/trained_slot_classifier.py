@@ -16,6 +16,7 @@ from validation_core.learn.perceptron import Parameters
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores import equalise_tied_scores
+from validation_core.scores.input_transform import InputTransform
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slot_classifier_training import (
     SlotObjective,
@@ -24,7 +25,6 @@ from validation_core.scores.slot_classifier_training import (
     slot_logits,
     unflatten_parameters,
 )
-from validation_core.scores.slot_inputs import SlotInputTransform
 from validation_core.statistics.slots import most
 from validation_core.types import Array, PosteriorTable, TableScores
 
@@ -43,7 +43,7 @@ class TrainedSlotClassifier(StoredNetwork):
 
     trained: Parameters
     initial: Parameters
-    inputs: SlotInputTransform
+    inputs: InputTransform
     history: Mapping[str, NDArray[np.float64]]
     """penalty and the folds' held-out divergence, for each that was tried."""
     kept: int
@@ -70,7 +70,7 @@ class _SlotClassifierScore:
     """g(theta, x), the same function for truth and draws."""
 
     parameters: Mapping[str, NDArray[np.float64]]
-    inputs: SlotInputTransform
+    inputs: InputTransform
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """Scores (n,) of rows theta (n, D), x (n, M)."""
@@ -108,7 +108,8 @@ def train_slot_classifier(
     The seed fixes its start and the folds.
     """
     began = time.perf_counter()
-    frame = SlotInputTransform.fit(data, whiten=recipe.net == "quadratic")
+    quadratic = recipe.net == "quadratic"
+    frame = InputTransform.fit(data, whiten=quadratic, products=quadratic)
     # Truth and draws go through one function, so that no slot differs in how it is computed.
     theta = np.concatenate([data.theta[:, None], data.q], axis=1)  # (n, m + 1, D)
     inputs, features = frame(theta, data.x[:, None])

@@ -1,4 +1,4 @@
-"""Inputs of a slot classifier: standardised, or whitened about q's mean given x."""
+"""Inputs of a classifier: standardised, or whitened about q's mean given x."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 512  # products: beyond, only those of a coordinate with itself and with
 
 
 @dataclass(frozen=True, eq=False)
-class SlotInputTransform:
+class InputTransform:
     """z = ((theta - shift) / scale - x A) W and x's own scale: from q's draws and x alone."""
 
     theta_shift: Float  # (D,)
@@ -36,23 +36,34 @@ class SlotInputTransform:
             theta: parameters (..., D).
             x: data, to be broadcast against them (..., M).
         """
-        data = Standardizer(self.x_shift, self.x_scale, _CLIP)(x)
-        mean = data @ self.slope[:-1] + self.slope[-1]
-        z = ((theta - self.theta_shift) / self.theta_scale - mean) @ self.whitener
-        z = np.clip(z, -_CLIP, _CLIP)
+        z, data = self.parts(theta, x)
         wide = np.broadcast_to(data, (*z.shape[:-1], data.shape[-1]))
         inputs = np.concatenate([z, wide], axis=-1)
         if not self.products:
             return inputs, inputs
         # With more data than parameters, a regression of theta on x replaces x: D numbers.
-        known = data if data.shape[-1] <= z.shape[-1] else mean @ self.whitener
+        known = data if data.shape[-1] <= z.shape[-1] else self._mean(data) @ self.whitener
         return inputs, _products(z, known)
 
+    def parts(self, theta: Array, x: Array) -> tuple[Float, Float]:
+        """z (..., D), clipped, and x in its own scale (..., M): not broadcast."""
+        data = Standardizer(self.x_shift, self.x_scale, _CLIP)(x)
+        mean = self._mean(data)
+        z = ((theta - self.theta_shift) / self.theta_scale - mean) @ self.whitener
+        return np.clip(z, -_CLIP, _CLIP), data
+
+    def _mean(self, data: Float) -> Float:
+        """Regression of theta on x: (..., D)."""
+        return data @ self.slope[:-1] + self.slope[-1]
+
     @classmethod
-    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> SlotInputTransform:
+    def fit(cls, draws: PosteriorTable, *, whiten: bool, products: bool = False) -> InputTransform:
         """Robust scales; `whiten` removes q's linear mean given x and makes its spread a sphere.
 
-        Products of coordinates become features with it.
+        Args:
+            draws: of q, at their x.
+            whiten: whether to.
+            products: give products of coordinates as features, too.
         """
         n, _, d = draws.q.shape
         shift, scale = robust(draws.q.reshape(-1, d))
@@ -66,7 +77,7 @@ class SlotInputTransform:
             slope = np.linalg.solve(data.T @ data + ridge, data.T @ z.mean(axis=1))
             off = (z - (data @ slope)[:, None]).reshape(-1, d)
             turn = whitener(off, tail=_TAIL, ridge=_SHARE, unit=True)
-        return cls(shift, scale, x_shift, x_scale, slope, turn, products=whiten)
+        return cls(shift, scale, x_shift, x_scale, slope, turn, products)
 
 
 def _products(z: Float, known: Float) -> Float:
