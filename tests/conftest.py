@@ -17,6 +17,7 @@ import json  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from concurrent.futures import Executor, Future  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
+from dataclasses import replace  # noqa: E402
 from functools import cache  # noqa: E402
 from itertools import count  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -27,6 +28,8 @@ from hypothesis import settings  # noqa: E402
 
 from pages.ui.services import services  # noqa: E402
 from validation_core import engine  # noqa: E402
+from validation_core.scores.classifier import Classifier  # noqa: E402
+from validation_core.scores.upload_training import USUAL, UploadTraining, trained_by  # noqa: E402
 from validation_core.store import Store  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,6 +95,33 @@ def _own_cache(tmp_path_factory, monkeypatch):
     """No test reads or writes the user's cache; of thousands of caches few are ever written."""
     folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_CACHES))
     monkeypatch.setenv("NPTLAB_CACHE", str(folder))
+
+
+QUICK = UploadTraining(
+    classifier=Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2),
+    localizer={"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1,
+               "start": "origin"},
+)  # fmt: skip
+"""Networks that learn little from an upload, where what is said of them is tested."""
+SHORT = UploadTraining(
+    classifier=replace(USUAL.classifier, epochs=20),
+    localizer={**USUAL.localizer, "steps": 20, "blur_steps": 20},
+)
+"""The usual networks after a tenth of the steps, where an error is plain."""
+
+
+@pytest.fixture
+def quick_training():
+    """Uploads are learnt from for no time."""
+    with trained_by(QUICK):
+        yield
+
+
+@pytest.fixture
+def short_training():
+    """Uploads are learnt from for a tenth of the time."""
+    with trained_by(SHORT):
+        yield
 
 
 def in_turn(first: int, full: int) -> pytest.MarkDecorator:

@@ -13,8 +13,6 @@ from tests.conftest import few_injected, few_trials
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import METHODS
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
 
 KINDS = (
     "table", "two samples", "two samples of one column", "with x_o", "x_o far away",
@@ -38,16 +36,9 @@ _SHIFT = 3.0  # posterior sds by which q is wrong where it is
 
 
 def small(patch: pytest.MonkeyPatch) -> None:
-    """Small networks and few simulated tables: what is tested is what is said of them."""
+    """Few simulated tables, small trees: what is tested is what is said of them."""
     few_trials(patch)
     few_injected(patch)
-    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    patch.setattr(classifier, "UPLOAD_RECIPE", quick)
-    patch.setattr(
-        learning,
-        "LOCALIZER",
-        {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"},
-    )
     slots = learning.slot_recipe
     patch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))
 

@@ -14,24 +14,20 @@ import plotly.graph_objects as go
 import pytest
 
 import validation_core as npt
-from tests.conftest import ROOT
+from tests.conftest import QUICK, ROOT
 from validation_core import symmetric_divergence
 from validation_core.api import work
 from validation_core.cli import main
-from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import ALIASES, QUESTIONS
 from validation_core.engine import start
 from validation_core.rng import stream
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import TrainTask
+from validation_core.scores.upload_training import trained_by
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import presets
 from validation_core.sweep.plan import Batch
 from validation_core.sweep.progress import collect, missing
 from validation_core.symmetric_divergence import InferenceRun
-
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
 def arrays(n=120, k=20, scale=0.25):
@@ -49,10 +45,8 @@ def table():
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch):
-    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", quick)
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+def _quick(quick_training):
+    """What is tested here is what comes out, and how."""
 
 
 def test_every_name_is_lazy_and_documented():
@@ -121,12 +115,9 @@ def test_densities_come_in_by_their_names():
 
 @pytest.fixture(scope="module")
 def found(table, tmp_path_factory):
-    patch = pytest.MonkeyPatch()
-    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    patch.setattr(classifier, "UPLOAD_RECIPE", quick)
-    store = npt.Store(tmp_path_factory.mktemp("store"))
-    yield npt.diagnose(table, ["sbc", "c2st", npt.TARP()], ["calibration", "checker"], store=store)
-    patch.undo()
+    store, methods = npt.Store(tmp_path_factory.mktemp("store")), ["sbc", "c2st", npt.TARP()]
+    with trained_by(QUICK):
+        return npt.diagnose(table, methods, ["calibration", "checker"], store=store)
 
 
 def test_a_diagnosis_gives_its_verdict_and_its_answers(found, table):

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from PIL import Image
 
 import validation_core as npt
 from tests import flows
+from tests.conftest import QUICK
 from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store
-from validation_core.diagnosis import learning
 from validation_core.diagnosis.card import diagnosis_card, typeset
 from validation_core.diagnosis.card import pictures as draw
 from validation_core.diagnosis.questions import answered_questions, by_name
@@ -21,9 +22,9 @@ from validation_core.drawing import svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
 from validation_core.methods import SBC
 from validation_core.report import card as shown
+from validation_core.scores.upload_training import USUAL, trained_by
 from validation_core.tables import Upload
 
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 QUESTIONS = ("size", "over_x", "in_theta", "cause")
 
 
@@ -59,8 +60,9 @@ def words(one):
 
 
 @pytest.fixture
-def _small_localizer(monkeypatch):
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+def _small_localizer():
+    with trained_by(replace(USUAL, localizer=QUICK.localizer)):
+        yield
 
 
 @pytest.mark.slow
@@ -187,7 +189,7 @@ def test_records_of_a_test_by_name_have_a_card():
 
 
 @pytest.fixture
-def _small(monkeypatch):
+def _small(monkeypatch, quick_training):
     flows.small(monkeypatch)
 
 

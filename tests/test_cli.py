@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from tests.conftest import ROOT
 from validation_core import diagnosis
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.cli import main
-from validation_core.diagnosis import learning, plan
+from validation_core.diagnosis import plan
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
-from validation_core.scores import classifier
 from validation_core.tables import samples
 
 SAMPLE = str(samples.sample_path("sample_undertrained"))
@@ -23,12 +21,8 @@ pytestmark = pytest.mark.usefixtures("_few_trials", "_few_injected")
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch):
+def _short(short_training):
     """Few steps of networks: what is tested here is the command line."""
-    quick = replace(classifier.UPLOAD_RECIPE, epochs=4, hidden=16, layers=2)
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", quick)
-    for name in ("steps", "blur_steps"):
-        monkeypatch.setitem(learning.LOCALIZER, name, 20)
 
 
 @pytest.fixture

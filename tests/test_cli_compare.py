@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 
 from validation_core import cli as command
-from validation_core.diagnosis import learning
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
-
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch, tmp_path):
+def _small(monkeypatch, tmp_path, quick_training):
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
-    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", quick)
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
 
 
 def saved(path, *, width=1.0, rows=0, n=80):

@@ -3,7 +3,6 @@
 CONTRIBUTING.md's examples are run by test_contributing.py, the notebooks by test_notebooks.py.
 """
 
-import dataclasses
 import re
 import tomllib
 
@@ -14,9 +13,8 @@ from tests.conftest import ROOT, few_trials
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.cli import main
-from validation_core.diagnosis import examples, learning
+from validation_core.diagnosis import examples
 from validation_core.methods import METHODS
-from validation_core.scores import classifier
 
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
@@ -101,16 +99,12 @@ def test_the_readme_is_short():
     assert [line for line in lines if len(line) > 120] == [TEST]
 
 
+@pytest.mark.usefixtures("short_training")
 def test_the_twelve_lines_run_as_shown(tmp_path, monkeypatch):
     (source,) = _blocks("python")
     assert len([line for line in source.splitlines() if line]) <= 12
     monkeypatch.chdir(tmp_path)
     few_trials(monkeypatch)
-    for name in ("steps", "blur_steps"):
-        monkeypatch.setitem(learning.LOCALIZER, name, 20)
-    monkeypatch.setattr(
-        classifier, "UPLOAD_RECIPE", dataclasses.replace(classifier.UPLOAD_RECIPE, epochs=20)
-    )
     names = {}
     exec(compile(source.replace("400", "150"), "README.md", "exec"), names)
     assert names["result"].verdict == "problem found"

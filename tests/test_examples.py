@@ -1,13 +1,10 @@
 """Examples in docstrings of the public names run as shown; they share the table of `Table`'s."""
 
 import doctest
-from dataclasses import replace
 
 import pytest
 
 import validation_core as npt
-from validation_core.diagnosis import learning
-from validation_core.scores import classifier
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 NAMES = [name for name in npt.__all__ if callable(getattr(npt, name))]
@@ -27,14 +24,11 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")
 
 
+@pytest.mark.usefixtures("short_training")
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_run_as_shown(name, cache, tmp_path, monkeypatch):
     monkeypatch.setenv("NPTLAB_CACHE", str(cache))
     monkeypatch.chdir(tmp_path)
-    for steps in ("steps", "blur_steps"):
-        monkeypatch.setitem(learning.LOCALIZER, steps, 20)
-    short = replace(classifier.UPLOAD_RECIPE, epochs=20)
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", short)
     names = {}
     run_examples("Table", names)
     outcome = run_examples(name, names)

@@ -28,7 +28,7 @@ from validation_core.tables import Upload
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
+def _small(monkeypatch, quick_training):
     flows.small(monkeypatch)
 
 

@@ -21,7 +21,7 @@ FEW = Localizer(anchors=40, draws=20, steps=20, blur_steps=20, hidden=8)
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
-    monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
+    monkeypatch.setattr(Localizer, "for_all_gammas", lambda recipe, gammas: recipe)
     monkeypatch.setattr(over_gamma, "PERMUTATIONS", 99)
 
 

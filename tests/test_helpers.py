@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import validation_core as npt
-from tests.test_api import SMALL, arrays
+from tests.test_api import arrays
 from validation_core.api.diagnose import helper_processes
 from validation_core.api.work import SharedQueue, SilentProgress, run_in_turn
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis import tasks
 from validation_core.engine import WorkerPool
 from validation_core.engine.pool import helper_pool
 from validation_core.methods import CoLT
 from validation_core.rng import stream
-from validation_core.scores import classifier, trained_scores
+from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
@@ -192,10 +192,8 @@ def test_two_that_want_one_network_train_it_once(store, monkeypatch):
 
 
 @pytest.fixture
-def helped(monkeypatch):
+def helped(monkeypatch, quick_training):
     """What helpers do: two that have started, for networks that learn little."""
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     pool = WorkerPool(2)
     while pool.ready < pool.slots:
         time.sleep(0.05)

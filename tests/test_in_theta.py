@@ -16,8 +16,8 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.in_theta.maps import FEWEST, cell_edges, ratio_plane
 from validation_core.diagnosis.questions.in_theta.shares import decile_shares, strip_shares
 from validation_core.diagnosis.questions.in_theta.study import mass_in_theta
-from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.upload_training import UploadTraining, trained_by
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.text import equals, interval_text, share_text
@@ -25,12 +25,13 @@ from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>", "c")
 QUESTION = by_name("in_theta")
-QUICK = Classifier(epochs=30, lr=1e-2, batch=64, hidden=16, layers=2)
+FEW = Classifier(epochs=30, lr=1e-2, batch=64, hidden=16, layers=2)
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
+def _small():
+    with trained_by(UploadTraining(classifier=FEW)):
+        yield
 
 
 def normals(n=500, k=50, d=2, m=1, seed=0, shift=0.0):
@@ -278,10 +279,10 @@ def test_the_code_runs(tmp_path, capsys):
     assert tenths in printed
 
 
-def test_a_real_table(shared, tmp_path, monkeypatch):
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", replace(QUICK, epochs=100, hidden=64))
+def test_a_real_table(shared, tmp_path):
     upload = tables.read(shared / "data" / "two_moons_undertrained.npz")
-    found = run(upload, Store(tmp_path))
+    with trained_by(UploadTraining(classifier=replace(FEW, epochs=100, hidden=64))):
+        found = run(upload, Store(tmp_path))
     assert found.pvalue < 1e-3
     assert found.deciles[0].share.ratio_high < 1 < found.deciles[-1].share.ratio_low
 

@@ -1,11 +1,11 @@
 """Levels that dwarf their spread, spreads that float32 cannot hold, numbers that no square has."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
+from tests.conftest import SHORT
 from validation_core import diagnosis
 from validation_core.diagnosis import Record, method_obstacle, questions, tasks
 from validation_core.methods import DC, LC2ST, SBC, TARP, AutoML, CoLT, MMDFuse, WithinX
@@ -14,6 +14,7 @@ from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier, TrainedClassifier
+from validation_core.scores.upload_training import trained_by
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import Joint
@@ -43,8 +44,7 @@ def moved(arrays, move, which):
 @pytest.fixture(autouse=True, scope="module")
 def _short():
     """A tenth of a classifier's steps: a q that ignores x is seen early."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20))
+    with trained_by(SHORT):
         yield
 
 

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.conftest import ROOT
-from validation_core.diagnosis import learning
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
@@ -34,11 +33,10 @@ def test_a_notebook_keeps_what_its_cells_said(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.usefixtures("short_training")
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     """Each cell in turn, in one namespace, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-    for name in ("steps", "blur_steps"):
-        monkeypatch.setitem(learning.LOCALIZER, name, 20)
     names: dict[str, object] = {}
     for cell in _code(path):
         exec(compile("".join(cell["source"]), path.name, "exec"), names)

@@ -33,12 +33,13 @@ NAMES = ("mass", "<b>spin</b>")
 QUICK = LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
 NOTHING_LEARNT = (SBC(),)
 QUESTION = by_name("observation")
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
+
+
+pytestmark = pytest.mark.usefixtures("quick_training")
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     monkeypatch.setattr(observation, "LC2STEnsemble", lambda: QUICK)
 
 

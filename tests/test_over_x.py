@@ -30,7 +30,6 @@ from validation_core.localization import over_x as smoothing
 from validation_core.methods import Omnibus
 from validation_core.relabelling.normal_scores import MOST
 from validation_core.relabelling.places import coordinates, moments
-from validation_core.scores.classifier import Classifier
 from validation_core.statistics.effects import WIDEST
 from validation_core.statistics.permutation import step_down
 from validation_core.store import Store
@@ -394,11 +393,8 @@ def test_obstacles_say_what_to_do():
     assert QUESTION.studies(two, diagnosis.default_methods(), 0) == ()
 
 
-def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "validation_core.scores.classifier.UPLOAD_RECIPE",
-        Classifier(epochs=20, lr=1e-2, batch=64, hidden=16, layers=2),
-    )
+@pytest.mark.usefixtures("short_training")
+def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path):
     table = normals(n=400, m=1, d=1)
     theta = table.theta + 1.5 * (table.x > 0.5)
     uploaded = upload_of(PosteriorTable(theta, table.x, table.q))

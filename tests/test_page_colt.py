@@ -29,10 +29,10 @@ from validation_core.methods.colt import CoLT
 from validation_core.panels.colt import power as power_figures
 from validation_core.panels.colt import theta, training, where
 from validation_core.panels.power import curves
-from validation_core.scores import localizer, trained_scores
+from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.trained_scores import Simulated, Training
+from validation_core.scores.trained_scores import Simulated
 from validation_core.store import Store
 from validation_core.sweep import colt_paper
 from validation_core.sweep.progress import missing
@@ -73,7 +73,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(map_draws, "MEASURED", 60)
     monkeypatch.setattr(where, "PERMUTATIONS", 99)
     monkeypatch.setattr(over_gamma, "PERMUTATIONS", 99)
-    monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
+    monkeypatch.setattr(Localizer, "for_all_gammas", lambda recipe, gammas: recipe)
     monkeypatch.setattr(colt_paper, "GammaMapsStudy", _few)
     services.clear()
     yield
@@ -292,7 +292,7 @@ def test_fresh_anchors_show_their_budget(page, monkeypatch):
     words = "Training draws 700 times from p and 70,000 times from q, for all 7 gammas."
     assert words in _said(page)
     page.toggle(key="fresh").set_value(True).run()
-    p, q = localizer.for_all_gammas(CoLT(fresh=True).recipe(100, 500), 7).spent()
+    p, q = CoLT(fresh=True).recipe(100, 500).for_all_gammas(7).spent()
     assert p > 10_000
     assert f"Training draws {p:,} times from p and {q:,} times from q" in _said(page)
     services.clear()
@@ -545,10 +545,11 @@ def test_untrained_cells_have_a_curve_of_their_own():
     assert len(looks) == len(labels)
 
 
-def test_trainings_are_those_that_power_asks_for():
-    """The map's localizer is the one that the power of the same settings tests."""
-    chosen = controls.ColtChoice(CASES["plane"], CoLT(), 100, 500, 0.05, 0)
-    sweeps = chosen.contest(20)
-    own: Training = chosen.training(0.15)
-    assert own in {sweep.network(sweep.methods[0], 0.15) for sweep in sweeps}
-    assert len(set(sweeps)) == len(sweeps) == 6
+def test_power_is_that_of_the_networks_that_the_other_views_show():
+    """One for all gammas, or one for each where the paper's training is chosen."""
+    for colt in (CoLT(), CoLT(preset="paper")):
+        chosen = controls.ColtChoice(CASES["plane"], colt, 100, 500, 0.05, 0)
+        sweeps = chosen.contest(20)
+        own = chosen.study.training if colt.preset == "interactive" else chosen.training(0.15)
+        assert own in {sweep.network(sweep.methods[0], 0.15) for sweep in sweeps}
+        assert len(set(sweeps)) == len(sweeps) == 6

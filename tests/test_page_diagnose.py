@@ -15,24 +15,18 @@ from tests.conftest import ROOT, nothing_worked_out
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, plan, questions
 from validation_core.methods import DC, MMDFuse
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
 from validation_core.tables import server_files
 
 PAGE = str(ROOT / "pages" / "diagnose/page.py")
-QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
 pytestmark = pytest.mark.usefixtures("_few_trials")
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch, tmp_path_factory):
+def _small(monkeypatch, tmp_path_factory, quick_training):
     """Small networks, and one store: what is tested here is the page."""
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path_factory.getbasetemp() / "diagnose"))
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     slots = learning.slot_recipe
     monkeypatch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))
     services.clear()

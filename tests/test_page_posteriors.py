@@ -8,19 +8,13 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from tests.conftest import ROOT
-from validation_core.diagnosis import examples, learning
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
+from validation_core.diagnosis import examples
 
 PAGE = str(ROOT / "pages" / "posteriors.py")
-QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    monkeypatch.setattr(classifier, "UPLOAD_RECIPE", QUICK)
-    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+def _small(monkeypatch, quick_training):
     monkeypatch.setattr(examples, "flows", list)  # what a first visit shows: test_first_visits
     services.clear()
     yield

@@ -8,17 +8,15 @@ import runpy
 import numpy as np
 import pytest
 
-from tests.conftest import few_trials
+from tests.conftest import QUICK, few_trials
 from tests.said import asked_alone
 from validation_core import diagnosis, report, tables
-from validation_core.diagnosis import learning, questions, tasks
+from validation_core.diagnosis import questions, tasks
 from validation_core.diagnosis.questions.sensitivity.study import SensitivityStudy
 from validation_core.rng import stream
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
+from validation_core.scores.upload_training import trained_by
 from validation_core.store import Store
 
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 SEED = 3
 
 
@@ -26,10 +24,6 @@ SEED = 3
 def asked(tmp_path_factory):
     """A file with a name that needs care, and what all panels that can be quick say of it."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(
-        classifier, "UPLOAD_RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    )
-    patch.setattr(learning, "LOCALIZER", SMALL)
     few_trials(patch)
     rng = stream(0, "code test")
     theta = rng.standard_normal((120, 2))
@@ -40,10 +34,11 @@ def asked(tmp_path_factory):
     upload, store = tables.read(path), Store(tmp_path_factory.mktemp("store"))
     tasks.register_upload(upload)
     methods = diagnosis.default_methods()
-    for task in questions.question_studies(questions.QUESTIONS, upload, methods, SEED):
-        if not (isinstance(task, SensitivityStudy) and task.stage):
-            task.run(store, lambda fraction, live: None)
-    yield path, upload, store, questions.answered_questions(store, upload, methods, SEED)
+    with trained_by(QUICK):
+        for task in questions.question_studies(questions.QUESTIONS, upload, methods, SEED):
+            if not (isinstance(task, SensitivityStudy) and task.stage):
+                task.run(store, lambda fraction, live: None)
+        yield path, upload, store, questions.answered_questions(store, upload, methods, SEED)
     patch.undo()
 
 

@@ -6,17 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.conftest import few_trials
+from tests.conftest import QUICK, few_trials
 from validation_core import diagnosis, report
-from validation_core.diagnosis import learning, questions, tasks
+from validation_core.diagnosis import questions, tasks
 from validation_core.diagnosis.questions.sensitivity.study import SensitivityStudy
 from validation_core.rng import stream
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
+from validation_core.scores.upload_training import trained_by
 from validation_core.store import Store
 from validation_core.tables import Upload
 
-SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 NAMES = ("zeta", "<b>spin")
 
 
@@ -24,10 +22,6 @@ NAMES = ("zeta", "<b>spin")
 def answered(tmp_path_factory):
     """A table that is too narrow, its verdict and every answer that is quick."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(
-        classifier, "UPLOAD_RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
-    )
-    patch.setattr(learning, "LOCALIZER", SMALL)
     few_trials(patch)
     rng = stream(0, "panels test")
     theta = rng.standard_normal((160, 2))
@@ -37,14 +31,15 @@ def answered(tmp_path_factory):
                         "x_names": np.array(["left", "right"])})  # fmt: skip
     store, methods = Store(tmp_path_factory.mktemp("panels")), diagnosis.default_methods()
     tasks.register_upload(upload)
-    for task in tasks.tasks(upload, methods, 0):
-        task.run(store, lambda fraction, live: None)
-    for task in questions.question_studies(questions.QUESTIONS, upload, methods, 0):
-        if not (isinstance(task, SensitivityStudy) and task.stage):
+    with trained_by(QUICK):
+        for task in tasks.tasks(upload, methods, 0):
             task.run(store, lambda fraction, live: None)
-    records, _ = tasks.records(store, upload, methods, 0)
-    verdict = diagnosis.verdict(records, upload)
-    yield verdict, questions.answered_questions(store, upload, methods, 0), store
+        for task in questions.question_studies(questions.QUESTIONS, upload, methods, 0):
+            if not (isinstance(task, SensitivityStudy) and task.stage):
+                task.run(store, lambda fraction, live: None)
+        records, _ = tasks.records(store, upload, methods, 0)
+        verdict = diagnosis.verdict(records, upload)
+        yield verdict, questions.answered_questions(store, upload, methods, 0), store
     patch.undo()
 
 

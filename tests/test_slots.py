@@ -13,9 +13,10 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.in_theta.result import HeldOutNats
 from validation_core.methods import DC
 from validation_core.rng import stream
-from validation_core.scores import classifier, slot_features, trained_scores, trees
+from validation_core.scores import slot_features, trained_scores, trees
 from validation_core.scores.slots import Slots
 from validation_core.scores.slots_training import equalise_tied_slots
+from validation_core.scores.upload_training import USUAL
 from validation_core.statistics import slots as divergences
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -378,7 +379,7 @@ def test_long_tables_learn_from_fewer_draws():
 def test_rows_that_the_classifier_was_watched_on():
     upload = _upload()
     rows, _ = learning.training_and_held_out_rows(upload, 5)
-    training = learning.build_training_set(upload, classifier.UPLOAD_RECIPE, 5)
+    training = learning.build_training_set(upload, USUAL.classifier, 5)
     watched = rows[learning.validation_rows(upload, 5)]
     np.testing.assert_array_equal(training.held_p.theta, upload.data.theta[watched])
 
@@ -429,11 +430,9 @@ def _answer(upload, store):
     return task, task.load(store)
 
 
-def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path):
+@pytest.mark.usefixtures("short_training")
+def test_the_map_in_theta_takes_the_score_that_tells_more(tmp_path):
     """A correlation is one cut deep within x; a classifier trained shortly is blind to it."""
-    monkeypatch.setattr(
-        classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20, hidden=8)
-    )
     upload = _upload(n=600, k=60, correlation=0.6)
     task, result = _answer(upload, Store(tmp_path))
     assert len(task.trainings) == 2
@@ -448,10 +447,8 @@ def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path)
     assert claimed == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.usefixtures("short_training")
 def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20, hidden=8)
-    )
     monkeypatch.setattr(
         "validation_core.diagnosis.questions.in_theta.study.held_information",
         lambda *_: HeldOutNats(within=-0.01, classifier=0.02),
@@ -462,10 +459,8 @@ def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_pa
     assert "by +0.020 nats, one that sees each draw among the others at its x by −0.010" in text
 
 
-def test_few_draws_leave_the_classifier_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        classifier, "UPLOAD_RECIPE", replace(classifier.UPLOAD_RECIPE, epochs=20, hidden=8)
-    )
+@pytest.mark.usefixtures("short_training")
+def test_few_draws_leave_the_classifier_alone(tmp_path):
     task, result = _answer(_upload(n=120, k=7), Store(tmp_path))
     assert len(task.trainings) == 1
     assert result.score == "classifier"

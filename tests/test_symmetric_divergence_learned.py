@@ -7,8 +7,8 @@ from validation_core import keys
 from validation_core.bayes import MODELS
 from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.bayes.variational import Variational
-from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier
+from validation_core.scores.upload_training import UploadTraining, trained_by
 from validation_core.symmetric_divergence import InferenceRun, learned
 from validation_core.symmetric_divergence.learned import ClassifierDivergence
 
@@ -16,11 +16,9 @@ from validation_core.symmetric_divergence.learned import ClassifierDivergence
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(learned, "TESTED", 300)
-    monkeypatch.setattr(
-        classifier,
-        "UPLOAD_RECIPE",
-        Classifier(epochs=60, lr=3e-3, batch=128, hidden=64, keep_best=True),
-    )
+    few = Classifier(epochs=60, lr=3e-3, batch=128, hidden=64, keep_best=True)
+    with trained_by(UploadTraining(classifier=few)):
+        yield
 
 
 def _run(model, inference, iterations):

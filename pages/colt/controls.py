@@ -13,7 +13,7 @@ from validation_core import CoLT, Gaussian, Spiral, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.tree import Noise
 from validation_core.localization import GammaMapsStudy, MapTask
-from validation_core.scores.localizer import Embedding, Localizer, for_all_gammas
+from validation_core.scores.localizer import Embedding, Localizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.sweep import colt_paper
 from validation_core.sweep.plan import Sweep
@@ -82,13 +82,23 @@ class ColtChoice:
         """Its ball at many x."""
         return colt_paper.map_of(self.training(gamma))
 
+    @property
+    def for_all_gammas(self) -> bool:
+        """Whether one network serves all gammas; the paper trains one for each."""
+        return self.colt.preset == "interactive" and len(self.gammas) > 1
+
     def contest(self, trials: int) -> list[Sweep]:
         """CoLT and its rivals at every gamma, the chosen embedding before the others."""
-        design = TrialDesign(trials=trials, n=self.n, k=self.k, alpha=self.alpha)
-        own, gammas = self.colt.embedding, self.benchmark.gammas
-        order = sorted(colt_paper.EMBEDDINGS, key=lambda embedding: embedding != own)
-        near = sorted(gammas, key=lambda gamma: abs(gamma - self.start))
-        contest = colt_paper.contest(self.benchmark, near, self.colt, design, self.seed, order)
+        own = self.colt.embedding
+        contest = colt_paper.contest(
+            self.benchmark,
+            self.gammas,
+            self.colt,
+            TrialDesign(trials=trials, n=self.n, k=self.k, alpha=self.alpha),
+            self.seed,
+            sorted(colt_paper.EMBEDDINGS, key=lambda embedding: embedding != own),
+            for_all_gammas=self.for_all_gammas,
+        )
         return [same(sweep) for sweep in contest]
 
 
@@ -116,12 +126,11 @@ def choose() -> ColtChoice:
         alpha = forms.level(LEVELS)
         colt, seed = _how(CoLT(embedding=embedding))
         chosen = ColtChoice(benchmark, colt, n, k, alpha, seed)
-        several = colt.preset == "interactive" and len(chosen.gammas) > 1
         recipe = chosen.recipe
-        if several:
-            recipe = for_all_gammas(recipe, len(chosen.gammas))
+        if chosen.for_all_gammas:
+            recipe = recipe.for_all_gammas(len(chosen.gammas))
         p, q = recipe.spent()
-        which = f", for all {len(chosen.gammas)} gammas" if several else ""
+        which = f", for all {len(chosen.gammas)} gammas" if chosen.for_all_gammas else ""
         st.caption(f"Training draws {p:,} times from p and {q:,} times from q{which}.")
     return chosen
 

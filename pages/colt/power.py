@@ -31,6 +31,7 @@ def show_power(chosen: ColtChoice) -> None:
         )
         key = f"colt-power-{owner(chosen.benchmark)}"
         live.chart(payload, key=key, url=slider(chosen.gammas))
+        st.caption(_networks(chosen))
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
         if numbers.open:
             numbers.dataframe(table(power_cells), hide_index=True)
@@ -40,8 +41,8 @@ def show_power(chosen: ColtChoice) -> None:
     if wanted and state is None:
         if not power_cells:
             st.markdown(
-                "No test has been run with these settings. Each point of a curve trains a network "
-                f"of its own and tests it on {TRIALS} tables."
+                f"No test has been run with these settings. {_networks(chosen)} Each point of a "
+                f"curve is {TRIALS} tables."
             )
         st.button(
             f"Run {TRIALS} trials a point, {rough_duration_text(costs.remaining(sweeps, store))}",
@@ -51,3 +52,13 @@ def show_power(chosen: ColtChoice) -> None:
             on_click=jobs.starting(wanted, f"Power, {chosen.benchmark.label}"),
         )
     jobs.panel(state, follow=True)
+
+
+def _networks(chosen: ColtChoice) -> str:
+    """What the tests have learned from."""
+    if chosen.for_all_gammas:
+        return (
+            "Each learned test is one network for all gammas, as in the other views, held at each "
+            "gamma: as valid as one for each, and it finds as much."
+        )
+    return "Each point of a learned test's curve is a network of its own, as in the paper."

@@ -11,12 +11,11 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.driving import FLAGS, SIZE, WAIT, SharedPage, Watch, chromium, serving, settled
-from tests.conftest import few_trials
+from tests.conftest import QUICK, few_trials
 from validation_core import diagnosis
-from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import QUESTIONS, by_name, question_studies
-from validation_core.scores import classifier
-from validation_core.scores.classifier import Classifier
+from validation_core.scores.upload_training import trained_by
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -78,12 +77,8 @@ def _answer(server, upload, methods, work):
     """Do this work, then answer all questions."""
     store = Store(server.cache)
     tasks.register_upload(upload)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, trained_by(QUICK):
         few_trials(patch)
-        patch.setattr(
-            classifier, "UPLOAD_RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2)
-        )
-        patch.setattr(learning, "LOCALIZER", {"steps": 8, "batch": 16, "start": "origin"})
         for task in by_name("sensitivity").studies(upload, methods, 0):
             task.run(store, lambda fraction, live: None)
     for task in (*work, *question_studies(QUESTIONS, upload, methods, 0)):

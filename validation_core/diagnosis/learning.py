@@ -18,18 +18,15 @@ from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import Recipe, classifier, slots
+from validation_core.scores import Recipe, slots
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Anchors, Localizer
 from validation_core.scores.slots import Slots
+from validation_core.scores.upload_training import upload_training
 from validation_core.tables import Upload
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
-LOCALIZER: dict[str, Any] = {"batch": 64, "draws_step": 16, "blur_steps": 500}
-"""What an upload's interactive localizer has otherwise: a fifth of the time of its own defaults,
-and on half of 1000 rows nearly their power (measured: 16 draws a step find what 32 do; fewer blur
-steps miss wrong detail)."""
-_RECIPE_ROWS = 1000  # rows of a table at which RECIPE was chosen
+_RECIPE_ROWS = 1000  # rows of a table at which the usual training was chosen
 _FEWEST_EPOCHS = 20
 # numbers of q's draws that a training is offered: bounds its memory
 MOST_TRAINING_NUMBERS = 4_000_000
@@ -60,10 +57,8 @@ def recipe(upload: Upload, method: Method) -> Recipe | None:
 def _classifier(upload: Upload) -> Classifier:
     """Fewer epochs for longer tables: steps grow with the square root of the rows."""
     share = min(1.0, (_RECIPE_ROWS / max(1, upload.n)) ** 0.5)
-    return replace(
-        classifier.UPLOAD_RECIPE,
-        epochs=max(_FEWEST_EPOCHS, round(classifier.UPLOAD_RECIPE.epochs * share)),
-    )
+    usual = upload_training().classifier
+    return replace(usual, epochs=max(_FEWEST_EPOCHS, round(usual.epochs * share)))
 
 
 def _localizer(upload: Upload, method: CoLT) -> Localizer:
@@ -74,7 +69,7 @@ def _localizer(upload: Upload, method: CoLT) -> Localizer:
     chosen = method.recipe(min(rows, max(1, pairs // draws)), draws)
     if method.preset != "interactive":
         return chosen
-    changes = dict(LOCALIZER)
+    changes = dict(upload_training().localizer)
     if method.embedding != "fourier":  # a step of the others' third start is dearer
         changes["blur_steps"] = chosen.blur_steps
     return replace(chosen, **changes)

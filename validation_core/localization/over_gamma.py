@@ -20,7 +20,7 @@ from validation_core.localization.over_x import LocalRate, RateCurve, RateHeatma
 from validation_core.localization.truth_curves import truth_curve
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
-from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces, for_all_gammas
+from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark, PosteriorTable
@@ -158,7 +158,7 @@ class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
     def training(self) -> Training:
         """The recipe's anchors at every gamma."""
         source = Simulated(benchmark=self.over, gamma=0.0)
-        recipe = for_all_gammas(self.recipe, len(self.gammas))
+        recipe = self.recipe.for_all_gammas(len(self.gammas))
         return Training(source=source, recipe=recipe, seed=self.seed)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 
 import numpy as np
 
@@ -153,6 +153,11 @@ class Recipe(Specification):
     def cost(self) -> float:
         """Seconds of training, about, on one 2.x GHz core."""
         return 1.0
+
+    def for_all_gammas(self, gammas: int) -> Self:
+        """The recipe of one network for so many gammas; by itself the same."""
+        del gammas
+        return self
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Any:
         """Training data drawn from a benchmark."""

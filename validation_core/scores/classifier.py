@@ -7,8 +7,8 @@ p: a sigmoid would saturate in float32 and make ties.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,10 @@ class TableClassifier(Recipe, spec="table_classifier"):
     @property
     def places(self) -> int:
         return self.n
+
+    def for_all_gammas(self, gammas: int) -> Self:
+        """The same with a table's rows at each of them."""
+        return replace(self, n=self.n * gammas)
 
     def cost(self) -> float:
         return self.recipe.cost(0.8 * self.n)
@@ -369,7 +373,3 @@ def _problem(
     return training.Problem(
         *(standardise_inputs(part.theta, part.x, shift, scale, white) for part in parts)
     )
-
-
-UPLOAD_RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
-"""How an upload's classifier is trained: few rows, so a faster rate and the best held-out step."""

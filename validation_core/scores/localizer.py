@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -105,6 +105,23 @@ class Localizer(Recipe, spec="localizer"):
         few = self.draws_step or self.draws
         return 3.0 + steps * rows * (few / 32) * _STEP[self.embedding]
 
+    def for_all_gammas(self, gammas: int) -> Self:
+        """The recipe of one network for so many gammas, with its anchors at each of them.
+
+        The embedding of one gamma serves the others: half the width and half the steps reach what
+        networks of single gammas reach (distances .16, .37, .50 at the second, fourth and sixth
+        gamma of the mean shift, against .09, .29, .47).
+        """
+        return replace(
+            self,
+            anchors=self.anchors * gammas,
+            draws=min(self.draws, 100),
+            hidden=64,
+            batch=128,
+            steps=150,
+            blur_steps=100,
+        )
+
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Anchors:
         """Anchors from a benchmark. Where none is held out, extra ones are watched, not used."""
         table = sampling.table(benchmark, gamma, self.anchors, self.draws, rng)
@@ -174,24 +191,6 @@ _TABLE_2: dict[str, tuple[int, float]] = {
     "tree": (5000, 1e-5),
     "spiral": (1000, 1e-5),
 }
-
-
-def for_all_gammas(recipe: Localizer, gammas: int) -> Localizer:
-    """The recipe of one network for so many gammas, with its anchors at each of them.
-
-    The embedding of one gamma serves the others: half the width and half the steps reach what
-    networks of single gammas reach (distances .16, .37, .50 at the second, fourth and sixth gamma
-    of the mean shift, against .09, .29, .47).
-    """
-    return replace(
-        recipe,
-        anchors=recipe.anchors * gammas,
-        draws=min(recipe.draws, 100),
-        hidden=64,
-        batch=128,
-        steps=150,
-        blur_steps=100,
-    )
 
 
 def recipe(

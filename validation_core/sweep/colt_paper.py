@@ -7,7 +7,7 @@ sweep of its own, so that results come one by one and a curve on a page shares t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Literal, cast, get_args
@@ -40,6 +40,8 @@ TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
 """Strengths of Fig. 5 here."""
 FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 """Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
+FIGURES = tuple(name for name in get_args(Perturbation) if name != "blind_prior")
+"""Perturbations of its Figures 8 to 13."""
 _COORDINATES = ("sbc", "tarp")
 
 
@@ -63,6 +65,8 @@ def contest(
     design: TrialDesign,
     seed: int = 0,
     embeddings: Sequence[Embedding] = EMBEDDINGS,
+    *,
+    for_all_gammas: bool = False,
 ) -> list[Sweep]:
     """Sweeps of CoLT with each embedding and of its competitors: one for each network.
 
@@ -77,6 +81,7 @@ def contest(
         design: number, size and protocol of the trials.
         seed: of the networks.
         embeddings: CoLT's embeddings, a sweep each.
+        for_all_gammas: train one network of each kind, not one for each gamma.
     """
     table = TableClassifier(n=design.n, k=design.k, recipe=CLASSIFIER)
 
@@ -89,6 +94,7 @@ def contest(
             design=design,
             recipe=table,
             seed=seed,
+            for_all_gammas=for_all_gammas,
         )
 
     return [
@@ -133,6 +139,39 @@ def shipped_maps() -> tuple[GammaMapsStudy, ...]:
     ]
     benchmarks: list[Benchmark] = [*family, *bent, Tree(), Spiral(), Spiral(model="diffusion")]
     return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
+
+
+def shipped_power() -> tuple[Sweep, ...]:
+    """Power shipped with the package: that of the CoLT page's opening settings.
+
+    With every embedding on the plane that the page opens with; the default one, the identity and
+    the paper's on the other perturbations of the paper's figures, in three dimensions; the
+    identity on curved ones and in its other dimensions.
+    """
+    sweeps: list[Sweep] = []
+    for benchmark, embeddings in _shown():
+        n, k = SIZES[benchmark.name]
+        sweeps += contest(
+            benchmark,
+            benchmark.gammas,
+            CoLT(),
+            TrialDesign(trials=TRIALS, n=n, k=k),
+            embeddings=embeddings,
+            for_all_gammas=True,
+        )
+    return tuple(sweeps)
+
+
+def _shown() -> Iterator[tuple[Benchmark, tuple[Embedding, ...]]]:
+    """Benchmarks whose power is shipped, and CoLT's embeddings there."""
+    yield Gaussian(dim_x=2, dim_theta=2), EMBEDDINGS
+    for name in FIGURES:
+        yield Gaussian(perturbation=name), ("fourier", "identity", "mlp")
+    for name in FIGURES:
+        yield Gaussian(perturbation=name, curved=True), ("identity",)
+    for dim_x, dim_theta in DIMENSIONS[1:]:
+        for name in FIGURES:
+            yield Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta), ("identity",)
 
 
 def blind_prior_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:

@@ -111,14 +111,14 @@ def estimate(
         Seconds until all are done, and bytes over all workers.
     """
     costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
-    places = len(sweep.gammas)
+    networks = 1 if sweep.for_all_gammas else len(sweep.gammas)
     seconds, counted = 0.0, set()
     for batch in left:
         for part in batch.parts if isinstance(batch, Batch) else ():
             seconds += costs[part.method.label].trial * part.count
             if part.network is not None and part.network not in counted:
                 counted.add(part.network)
-                seconds += costs[part.method.label].training / places
+                seconds += costs[part.method.label].training / networks
     memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
     return _RemainingCost(seconds / max(1, workers), sum(memory) + PROCESS_BYTES * workers)
 
@@ -171,11 +171,13 @@ def _trial(sweep: Sweep, method: Method) -> float:
 
 
 def _training(sweep: Sweep, method: Method) -> float:
+    """Seconds of all its networks."""
     recipes = [getattr(sweep.network(method, at), "recipe", None) for at in sweep.gammas]
-    return sum(
+    seconds = sum(
         learning_seconds(recipe) + _fits(sweep.benchmark, at, _learnt_from(recipe))
         for recipe, at in zip(recipes, sweep.gammas, strict=True)
     )
+    return seconds / len(sweep.gammas) if sweep.for_all_gammas else seconds
 
 
 def _learnt_from(recipe: Recipe | None) -> int:

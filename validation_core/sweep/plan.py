@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from validation_core.benchmarks.over_gamma import AtGamma, OverGamma
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
 from validation_core.scores import Recipe, trained_scores
@@ -64,6 +65,16 @@ class MethodTrials(Study[Tally], spec="trials_of"):
     def compute(self, store: Store, report: Report) -> Tally:
         """Run the trials; train the network unless the store has it."""
         return _compute(store, [self], report)[0]
+
+    def score(self, network: Any) -> Score | None:
+        """The score of its trained network, at its beta and its gamma."""
+        if network is None or self.network is None:
+            return None
+        score: Score = network.at(self.beta)
+        over = getattr(self.network.source, "benchmark", None)
+        if isinstance(over, OverGamma) and over != self.source.benchmark:
+            return AtGamma(score, over, over.grid.index(self.source.gamma))
+        return score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +177,7 @@ def _compute(store: Store, parts: Sequence[MethodTrials], report: Report) -> lis
     tallies = trials.run_trials(
         part.source.benchmark,
         part.source.gamma,
-        network.at(part.beta) if network else None,
+        part.score(network),
         [each.method for each in parts],
         part.design,
         range(part.first, part.first + part.count),
@@ -206,6 +217,7 @@ class SweepCurve(Study[_Tallies], spec="curve"):
     design: TrialDesign
     recipe: Recipe
     seed: int
+    for_all_gammas: bool = field(default=False, metadata={"later": True})
 
     @property
     def label(self) -> str:
@@ -253,6 +265,9 @@ class Sweep(Specification, spec="sweep"):
     """Seed of the networks."""
     networks: int = 1
     """Networks trained at each gamma, with seeds `seed`, `seed + 1`, ...; three in the papers."""
+    for_all_gammas: bool = field(default=False, metadata={"later": True})
+    """One network learns from draws at every gamma and is held at each, in place of one for each:
+    its p-values are as valid, and its curve costs one training."""
 
     def __post_init__(self) -> None:
         if self.networks < 1:
@@ -288,9 +303,16 @@ class Sweep(Specification, spec="sweep"):
         """Training of the network that the method reads at this gamma; None if it shares none."""
         if not method.needs_training:
             return None
+        design = trials.effective_design(self.design, method)
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
-        shared = Training(source=source, recipe=self.recipe, seed=self.seed)
-        return _network_of(method, shared, trials.effective_design(self.design, method))
+        recipe = self.recipe
+        if method.score_kind == "recipe":  # as many draws as it is tested on, as in the papers
+            recipe = method.recipe(design.n, design.k, self.benchmark)
+        if self.for_all_gammas and len(self.gammas) > 1:
+            over = OverGamma(of=self.benchmark, grid=tuple(sorted(self.gammas)))
+            source = Simulated(benchmark=over, gamma=0.0)
+            recipe = recipe.for_all_gammas(len(self.gammas))
+        return Training(source=source, recipe=recipe, seed=self.seed)
 
     @cached_property
     def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[MethodTrials, ...]]:
@@ -313,6 +335,7 @@ class Sweep(Specification, spec="sweep"):
             ),
             recipe=self.recipe,
             seed=self.seed,
+            for_all_gammas=self.for_all_gammas,
         )
 
     @cached_property
@@ -367,19 +390,6 @@ class Sweep(Specification, spec="sweep"):
 
     def _dearness(self, method: Method) -> int:
         return 2 if method.needs_training else int(method.learns_anew)
-
-
-def _network_of(method: Method, training: Training, design: TrialDesign) -> Training:
-    """Training of the network that a method reads: the shared classifier, or its own recipe's.
-
-    The latter learns from as many draws as it is tested on, as in the papers.
-    """
-    if method.score_kind != "recipe":
-        return training
-    source = training.source
-    assert isinstance(source, Simulated)
-    recipe = method.recipe(design.n, design.k, source.benchmark)
-    return Training(source=source, recipe=recipe, seed=training.seed)
 
 
 def _cuts(count: int) -> list[tuple[int, int]]:

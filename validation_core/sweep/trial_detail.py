@@ -68,7 +68,7 @@ class TrialStudy(Study[TrialDetail], spec="look"):
         outcome, table = trials.run_trial(
             part.source.benchmark,
             part.source.gamma,
-            network.at(part.beta) if network else None,
+            part.score(network),
             part.method,
             part.design,
             part.first,

@@ -15,10 +15,11 @@ from validation_core import sampling, scores
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.keys import Specification
 from validation_core.rng import stream
-from validation_core.scores import classifier, trained_scores
+from validation_core.scores import trained_scores
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.log_ratio import Ratio
 from validation_core.scores.trained_scores import Simulated, Training, trace
+from validation_core.scores.upload_training import upload_training
 from validation_core.statistics import classifier_divergence, divergence_mean, divergence_rows
 from validation_core.study import Report, Study
 from validation_core.symmetric_divergence.runs import InferenceRun
@@ -81,7 +82,7 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
     @cached_property
     def training(self) -> Training:
         """Training of the classifier."""
-        recipe = TableClassifier(n=self.rows, k=DRAWS, recipe=classifier.UPLOAD_RECIPE)
+        recipe = TableClassifier(n=self.rows, k=DRAWS, recipe=upload_training().classifier)
         return Training(source=self.source, recipe=recipe, seed=self.of.seed)
 
     @property

@@ -27,7 +27,7 @@ from validation_core.methods.base import Method
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier, TrainedClassifier
-from validation_core.scores.localizer import Localizer, for_all_gammas
+from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
@@ -179,7 +179,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
     @property
     def localizer(self) -> Training:
         """Training of one centre and one embedding for every gamma."""
-        recipe = for_all_gammas(Localizer(anchors=1500, draws=100), 1)
+        recipe = Localizer(anchors=1500, draws=100).for_all_gammas(1)
         return Training(source=self._source, recipe=recipe, seed=self.seed)
 
     @property

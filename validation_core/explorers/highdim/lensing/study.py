@@ -21,7 +21,7 @@ from validation_core.explorers.stacking import stack_by_name
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier, TrainedClassifier
-from validation_core.scores.localizer import Localizer, for_all_gammas
+from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.types import Array, PosteriorTable, Score
@@ -133,7 +133,7 @@ class LensingStudy(Study[LensingView], spec="lensing_view"):
     def trainings(self) -> tuple[Training, ...]:
         """Trainings of the classifier and the localizer."""
         source = Simulated(benchmark=self.over, gamma=0.0)
-        recipes = self.classifier, for_all_gammas(self.localizer, len(self.gammas))
+        recipes = self.classifier, self.localizer.for_all_gammas(len(self.gammas))
         return tuple(Training(source=source, recipe=one, seed=self.seed) for one in recipes)
 
     def compute(self, store: Store, report: Report) -> LensingView:
