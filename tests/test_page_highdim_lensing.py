@@ -77,8 +77,8 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     for sweep in both:
         for task in sweep.tasks:
             task.run(services().store, lambda fraction, live: None)
-    monkeypatch.setattr(lensing, "shipped", lambda: (study,))
-    monkeypatch.setattr(lensing, "sweeps", lambda: both)
+    monkeypatch.setattr(lensing, "LensingStudy", lambda benchmark: study)
+    monkeypatch.setattr(lensing, "sweeps", lambda benchmark: both)
     page = AppTest.from_function(_page, default_timeout=60).run()
     assert not page.exception
     assert "wrong angle" in page.markdown[0].value
@@ -101,7 +101,7 @@ def test_what_is_missing_is_worked_out(monkeypatch):
 
     monkeypatch.setattr(Engine, "submit", submit)
     unshipped = dataclasses.replace(lensing_table.shipped()[0], seed=77)
-    monkeypatch.setattr(lensing, "shipped", lambda: (unshipped,))
+    monkeypatch.setattr(lensing, "LensingStudy", lambda benchmark: unshipped)
     page = AppTest.from_function(_page, default_timeout=60).run()
     assert page.exception
     (tasks,) = asked
