@@ -54,10 +54,14 @@ from streamlit.testing.v1 import AppTest
 from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
 from validation_core.diagnosis import questions
-from validation_core.scores.upload_training import trained_by
-from tests.conftest import QUICK
+from validation_core.scores.classifier import Classifier
+from validation_core.scores.upload_training import UploadTraining, trained_by
 
-trained_by(QUICK).__enter__()
+trained_by(UploadTraining(
+    classifier=Classifier(epochs=4, batch=64, hidden=8, layers=2),
+    localizer={"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1,
+               "start": "origin"},
+)).__enter__()
 few = tuple(each for each in questions.QUESTIONS if each.name in ("size", "farthest"))
 for module in (questions, rows, takeaway, view):
     module.QUESTIONS = few
