@@ -31,7 +31,7 @@ RUN = (
 )
 TEST = (
     'python3 -m venv .venv-test && .venv-test/bin/pip install -e ".[dev]" '
-    '&& .venv-test/bin/python -m pytest -n logical --dist worksteal -m "not slow"'
+    '&& .venv-test/bin/python -m pytest -n logical --dist worksteal -m "not slow and not browser"'
 )
 
 

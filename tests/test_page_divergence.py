@@ -33,6 +33,17 @@ def _fresh():
     st.cache_resource.clear()
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("divergence")
+
+
+@pytest.fixture
+def ran(cache, monkeypatch):
+    """What an earlier test has run need not be run again: what is tested is how it is shown."""
+    monkeypatch.setenv("NPTLAB_CACHE", str(cache))
+
+
 @pytest.fixture
 def page(page):
     """Heart transplants by Laplace, few data sets: seconds."""
@@ -100,6 +111,7 @@ def test_what_is_missing_is_run_at_a_press(page):
     assert "run-divergence" not in _buttons(page)
 
 
+@pytest.mark.usefixtures("ran")
 @pytest.mark.parametrize("view", ["each-m", "over-m"])
 def test_the_other_views_are_drawn(page, view):
     page.session_state["divergence-view"] = view
@@ -110,6 +122,7 @@ def test_the_other_views_are_drawn(page, view):
     assert figures.READ[view] in _texts(page)
 
 
+@pytest.mark.usefixtures("ran")
 def test_the_numbers_can_be_taken_away(page):
     page.session_state["divergence-numbers"] = True
     page.run()
@@ -123,6 +136,7 @@ def test_the_numbers_can_be_taken_away(page):
     assert not page.dataframe[0].value["SKL, nats"].equals(value["SKL, nats"])
 
 
+@pytest.mark.usefixtures("ran")
 @pytest.mark.parametrize("key", ["models", "inference"])
 def test_nothing_chosen_is_no_error(page, key):
     page.run()
@@ -131,6 +145,7 @@ def test_nothing_chosen_is_no_error(page, key):
     assert "at least one model" in _texts(page)
 
 
+@pytest.mark.usefixtures("ran")
 def test_unknown_names_in_the_address_are_left_out():
     page = AppTest.from_file(PAGE, default_timeout=120)
     page.query_params.update(
@@ -142,6 +157,7 @@ def test_unknown_names_in_the_address_are_left_out():
     assert not page.exception
 
 
+@pytest.mark.usefixtures("ran")
 def test_more_data_sets_than_there_are_begins_anew(page):
     page.run()
     page.select_slider(key="datasets").set_value(50).run()
@@ -150,6 +166,7 @@ def test_more_data_sets_than_there_are_begins_anew(page):
     assert _charts(page)
 
 
+@pytest.mark.usefixtures("ran")
 def test_a_picked_run_that_is_no_longer_there_gives_way(page):
     page.run()
     page.multiselect(key="inference").set_value(["laplace", "exact"]).run()
@@ -162,6 +179,7 @@ def test_a_picked_run_that_is_no_longer_there_gives_way(page):
     assert page.selectbox(key="one-model").value == "concrete"
 
 
+@pytest.mark.usefixtures("ran")
 def test_an_exact_posterior_is_not_asked_of_every_model(page):
     page.run()
     page.multiselect(key="inference").set_value(["exact"]).run()
@@ -209,6 +227,7 @@ def test_the_picked_run_is_watched_once(page, monkeypatch):
     assert len([key for key in _buttons(page) if key.startswith("leave-")]) == 2
 
 
+@pytest.mark.usefixtures("ran")
 def test_real_covariates_unless_a_stand_in_is_asked_for(page):
     page.run()
     assert "design" not in [control.key for control in page.button_group], "hearts have none"
