@@ -106,4 +106,5 @@ page.run()
 showing.end()
 if not (showing.presenting() or st.context.is_embedded):
     share.menu(page)
+    showing.drawer()
 address.write()

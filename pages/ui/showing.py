@@ -19,12 +19,12 @@ from pages.ui import address, own_story, story
 PRESENT = "present"
 _HERE = Path(__file__).parent
 _ROOM = """
-html { font-size: 25.6px; }
+html { font-size: clamp(18px, 2.6vh, 30px); }
 [data-testid="stSidebar"], [data-testid="stSidebarCollapsedControl"], [data-testid="stHeader"],
 [data-testid="stExpandSidebarButton"] { display: none !important; }
 .stMainBlockContainer { padding: 0.7rem 1.2rem 2.6rem !important; max-width: none !important; }
-.stMainBlockContainer h1 { font-size: 1.15rem !important; padding: 0 !important; }
-[data-testid="stCaptionContainer"], [class*="st-key-strip"], .st-key-lesson,
+.stMainBlockContainer h1 { font-size: 1.15rem !important; padding: 0 !important; line-height: 1.5; }
+[data-testid="stCaptionContainer"], .st-key-lesson,
 [data-testid="stDownloadButton"],
 [data-testid="stPageLink"], [class*="st-key-copy-link"] { display: none !important; }
 .stMainBlockContainer:has(.st-key-lesson) h1 { position: absolute; width: 1px; height: 1px;
@@ -42,6 +42,12 @@ _FRAME = """
 def presenting() -> bool:
     """Whether the address asks for present mode."""
     return address.beside(PRESENT) is not None
+
+
+def drawer() -> None:
+    """Shut the menu of a telephone, which lies over the page, once a page is chosen."""
+    with st.sidebar:
+        _drawer()(key="drawer")
 
 
 def begin(pages: Mapping[str, StreamlitPage]) -> None:
@@ -106,6 +112,11 @@ def _component() -> Callable[..., Any]:
         css=(_HERE / "showing.css").read_text(),
         js=(_HERE / "showing.js").read_text(),
     )
+
+
+@cache
+def _drawer() -> Callable[..., Any]:
+    return st.components.v2.component("nptlab_drawer", js=(_HERE / "drawer.js").read_text())
 
 
 def _noted() -> None:

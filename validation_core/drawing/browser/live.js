@@ -206,12 +206,18 @@ const legend = (chart, panel, follow) => {
 const nearest = (grid, value) =>
   grid.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(grid[best] - value) ? i : best), 0)
 
-// Before a room: the first row of pictures, as high as the window has room below the sliders.
+// Before a room: the first row of pictures, as high as the window has room between the sliders and
+// the bar; a square one is narrower where it would be higher.
+const BAR = 58
 const oneScreen = (chart) => {
   chart.root.classList.add("present")
   chart.panels.forEach((panel, i) => { panel.node.hidden = i >= chart.columns })
   const rest = innerHeight - chart.panels[0].node.parentElement.getBoundingClientRect().top
-  for (const panel of chart.panels) panel.height = Math.max(180, Math.floor(rest - 175))
+  for (const panel of chart.panels) {
+    if (panel.node.hidden) continue
+    const words = panel.node.clientHeight - panel.svg.getBoundingClientRect().height
+    panel.height = panel.most = Math.max(180, Math.floor(rest - words - BAR))
+  }
 }
 const build = (chart, root) => {
   root.replaceChildren()
@@ -249,7 +255,10 @@ const build = (chart, root) => {
     dress(chart)
     listen(chart)
   } else {
-    if (presenting()) oneScreen(chart)
+    if (presenting()) {
+      say(chart) // words take their room first
+      oneScreen(chart)
+    }
     const seen = chart.panels.filter((panel) => !panel.node.hidden)
     seen.forEach((panel) => draw(chart, panel)) // only now have all of them their width
     seen.forEach((panel) => describe(chart, panel))
