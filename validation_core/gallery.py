@@ -142,8 +142,8 @@ def parts() -> tuple[Part, ...]:
         Part(
             "colt",
             "CoLT",
-            studies=(*colt_paper.shipped_maps(), *_ball_theory()),
-            sweeps=tuple(_colt()),
+            studies=(*colt_paper.shipped_maps(), colt_paper.shipped_training(), *_ball_theory()),
+            sweeps=(*_colt(), *colt_paper.shipped_power()),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
         Part(

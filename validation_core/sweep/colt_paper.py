@@ -141,6 +141,13 @@ def shipped_maps() -> tuple[GammaMapsStudy, ...]:
     return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
 
 
+def shipped_training() -> MapTask:
+    """The training that the CoLT page opens with, step by step: on the plane, of one gamma."""
+    plane = Gaussian(dim_x=2, dim_theta=2)
+    source = Simulated(benchmark=plane, gamma=float(plane.gammas[len(plane.gammas) // 2]))
+    return map_of(localizer(source, CoLT(), *SIZES[plane.name]))
+
+
 def shipped_power() -> tuple[Sweep, ...]:
     """Power shipped with the package: that of the CoLT page's opening settings.
 
