@@ -22,7 +22,7 @@ from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS, Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
-from validation_core.store import Store
+from validation_core.store import SHIPPED, Store
 from validation_core.sweep import trials
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import collect, keep_curves, missing
@@ -335,3 +335,13 @@ def test_serial_and_workers_agree_to_the_bit_and_cold_with_warm(tmp_path):
     for other in found.values():
         for a, b in zip(first, other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("study", [s for s in power_study.shipped() if isinstance(s, ConformalStudy)],
+                         ids=lambda study: study.learned.benchmark.label)  # fmt: skip
+def test_shipped_networks_see_what_the_oracle_sees(study, tmp_path):
+    """Also a wrong shape at each x, which the spread of theta over x hides (anisotropic)."""
+    seen = study.load(Store(tmp_path, gallery=SHIPPED))
+    above = float(seen.auc[-1, 0]) - 0.5, float(seen.oracle_auc[-1]) - 0.5
+    share = 0.5 if study.learned.benchmark.perturbation == "heavy_tail" else 0.85
+    assert above[0] > share * above[1]
