@@ -337,8 +337,10 @@ def test_serial_and_workers_agree_to_the_bit_and_cold_with_warm(tmp_path):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("study", [s for s in power_study.shipped() if isinstance(s, ConformalStudy)],
-                         ids=lambda study: study.learned.benchmark.label)  # fmt: skip
+RANKED = [study for study in power_study.shipped() if isinstance(study, ConformalStudy)]
+
+
+@pytest.mark.parametrize("study", RANKED, ids=lambda study: study.learned.benchmark.label)
 def test_shipped_networks_see_what_the_oracle_sees(study, tmp_path):
     """Also a wrong shape at each x, which the spread of theta over x hides (anisotropic)."""
     seen = study.load(Store(tmp_path, gallery=SHIPPED))
