@@ -304,7 +304,8 @@ ITEMS: tuple[Item, ...] = (
         "Appendix D.2, Figures 8 to 13",
         "Power for six errors in four sizes of x and theta.",
         "differs",
-        "The view Power counts each when asked; nothing of it is shipped.",
+        "The view Power counts each when asked, with one network for all gammas in place of three "
+        "for each; the plane that the page opens with is shipped.",
         (Link(_COLT, "CoLT at (100, 100), Power", {"dimensions": "100x100", "view": "power"}),),
         ("gaussian", "colt"),
     ),
