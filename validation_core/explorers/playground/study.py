@@ -330,7 +330,9 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
     ) -> tuple[Array, Array]:
         """Radius of the ball, and the truth's share in it (V,), at places x (V, M).
 
-        Random numbers are the same at every gamma.
+        Draws on the rim itself count by the part of q's that the ball needs to hold u_star: where
+        p and q are one point, that is u_star of either. Random numbers are the same at every
+        gamma.
         """
         rng = common(self.seed, "playground", "share", draws)
         far: list[NDArray[np.floating]] = []
@@ -339,7 +341,12 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
             theta = law(rows, gamma, rng)
             far.append(distance(theta, self.over.at(rows, index)).reshape(len(x), draws))
         radius = np.quantile(far[0], u_star, axis=1)
-        return radius, (far[1] <= radius[:, None]).mean(1)
+        below, tied = (
+            np.stack([beside(side, radius[:, None]).mean(1) for side in far])
+            for beside in (np.less, np.equal)
+        )
+        needed = np.divide(u_star - below[0], tied[0], out=np.ones(len(x)), where=tied[0] > 0)
+        return radius, below[1] + needed.clip(0, 1) * tied[1]
 
     def _x_grid(self) -> tuple[list[Array], Array, Array]:
         """Edges of the map's cells by dimension, their centres (C, M), and the places (V, M)."""
