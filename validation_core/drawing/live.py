@@ -184,6 +184,7 @@ def _slider(slider: Slider) -> dict[str, Any]:
         "ends": slider.ends,
         "play": slider.play,
         "rate": slider.rate,
+        "sweep": slider.sweep,
         "button": slider.button,
         "hidden": slider.hidden,
         "shown": slider.shown,
