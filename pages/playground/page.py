@@ -59,15 +59,18 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
 
 
 live.one_screen(1.9)
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.title("Is a learned posterior right?", anchor=False, width="content")
-    view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-st.caption(
-    "Blue: draws of the true posterior p. Orange: of an estimate q, wrong by γ. "
-    "Pick a benchmark, drag γ, and watch who notices."
-)
-jobs.notices()
-name = strip.choose()
+with st.container(gap="xsmall"):
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.title("Is a learned posterior right?", anchor=False, width="content")
+        view = segmented("View", VIEWS, "view", label_visibility="collapsed")
+    st.caption(
+        "Blue: draws of the true posterior p. Orange: draws of an estimate q, wrong by γ. "
+        "Pick one of 17 benchmarks, drag γ: who notices?"
+    )
+    jobs.notices()
+    name = strip.choose()
 study = PlaygroundStudy(benchmark=named()[name])
 if study.done(services().store):
     _pictures(name, study, view)

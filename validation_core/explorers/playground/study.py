@@ -273,7 +273,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         d = q.shape[-1]
         origin = p[0].mean(1) if x_at.shape[1] > 1 else np.zeros((v, d))
         around = [side - origin[:, None] for side in (p, q)]
-        lines = [_limits(around, axis) for axis in range(d)]
+        lines = [theta_grid(around, axis) for axis in range(d)]
         mesh = origin[:, None] + _mesh(lines)
         centre = np.empty((g, v, d))
         outlines: list[list[Array]] = []
@@ -460,7 +460,7 @@ def betas_of(method: Method) -> tuple[float, ...]:
     return COLT_BETAS if method.localizes else POWER_BETAS
 
 
-def _limits(sides: Sequence[Array], axis: int) -> Array:
+def theta_grid(sides: Sequence[Array], axis: int) -> Array:
     """Grid points (_GRID,) over nearly all displayed draws of one parameter, with a margin."""
     both = np.concatenate([side[..., axis].ravel() for side in sides])
     low, high = np.quantile(both, [_FRAME, 1 - _FRAME])

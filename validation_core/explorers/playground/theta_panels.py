@@ -25,7 +25,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers.playground.headline import one_point
 from validation_core.explorers.playground.sizes import COLT, LINE_BINS, PANEL_HEIGHT, SHOWN_DRAWS
-from validation_core.explorers.playground.study import DRAWS_PER_CELL, Where
+from validation_core.explorers.playground.study import DRAWS_PER_CELL, Where, theta_grid
 from validation_core.panels.colt.theta import filled_region
 from validation_core.text import interval_text
 from validation_core.types import Array
@@ -54,29 +54,32 @@ def theta_panel(where: Where, joint: Array) -> Panel:
         "legend": [
             ("truth p", style.P, "circle"),
             ("estimate q", style.Q, "circle"),
-            *(
-                []
-                if point
-                else [("CoLT's region", COLT, "line" if where.q.shape[-1] == 1 else "band")]
-            ),
+            ("CoLT's region", COLT, "line" if where.q.shape[-1] == 1 else "band"),
         ],
     }
     if q.shape[-1] == 1:
         return _on_line(where, p, q, by, common)
     outline = np.asarray(where.outline, float) - where.origin[:, None]
     p, q = (side - where.origin[:, None] for side in (p, q))
-    limits = [theta_frame((p, q, joint[:, None]), axis) for axis in range(2)]
+    around = [np.asarray(side, float) - where.origin[:, None] for side in (where.p, where.q)]
+    grids = [theta_grid(around, axis) for axis in range(2)]
+    # Beyond the grid on which distances are known there is no region to draw.
+    limits = [
+        (max(low, grid[0]), min(high, grid[-1]))
+        for (low, high), grid in zip(
+            (theta_frame((p, q, joint[:, None]), axis) for axis in range(2)), grids, strict=True
+        )
+    ]
     moved = " less its true mean" * bool(where.origin.any())
     p, q = (_within(side, limits) for side in (p, q))
+    beyond = [_beyond(ends) for ends in limits]
+    rims = [_led_out(rim, grids, beyond) for rim in outline.reshape(-1, *outline.shape[2:])]
     marks: list[Mark] = []
     if len(joint):
         marks.append(Points(*joint.T, color=style.NULL, size=3, opacity=0.25))
-    if not point:
-        rims = list(outline.reshape(-1, *outline.shape[2:]))
-        beyond = [_beyond(ends) for ends in limits]
-        marks.append(
-            filled_region(rims, (beyond[0], beyond[1]), "gamma", "x", shape=outline.shape[:2])
-        )
+    marks.append(
+        filled_region(rims, (beyond[0], beyond[1]), "gamma", "x", shape=outline.shape[:2])
+    )
     for cloud, names, color in ((q, ("gamma", "x"), style.Q), (p, by, style.P)):
         x, y = (over(cloud[..., axis], *names, coarse=True) for axis in range(2))
         marks.append(Points(x, y, color=color, size=4, opacity=0.75))
@@ -87,23 +90,44 @@ def theta_panel(where: Where, joint: Array) -> Panel:
 
 
 def _caption(where: Where, point: bool) -> Words:
-    mass = f"{where.u_star:.0%}"
-    overall = over([interval_text(share, ".0%") for share in where.inside], "gamma")
+    region = f"Purple: {where.u_star:.0%} of q's draws at each x"
     if point:
-        return sentence(
-            f"Ringed: this x. The truth is one point; CoLT's region, {mass} of q's draws, is too "
-            "small to draw. Over all x it holds {overall} of p's draws.",
-            overall=overall,
-        )
+        region = f"Ringed: this x, where the truth is one point. {region}, where it can be drawn"
     return sentence(
-        f"Purple: {mass} of q's draws at each x. Over all x, {{overall}} of p's.", overall=overall
+        f"{region}. Over all x, {{overall}} of p's.",
+        overall=over([_share_text(*share) for share in where.inside], "gamma"),
     )
+
+
+def _share_text(share: float, low: float, high: float) -> str:
+    """A share in per cent with its interval, unless all three round alike."""
+    text = interval_text((share, low, high), ".0%")
+    return text if f"{low:.0%}" != f"{high:.0%}" else f"{share:.0%}"
 
 
 def _beyond(ends: tuple[float, float]) -> tuple[float, float]:
     """Ends a little outside the frame, so that a region's edge along it is cut off, not drawn."""
     room = _OUTSIDE * (ends[1] - ends[0])
     return ends[0] - room, ends[1] + room
+
+
+def _led_out(rim: Array, grids: Sequence[Array], beyond: Sequence[tuple[float, float]]) -> Array:
+    """A rim (L, 2) whose open pieces, which end where the grid does, end beyond the frame."""
+    ends = np.array([[grid[0], grid[-1]] for grid in grids])
+    targets = np.array(beyond)
+    pieces = []
+    for piece in np.split(rim, np.flatnonzero(np.isnan(rim[:, 0]))):
+        line = piece[~np.isnan(piece[:, 0])]
+        if len(line) > 1 and not np.array_equal(line[0], line[-1]):
+            outer = []
+            for point in (line[0], line[-1]):
+                axis, side = np.unravel_index(np.abs(ends - point[:, None]).argmin(), (2, 2))
+                there = point.copy()
+                there[axis] = targets[axis, side]
+                outer.append(there)
+            line = np.concatenate([outer[:1], line, outer[1:]])
+        pieces += [line, np.full((1, 2), np.nan)]
+    return np.concatenate(pieces)
 
 
 def _on_line(
