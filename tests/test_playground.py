@@ -242,19 +242,25 @@ def test_power_on_screen_is_the_cores(drawn):
         np.testing.assert_allclose(rates[0], rejected[0] / count, atol=1e-6)
 
 
-def test_bricks_are_the_trials(small):
+def test_a_brick_stands_at_its_pvalue_and_the_highest_column_fills_the_wall(small):
     _, seen, _ = small
     uniform = next(method for method in METHODS if method.name == "uniform")
     head, numbers = unpacked(pvalue_bricks.pvalue_bricks(seen, uniform, POWER_BETAS))
-    kept, rejected = head["panels"][0]["marks"][1:3]
+    marks = head["panels"][0]["marks"]
+    kept, rejected = (mark for mark in marks if mark["kind"] == "points" and mark["color"])
     pvalues = seen.trial_pvalues[METHODS.index(uniform)].astype(float)
     for mark, side in ((kept, pvalues > 0.05), (rejected, pvalues <= 0.05)):
         np.testing.assert_array_equal(~np.isnan(numbers(mark["x"])), side)
-    places = np.stack([numbers(kept["x"]), numbers(kept["y"])], -1)
-    places = np.where(np.isnan(places), np.stack([numbers(rejected[a]) for a in "xy"], -1), places)
-    np.testing.assert_allclose(np.floor(places[..., 0] * 20), np.minimum(pvalues * 20, 19) // 1)
-    for wall in places.reshape(-1, *places.shape[-2:]):
-        assert len({tuple(brick) for brick in wall.round(4)}) == len(wall), "no brick on another"
+    x, y = (
+        np.where(pvalues > 0.05, numbers(kept[axis]), numbers(rejected[axis])) for axis in "xy"
+    )
+    np.testing.assert_allclose(x, pvalues, atol=2e-5)
+    for wall in np.stack([x, y], -1).reshape(-1, x.shape[-1], 2):
+        column = np.minimum(wall[:, 0] * 20, 19) // 1
+        bricks = {(c, h) for c, h in zip(column, wall[:, 1].round(3), strict=True)}
+        assert len(bricks) == len(wall), "no brick on another"
+    bars = sum(numbers(mark["y"]) for mark in marks if mark["kind"] == "bars")
+    np.testing.assert_allclose(bars.max(-1), 1)
 
 
 @pytest.fixture(scope="module", params=shipped(), ids=lambda study: study.benchmark.label)

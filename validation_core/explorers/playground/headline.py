@@ -48,7 +48,7 @@ def headline(seen: Playground, rates: PlaygroundRates) -> Text:
             ),
             *by_sample,
         ),
-        repeats=over(_repeats(rates, right), "gamma", "beta"),
+        repeats=over(repeats_text(rates, right), "gamma", "beta"),
     )
 
 
@@ -88,7 +88,7 @@ def _places(
     return begin, np.where(correct, "", share), np.where(correct, "", end)
 
 
-def _repeats(rates: PlaygroundRates, right: NDArray[np.bool_]) -> NDArray[np.str_]:
+def repeats_text(rates: PlaygroundRates, right: NDArray[np.bool_]) -> NDArray[np.str_]:
     """How often repeats reject: Uniform, the strongest and the weakest test (G, B)."""
     texts = [
         [
@@ -101,22 +101,22 @@ def _repeats(rates: PlaygroundRates, right: NDArray[np.bool_]) -> NDArray[np.str
 
 
 def _false_alarms(rate: Array, trials: int) -> str:
-    least, most = (f"{end:.0%}" for end in (rate.min(), rate.max()))
-    span = least if least == most else f"{least} to {most}"
+    ends = list(dict.fromkeys(f"{end:.0%}" for end in (rate.min(), rate.max())))
     return (
-        f"The five tests reject this correct q in {span} of {trials} repeats, by chance: each is "
-        f"set to at most {level_text(LEVEL)}."
+        f"The five tests reject this correct q in {' to '.join(ends)} of {trials} repeats, by "
+        f"chance: each is set to at most {level_text(LEVEL)}."
     )
 
 
 def _strongest_and_weakest(rate: Array) -> str:
     """Uniform's share of repeats, then the tests with the most and the fewest rejections."""
-    shown = [f"{share:.0%}" for share in rate]
+    percent = [round(100 * float(share)) for share in rate]
+    shown = [f"{share}%" for share in percent]
     own = f"{shown[_UNIFORM]} of repeats"
     if len(set(shown)) == 1:
         return f"{own}, as would all five tests."
     # Uniform comes first among equals: its own share is already said.
-    order = sorted(range(len(rate)), key=lambda i: (-round(float(rate[i]), 2), i != _UNIFORM))
+    order = sorted(range(len(rate)), key=lambda i: (-percent[i], i != _UNIFORM))
     best, worst = order[0], order[-1]
     if shown[_UNIFORM] == shown[worst]:
         worst = _UNIFORM

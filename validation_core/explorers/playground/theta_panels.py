@@ -32,6 +32,8 @@ from validation_core.types import Array
 
 _OUTSIDE = 0.04  # of the frame's width, where a region that goes on beyond it is closed
 
+_EDGE = 0.002  # of a rim kept in half precision, from the end of its grid
+
 
 def theta_panel(where: Where, joint: Array) -> Panel:
     """Draws of p and q at this x, and CoLT's ball.
@@ -112,13 +114,18 @@ def _beyond(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _led_out(rim: Array, grids: Sequence[Array], beyond: Sequence[tuple[float, float]]) -> Array:
-    """A rim (L, 2) whose open pieces, which end where the grid does, end beyond the frame."""
+    """A rim (L, 2) whose open pieces, which end where the grid does, end beyond the frame.
+
+    Pieces so short that only their ends were kept lie on the frame, and are left out.
+    """
     ends = np.array([[grid[0], grid[-1]] for grid in grids])
     targets = np.array(beyond)
     pieces = []
     for piece in np.split(rim, np.flatnonzero(np.isnan(rim[:, 0]))):
         line = piece[~np.isnan(piece[:, 0])]
         if len(line) > 1 and not np.array_equal(line[0], line[-1]):
+            if np.isclose(line[:, :, None], ends, rtol=0, atol=_EDGE).all(0).any():
+                continue
             outer = []
             for point in (line[0], line[-1]):
                 axis, side = np.unravel_index(np.abs(ends - point[:, None]).argmin(), (2, 2))
