@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from pages.playground import new_samples
 from tests.test_live import unpacked
 from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
+from validation_core.engine import Services
 from validation_core.explorers.playground import pictures, power_panels, pvalue_bricks, thumbnails
 from validation_core.explorers.playground import study as playground
 from validation_core.explorers.playground.study import (
     METHODS,
     POINTS,
     POWER_BETAS,
+    PlaygroundSampleStudy,
     PlaygroundStudy,
     PlaygroundTrialStudy,
     named,
@@ -261,6 +264,26 @@ def test_a_brick_stands_at_its_pvalue_and_the_highest_column_fills_the_wall(smal
         assert len(bricks) == len(wall), "no brick on another"
     bars = sum(numbers(mark["y"]) for mark in marks if mark["kind"] == "bars")
     np.testing.assert_allclose(bars.max(-1), 1)
+
+
+def test_new_samples_go_on_after_the_last_without_repeats(small, drawn, monkeypatch):
+    study, seen, store = small
+    monkeypatch.setattr(new_samples, "services", lambda: Services(store, None))
+    monkeypatch.setattr(new_samples, "stored", lambda key, more: more.load(store))
+    assert new_samples.window(study, seen, 0) == (range(4), seen)
+    assert new_samples.window(study, seen, 3) == (range(4), seen), "none is there yet"
+    for number in (4, 5):
+        PlaygroundSampleStudy(of=study, sample=number).run(store, SILENT)
+    numbers, further = new_samples.window(study, seen, 3)
+    assert numbers == range(3, 6)
+    np.testing.assert_array_equal(further.ranks.counts[0], seen.ranks.counts[3])
+    every = [*seen.ranks.counts, *further.ranks.counts[1:]]
+    assert len({counts.tobytes() for counts in every}) == 6
+    head, _ = unpacked(pictures.payload(study, further, numbers.start))
+    assert head["sliders"][3]["values"] == [3, 4, 5]
+    numbers, again = new_samples.window(study, seen, 4)
+    assert numbers == range(3, 6), "until its last is on screen"
+    np.testing.assert_array_equal(again.ranks.counts, further.ranks.counts)
 
 
 @pytest.fixture(scope="module", params=shipped(), ids=lambda study: study.benchmark.label)

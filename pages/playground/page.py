@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.playground import bricks, strip
+from pages.playground import bricks, new_samples, strip
 from pages.ui import address, jobs, live, share
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
@@ -21,8 +21,14 @@ def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
         gamma, beta = bricks.bricks(name, study, results)
         _onwards(study.benchmark, gamma, beta)
         return
-    payload = live.once(("playground", study.key), lambda: pictures.payload(study, results))
-    gamma, beta, *_ = live.chart(payload, key=f"playground-{name}", url=("gamma", "beta", "x"))
+    key = f"playground-{name}"
+    numbers, seen = new_samples.window(study, results, live.values(key, default=(0,))[-1])
+    payload = live.once(
+        ("playground", study.key, numbers.start, numbers.stop),
+        lambda: pictures.payload(study, seen, numbers.start),
+    )
+    gamma, beta, _, sample = live.chart(payload, key=key, url=("gamma", "beta", "x"))
+    new_samples.look_ahead(study, numbers, sample)
     _onwards(study.benchmark, gamma, beta)
 
 

@@ -186,6 +186,7 @@ def _slider(slider: Slider) -> dict[str, Any]:
         "rate": slider.rate,
         "sweep": slider.sweep,
         "button": slider.button,
+        "onwards": slider.onwards,
         "hidden": slider.hidden,
         "shown": slider.shown,
         "start": slider.first,

@@ -555,6 +555,7 @@ class Slider:
             itself, unless the reader asks for less motion; the first touch leaves it there.
         button: label of a button drawn instead of a rail that steps to the next value, after
             the last to the first. A slider of one value is not drawn at all.
+        onwards: such a button stays at the last value, until Python brings further ones.
         hidden: it has no rail: a press in a panel, or a lesson's own control, moves it.
     """
 
@@ -570,6 +571,7 @@ class Slider:
     rate: float = 12
     sweep: bool = False
     button: str = ""
+    onwards: bool = False
     hidden: bool = False
 
     @property

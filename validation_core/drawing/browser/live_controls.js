@@ -123,12 +123,15 @@ const control = (chart, parent, slider, index) => {
   input.onchange = () => { chart.told = []; rest() }
 }
 
-// A slider that is a button: each press takes the next value.
+// A slider that is a button: each press takes the next value, after the last the first, or none
+// where Python is to bring more.
 const stepper = (chart, parent, slider, index) => {
   const button = slider.box = html(parent, "button", "stepper", slider.button)
   button.type = "button"
   button.onclick = () => {
-    move(chart, index, (chart.at[index] + 1) % slider.values.length)
+    const next = chart.at[index] + 1
+    if (slider.onwards && next === slider.values.length) return
+    move(chart, index, next % slider.values.length)
     release(chart)
   }
 }

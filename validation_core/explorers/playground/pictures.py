@@ -34,8 +34,14 @@ from validation_core.types import Array
 _JOINT = 1000  # draws of the truth that show the shape of the joint
 
 
-def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
-    """All pictures of a benchmark, over gamma, beta and x."""
+def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Payload:
+    """All pictures of a benchmark, over gamma, beta, x and the sample.
+
+    Args:
+        study: the benchmark.
+        seen: its result.
+        first: number of the first sample of its ranks.
+    """
     places = [", ".join(f"{value:.2f}" for value in x) for x in seen.where.x_at]
     middle = int(np.abs(seen.where.x_at - seen.where.x_at.mean(0)).sum(1).argmin())
     rates = _rates(seen)
@@ -53,7 +59,13 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
                 label="Observation x",
                 ends=("or press the map", ""),
             ),
-            Slider("sample", range(len(seen.ranks.counts)), label="Sample", button="New sample"),
+            Slider(
+                "sample",
+                range(first, first + len(seen.ranks.counts)),
+                label="Sample",
+                button="New sample",
+                onwards=True,
+            ),
         ],
         panels=[
             theta_panel(seen.where, _all_over(study, seen.where)),
