@@ -22,7 +22,7 @@ def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
         _onwards(study.benchmark, gamma, beta)
         return
     key = f"playground-{name}"
-    numbers, seen = new_samples.window(study, results, live.values(key, default=(0,))[-1])
+    numbers, seen = new_samples.window(study, results, live.released(key, default=(0,))[-1])
     payload = live.once(
         ("playground", study.key, numbers.start, numbers.stop),
         lambda: pictures.payload(study, seen, numbers.start),

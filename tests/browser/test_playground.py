@@ -18,7 +18,7 @@ from tests.browser.driving import (
 
 @pytest.fixture
 def home(visit):
-    """The playground, drawn, for a reader who asked for less motion: it does not move by itself."""
+    """The playground, drawn; for a reader who asks for less motion, so that it stands still."""
 
     def go(link="", **options):
         page = visit(link, **{"reduced_motion": "reduce", **options})
