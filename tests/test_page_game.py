@@ -8,7 +8,7 @@ from tests import page_links
 from validation_core.game import plot_power, plots, points, rounds
 from validation_core.game.plots import PLOTS
 from validation_core.game.rounds import DEFECTS, ROUNDS
-from validation_core.text import equals
+from validation_core.text import said_equals
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_a_round():
     assert len(page.get("plotly_chart")) == len(PLOTS)
     drawn = plots.simulate_plots(hidden)
     for plot, about in PLOTS.items():
-        said = f"{about.test}: p {equals(drawn.pvalues[plot])} in this round."
+        said = f"{about.test}: p {said_equals(drawn.pvalues[plot])} in this round."
         assert said in words(page)
     assert asked(page, "played") == [DEFECTS[hidden.defect].letter + "3"]
     pressed(page, "Next round")

@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from pages.playground import new_samples
 from tests.test_live import unpacked
 from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
+from validation_core.engine import Services
 from validation_core.explorers.playground import pictures, power_panels, pvalue_bricks, thumbnails
 from validation_core.explorers.playground import study as playground
 from validation_core.explorers.playground.study import (
     METHODS,
     POINTS,
     POWER_BETAS,
+    PlaygroundSampleStudy,
     PlaygroundStudy,
     PlaygroundTrialStudy,
     named,
@@ -242,19 +245,45 @@ def test_power_on_screen_is_the_cores(drawn):
         np.testing.assert_allclose(rates[0], rejected[0] / count, atol=1e-6)
 
 
-def test_bricks_are_the_trials(small):
+def test_a_brick_stands_at_its_pvalue_and_the_highest_column_fills_the_wall(small):
     _, seen, _ = small
     uniform = next(method for method in METHODS if method.name == "uniform")
     head, numbers = unpacked(pvalue_bricks.pvalue_bricks(seen, uniform, POWER_BETAS))
-    kept, rejected = head["panels"][0]["marks"][1:3]
+    marks = head["panels"][0]["marks"]
+    kept, rejected = (mark for mark in marks if mark["kind"] == "points" and mark["color"])
     pvalues = seen.trial_pvalues[METHODS.index(uniform)].astype(float)
     for mark, side in ((kept, pvalues > 0.05), (rejected, pvalues <= 0.05)):
         np.testing.assert_array_equal(~np.isnan(numbers(mark["x"])), side)
-    places = np.stack([numbers(kept["x"]), numbers(kept["y"])], -1)
-    places = np.where(np.isnan(places), np.stack([numbers(rejected[a]) for a in "xy"], -1), places)
-    np.testing.assert_allclose(np.floor(places[..., 0] * 20), np.minimum(pvalues * 20, 19) // 1)
-    for wall in places.reshape(-1, *places.shape[-2:]):
-        assert len({tuple(brick) for brick in wall.round(4)}) == len(wall), "no brick on another"
+    x, y = (
+        np.where(pvalues > 0.05, numbers(kept[axis]), numbers(rejected[axis])) for axis in "xy"
+    )
+    np.testing.assert_allclose(x, pvalues, atol=2e-5)
+    for wall in np.stack([x, y], -1).reshape(-1, x.shape[-1], 2):
+        column = np.minimum(wall[:, 0] * 20, 19) // 1
+        bricks = {(c, h) for c, h in zip(column, wall[:, 1].round(3), strict=True)}
+        assert len(bricks) == len(wall), "no brick on another"
+    bars = sum(numbers(mark["y"]) for mark in marks if mark["kind"] == "bars")
+    np.testing.assert_allclose(bars.max(-1), 1)
+
+
+def test_new_samples_go_on_after_the_last_without_repeats(small, drawn, monkeypatch):
+    study, seen, store = small
+    monkeypatch.setattr(new_samples, "services", lambda: Services(store, None))
+    monkeypatch.setattr(new_samples, "stored", lambda key, more: more.load(store))
+    assert new_samples.window(study, seen, 0) == (range(4), seen)
+    assert new_samples.window(study, seen, 3) == (range(4), seen), "none is there yet"
+    for number in (4, 5):
+        PlaygroundSampleStudy(of=study, sample=number).run(store, SILENT)
+    numbers, further = new_samples.window(study, seen, 3)
+    assert numbers == range(3, 6)
+    np.testing.assert_array_equal(further.ranks.counts[0], seen.ranks.counts[3])
+    every = [*seen.ranks.counts, *further.ranks.counts[1:]]
+    assert len({counts.tobytes() for counts in every}) == 6
+    head, _ = unpacked(pictures.payload(study, further, numbers.start))
+    assert head["sliders"][3]["values"] == [3, 4, 5]
+    numbers, again = new_samples.window(study, seen, 4)
+    assert numbers == range(3, 6), "until its last is on screen"
+    np.testing.assert_array_equal(again.ranks.counts, further.ranks.counts)
 
 
 @pytest.fixture(scope="module", params=shipped(), ids=lambda study: study.benchmark.label)

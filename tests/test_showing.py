@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import gate, own_story, share, story
+from pages.ui import gate, kept, own_story, share, story
 from tests.conftest import ROOT
 from tests.test_lessons import drawn, state
+from validation_core.engine import Services
+from validation_core.store import Store
 
 MAIN = ROOT / "pages" / "main.py"
 PAGES = ["", "lessons", "colt"]
@@ -256,3 +258,20 @@ def test_no_address_sends_a_visitor_to_another_host(ask):
     answer = ask("//evil.org?embed")
     assert answer.headers.get("location", "/").startswith("/")
     assert not answer.headers.get("location", "/").startswith("//")
+
+
+def test_scenes_outlast_a_reload_of_the_browser(monkeypatch, tmp_path):
+    """Two sessions of one browser have one story; another browser has its own."""
+    shared = Services(Store(tmp_path), None)
+    browser = ["one"]
+    monkeypatch.setattr(kept, "services", lambda: shared)
+    monkeypatch.setattr(kept, "visitor", lambda: browser[0])
+    for scene in SCENES:
+        own_story.add(scene)
+    own_story.move(2, -1)
+    own_story.remove(0)
+    assert own_story.story_scenes() == [SCENES[2], SCENES[1]]
+    browser[0] = "another"
+    assert own_story.story_scenes() == []
+    browser[0] = "one"
+    assert own_story.story_scenes() == [SCENES[2], SCENES[1]]

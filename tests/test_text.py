@@ -31,6 +31,25 @@ def test_pvalues_have_two_digits_and_are_never_0(p, written):
 
 
 @pytest.mark.parametrize(
+    ("p", "written"),
+    [
+        (0.0, "< 0.0001"),
+        (np.float32(1e-60), "< 0.0001"),
+        (9.9e-5, "< 0.0001"),
+        (1e-4, "0.0001"),
+        (1.8e-4, "0.0002"),
+        (0.00099, "0.001"),
+        (0.0013, "0.0013"),
+        (0.043, "0.043"),
+        (1.0, "1"),
+    ],
+)
+def test_a_sentence_says_no_pvalue_below_one_in_ten_thousand(p, written):
+    assert text.said_pvalue(p) == written
+    assert text.said_equals(p) == (written if written.startswith("<") else f"= {written}")
+
+
+@pytest.mark.parametrize(
     ("value", "form", "written"),
     [
         (-1.25, ".1f", "−1.2"),

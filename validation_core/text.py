@@ -24,7 +24,27 @@ def pvalue_text(p: float | None) -> str:
 
 def equals(p: float | None) -> str:
     """A p-value with its relation: `= 0.034`, `< 1e-300`."""
-    text = pvalue_text(p)
+    return _related(pvalue_text(p))
+
+
+LEAST_SAID = 1e-4
+"""Smallest p-value that a page's sentence gives as a number: no reader acts on a smaller one, and
+those stored in single or half precision have lost theirs."""
+
+
+def said_pvalue(p: float) -> str:
+    """A p-value in a page's sentence: `0.034`, `0.0002`, `< 0.0001`; never with an exponent."""
+    if p < LEAST_SAID:
+        return f"< {LEAST_SAID:.4f}"
+    return f"{p:.1g}" if p < 1e-3 else pvalue_text(p)
+
+
+def said_equals(p: float) -> str:
+    """The same with its relation: `= 0.0002`, `< 0.0001`."""
+    return _related(said_pvalue(p))
+
+
+def _related(text: str) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 

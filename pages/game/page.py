@@ -15,7 +15,7 @@ from validation_core.game import plot_power, plots, points, rounds
 from validation_core.game.plots import PLOTS, Plot
 from validation_core.game.points import Game, Guess
 from validation_core.game.rounds import DEFECTS, LEVELS, ROUNDS, Defect, Level
-from validation_core.text import equals
+from validation_core.text import said_equals
 
 FIRST: Plot = "draws"
 EMPTY: Game = (None,) * ROUNDS
@@ -155,7 +155,7 @@ def _plots(
             if telling is not None:
                 low, high = telling.interval(plot)
                 words = (
-                    f"{about.test}: p {equals(drawn.pvalues[plot])} in this round. At "
+                    f"{about.test}: p {said_equals(drawn.pvalues[plot])} in this round. At "
                     f"5% it rejects in {telling.found[plot]} of {plot_power.REPEATS} simulated "
                     f"rounds with this q (95% interval {low:.0%} to {high:.0%})."
                 )

@@ -5,6 +5,7 @@ from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core import keys
 from validation_core.explorers.playground import pvalue_bricks
+from validation_core.explorers.playground.sizes import short_title
 from validation_core.explorers.playground.study import (
     METHODS,
     Playground,
@@ -17,7 +18,7 @@ from validation_core.explorers.playground.study import (
 def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, float]:
     """The wall of one method, and one trial of it opened below; gamma and beta of both."""
     kinds = keys.by_name(*METHODS)
-    titles = {key: kind.title.removeprefix("Conformal C2ST, ") for key, kind in kinds.items()}
+    titles = {key: short_title(kind) for key, kind in kinds.items()}
     method = kinds[segmented("Test", titles, "test", first="uniform")]
     betas = betas_of(method)
     payload = live.once(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.playground import bricks, strip
+from pages.playground import bricks, new_samples, strip
 from pages.ui import address, jobs, live, share
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
@@ -21,8 +21,14 @@ def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
         gamma, beta = bricks.bricks(name, study, results)
         _onwards(study.benchmark, gamma, beta)
         return
-    payload = live.once(("playground", study.key), lambda: pictures.payload(study, results))
-    gamma, beta, *_ = live.chart(payload, key=f"playground-{name}", url=("gamma", "beta", "x"))
+    key = f"playground-{name}"
+    numbers, seen = new_samples.window(study, results, live.released(key, default=(0,))[-1])
+    payload = live.once(
+        ("playground", study.key, numbers.start, numbers.stop),
+        lambda: pictures.payload(study, seen, numbers.start),
+    )
+    gamma, beta, _, sample = live.chart(payload, key=key, url=("gamma", "beta", "x"))
+    new_samples.look_ahead(study, numbers, sample)
     _onwards(study.benchmark, gamma, beta)
 
 
@@ -59,15 +65,18 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
 
 
 live.one_screen(1.9)
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.title("Is a learned posterior right?", anchor=False, width="content")
-    view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-st.caption(
-    "Blue: draws of the true posterior p. Orange: of an estimate q, wrong by γ. "
-    "Pick a benchmark, drag γ, and watch who notices."
-)
-jobs.notices()
-name = strip.choose()
+with st.container(gap="xsmall"):
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.title("Is a learned posterior right?", anchor=False, width="content")
+        view = segmented("View", VIEWS, "view", label_visibility="collapsed")
+    st.caption(
+        "Blue: draws of the true posterior p. Orange: draws of an estimate q, wrong by γ. "
+        "Pick one of 17 benchmarks, drag γ: who notices?"
+    )
+    jobs.notices()
+    name = strip.choose()
 study = PlaygroundStudy(benchmark=named()[name])
 if study.done(services().store):
     _pictures(name, study, view)

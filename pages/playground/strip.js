@@ -1,4 +1,4 @@
-// A row of small pictures, one for each benchmark; a press chooses. Python hears the name.
+// Small pictures, one for each benchmark; a press chooses. Python hears the name.
 const NS = "http://www.w3.org/2000/svg"
 
 const dots = (points) => {
@@ -25,13 +25,13 @@ const card = (item) => {
 
 export default function (component) {
   const { data, parentElement, setStateValue } = component
-  const root = parentElement.querySelector(".strip")
+  const root = parentElement.querySelector(".strip > div")
   const choose = (name) => {
     for (const button of root.children) {
       button.setAttribute("aria-pressed", String(button.dataset.name === name))
     }
   }
-  const items = JSON.parse(root.dataset.items)
+  const items = JSON.parse(root.parentElement.dataset.items)
   if (root.children.length !== items.length) {
     root.replaceChildren(...items.map((item) => {
       const button = card(item)

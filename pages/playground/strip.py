@@ -18,20 +18,22 @@ from validation_core.explorers.playground.thumbnails import thumbnail
 _HERE = Path(__file__).parent
 _KEY = "strip"
 URL = "benchmark"
+OPENING = "mode_collapse"
+"""The benchmark of a first visit: q lacks a cluster of draws that one sees."""
 
 
 def choose() -> str:
     """The name of the chosen benchmark; the address carries it."""
     names = list(named())
-    linked = "".join(address.asked(URL)[-1:]) or names[0]
-    first = linked if linked in names else names[0]
+    linked = "".join(address.asked(URL)[-1:]) or OPENING
+    first = linked if linked in names else OPENING
     key = address.renewed(_KEY)
     chosen = (st.session_state.get(key) or {}).get("value") or first
     result = _component()(
         key=key, data={"chosen": chosen}, default={"value": chosen}, on_value_change=_changed
     )
     name = str(result.get("value") or chosen)
-    address.say(URL, () if name == names[0] else (name,), same=name == first)
+    address.say(URL, () if name == OPENING else (name,), same=name == first)
     if linked != first and name == first:
         st.caption(address.unknown(URL, linked, named()[first].label))
     return name
@@ -39,7 +41,7 @@ def choose() -> str:
 
 def _changed() -> None:
     """Another benchmark begins where it shows most, not where the last one stood."""
-    for name in ("gamma", "x"):
+    for name in ("gamma", "beta", "x", "trial"):
         address.ask(name)
 
 
@@ -50,7 +52,7 @@ def _component() -> Callable[..., Any]:
     return st.components.v2.component(
         "nptlab_strip",
         html='<div class="strip" role="group" aria-label="Benchmark" '
-        f'data-items="{escape(json.dumps(items))}"></div>\n',
+        f'data-items="{escape(json.dumps(items))}"><div></div></div>\n',
         css=(_HERE / "strip.css").read_text(),
         js=(_HERE / "strip.js").read_text(),
     )

@@ -76,7 +76,7 @@ def chart(
 
     key = address.renewed(key)
     first = usual(_asked(url, payload.start))
-    known: tuple[float, ...] | None = (st.session_state.get(key) or {}).get("value")
+    known = _value(key)
     fresh = known is None or len(known) != len(payload.sliders)
     linked = _asked(url, first)
     chosen = payload.nearest(linked) if known is None or fresh else known
@@ -100,6 +100,22 @@ def chart(
     if words and value == opened:
         st.caption(words)
     return value
+
+
+def released(key: str, default: Sequence[float]) -> Sequence[float]:
+    """Grid values at which a chart's sliders were last released, before it is drawn again.
+
+    Args:
+        key: of the chart.
+        default: the values where it was never drawn.
+    """
+    known = _value(address.renewed(key))
+    return default if known is None else known
+
+
+def _value(key: str) -> Sequence[float] | None:
+    known: Sequence[float] | None = (st.session_state.get(key) or {}).get("value")
+    return known
 
 
 def _other(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]) -> str:

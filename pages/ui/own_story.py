@@ -1,15 +1,22 @@
-"""The story composed in this session, with the pictures of its scenes; saved as one file."""
+"""The story composed in this browser, with the pictures of its scenes; saved as one file.
+
+Scenes outlast a reload; a picture lives in the session that saw it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import streamlit as st
 
+from pages.ui import kept
 from pages.ui.story import MOST, Scene
 from validation_core.drawing import html
 from validation_core.drawing.live import Payload
+
+_KEPT = "story"
 
 
 @dataclass(frozen=True)
@@ -21,30 +28,36 @@ class Picture:
 
 
 def story_scenes() -> list[Scene]:
-    """The scenes of this session's story."""
-    own: list[Scene] = st.session_state.setdefault("scenes", [])
-    return own
+    """The scenes of this browser's story."""
+    scenes = cast("Sequence[Sequence[str]]", kept.load(_KEPT).get("scenes", ()))
+    return [Scene(*parts) for parts in scenes]
 
 
 def add(scene: Scene) -> None:
     """Append a scene, with the present picture of its page."""
     known = story_scenes()
     if len(known) < MOST:
-        known.append(scene)
+        _save([*known, scene])
     keep(scene)
 
 
 def remove(index: int) -> None:
     """Remove a scene."""
-    if index < len(story_scenes()):
-        story_scenes().pop(index)
+    known = story_scenes()
+    _save(known[:index] + known[index + 1 :])
 
 
 def move(index: int, by: int) -> None:
     """Move a scene up or down."""
-    own = story_scenes()
-    to = min(max(index + by, 0), len(own) - 1)
-    own.insert(to, own.pop(index))
+    known = story_scenes()
+    to = min(max(index + by, 0), len(known) - 1)
+    known.insert(to, known.pop(index))
+    _save(known)
+
+
+def _save(scenes: Sequence[Scene]) -> None:
+    parts = [[scene.page, scene.query, scene.title] for scene in scenes]
+    kept.save(_KEPT, "A browser's story", {"scenes": parts})
 
 
 def drawn(payload: Payload, at: Sequence[float]) -> None:
@@ -65,7 +78,7 @@ def keep(scene: Scene) -> None:
 
 
 def pictures() -> dict[Scene, Picture]:
-    """Pictures of this session's scenes."""
+    """Pictures of the scenes that this session has shown."""
     by_scene: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
     return by_scene
 

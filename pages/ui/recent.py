@@ -4,16 +4,14 @@ Tables are stored by their content alone; the list of a browser's tables is stor
 derived from its cookie, so that visitors see only their own.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypedDict, cast
 
 import streamlit as st
 
-from pages.ui import address, quotas
+from pages.ui import address, kept, quotas
 from pages.ui.services import services
-from pages.ui.visitors import visitor
 from validation_core.diagnosis import tasks
 from validation_core.tables import Upload
 
@@ -56,10 +54,7 @@ def remember(label: str, upload: Upload) -> None:
 def listed() -> Sequence[RecentTable]:
     """This browser's tables that the store still has, newest first."""
     store = services().store
-    if not store.has("results", _key()):
-        return []
-    stored = store.load("results", _key())
-    entries = cast("Sequence[RecentTable]", stored.meta["tables"] if stored else ())
+    entries = cast("Sequence[RecentTable]", kept.load(_SPEC).get("tables", ()))
     return [entry for entry in entries if store.has("tables", entry["digest"])]
 
 
@@ -123,12 +118,8 @@ def forget() -> None:
 
 
 def _list(tables: Sequence[RecentTable]) -> None:
-    """Replace this browser's list."""
-    store, about = services().store, {"label": "A browser's list of tables", "tables": [*tables]}
-    try:
-        store.save("results", _key(), {}, spec=_SPEC, meta=about)
-    except OSError as error:  # the open table stays open, but is not listed
-        store.note(str(error))
+    """Replace this browser's list; where it cannot be kept, the open table stays open."""
+    kept.save(_SPEC, "A browser's list of tables", {"tables": [*tables]})
 
 
 def _without(tables: Sequence[RecentTable], digest: str) -> list[RecentTable]:
@@ -140,7 +131,7 @@ def _others_list(digest: str) -> bool:
     lists = (
         cast("Sequence[RecentTable]", entry.meta["tables"])
         for entry in services().store.entries()
-        if entry.spec == _SPEC and entry.key != _key()
+        if entry.spec == _SPEC and entry.key != kept.key(_SPEC)
     )
     return any(len(_without(tables, digest)) < len(tables) for tables in lists)
 
@@ -148,7 +139,3 @@ def _others_list(digest: str) -> bool:
 def _open(digest: str) -> None:
     address.say(_ADDRESS, (digest,))
     st.session_state[_OPEN] = digest
-
-
-def _key() -> str:
-    return hashlib.sha256(f"recent {visitor()}".encode()).hexdigest()[:32]

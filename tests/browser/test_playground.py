@@ -18,10 +18,10 @@ from tests.browser.driving import (
 
 @pytest.fixture
 def home(visit):
-    """The playground, drawn, with a count of what it sends to the server."""
+    """The playground, drawn; for a reader who asks for less motion, so that it stands still."""
 
     def go(link="", **options):
-        page = visit(link, **options)
+        page = visit(link, **{"reduced_motion": "reduce", **options})
         expect(_slider(page, "Strength, gamma")).to_be_visible()
         return settled(page)
 
@@ -74,6 +74,8 @@ def test_a_first_visitor_sees_pictures_and_no_button_in_the_way(home):
     page = home(viewport={"width": 1280, "height": 720})
     no_exception(page)
     expect(page.locator(".strip button")).to_have_count(17)
+    places = [box(button) for button in page.locator(".strip button").all()]
+    assert all(place["x"] > 300 and place["x"] + place["width"] < 1280 for place in places)
     expect(_panel(page, "Where q is wrong")).to_be_visible()
     for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
         assert until(lambda: _end(_slider(page, name)) < 500), name  # noqa: B023
@@ -151,7 +153,7 @@ def test_a_small_picture_changes_the_benchmark_and_the_link(home, visit):
 
 
 def test_a_link_off_the_grid_says_so(home):
-    page = home("?gamma=0.0123")
+    page = home("?benchmark=mean_shift&gamma=0.0123")
     expect(page.get_by_text("which is not on the slider: this is 0.0125")).to_be_visible()
 
 
@@ -175,8 +177,29 @@ def test_narrow_and_dark(home, scheme):
     assert until(lambda: 0 <= box(slider)["y"] < 400), "it stays in sight beside what it moves"
 
 
+def test_gamma_sweeps_by_itself_until_it_is_touched(home):
+    page = home(reduced_motion="no-preference")
+    slider = _slider(page, "Strength, gamma")
+    begun = slider.get_attribute("aria-valuetext")
+    assert until(lambda: slider.get_attribute("aria-valuetext") == "0.3")
+    assert "gamma" not in page.url, "Python hears nothing on the way"
+    page.keyboard.press("Shift")
+    stood = slider.get_attribute("aria-valuetext")
+    assert stood != begun
+    expect(page).to_have_url(re.compile(f"gamma={stood}$"))
+    page.wait_for_timeout(600)
+    expect(slider).to_have_attribute("aria-valuetext", stood)
+
+
+def test_beta_begins_anew_with_the_benchmark(home):
+    page = home("?beta=1")
+    page.locator(".strip button").filter(has_text="Tree").click()
+    expect(page).to_have_url(re.compile(r"\?benchmark=tree$"))
+    expect(_slider(settled(page), "Degradation, beta")).to_have_attribute("aria-valuetext", "0.00")
+
+
 def test_reduced_motion_plays_calmly(home):
-    page = home(reduced_motion="reduce")
+    page = home()
     page.locator(".live .play").first.click()
     page.wait_for_timeout(1200)
     assert _redraws(page) <= 4

@@ -551,8 +551,11 @@ class Slider:
         play: a button before it steps through its values up to the last, from the first where
             it stands at the last: `rate` a second, 2 where the reader asks for less motion. Python
             hears of it once, when it stops.
+        sweep: on a page nobody has touched yet it goes once through its values and back, by
+            itself, unless the reader asks for less motion; the first touch leaves it there.
         button: label of a button drawn instead of a rail that steps to the next value, after
             the last to the first. A slider of one value is not drawn at all.
+        onwards: such a button stays at the last value, until Python brings further ones.
         hidden: it has no rail: a press in a panel, or a lesson's own control, moves it.
     """
 
@@ -566,7 +569,9 @@ class Slider:
     ends: tuple[str, str] = ("", "")
     play: bool = False
     rate: float = 12
+    sweep: bool = False
     button: str = ""
+    onwards: bool = False
     hidden: bool = False
 
     @property

@@ -40,7 +40,7 @@ from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import equals
+from validation_core.text import said_equals
 from validation_core.types import Array
 
 DRAWS = 9
@@ -142,7 +142,7 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
         )
 
     def stages(self, result: _BagLotteryResult) -> list[Stage]:
-        plain, weighted = (written(p, equals, "bias", "width") for p in result.pvalues)
+        plain, weighted = (written(p, said_equals, "bias", "width") for p in result.pvalues)
         return [
             Stage(
                 title="Predict",

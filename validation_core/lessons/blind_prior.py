@@ -36,7 +36,7 @@ from validation_core.methods import SBC, TARP
 from validation_core.rng import common, stream
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import pvalue_text
+from validation_core.text import said_pvalue
 from validation_core.types import Array, Joint, MethodStyle, PosteriorTable
 
 ALPHAS = tuple(round(0.1 * step, 1) for step in range(11))
@@ -441,7 +441,7 @@ def _histograms(result: _BlindPriorResult) -> Panel:
     marks: list[Band | Bars | HLine | Note | VLine] = []
     for i, (counts, pvalues, sliders) in enumerate(both):
         parts = np.minimum(counts / sizes[:, None, None], _TOP)
-        texts = written(pvalues, pvalue_text, *sliders)
+        texts = written(pvalues, said_pvalue, *sliders)
         marks += [
             Band([1.15 * i, 1.15 * i + 1], over(low, "n"), over(high, "n")),
             Bars(1.15 * i + _BINS, over(parts, *sliders, coarse=True), color=_LOOKS[i].color),

@@ -34,7 +34,7 @@ from validation_core.methods import CoLT
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import pvalue_text
+from validation_core.text import said_pvalue
 from validation_core.types import Array, Benchmark
 
 PRESETS = ("additional mode", "tree", "nothing wrong")
@@ -293,7 +293,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                         "r": str(INSIDE),
                         "rest": str(K + 1 - INSIDE),
                         "count": written(result.inside, "{:.0f}", "preset", "place"),
-                        "p": written(pvalues, pvalue_text, "preset", "place"),
+                        "p": written(pvalues, said_pvalue, "preset", "place"),
                     },
                     source=f"beta law of the {INSIDE}th of {K} ordered distances, derived here; "
                     "the ball is that of CoLT, Chen, Bansal, Scott (2025)",

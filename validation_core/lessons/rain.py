@@ -39,7 +39,7 @@ from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import equals
+from validation_core.text import said_equals
 from validation_core.types import Array
 
 GAMMAS = tuple(round(0.05 * step, 2) for step in range(13))
@@ -136,7 +136,7 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
                     "guess",
                 ),
                 guilty=written(result.guilty, "{:g}", "lineup"),
-                p=written(theirs, equals, "lineup"),
+                p=written(theirs, said_equals, "lineup"),
             ),
         )
 
@@ -278,7 +278,7 @@ def _opened(result: _RainResult) -> Panel:
             "Trial {trial}, gamma {gamma}: p {p}",
             trial=written(np.arange(TRIALS) + 1, "{:g}", "open"),
             gamma=written(GAMMAS, "{:g}", "at"),
-            p=written(result.pvalues.T, equals, "open", "at"),
+            p=written(result.pvalues.T, said_equals, "open", "at"),
         ),
         caption=f"The {N} ranks that this p-value comes from.",
         height=240,

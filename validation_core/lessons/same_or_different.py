@@ -39,7 +39,7 @@ from validation_core.rng import common
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import equals
+from validation_core.text import said_equals
 from validation_core.types import Array, TwoSamples
 
 SIZES = (20, 50, 100, 200, 500)
@@ -156,7 +156,7 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
         verdict = over(
             np.where(pvalues <= 0.05, "rejects", "does not reject"), "samples", "n", "gamma"
         )
-        p = written(pvalues, equals, "samples", "n", "gamma")
+        p = written(pvalues, said_equals, "samples", "n", "gamma")
         return [
             Stage(
                 title="Predict",

@@ -42,7 +42,7 @@ from validation_core.methods import Uniform
 from validation_core.rng import common, stream
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import pvalue_text
+from validation_core.text import said_pvalue
 from validation_core.types import Array, Joint
 
 STEPS = tuple(range(0, 301, 10))
@@ -269,7 +269,7 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
                     source=_SOURCE.words,
                     uniform=rates["uniform"],
                     c2st=rates["c2st"],
-                    flat=written(looks.flat, pvalue_text, "score", "steps"),
+                    flat=written(looks.flat, said_pvalue, "score", "steps"),
                     sd=written(relative_null_sd(looks.null), "{:.2f}", "score", "steps"),
                     above=written(looks.above, "{:.0%}", "score", "steps"),
                 ),

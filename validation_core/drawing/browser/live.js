@@ -268,6 +268,7 @@ const build = (chart, root) => {
 
 const leave = (chart) => {
   halt(chart)
+  chart.still?.()
   clearTimeout(chart.waiting)
   cancelAnimationFrame(chart.frame)
   if (chart.lesson) { endStory(chart); chart.deaf() }
@@ -300,7 +301,7 @@ export default function (component) {
     chart.waiting = setTimeout(() => release(built))
     if (chart.lesson && untouched(chart) && !calm()) {
       chart.begin = setTimeout(() => tellStory(built), 1500)
-    }
+    } else sweepOnce(chart)
     let width = root.clientWidth
     chart.observer = new ResizeObserver(() => {
       if (root.clientWidth === width) return

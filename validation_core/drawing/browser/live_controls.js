@@ -43,8 +43,44 @@ const play = (chart, index, button) => {
   face(button, "Pause")
   chart.said?.setAttribute("aria-live", "off") // twelve sentences a second help nobody
 }
+// Unasked, once a page: from where it stands down to the first value, up to the last and back. The
+// first press or key anywhere leaves it where it is; Python hears of that, of the way it does not.
+const SWEEP = 7 // steps a second
+let swept = false
+const sweepOnce = (chart) => {
+  const index = chart.sliders.findIndex((slider) => slider.sweep && slider.player)
+  if (index < 0 || swept || calm() || !untouched(chart)) return
+  const { values, player: button } = chart.sliders[index]
+  const home = chart.at[index], top = values.length - 1
+  const up = [...values.keys()], down = [...up].reverse()
+  const way = [...down.slice(top - home + 1), ...up.slice(1), ...down.slice(1, top - home + 1)]
+  const touched = (event) => {
+    if (event.composedPath().includes(button)) return // it pauses by itself
+    chart.still()
+    if (chart.playing?.way !== way) return
+    halt(chart)
+    chart.waiting = setTimeout(() => release(chart), 300) // a press elsewhere may bring another chart
+  }
+  chart.still = () => {
+    clearTimeout(chart.begin)
+    for (const kind of ["pointerdown", "keydown"]) removeEventListener(kind, touched)
+  }
+  for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, touched)
+  chart.begin = setTimeout(() => {
+    swept = true
+    const step = () => {
+      move(chart, index, way.shift())
+      if (way.length) return
+      chart.still()
+      halt(chart)
+    }
+    chart.playing = { index, button, way, timer: setInterval(step, 1000 / SWEEP) }
+    face(button, "Pause")
+    chart.said?.setAttribute("aria-live", "off")
+  }, 1500)
+}
 const player = (chart, parent, index) => {
-  const button = html(parent, "button", "play")
+  const button = chart.sliders[index].player = html(parent, "button", "play")
   button.type = "button"
   make(make(button, "svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }), "path")
   face(button, "Play")
@@ -87,12 +123,15 @@ const control = (chart, parent, slider, index) => {
   input.onchange = () => { chart.told = []; rest() }
 }
 
-// A slider that is a button: each press takes the next value.
+// A slider that is a button: each press takes the next value, after the last the first, or none
+// where Python is to bring more.
 const stepper = (chart, parent, slider, index) => {
   const button = slider.box = html(parent, "button", "stepper", slider.button)
   button.type = "button"
   button.onclick = () => {
-    move(chart, index, (chart.at[index] + 1) % slider.values.length)
+    const next = chart.at[index] + 1
+    if (slider.onwards && next === slider.values.length) return
+    move(chart, index, next % slider.values.length)
     release(chart)
   }
 }

@@ -34,7 +34,7 @@ from validation_core.explorers.conformal.view import (
     slider_texts,
 )
 from validation_core.rng import common
-from validation_core.text import equals, pvalue_text
+from validation_core.text import said_equals, said_pvalue
 from validation_core.types import Array
 
 
@@ -119,9 +119,9 @@ def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
         caption=sentence(
             "Uniform? p-values: Kolmogorov-Smirnov {ks}, Anderson-Darling {ad}, Cramér-von "
             "Mises {cvm}.",
-            ks=slider_texts(seen, seen.ks, equals),
-            ad=slider_texts(seen, seen.anderson_darling, equals),
-            cvm=slider_texts(seen, seen.cramer_von_mises, equals),
+            ks=slider_texts(seen, seen.ks, said_equals),
+            ad=slider_texts(seen, seen.anderson_darling, said_equals),
+            cvm=slider_texts(seen, seen.cramer_von_mises, said_equals),
         ),
     )
 
@@ -190,14 +190,14 @@ def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
     multiple = sentence(
         "T = {t}, p-value {p}.",
         t=slider_texts(seen, seen.multiple, "{:.2f}".format),
-        p=slider_texts(seen, seen.multiple_p, equals),
+        p=slider_texts(seen, seen.multiple_p, said_equals),
     )
     c2st = sentence(
         "Accuracy {a}, p-value {p}; with each class's own variance {own}. Once the threshold "
         "is off, the nominal null is too wide.",
         a=slider_texts(seen, seen.accuracy, "{:.3f}".format),
-        p=slider_texts(seen, seen.accuracy_p, equals),
-        own=slider_texts(seen, seen.accuracy_own_p, pvalue_text),
+        p=slider_texts(seen, seen.accuracy_p, said_equals),
+        own=slider_texts(seen, seen.accuracy_own_p, said_pvalue),
     )
     return [
         statistic_on_null(

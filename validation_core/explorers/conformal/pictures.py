@@ -28,7 +28,7 @@ from validation_core.explorers.conformal.view import (
     gamma_and_beta,
     slider_texts,
 )
-from validation_core.text import equals, level_text
+from validation_core.text import level_text, said_equals
 
 
 def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
@@ -62,7 +62,7 @@ def _headline(look: ConformalView, seen: Conformal) -> Any:
         "says": slider_texts(
             seen, seen.ks <= look.alpha, lambda low: _says(bool(low), look.alpha)
         ),
-        "p": slider_texts(seen, seen.ks, equals),
+        "p": slider_texts(seen, seen.ks, said_equals),
     }
     tested = f"{look.study.n} draws of q {{says}} (p-value {{p}})."
     if look.oracle:

@@ -6,12 +6,13 @@ Six panels under gamma, beta and x, all of one benchmark, as one payload for the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from validation_core.drawing import live
-from validation_core.drawing.marks import Slider, over, sentence, written
+from validation_core.drawing.marks import Slider
+from validation_core.explorers.playground.headline import headline
 from validation_core.explorers.playground.power_panels import power_over_beta, power_over_gamma
 from validation_core.explorers.playground.rank_panels import (
     rank_difference_panel,
@@ -21,23 +22,32 @@ from validation_core.explorers.playground.sizes import LEVEL, PlaygroundRates
 from validation_core.explorers.playground.study import (
     BETAS,
     METHODS,
-    POINTS,
     POWER_BETAS,
     Playground,
     PlaygroundStudy,
+    Where,
 )
 from validation_core.explorers.playground.theta_panels import error_map_panel, theta_panel
-from validation_core.text import equals
+from validation_core.rng import common
+from validation_core.types import Array
+
+_JOINT = 1000  # draws of the truth that show the shape of the joint
 
 
-def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
-    """All pictures of a benchmark, over gamma, beta and x."""
+def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Payload:
+    """All pictures of a benchmark, over gamma, beta, x and the sample.
+
+    Args:
+        study: the benchmark.
+        seen: its result.
+        first: number of the first sample of its ranks.
+    """
     places = [", ".join(f"{value:.2f}" for value in x) for x in seen.where.x_at]
     middle = int(np.abs(seen.where.x_at - seen.where.x_at.mean(0)).sum(1).argmin())
     rates = _rates(seen)
     return live.payload(
         sliders=[
-            gamma_slider(seen),
+            replace(gamma_slider(seen), sweep=True),
             beta_slider(BETAS),
             Slider(
                 "x",
@@ -49,19 +59,34 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
                 label="Observation x",
                 ends=("or press the map", ""),
             ),
-            Slider("sample", range(len(seen.ranks.counts)), label="Sample", button="New sample"),
+            Slider(
+                "sample",
+                range(first, first + len(seen.ranks.counts)),
+                label="Sample",
+                button="New sample",
+                onwards=True,
+            ),
         ],
         panels=[
-            theta_panel(seen.where),
+            theta_panel(seen.where, _all_over(study, seen.where)),
             rank_histogram_panel(seen.ranks),
             power_over_gamma(seen, rates),
             error_map_panel(seen.where),
             rank_difference_panel(seen.ranks),
             power_over_beta(seen, rates),
         ],
-        headline=_headline(seen, rates),
+        headline=headline(seen, rates),
         columns=3,
     )
+
+
+def _all_over(study: PlaygroundStudy, where: Where) -> Array:
+    """Draws (N, 2) of the truth over all x, where x is one number: the shape of the joint."""
+    if len(where.x_edges) > 1 or study.benchmark.dims[0] == 1:
+        return np.zeros((0, 2))
+    edges = where.x_edges[0]
+    x = np.linspace(edges[0], edges[-1], _JOINT)[:, None]
+    return study.benchmark.theta(x, study.gammas[0], common(study.seed, "playground", "joint"))
 
 
 def gamma_slider(seen: Playground) -> Slider:
@@ -100,23 +125,3 @@ def _rates(seen: Playground) -> PlaygroundRates:
         for g in range(rate.shape[-1]):
             fine[i, :, g] = np.interp(BETAS, betas, rate[i, there, g])
     return PlaygroundRates(fine, trials)
-
-
-def _headline(seen: Playground, rates: PlaygroundRates) -> Any:
-    alarms = rates.of("uniform")
-    return sentence(
-        f"At γ = {{gamma}} the ball that holds {{mass}} of q's draws holds {{share}} of p's "
-        f"draws at this x. {POINTS} draws of q rank {{ranks}} among draws of p (p-value "
-        f"{{p}}); on fresh draws this test would reject q {{power}} of the time.",
-        gamma=written(seen.gammas, "{:g}", "gamma"),
-        mass=f"{seen.where.u_star:.0%}",
-        share=written(seen.where.inside_at, "{:.0%}", "gamma", "x"),
-        ranks=over(
-            np.where(seen.ranks.pvalues <= LEVEL, "unevenly", "as evenly as chance allows"),
-            "sample",
-            "gamma",
-            "beta",
-        ),
-        p=written(seen.ranks.pvalues, equals, "sample", "gamma", "beta"),
-        power=written(alarms.T, "{:.0%}", "gamma", "beta"),
-    )

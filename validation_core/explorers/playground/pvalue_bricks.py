@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
@@ -16,14 +17,21 @@ from validation_core.drawing.marks import (
     Panel,
     Points,
     Slider,
+    Text,
     VLine,
-    formatted,
     over,
     sentence,
+    written,
 )
 from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.explorers.playground.pictures import beta_slider, gamma_slider
-from validation_core.explorers.playground.sizes import LEVEL, LINE_BINS, PANEL_HEIGHT, SHOWN_BINS
+from validation_core.explorers.playground.sizes import (
+    LEVEL,
+    LINE_BINS,
+    PANEL_HEIGHT,
+    SHOWN_BINS,
+    short_title,
+)
 from validation_core.explorers.playground.study import (
     METHODS,
     POWER_BETAS,
@@ -32,39 +40,48 @@ from validation_core.explorers.playground.study import (
 )
 from validation_core.explorers.playground.theta_panels import theta_frame
 from validation_core.methods.base import Method
-from validation_core.text import equals
+from validation_core.text import said_equals
 from validation_core.types import Array
 
 _COLUMNS = 20  # of the histogram of p-values
-_ABREAST = 5  # bricks side by side in a column
 
 
 def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Payload:
-    """P-values of one method over all trials, each a brick that a press opens."""
+    """P-values of one method over all trials, each a brick that a press opens.
+
+    The highest column fills the panel at every gamma and beta, so that a level wall looks level.
+    """
     which = [i for i, beta in enumerate(POWER_BETAS) if beta in betas]
     pvalues = np.asarray(seen.trial_pvalues[METHODS.index(method)][which], np.float64)
-    x, y = _piled(pvalues)  # (B, G, trials) each
+    rank, counts = _piled(pvalues)  # (B, G, trials), (B, G, columns)
+    highest = counts.max(-1, keepdims=True)
+    y = (rank + 0.5) / highest
     rejected = pvalues <= LEVEL
     trials = pvalues.shape[-1]
-    shares = formatted(rejected.mean(-1), "{:.0%}")
     numbers = np.arange(trials)
-    label = method.title.removeprefix("Conformal C2ST, ")
+    label = short_title(method)
     by = ("beta", "gamma")
-    piles: list[Mark] = [
+    edges = np.linspace(0, 1, _COLUMNS + 1)
+    first = np.arange(_COLUMNS) < round(LEVEL * _COLUMNS)
+    walls: list[Mark] = [
+        Bars(edges, over(np.where(side, counts / highest, 0), *by), color=color, opacity=0.3)
+        for side, color in ((~first, style.NULL), (first, style.Q))
+    ]
+    bricks: list[Mark] = [
         Points(
-            over(np.where(side, x, np.nan), *by, coarse=True),
+            over(np.where(side, pvalues, np.nan), *by, coarse=True),
             over(np.where(side, y, np.nan), *by, coarse=True),
             color=color,
-            size=7,
+            size=6,
             symbol="square",
-            opacity=0.8,
+            opacity=0.9,
         )
         for side, color in ((~rejected, style.NULL), (rejected, style.Q))
     ]
-    here = over(np.stack([x, y], axis=-1), *by, coarse=True)
-    at = over(np.moveaxis(x, -1, 0)[..., None], "trial", *by, coarse=True)
+    here = over(np.stack([pvalues, y], axis=-1), *by, coarse=True)
+    at = over(np.moveaxis(pvalues, -1, 0)[..., None], "trial", *by, coarse=True)
     up = over(np.moveaxis(y, -1, 0)[..., None], "trial", *by, coarse=True)
-    even = trials / _COLUMNS / _ABREAST
+    even = trials / _COLUMNS
     return live.payload(
         sliders=[
             gamma_slider(seen),
@@ -80,40 +97,50 @@ def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> l
         panels=[
             Panel(
                 [
-                    HLine(even, label="if q = p"),
-                    *piles,
+                    *walls,
+                    HLine(over(even / highest[..., 0], *by), label=f"{even:g}, if q = p"),
+                    *bricks,
                     Points(at, up, color="", size=13, symbol="ring"),
                     VLine(LEVEL, color=style.NULL, dash="4 3", label="level"),
                 ],
                 title=f"p-values of {label} in {trials} trials",
-                x=Axis((0, 1), "p-value of a trial"),
-                y=Axis((0, 1.04 * trials / _ABREAST), hidden=True),
-                caption="Each brick is a trial with fresh draws. If q were correct, the wall "
-                "would be level; the bricks left of the line reject q at 5%.",
+                x=Axis((-0.012, 1.012), "p-value of a trial"),
+                y=Axis((0, 1.04), hidden=True),
+                caption="Each brick is a trial with fresh draws, at its p-value. If q were "
+                f"correct, the wall would be level, {even:g} bricks in each column; those left of "
+                f"the line reject q at {LEVEL:.0%}.",
                 height=360,
                 click="trial",
                 at=here,
             )
         ],
-        headline=sentence(
-            f"At γ = {{gamma}} {label} rejects q in {{share}} of {trials} trials at level "
-            f"{LEVEL:.0%}.",
-            gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
-            share=over(shares, *by),
-        ),
+        headline=_headline(seen, rejected, label),
         columns=1,
     )
 
 
-def _piled(pvalues: Array) -> tuple[Array, Array]:
-    """Position of each trial's brick in a wall of `_COLUMNS`, `_ABREAST` bricks wide: (..., R)."""
+def _headline(seen: Playground, rejected: NDArray[np.bool_], label: str) -> Text:
+    right = np.broadcast_to(seen.gammas == 0, rejected.shape[:-1])
+    return sentence(
+        f"At γ = {{gamma}}{{right}} {label} rejects q in {{share}} of {rejected.shape[-1]} trials"
+        "{chance}.",
+        gamma=written(seen.gammas, "{:g}", "gamma"),
+        right=over(np.where(right, ", where q is correct,", ""), "beta", "gamma"),
+        share=written(rejected.mean(-1), "{:.0%}", "beta", "gamma"),
+        chance=over(
+            np.where(right, f", by chance: its level is {LEVEL:.0%}", f" at level {LEVEL:.0%}"),
+            "beta",
+            "gamma",
+        ),
+    )
+
+
+def _piled(pvalues: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many earlier trials stand in each one's column (..., R), and all columns' counts."""
     column = np.minimum((pvalues * _COLUMNS).astype(int), _COLUMNS - 1)
-    before = np.zeros(column.shape, dtype=int)
-    for one in range(_COLUMNS):
-        there = column == one
-        before += np.where(there, np.cumsum(there, axis=-1) - 1, 0)
-    x = (column + (before % _ABREAST + 0.5) / _ABREAST) / _COLUMNS
-    return x, before // _ABREAST + 0.5
+    there = column[..., None] == np.arange(_COLUMNS)  # (..., R, columns)
+    upto = there.cumsum(-2)
+    return (upto * there).sum(-1) - 1, upto[..., -1, :]
 
 
 def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
@@ -143,7 +170,7 @@ def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
     return live.payload(
         panels=panels,
         headline=f"This trial {verdict} q: {method.statistic} {trial.statistic:.3f}, p "
-        f"{equals(trial.pvalue)}.",
+        f"{said_equals(trial.pvalue)}.",
     )
 
 

@@ -10,7 +10,7 @@ from validation_core.drawing.marks import Axis, Panel, over, sentence, written
 from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.explorers.playground.sizes import PANEL_HEIGHT, SHOWN_BINS
 from validation_core.explorers.playground.study import POINTS, Ranks
-from validation_core.text import equals
+from validation_core.text import said_equals
 
 
 def rank_histogram_panel(ranks: Ranks) -> Panel:
@@ -41,7 +41,7 @@ def rank_difference_panel(ranks: Ranks) -> Panel:
     caption = sentence(
         "Kolmogorov-Smirnov p-value {p}. If q were correct, the line would stay inside the "
         "grey band in 95 of 100 samples.",
-        p=written(ranks.pvalues, equals, "sample", "gamma", "beta"),
+        p=written(ranks.pvalues, said_equals, "sample", "gamma", "beta"),
     )
     return counted_difference(
         grid,

@@ -1,13 +1,11 @@
-"""Sizes and rates that the panels of the playground share."""
+"""Sizes, rates and names that the panels of the playground share."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from validation_core.drawing import style
-from validation_core.explorers.playground.study import METHODS
+from validation_core.methods.base import Method
 from validation_core.types import Array
 
 LEVEL = 0.05
@@ -25,7 +23,7 @@ class PlaygroundRates(NamedTuple):
     rate: Array  # (methods, BETAS, G)
     trials: int
 
-    def of(self, name: str) -> Array:
-        """Rates (BETAS, G) of the method of that name."""
-        by_name = {method.name: i for i, method in enumerate(METHODS)}
-        return np.asarray(self.rate[by_name[name]])
+
+def short_title(method: Method) -> str:
+    """A method's title on this page, where every conformal test is one of conformal C2ST's."""
+    return method.title.removeprefix("Conformal C2ST, ")

@@ -58,7 +58,7 @@ COLT_BETAS = (0.0, 0.4, 0.8, 1.0)
 POINTS, CALIBRATION, DRAWS = 100, 50, 20
 """Test points of a trial, draws of p that calibrate each, draws of q at each x of a table."""
 SAMPLES = 4
-"""Fresh samples that "New sample" goes through."""
+"""Fresh samples that a picture holds; "New sample" goes through them, and on to further ones."""
 BINS = 40
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=CALIBRATION), CoLT(), SBC())
 
@@ -97,6 +97,16 @@ class Ranks(NamedTuple):
     """(S, G, B, BINS)."""
     pvalues: Array
     """(S, G, B) of the exact KS test."""
+
+    @classmethod
+    def joined(cls, samples: Sequence[Ranks]) -> Ranks:
+        """Samples of several, in their order."""
+        counts, pvalues = (np.concatenate(parts) for parts in list(zip(*samples, strict=True))[1:])
+        return cls(samples[0].auc, counts, pvalues)
+
+    def last(self) -> Ranks:
+        """The last of these samples."""
+        return self._replace(counts=self.counts[-1:], pvalues=self.pvalues[-1:])
 
 
 class Where(NamedTuple):
@@ -230,37 +240,38 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
             if method.needs_training
         }
 
-    def ranks(self, classifier: TrainedClassifier) -> Ranks:
+    def ranks(self, classifier: TrainedClassifier, samples: range = range(SAMPLES)) -> Ranks:
         """Conformal ranks of q's draws by the classifier, at every gamma and beta.
 
         Every sample's q draws rank among calibration draws of their own; samples share x and
         random numbers over gamma, so that a histogram moves and does not flicker.
         """
         g, b = len(self.gammas), len(BETAS)
-        auc, pvalues = np.empty((g, b)), np.empty((SAMPLES, g, b))
-        counts = np.empty((SAMPLES, g, b, BINS), np.uint8)
+        auc, pvalues = np.empty((g, b)), np.empty((len(samples), g, b))
+        counts = np.empty((len(samples), g, b, BINS), np.uint8)
+        later = (samples.start,) if samples.start else ()
         method = Uniform(m=CALIBRATION)
         edges = np.linspace(0, 1, BINS + 1)
-        n_q = SAMPLES * POINTS
+        n_q = len(samples) * POINTS
         for i, gamma in enumerate(self.gammas):
-            rng = common(self.seed, "playground", "ranks")
+            rng = common(self.seed, "playground", "ranks", *later)
             drawn = sampling.blocks(self.benchmark, gamma, n_q * CALIBRATION, n_q, rng)
             grids = [
                 classifier.grid(BETAS, Joint(rows.theta, self.over.at(rows.x, i)))
                 for rows in (drawn.p, drawn.q)
             ]
             auc[i] = statistics.auc(*grids)
-            for sample in range(SAMPLES):
+            for k, sample in enumerate(samples):
                 of_p, of_q = (
-                    side[:, sample * size : (sample + 1) * size]
+                    side[:, k * size : (k + 1) * size]
                     for side, size in zip(grids, (POINTS * CALIBRATION, POINTS), strict=True)
                 )
                 for j in range(b):
                     outcome = method.test(
                         BlockScores(of_p[j], of_q[j]), stream(self.seed, "playground", sample)
                     )
-                    counts[sample, i, j] = np.histogram(outcome.arrays["u"], edges)[0]
-                    pvalues[sample, i, j] = outcome.pvalue
+                    counts[k, i, j] = np.histogram(outcome.arrays["u"], edges)[0]
+                    pvalues[k, i, j] = outcome.pvalue
         return Ranks(auc.astype(np.float32), counts, pvalues.astype(np.float32))
 
     def where(self, localizer: TrainedLocalizer) -> Where:
@@ -273,7 +284,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         d = q.shape[-1]
         origin = p[0].mean(1) if x_at.shape[1] > 1 else np.zeros((v, d))
         around = [side - origin[:, None] for side in (p, q)]
-        lines = [_limits(around, axis) for axis in range(d)]
+        lines = [theta_grid(around, axis) for axis in range(d)]
         mesh = origin[:, None] + _mesh(lines)
         centre = np.empty((g, v, d))
         outlines: list[list[Array]] = []
@@ -330,7 +341,9 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
     ) -> tuple[Array, Array]:
         """Radius of the ball, and the truth's share in it (V,), at places x (V, M).
 
-        Random numbers are the same at every gamma.
+        Draws on the rim itself count by the part of q's that the ball needs to hold u_star: where
+        p and q are one point, that is u_star of either. Random numbers are the same at every
+        gamma.
         """
         rng = common(self.seed, "playground", "share", draws)
         far: list[NDArray[np.floating]] = []
@@ -339,7 +352,12 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
             theta = law(rows, gamma, rng)
             far.append(distance(theta, self.over.at(rows, index)).reshape(len(x), draws))
         radius = np.quantile(far[0], u_star, axis=1)
-        return radius, (far[1] <= radius[:, None]).mean(1)
+        below, tied = (
+            np.stack([beside(side, radius[:, None]).mean(1) for side in far])
+            for beside in (np.less, np.equal)
+        )
+        needed = np.divide(u_star - below[0], tied[0], out=np.ones(len(x)), where=tied[0] > 0)
+        return radius, below[1] + needed.clip(0, 1) * tied[1]
 
     def _x_grid(self) -> tuple[list[Array], Array, Array]:
         """Edges of the map's cells by dimension, their centres (C, M), and the places (V, M)."""
@@ -381,6 +399,29 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
                     out[METHODS.index(method), j, i] = np.maximum(tally.pvalues, SMALLEST_PVALUE)
             report(0.5 + 0.5 * (i + 1) / len(self.gammas), {})
         return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaygroundSampleStudy(Study[Ranks], spec="playground_sample"):
+    """One more fresh sample, after those of the playground's own result."""
+
+    of: PlaygroundStudy
+    sample: int
+    """Its number, from 0 over all samples."""
+
+    @property
+    def label(self) -> str:
+        return f"Sample {self.sample + 1} of {self.of.benchmark.label}"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        return (self.of.classifier,)
+
+    def compute(self, store: Store, report: Report) -> Ranks:
+        """Rank the sample's draws at every gamma and beta."""
+        del report
+        classifier = trained_scores.trained(store, self.of.classifier)
+        return self.of.ranks(classifier, range(self.sample, self.sample + 1))
 
 
 class PlaygroundTrial(NamedTuple):
@@ -453,7 +494,7 @@ def betas_of(method: Method) -> tuple[float, ...]:
     return COLT_BETAS if method.localizes else POWER_BETAS
 
 
-def _limits(sides: Sequence[Array], axis: int) -> Array:
+def theta_grid(sides: Sequence[Array], axis: int) -> Array:
     """Grid points (_GRID,) over nearly all displayed draws of one parameter, with a margin."""
     both = np.concatenate([side[..., axis].ravel() for side in sides])
     low, high = np.quantile(both, [_FRAME, 1 - _FRAME])

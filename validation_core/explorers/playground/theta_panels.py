@@ -14,37 +14,44 @@ from validation_core.drawing.marks import (
     Heat,
     HLine,
     Line,
+    Mark,
     Panel,
     Points,
     Shades,
     VLine,
+    Words,
     over,
     sentence,
-    written,
 )
+from validation_core.explorers.playground.headline import one_point
 from validation_core.explorers.playground.sizes import COLT, LINE_BINS, PANEL_HEIGHT, SHOWN_DRAWS
-from validation_core.explorers.playground.study import Where
+from validation_core.explorers.playground.study import DRAWS_PER_CELL, Where, theta_grid
 from validation_core.panels.colt.theta import filled_region
+from validation_core.text import interval_text
 from validation_core.types import Array
 
+_OUTSIDE = 0.04  # of the frame's width, where a region that goes on beyond it is closed
 
-def theta_panel(where: Where) -> Panel:
-    """Draws of p and q at this x, and CoLT's ball."""
+_EDGE = 0.002  # of a rim kept in half precision, from the end of its grid
+
+
+def theta_panel(where: Where, joint: Array) -> Panel:
+    """Draws of p and q at this x, and CoLT's ball.
+
+    Args:
+        where: the draws and the ball.
+        joint: draws (N, 2) of the truth over all x, drawn faintly; none where N is 0.
+    """
     still = len(where.p) == 1
     by = ("x",) if still else ("gamma", "x")
     # Of a single parameter draws are counted in bins, and all of them travel in a few bytes.
     most = None if where.q.shape[-1] == 1 else SHOWN_DRAWS
     p = np.asarray(where.p[0] if still else where.p, float)[..., :most, :]
     q = np.asarray(where.q, float)[..., :most, :]
-    caption = sentence(
-        f"At one x. The outlined ball holds {where.u_star:.0%} of q's draws and {{share}} of "
-        f"p's; over all x, {{overall}}.",
-        share=written(where.inside_at, "{:.0%}", "gamma", "x"),
-        overall=written(where.inside[:, 0], "{:.0%}", "gamma"),
-    )
+    point = bool(one_point(where).all())
     common: dict[str, Any] = {
         "title": "Where q is wrong",
-        "caption": caption,
+        "caption": _caption(where, point),
         "height": PANEL_HEIGHT,
         "legend": [
             ("truth p", style.P, "circle"),
@@ -56,36 +63,78 @@ def theta_panel(where: Where) -> Panel:
         return _on_line(where, p, q, by, common)
     outline = np.asarray(where.outline, float) - where.origin[:, None]
     p, q = (side - where.origin[:, None] for side in (p, q))
-    limits = [theta_frame((p, q), axis) for axis in range(2)]
+    around = [np.asarray(side, float) - where.origin[:, None] for side in (where.p, where.q)]
+    grids = [theta_grid(around, axis) for axis in range(2)]
+    # Beyond the grid on which distances are known there is no region to draw.
+    limits = [
+        (max(low, grid[0]), min(high, grid[-1]))
+        for (low, high), grid in zip(
+            (theta_frame((p, q, joint[:, None]), axis) for axis in range(2)), grids, strict=True
+        )
+    ]
     moved = " less its true mean" * bool(where.origin.any())
-    everywhere = [] if moved else [_everywhere(p)]
     p, q = (_within(side, limits) for side in (p, q))
-    rims = list(outline.reshape(-1, *outline.shape[2:]))
-    return Panel(
-        [
-            *everywhere,
-            filled_region(rims, (limits[0], limits[1]), "gamma", "x", shape=outline.shape[:2]),
-            *(
-                Points(
-                    over(cloud[..., 0], *names, coarse=True),
-                    over(cloud[..., 1], *names, coarse=True),
-                    color=color,
-                    size=4,
-                    opacity=0.75,
-                )
-                for cloud, names, color in ((q, ("gamma", "x"), style.Q), (p, by, style.P))
-            ),
-        ],
-        x=Axis(limits[0], f"θ₁{moved}"),
-        y=Axis(limits[1], f"θ₂{moved}"),
-        **common,
+    beyond = [_beyond(ends) for ends in limits]
+    rims = [_led_out(rim, grids, beyond) for rim in outline.reshape(-1, *outline.shape[2:])]
+    marks: list[Mark] = []
+    if len(joint):
+        marks.append(Points(*joint.T, color=style.NULL, size=3, opacity=0.25))
+    marks.append(
+        filled_region(rims, (beyond[0], beyond[1]), "gamma", "x", shape=outline.shape[:2])
+    )
+    for cloud, names, color in ((q, ("gamma", "x"), style.Q), (p, by, style.P)):
+        x, y = (over(cloud[..., axis], *names, coarse=True) for axis in range(2))
+        marks.append(Points(x, y, color=color, size=4, opacity=0.75))
+    if point:
+        x, y = (over(p[..., 0, axis][..., None], *by) for axis in range(2))
+        marks.append(Points(x, y, color="", size=14, symbol="ring"))
+    return Panel(marks, x=Axis(limits[0], f"θ₁{moved}"), y=Axis(limits[1], f"θ₂{moved}"), **common)
+
+
+def _caption(where: Where, point: bool) -> Words:
+    region = f"Purple: {where.u_star:.0%} of q's draws at each x"
+    if point:
+        region = f"Ringed: this x, where the truth is one point. {region}, where it can be drawn"
+    return sentence(
+        f"{region}. Over all x, {{overall}} of p's.",
+        overall=over([_share_text(*share) for share in where.inside], "gamma"),
     )
 
 
-def _everywhere(p: Array) -> Points:
-    """Draws of the truth at all x, faint, to show the shape of the joint."""
-    cloud = p.reshape(-1, 2)
-    return Points(cloud[:, 0], cloud[:, 1], color=style.NULL, size=3, opacity=0.25)
+def _share_text(share: float, low: float, high: float) -> str:
+    """A share in per cent with its interval, unless all three round alike."""
+    text = interval_text((share, low, high), ".0%")
+    return text if f"{low:.0%}" != f"{high:.0%}" else f"{share:.0%}"
+
+
+def _beyond(ends: tuple[float, float]) -> tuple[float, float]:
+    """Ends a little outside the frame, so that a region's edge along it is cut off, not drawn."""
+    room = _OUTSIDE * (ends[1] - ends[0])
+    return ends[0] - room, ends[1] + room
+
+
+def _led_out(rim: Array, grids: Sequence[Array], beyond: Sequence[tuple[float, float]]) -> Array:
+    """A rim (L, 2) whose open pieces, which end where the grid does, end beyond the frame.
+
+    Pieces so short that only their ends were kept lie on the frame, and are left out.
+    """
+    ends = np.array([[grid[0], grid[-1]] for grid in grids])
+    targets = np.array(beyond)
+    pieces = []
+    for piece in np.split(rim, np.flatnonzero(np.isnan(rim[:, 0]))):
+        line = piece[~np.isnan(piece[:, 0])]
+        if len(line) > 1 and not np.array_equal(line[0], line[-1]):
+            if np.isclose(line[:, :, None], ends, rtol=0, atol=_EDGE).all(0).any():
+                continue
+            outer = []
+            for point in (line[0], line[-1]):
+                axis, side = np.unravel_index(np.abs(ends - point[:, None]).argmin(), (2, 2))
+                there = point.copy()
+                there[axis] = targets[axis, side]
+                outer.append(there)
+            line = np.concatenate([outer[:1], line, outer[1:]])
+        pieces += [line, np.full((1, 2), np.nan)]
+    return np.concatenate(pieces)
 
 
 def _on_line(
@@ -138,8 +187,8 @@ def error_map_panel(where: Where) -> Panel:
     """Map over x of the truth's share in the ball minus q's."""
     reach = float(np.ceil(20 * max(np.abs(where.difference).max(), 0.1)) / 20)
     caption = (
-        f"p's share in the ball less q's {where.u_star:.0%}. If q were correct, it would be 0 "
-        "everywhere, up to the noise of 400 draws a cell."
+        f"p's share in the region less q's {where.u_star:.0%}. If q were correct: 0 everywhere, "
+        f"up to the noise of {DRAWS_PER_CELL} draws a cell."
     )
     if len(where.x_edges) == 1:
         middles = (where.x_edges[0][1:] + where.x_edges[0][:-1]) / 2

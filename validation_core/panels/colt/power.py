@@ -41,7 +41,7 @@ from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_pan
 from validation_core.panels.power import PowerCurve, curves
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
-from validation_core.text import equals, interval_text, level_text, range_text
+from validation_core.text import interval_text, level_text, range_text, said_equals
 from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -170,7 +170,7 @@ def ranks(
 def _uniform(maps: Maps, alpha: float) -> str:
     """The test's answer in a sentence."""
     at, low, high = (float(value) for value in maps.distance)
-    p = equals(float(maps.pvalue))
+    p = said_equals(float(maps.pvalue))
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
     return (
         f"True values' ranks {conclusion} at level {level_text(alpha)} (KS p-value {p}): their "

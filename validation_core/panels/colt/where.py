@@ -29,7 +29,7 @@ from validation_core.drawing.marks import (
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import COLT, ThetaAxes, cell_edges, gamma_slider, subscript
-from validation_core.text import equals, interval_text, numbered, signed_text
+from validation_core.text import interval_text, numbered, said_equals, signed_text
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
@@ -140,7 +140,7 @@ def _along(
         at=places,
         x=Axis((low, high), label),
         y=Axis(limits, "p − q share in the ball", percent=True),
-        caption=f"Does the error depend on x? Permutation p-value {equals(p)}"
+        caption=f"Does the error depend on x? Permutation p-value {said_equals(p)}"
         + (f", adjusted for {maps.x_at.shape[1]} coordinates." if which is not None else "."),
     )
 
@@ -171,7 +171,7 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
         at=at,
         x=Axis(ends[0], "x₁"),
         y=Axis(ends[1], "x₂"),
-        caption=f"Does the error depend on x? Permutation p-value {equals(rate.pvalue)}.",
+        caption=f"Does the error depend on x? Permutation p-value {said_equals(rate.pvalue)}.",
     )
 
 
@@ -256,7 +256,7 @@ def place_labels(x: Array) -> list[str]:
 def headline(maps: Maps, alpha: float) -> Text:
     """The answer in one sentence: the ball over all x, and at the slider's x."""
     u, here = float(maps.u_star), _shares(maps)
-    p = f"KS p-value {equals(float(maps.pvalue))}"
+    p = f"KS p-value {said_equals(float(maps.pvalue))}"
     over_all = (
         f"CoLT's region holds {u:.0%} of q's draws and "
         f"{_interval(maps.inside, maps.inside_low, maps.inside_high)} of the true values"

@@ -26,7 +26,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.highdim.lensing.study import LensingView
-from validation_core.text import equals, interval_text, numbered
+from validation_core.text import interval_text, numbered, said_equals
 
 _START = 0.5
 """The gamma that the page opens at."""
@@ -208,7 +208,7 @@ def _over_x(seen: LensingView) -> Panel:
             f"draws. The ball that holds half of q's draws holds {{inside}} of true sources "
             f"(CoLT's p-value {{p}}).",
             inside=over(_shares(inside), "gamma"),
-            p=written(np.asarray(seen.pvalue), equals, "gamma"),
+            p=written(np.asarray(seen.pvalue), said_equals, "gamma"),
         ),
     )
 

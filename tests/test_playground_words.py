@@ -1,0 +1,181 @@
+"""The playground's sentences on every shipped benchmark: nothing is claimed where q is p, and each
+number said is the number drawn."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.test_live import unpacked
+from validation_core import text
+from validation_core.drawing.marks import freeze_sliders
+from validation_core.explorers.playground import headline, pictures, pvalue_bricks, theta_panels
+from validation_core.explorers.playground.sizes import PlaygroundRates
+from validation_core.explorers.playground.study import (
+    METHODS,
+    POWER_BETAS,
+    PlaygroundStudy,
+    named,
+    shipped,
+)
+from validation_core.gallery import FOLDER
+from validation_core.store import Store
+
+LEVEL = 0.05
+UNIFORM = [method.name for method in METHODS].index("uniform")
+
+
+@pytest.fixture(scope="module", params=shipped(), ids=lambda study: study.benchmark.label)
+def picture(request, tmp_path_factory):
+    """A shipped result, its sliders' sizes, and what is said and drawn at places of them."""
+    seen = request.param.load(Store(tmp_path_factory.mktemp("own"), gallery=FOLDER))
+    head, numbers = unpacked(pictures.payload(request.param, seen))
+    return Drawn(seen, head, numbers)
+
+
+class Drawn:
+    """A payload as a reader sees it where the sliders stand."""
+
+    def __init__(self, seen, head, numbers):
+        self.seen, self.head, self.numbers = seen, head, numbers
+        self.sizes = {slider["name"]: len(slider["values"]) for slider in head["sliders"]}
+        self.names = list(self.sizes)
+        self.panels = {panel["title"]: panel for panel in head["panels"]}
+
+    def at(self, packed, **places):
+        """The part of an array that belongs to these places."""
+        values = self.numbers(packed)
+        return values[tuple(places.get(self.names[i], 0) for i in packed["by"])]
+
+    def said(self, words, **places):
+        """A sentence there."""
+        if isinstance(words, str):
+            return words
+        if "strings" in words:
+            return words["strings"][int(self.at(words, **places))]
+        parts = {name: self.said(part, **places) for name, part in words["parts"].items()}
+        return words["template"].format_map(parts)
+
+    def headline(self, **places):
+        return self.said(self.head["headline"], **places)
+
+    def rates(self, **places):
+        """Every test's rejection rate as drawn over beta."""
+        lines = [m for m in self.panels["Power over beta"]["marks"] if m["kind"] == "line"]
+        return np.array([self.at(line["y"], **places)[places["beta"]] for line in lines])
+
+    def right(self):
+        """Places of gamma at which q is p."""
+        return np.flatnonzero(self.seen.gammas == 0)
+
+
+def alike(percent, share):
+    """Whether a whole per cent is a share, rounded."""
+    return abs(percent - 100 * share) < 0.501
+
+
+def percents(words):
+    return [int(number) for number in re.findall(r"(\d+)%", words)]
+
+
+def test_no_sentence_claims_a_difference_where_q_is_the_truth(picture):
+    for gamma in picture.right():
+        for beta in range(picture.sizes["beta"]):
+            rates = picture.rates(gamma=gamma, beta=beta)
+            for sample in range(picture.sizes["sample"]):
+                places = {"gamma": gamma, "beta": beta, "sample": sample}
+                words = picture.headline(**places)
+                assert words.startswith("At γ = 0 q is the truth"), words
+                bad_luck = picture.seen.ranks.pvalues[sample, gamma, beta] <= LEVEL
+                assert ("one correct q in twenty looks this bad" in words) == bad_luck, words
+                assert ("Uniform finds nothing" in words) == (not bad_luck), words
+                alarms = words[words.index("The five tests") :]
+                assert alike(percents(alarms)[0], rates.min()), words
+                assert alike(percents(alarms)[-2], rates.max()), words
+        every = {picture.headline(gamma=gamma, x=x) for x in range(picture.sizes["x"])}
+        assert len(every) == 1, "it is the truth at every x"
+
+
+def test_shares_in_the_region_agree_with_qs_where_q_is_the_truth(picture):
+    where = picture.seen.where
+    for gamma in picture.right():
+        _, low, high = where.inside[gamma]
+        assert low - 0.005 <= where.u_star <= high + 0.005
+        error = np.sqrt(where.u_star * (1 - where.u_star))
+        assert np.abs(where.inside_at[gamma] - where.u_star).max() < 4.5 * error / np.sqrt(500)
+        assert np.abs(where.difference[gamma]).max() < 4.5 * error / np.sqrt(200)
+
+
+def test_numbers_said_are_the_numbers_drawn(picture):
+    """At places all over the sliders: shares of the region, p-values, rates."""
+    where, rng = picture.seen.where, np.random.default_rng(0)
+    for _ in range(60):
+        places = {name: int(rng.integers(size)) for name, size in picture.sizes.items()}
+        words = picture.headline(**places)
+        gamma, x = places["gamma"], places["x"]
+        p = picture.seen.ranks.pvalues[places["sample"], gamma, places["beta"]]
+        assert f"(p {text.said_equals(p)})" in words
+        caption = picture.panels["Are they uniform? ECDF less the diagonal"]["caption"]
+        assert f"p-value {text.said_equals(p)}." in picture.said(caption, **places)
+        if picture.seen.gammas[gamma] == 0:
+            continue
+        rates, (region, tests) = picture.rates(**places), words.split(" Uniform ")
+        told = percents(tests)
+        assert alike(told[0], rates[UNIFORM])
+        assert alike(max(told), rates.max())
+        assert alike(min(told), rates.min())
+        assert ("notices" in tests) == (p <= LEVEL)
+        shares = [where.u_star]
+        if not headline.one_point(where)[gamma, x]:
+            shares.append(where.inside_at[gamma, x])
+        assert len(percents(region)) == len(shares)
+        assert all(map(alike, percents(region), shares))
+
+
+def test_every_panel_has_something_to_show(picture):
+    for title, panel in picture.panels.items():
+        shown = [
+            mark for mark in panel["marks"] if mark["kind"] in ("line", "points", "bars", "heat")
+        ]
+        assert shown, title
+    assert ("Power of each test" in picture.panels) == (len(picture.seen.gammas) == 1)
+
+
+def test_a_wall_claims_nothing_where_q_is_the_truth(picture):
+    """The share said is that of the bricks left of the level."""
+    pvalues = picture.seen.trial_pvalues[UNIFORM].astype(float)
+    head, numbers = unpacked(
+        pvalue_bricks.pvalue_bricks(picture.seen, METHODS[UNIFORM], POWER_BETAS)
+    )
+    wall = Drawn(picture.seen, head, numbers)
+    for gamma in picture.right():
+        for beta in range(len(POWER_BETAS)):
+            words = wall.headline(gamma=gamma, beta=beta)
+            assert re.search("where q is correct.*by chance", words)
+            assert alike(percents(words)[0], (pvalues[beta, gamma] <= LEVEL).mean())
+
+
+def test_equally_good_tests_are_told_as_such():
+    """Of five tests in the order C2ST, Multiple, Uniform, CoLT, SBC."""
+    for rate, words in (
+        ([0.2, 0.3, 0.9, 0.4, 0.1], "90% of repeats, the most of five tests; SBC in 10%"),
+        ([1, 1, 1, 1, 0.05], "100% of repeats, like 3 others; SBC in 5%, the fewest."),
+        ([0.2, 0.3, 0.06, 0.87, 0.1], "6% of repeats, the fewest of five tests; CoLT in 87%"),
+        ([0.2, 0.3, 0.5, 0.87, 0.1], "50% of repeats; CoLT in 87%, the most of five tests; SBC"),
+        ([1, 1, 1, 1, 1], "100% of repeats, as would all five tests."),
+    ):
+        rates = PlaygroundRates(np.array(rate, float)[:, None, None], 200)
+        assert headline.repeats_text(rates, np.array([False]))[0, 0].startswith(words)
+
+
+def test_an_open_rim_is_cut_outside_the_frame():
+    """A region that goes on beyond the picture has no line along its edge."""
+    study = PlaygroundStudy(benchmark=named()["tree"])
+    seen = study.load(Store(None, gallery=FOLDER))
+    panel = theta_panels.theta_panel(seen.where, np.zeros((0, 2)))
+    for gamma in (0, len(seen.gammas) - 1):
+        region, *_ = freeze_sliders(panel, {"gamma": gamma, "x": 7}).marks
+        for values, axis in ((region.x, panel.x), (region.y, panel.y)):
+            low, high = axis.limits
+            near = np.isclose(values, low, atol=1e-3) | np.isclose(values, high, atol=1e-3)
+            assert not (near[1:] & near[:-1]).any()

@@ -1,0 +1,130 @@
+"""The playground's first sentence: q's and the truth's mass in CoLT's region, and who notices."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.drawing.marks import Text, formatted, over, sentence, written
+from validation_core.explorers.playground.sizes import LEVEL, PlaygroundRates, short_title
+from validation_core.explorers.playground.study import METHODS, TRUE_DRAWS, Playground, Where
+from validation_core.text import level_text, said_equals
+from validation_core.types import Array
+
+_FAR = 3.0  # standard errors between two shares that chance does not explain
+_UNIFORM = [method.name for method in METHODS].index("uniform")
+
+
+def headline(seen: Playground, rates: PlaygroundRates) -> Text:
+    """The sentence over gamma, beta, x and sample; at gamma 0 it claims no difference."""
+    right = seen.gammas == 0
+    begin, share, end = _places(seen.where, right)
+    found = seen.ranks.pvalues <= LEVEL  # (S, G, B)
+    at_right = np.broadcast_to(right[:, None], found.shape)
+    by_sample = "sample", "gamma", "beta"
+    return sentence(
+        "{begin}{share}{end} Uniform {finds} (p {p}){joint}{repeats}",
+        begin=over(begin, "gamma", "x"),
+        share=over(share, "gamma", "x"),
+        end=over(end, "gamma", "x"),
+        finds=over(
+            np.where(
+                found,
+                np.where(at_right, "rejects it by chance", "notices"),
+                np.where(at_right, "finds nothing", "does not notice in this sample"),
+            ),
+            *by_sample,
+        ),
+        p=written(seen.ranks.pvalues, said_equals, *by_sample),
+        joint=over(
+            np.where(
+                found,
+                np.where(
+                    at_right,
+                    ": one correct q in twenty looks this bad; press New sample. ",
+                    ", as it would in ",
+                ),
+                np.where(at_right, ". ", "; it would in "),
+            ),
+            *by_sample,
+        ),
+        repeats=over(repeats_text(rates, right), "gamma", "beta"),
+    )
+
+
+def one_point(where: Where) -> NDArray[np.bool_]:
+    """Whether the truth is a single point, at each gamma and x (G, V)."""
+    single = (where.p == where.p[..., :1, :]).all(axis=(-1, -2))
+    return np.broadcast_to(single, where.inside_at.shape)
+
+
+def _places(
+    where: Where, right: NDArray[np.bool_]
+) -> tuple[NDArray[np.str_], NDArray[np.str_], NDArray[np.str_]]:
+    """The sentence on the region: before the truth's share in it, the share, after it (G, V)."""
+    mass = f"{where.u_star:.0%}"
+    error = np.sqrt(2 * where.u_star * (1 - where.u_star) / TRUE_DRAWS)
+    apart = np.abs(where.inside_at - where.u_star) > _FAR * error
+    point = one_point(where)
+    correct = np.broadcast_to(right[:, None], apart.shape)
+    q_is_p = f"At γ = 0 q is the truth: the purple region holds {mass} of the draws of either."
+    point_is_point = "At γ = 0 q is the truth, and both are one point at each x."
+    inside = np.where(where.inside_at > 0.5, "inside", "outside")
+    begin = np.where(
+        correct,
+        np.where(point, point_is_point, q_is_p),
+        np.where(
+            point,
+            "The truth at this x is one point, ",
+            f"q puts {mass} of its draws into the purple region, the truth ",
+        ),
+    )
+    share = np.where(point, inside, formatted(where.inside_at, "{:.0%}"))
+    end = np.where(
+        point,
+        f" the region that holds {mass} of q's draws.",
+        np.where(apart, " at this x.", " at this x: alike, up to chance."),
+    )
+    return begin, np.where(correct, "", share), np.where(correct, "", end)
+
+
+def repeats_text(rates: PlaygroundRates, right: NDArray[np.bool_]) -> NDArray[np.str_]:
+    """How often repeats reject: Uniform, the strongest and the weakest test (G, B)."""
+    texts = [
+        [
+            _false_alarms(rate, rates.trials) if correct else _strongest_and_weakest(rate)
+            for rate in rates.rate[:, :, g].T
+        ]
+        for g, correct in enumerate(right)
+    ]
+    return np.array(texts)
+
+
+def _false_alarms(rate: Array, trials: int) -> str:
+    ends = list(dict.fromkeys(f"{end:.0%}" for end in (rate.min(), rate.max())))
+    return (
+        f"The five tests reject this correct q in {' to '.join(ends)} of {trials} repeats, by "
+        f"chance: each is set to at most {level_text(LEVEL)}."
+    )
+
+
+def _strongest_and_weakest(rate: Array) -> str:
+    """Uniform's share of repeats, then the tests with the most and the fewest rejections."""
+    percent = [round(100 * float(share)) for share in rate]
+    shown = [f"{share}%" for share in percent]
+    own = f"{shown[_UNIFORM]} of repeats"
+    if len(set(shown)) == 1:
+        return f"{own}, as would all five tests."
+    # Uniform comes first among equals: its own share is already said.
+    order = sorted(range(len(rate)), key=lambda i: (-percent[i], i != _UNIFORM))
+    best, worst = order[0], order[-1]
+    if shown[_UNIFORM] == shown[worst]:
+        worst = _UNIFORM
+    alike = shown.count(shown[best]) - 1
+    most = f"like {alike} other{'s' * (alike > 1)}" if alike else "the most of five tests"
+    if best == _UNIFORM:
+        return f"{own}, {most}; {short_title(METHODS[worst])} in {shown[worst]}, the fewest."
+    strong = f"{short_title(METHODS[best])} in {shown[best]}"
+    if worst == _UNIFORM:
+        return f"{own}, the fewest of five tests; {strong}, the most."
+    return f"{own}; {strong}, {most}; {short_title(METHODS[worst])} in {shown[worst]}, the fewest."
