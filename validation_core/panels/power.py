@@ -27,10 +27,14 @@ from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import broken
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.rates import counts_of, rate_interval
-from validation_core.text import first_text, level_text, range_text
+from validation_core.text import first_text, interval_text, level_text, list_text, range_text
 from validation_core.types import Array, MethodStyle, PowerCell
 
 Along = Literal["gamma", "beta", "m"]
+IF_CORRECT = (
+    "if q were correct, every test would reject in so many trials or fewer, but for chance."
+)
+"""What the level in a picture of power says; a test whose null is too wide rejects in fewer."""
 
 
 class PowerCurve(NamedTuple):
@@ -122,8 +126,7 @@ def power_figure(cells: Sequence[PowerCell], along: Along, fixed: str, alpha: fl
             height=300,
             margin=110,
         ),
-        f"{trials_text(cells)} The dashed line is the level, where every curve would lie if q "
-        "were correct.",
+        f"{trials_text(cells)} The dashed line is the level: {IF_CORRECT}",
     )
 
 
@@ -164,7 +167,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
         look = looks[curve.label]
         marks += rate_curve(across(curve.x), curve.rates, look, opacity=FAINT)
         legend.append(point_key(curve.label, look))
-    wrong = broken(progress.cells)
+    wrong = broken(sweep.benchmark, progress.cells)
     if wrong and axis == "gamma":
         marks.append(
             Points(
@@ -199,7 +202,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     axis = along(sweep)
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
-    marks: list[Mark] = []
+    marks: list[Mark] = [level_line(sweep.design.alpha)]
     looks = curve_looks(progress.cells)
     xs = []
     for label, look in looks.items():
@@ -226,7 +229,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
         y=rejection_axis(),
         caption="Up and to the left is better: more power for less. Bars are the intervals of "
         "the curves' bands. Training comes on top, once for all trials: the table below has it. "
-        "If q were correct, every point would lie at the level.",
+        f"The dashed line is the level: {IF_CORRECT}",
     )
     slider = Slider(
         axis,
@@ -272,17 +275,17 @@ def _caption(sweep: Sweep, progress: Progress) -> str:
     )
     return (
         f"{trials_text(progress.cells)}{law} The dashed line is the level of "
-        f"{level_text(sweep.design.alpha)}, where every curve would lie if q were correct."
+        f"{level_text(sweep.design.alpha)}: {IF_CORRECT}"
     )
 
 
-_NAMED = 4  # tests that tie, by name
+_NAMED = 3  # tests that tie, by name
 
 
 def answer(sweep: Sweep, progress: Progress) -> str:
     """Which tests detect the error, in one sentence, at the place where they differ most.
 
-    Tests with equal rejections are named together; of places where tests differ equally, the one
+    Where q is correct, how often they reject it. Of places where tests differ equally, the one
     nearest to the middle of the grid is taken.
     """
     axis = along(sweep)
@@ -299,17 +302,49 @@ def answer(sweep: Sweep, progress: Progress) -> str:
 
     at = max(by_place, key=differ)
     here = sorted(by_place[at], key=lambda cell: (-cell.rate, cell.label))
-    best, last = here[0], here[-1]
-    low, high = rate_interval(best)
     count = len(sweep.methods)
-    far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
-    trials = best.networks[0].trials if best.networks else best.trials
-    mean = f" (mean of {len(best.networks)} networks)" if best.networks else ""
-    share = f"in {best.rate:.0%} of {trials} trials{mean} (95% interval {low:.0%} to {high:.0%})"
-    ties = [cell.label for cell in here if cell.rate == best.rate]
-    if len(ties) == 1:
-        who = f"{best.label} rejects q most often: {share}"
-    else:
-        who = f"{len(ties)} tests reject q equally often, {share}: {first_text(ties, _NAMED)}"
-    rest = f"; {last.label} in {last.rate:.0%}" if last.rate < best.rate else ""
-    return f"At {place_text(sweep, at)}{far}, {who}{rest}."
+    far = "" if len(here) == count else f", with {len(here)} of {count} tests run so far"
+    if axis == "gamma" and sweep.benchmark.is_exact(at):
+        return f"q is correct here: {_false_alarms(here)}{far}."
+    return f"At {place_text(sweep, at)}{far}, q is rejected {_by_whom(here)}."
+
+
+def _by_whom(here: Sequence[PowerCell]) -> str:
+    """Rejection rates of tests at one place, the highest first, in words."""
+    best, last = here[0], here[-1]
+    most, least = (f"{cell.rate:.0%}" for cell in (best, last))
+    by_rate: dict[str, list[str]] = defaultdict(list)
+    for cell in here:
+        by_rate[f"{cell.rate:.0%}"].append(cell.label)
+    share = f"{interval_text((best.rate, *rate_interval(best)), '.0%')} of {_trials(best)}"
+    parts = [f"in {share} by {_named(by_rate.pop(most))}"]
+    lowest = by_rate.pop(least, [])
+    if by_rate:
+        high, *_, low = [*by_rate] * 2
+        others = [label for labels in by_rate.values() for label in labels]
+        who = others[0] if len(others) == 1 else f"{len(others)} others"
+        parts.append(f"in {low if low == high else f'{low} to {high}'} by {who}")
+    if lowest:
+        parts.append(f"in {least} by {_named(lowest)}")
+    return list_text(parts)
+
+
+def _false_alarms(here: Sequence[PowerCell]) -> str:
+    """How seldom and how often tests reject a correct q, in words."""
+    most, least = here[0], here[-1]
+    ends = f"{least.rate:.1%} of {_trials(least)} ({least.label})"
+    if most.rate > least.rate:
+        ends += f" to {most.rate:.1%} ({most.label})"
+    return f"tests reject it in {ends}; their level is {level_text(most.alpha)}"
+
+
+def _trials(cell: PowerCell) -> str:
+    """Trials behind a cell's rate, in words."""
+    if cell.networks:
+        return f"{cell.networks[0].trials} trials (mean of {len(cell.networks)} networks)"
+    return f"{cell.trials} trials"
+
+
+def _named(labels: Sequence[str]) -> str:
+    """Tests by name, or how many there are and the first of them."""
+    return labels[0] if len(labels) == 1 else f"{len(labels)} tests ({first_text(labels, _NAMED)})"

@@ -111,7 +111,9 @@ def correct_q_text(n: int) -> str:
     """How often each test would reject a correct q, along the shift of the boundary."""
     places = (0.0, 1.0, 2.0)
     c2st = [at(false_alarms(n), c, 0.0)[0] for c in places]
-    alarms = list_text([f"{false_alarm_text(r)} at c = {c:g}" for r, c in zip(c2st, places, strict=True)])
+    alarms = list_text(
+        [f"{false_alarm_text(r)} at c = {c:g}" for r, c in zip(c2st, places, strict=True)]
+    )
     return (
         "**If q were correct,** the two clouds would coincide, and so would the two histograms. "
         "Multiple and Uniform would reject one sample in twenty, wherever the boundary lies. C2ST "

@@ -38,7 +38,7 @@ from validation_core.drawing.power_curves import (
 from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
-from validation_core.panels.power import PowerCurve, curves
+from validation_core.panels.power import IF_CORRECT, PowerCurve, curves
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import equals, interval_text, level_text, range_text
@@ -93,8 +93,8 @@ def power(
         caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
         "C2ST learns from one such table and is tested on as many draws of p and of q as there "
         "are simulations. The grey curve is the localizer before training: what lies above it was "
-        "learnt. Bands are 95% Wilson intervals with one trained network a point. If q "
-        "were correct, every curve would lie at the dashed level.",
+        "learnt. Bands are 95% Wilson intervals with one trained network a point. "
+        f"The dashed line is the level: {IF_CORRECT}",
     )
     return live.payload(
         sliders=gamma_slider(gammas, start),
