@@ -114,7 +114,9 @@ def _beside(injection: InjectionPower) -> str:
     if injection.unit == "nats":
         bias = f", like a bias of {_two_digits(math.sqrt(2 * nats))} posterior sd"
         return bias if injection.injection == "tilt_bias" else ""
-    return f": KL(p‖q) = {_two_digits(nats)} nats" + ("" if injection.exact else " if q is near normal")
+    return f": KL(p‖q) = {_two_digits(nats)} nats" + (
+        "" if injection.exact else " if q is near normal"
+    )
 
 
 def missed_text(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
