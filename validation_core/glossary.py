@@ -62,7 +62,8 @@ _WORDS: tuple[Term, ...] = (
     ),
     Term(
         "coverage",
-        "The share of true values inside q's intervals. Below the nominal share q is too narrow, or off centre.",
+        "The share of true values inside q's intervals. Below the nominal share q is too narrow, "
+        "or off centre.",
         ("covers",),
     ),
     Term(
@@ -120,8 +121,8 @@ _WORDS: tuple[Term, ...] = (
     ),
     Term(
         "width",
-        "q's width divided by the width it should have: below 1 q is too narrow (over-confident), above 1 too "
-        "wide (under-confident).",
+        "q's width divided by the width it should have: below 1 q is too narrow (over-confident), "
+        "above 1 too wide (under-confident).",
         ("widths",),
     ),
 )

@@ -114,9 +114,8 @@ def _beside(injection: InjectionPower) -> str:
     if injection.unit == "nats":
         bias = f", like a bias of {_two_digits(math.sqrt(2 * nats))} posterior sd"
         return bias if injection.injection == "tilt_bias" else ""
-    return f": KL(p‖q) = {_two_digits(nats)} nats" + (
-        "" if injection.exact else " if q is near normal"
-    )
+    normal = "" if injection.exact else " if q is near normal"
+    return f": KL(p‖q) = {_two_digits(nats)} nats{normal}"
 
 
 def missed_text(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
@@ -131,7 +130,8 @@ def missed_text(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
     if not open_:
         return ()
     return (
-        f"What could have been missed, in nats of KL(p‖q): {'; '.join(open_)}; and defects of other kinds.",
+        f"What could have been missed, in nats of KL(p‖q): {'; '.join(open_)}; and defects of "
+        "other kinds.",
     )
 
 

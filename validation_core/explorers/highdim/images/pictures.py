@@ -304,7 +304,7 @@ def _power(study: ImagesStudy, scored: ScoredImages, c: int, b: int) -> Panel:
         over(x, "gamma"),
         x=places_axis(gammas, study.benchmark.axis, at=x),
         title=f"Power, {weak}",
-        height=300 if b == 0 else 390,
+        height=300,
         click="gamma",
         at=np.stack([x, np.full(len(x), 0.5)], axis=1),
         caption=f"{scored.trials} trials of {scored.n:,} images of each side, the same for "

@@ -76,8 +76,8 @@ def payload(seen: LensingView) -> live.Payload:
 
 def _headline(seen: LensingView) -> Words:
     return sentence(
-        "At gamma = {gamma} {correct}a classifier parts q's draws from true sources with an AUC of "
-        "{auc} (guessing is 0.5, the best possible {best}). CoLT {colt} (p {p}).",
+        "At gamma = {gamma} {correct}a classifier parts q's draws from true sources with an AUC "
+        "of {auc} (guessing is 0.5, the best possible {best}). CoLT {colt} (p {p}).",
         gamma=written(seen.gammas, "{:g}", "gamma"),
         correct=over(np.where(seen.gammas == 0, "q is correct: ", ""), "gamma"),
         auc=written(seen.auc, "{:.2f}", "gamma"),
@@ -216,8 +216,8 @@ def _over_x(seen: LensingView) -> Panel:
         "Which pixels are wrong over all x?",
         sentence(
             f"Left: orange where q is too wide, full colour at a factor of {2**wide:.2f}. "
-            f"Right, where CoLT's p is at most {level_text(_LEVEL)}: orange where true sources lie "
-            f"further from the ball's centre than q's draws, full colour at {part:.2f} of a "
+            f"Right, where CoLT's p is at most {level_text(_LEVEL)}: orange where true sources "
+            f"lie further from the ball's centre than q's draws, full colour at {part:.2f} of a "
             "pixel's mean squared distance. The ball that holds half of q's draws holds {inside} "
             "of true sources (p {p}).",
             inside=over(_shares(inside), "gamma"),
