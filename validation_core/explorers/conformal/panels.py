@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import statistics
@@ -34,8 +35,7 @@ from validation_core.explorers.conformal.view import (
     slider_texts,
 )
 from validation_core.rng import common
-from validation_core.text import equals, pvalue_text
-from validation_core.types import Array
+from validation_core.text import equals, interval_text, pvalue_text
 
 
 def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
@@ -71,7 +71,6 @@ def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
 
 def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
     """Histogram of the conformal ranks."""
-    bound = statistics.total_variation_bounds(_lowest_auc(look, seen))[0]
     return rank_counts(
         over_sliders(seen, seen.counts),
         look.study.n,
@@ -81,30 +80,41 @@ def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
         title="Conformal ranks of q's draws",
         height=PANEL_HEIGHT,
         caption=sentence(
-            "Mean rank {mean}, beside 1 − AUC = {miss}. {tv}",
+            "Mean rank {mean}, beside 1 − AUC = {miss}. {auc}",
             mean=slider_texts(seen, seen.mean, "{:.3f}".format),
             miss=slider_texts(seen, 1 - seen.auc, "{:.3f}".format),
-            tv=slider_texts(seen, np.round(bound, 3), _total_variation_text),
+            auc=over_sliders(seen, _auc_texts(look, seen)),
         ),
     )
 
 
-def _lowest_auc(look: ConformalView, seen: Conformal) -> Array:
-    """Lower end of the AUC's 95% interval.
+def _auc_texts(look: ConformalView, seen: Conformal) -> NDArray[np.str_]:
+    """AUC with its interval, and the distance of p and q that it implies, in words: (G, B).
 
-    By the largest variance that a given AUC has, A (1 - A) over the smaller number of draws.
+    By the largest variance that a given AUC has, A (1 - A) over the smaller number of draws. A
+    classifier that ranks backwards tells as much as one that ranks p above q.
     """
     n_q = oracle_rows(look.study)[1] if look.oracle else Q_ROWS
     auc = np.asarray(seen.auc, np.float64)
-    sd = np.sqrt(auc * (1 - auc) / min(seen.pool, n_q))
-    return np.asarray(auc - float(ndtri(0.975)) * sd)
+    reach = float(ndtri(0.975)) * np.sqrt(auc * (1 - auc) / min(seen.pool, n_q))
+    bound = statistics.total_variation_bounds(np.maximum(auc - reach, 1 - auc - reach))[0]
+    correct = look.correct(seen)
+    return np.array(
+        [
+            [auc_text(*each, bool(same)) for each in zip(*row, strict=True)]
+            for *row, same in zip(auc, auc - reach, auc + reach, bound, correct, strict=True)
+        ]
+    )
 
 
-def _total_variation_text(bound: float) -> str:
-    """The total variation that an AUC implies, in words."""
-    if bound <= 0:
-        return "An AUC this near to one half, or below, implies no distance between p and q."
-    return f"So large an AUC means a total variation between p and q of at least {bound:.3f}."
+def auc_text(auc: float, low: float, high: float, bound: float, correct: bool) -> str:
+    """An AUC with its interval, and the least total variation between p and q, in words."""
+    interval = f"AUC {interval_text((auc, low, high), '.3f')}"
+    if round(bound, 3) <= 0:
+        return f"{interval}: by itself no evidence that p and q differ."
+    if correct:
+        return f"{interval}: away from one half by chance, since q is correct here."
+    return f"{interval}: the total variation between p and q is at least {bound:.3f}."
 
 
 def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
