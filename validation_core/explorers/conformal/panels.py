@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ from validation_core.explorers.conformal.view import (
 )
 from validation_core.rng import common
 from validation_core.text import equals, interval_text, pvalue_text
+from validation_core.types import Array
 
 
 def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
@@ -128,12 +130,20 @@ def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
         height=PANEL_HEIGHT,
         caption=sentence(
             "Uniform? p-values: Kolmogorov-Smirnov {ks}, Anderson-Darling {ad}, Cramér-von "
-            "Mises {cvm}.",
+            "Mises {cvm}.{chance}",
+            chance=_chance(look, seen, seen.ks, seen.anderson_darling, seen.cramer_von_mises),
             ks=slider_texts(seen, seen.ks, equals),
             ad=slider_texts(seen, seen.anderson_darling, equals),
             cvm=slider_texts(seen, seen.cramer_von_mises, equals),
         ),
     )
+
+
+def _chance(look: ConformalView, seen: Conformal, *pvalues: Array) -> Any:
+    """A sentence over the sliders where q is correct and a p-value (G, B) is below the level."""
+    low = np.stack(pvalues).min(0) <= look.alpha
+    correct = np.array(look.correct(seen))[:, None]
+    return over_sliders(seen, np.where(low & correct, " Low by chance: q is correct here.", ""))
 
 
 def score_densities_panel(seen: Conformal) -> Panel:
@@ -198,13 +208,15 @@ def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
     """Panels of the statistics of other tests on their nulls."""
     critical, sd = float(ndtri(1 - look.alpha)), float(1 / np.sqrt(8 * look.study.n))
     multiple = sentence(
-        "T = {t}, p-value {p}.",
+        "T = {t}, p-value {p}.{chance}",
+        chance=_chance(look, seen, seen.multiple_p),
         t=slider_texts(seen, seen.multiple, "{:.2f}".format),
         p=slider_texts(seen, seen.multiple_p, equals),
     )
     c2st = sentence(
-        "Accuracy {a}, p-value {p}; with each class's own variance {own}. Once the threshold "
-        "is off, the nominal null is too wide.",
+        "Accuracy {a}, p-value {p}; with each class's own variance {own}.{chance} Once the "
+        "threshold is off, the nominal null is too wide.",
+        chance=_chance(look, seen, seen.accuracy_p, seen.accuracy_own_p),
         a=slider_texts(seen, seen.accuracy, "{:.3f}".format),
         p=slider_texts(seen, seen.accuracy_p, equals),
         own=slider_texts(seen, seen.accuracy_own_p, pvalue_text),
