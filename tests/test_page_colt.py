@@ -179,7 +179,7 @@ def test_every_view_of_every_shape(page, name):
     for view in VIEWS:
         page.segmented_control(key="view").set_value(view).run()
         assert not page.exception, view
-        assert benchmark.label in page.markdown[0].value
+        assert benchmark.label in " ".join(text.value for text in page.caption)
         assert len(_charts(page)) == 1, view
         # A film is of one gamma's own localizer.
         assert ("Strength, gamma" in _payloads(page)) == (view != "Training"), view

@@ -100,13 +100,9 @@ def _auc_texts(look: ConformalView, seen: Conformal) -> NDArray[np.str_]:
     auc = np.asarray(seen.auc, np.float64)
     reach = float(ndtri(0.975)) * np.sqrt(auc * (1 - auc) / min(seen.pool, n_q))
     bound = statistics.total_variation_bounds(np.maximum(auc - reach, 1 - auc - reach))[0]
-    correct = look.correct(seen)
-    return np.array(
-        [
-            [auc_text(*each, bool(same)) for each in zip(*row, strict=True)]
-            for *row, same in zip(auc, auc - reach, auc + reach, bound, correct, strict=True)
-        ]
-    )
+    correct = np.array(look.correct(seen))[:, None]
+    texts = np.vectorize(auc_text)(auc, auc - reach, auc + reach, bound, correct)
+    return np.asarray(texts)
 
 
 def auc_text(auc: float, low: float, high: float, bound: float, correct: bool) -> str:
