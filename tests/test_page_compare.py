@@ -9,6 +9,7 @@ import streamlit as st
 from pages.compare import numbers
 from pages.compare.controls import CompareChoice
 from tests.conftest import ROOT
+from tests.saying import Picture
 from validation_core.benchmarks import BayesModel, Digits, Gaussian
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.panels import power as curves
@@ -360,6 +361,14 @@ def test_tests_that_tie_stand_side_by_side_where_they_differ_most():
     chosen, found = _chosen([_cell("SBC", 0.3, 100), _cell("C2ST", 0.3, 100)])
     said = curves.answer(chosen.sweep, found)
     assert "in 100% [96, 100] of 100 trials by 2 tests (C2ST, SBC)." in said
+
+
+def test_tests_at_one_place_stand_side_by_side():
+    chosen, found = _chosen([_cell("SBC", 0.0, 3), _cell("C2ST", 0.0, 7)])
+    one = replace(chosen.sweep, gammas=(0.0,))
+    points = Picture(curves.compare(one, found)).marks("points", 0)
+    assert [float(mark["x"][0]) for mark in points] == [0, 1]
+    assert [float(mark["y"][0]) for mark in points] == pytest.approx([0.03, 0.07])
 
 
 def test_where_q_is_correct_the_answer_claims_no_difference():

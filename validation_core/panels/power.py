@@ -156,38 +156,72 @@ def place_text(sweep: Sweep, value: float) -> str:
 
 
 def compare(sweep: Sweep, progress: Progress) -> live.Payload:
-    """Rejection rates along gamma or beta, a curve for each method."""
-    axis = along(sweep)
-    places = sweep.betas if axis == "beta" else sweep.gammas
-    across = _scale(sweep, places)
-    marks: list[Mark] = [level_line(sweep.design.alpha)]
-    legend = []
+    """Rejection rates along gamma or beta, a curve for each method; of one place side by side."""
+    places = sweep.betas if along(sweep) == "beta" else sweep.gammas
     looks = curve_looks(progress.cells)
-    for curve in curves(progress.cells, axis):
-        look = looks[curve.label]
-        marks += rate_curve(across(curve.x), curve.rates, look, opacity=FAINT)
-        legend.append(point_key(curve.label, look))
+    drawn = _side_by_side if len(places) == 1 else _curves
+    marks, x, y = drawn(sweep, progress, looks)
+    legend = [point_key(label, look) for label, look in looks.items()]
     wrong = broken(sweep.benchmark, progress.cells)
-    if wrong and axis == "gamma":
-        marks.append(
-            Points(
-                across([cell.gamma for cell in wrong]),
-                [cell.rate for cell in wrong],
-                color=style.OBSERVED,
-                symbol="ring",
-                size=12,
-            )
-        )
+    if wrong and along(sweep) == "gamma":
         legend.append(("level broken", style.OBSERVED, "ring"))
     panel = Panel(
-        marks,
+        [level_line(sweep.design.alpha), *marks],
         height=380,
         legend=legend,
-        x=places_axis(places, axis_label(sweep), at=across(places)),
-        y=rejection_axis(),
+        x=x,
+        y=y,
         caption=_caption(sweep, progress),
     )
     return live.payload(panels=[panel], columns=1)
+
+
+_Drawing = tuple[list[Mark], Axis, Axis]
+"""Marks with their two axes."""
+
+
+def _curves(sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle]) -> _Drawing:
+    """A curve for each method, with a ring where it breaks its level."""
+    axis = along(sweep)
+    places = sweep.betas if axis == "beta" else sweep.gammas
+    across = _scale(sweep, places)
+    marks = [
+        mark
+        for curve in curves(progress.cells, axis)
+        for mark in rate_curve(across(curve.x), curve.rates, looks[curve.label], opacity=FAINT)
+    ]
+    if axis == "gamma" and (wrong := broken(sweep.benchmark, progress.cells)):
+        marks.append(_ring(across([cell.gamma for cell in wrong]), wrong))
+    x = places_axis(places, axis_label(sweep), at=across(places))
+    return marks, x, rejection_axis()
+
+
+def _side_by_side(sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle]) -> _Drawing:
+    """The methods at the only place, in the order of the legend, each with its interval."""
+    axis = along(sweep)
+    order = list(looks)
+    marks: list[Mark] = []
+    top = 2 * sweep.design.alpha
+    for curve in curves(progress.cells, axis):
+        marks.append(rate_points([order.index(curve.label)], curve.rates, looks[curve.label]))
+        top = max(top, float(np.nanmax(curve.rates.high)))
+    wrong = broken(sweep.benchmark, progress.cells)
+    if wrong:
+        marks.append(_ring([order.index(cell.label) for cell in wrong], wrong))
+    value = getattr(sweep.places[0], axis)
+    middle = (len(order) - 1) / 2
+    x = Axis(
+        (-1, max(1, len(order))),
+        f"tests as in the legend, at {place_text(sweep, value)}",
+        ticks=[middle],
+        names=[""],
+    )
+    return marks, x, rejection_axis(min(1.0, 1.1 * top))
+
+
+def _ring(x: ArrayLike, cells: Sequence[PowerCell]) -> Points:
+    rates = [cell.rate for cell in cells]
+    return Points(x, rates, color=style.OBSERVED, symbol="ring", size=12)
 
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
