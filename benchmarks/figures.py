@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"\n**{by_name.title}** {by_name.differs}\n\n{table(progress)}", flush=True)
             wrong += [
                 f"{cell.label}: {cell.rejections} of {cell.trials}"
-                for cell in comparisons.broken(progress.cells)
+                for cell in comparisons.broken(by_name.sweep.benchmark, progress.cells)
             ]
             pages.append(figure(by_name.title, progress).to_html(
                 include_plotlyjs=not pages, full_html=False

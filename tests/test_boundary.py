@@ -128,8 +128,8 @@ def test_score_means():
 def test_what_the_page_reads_at_one_place():
     exact = toy.closed_form_power(50)
     counts = toy.RejectionRates(*(np.arange(a.size).reshape(a.shape) for a in exact))
-    pairs = toy.at(exact, counts, 1.01, 44.0)
     row, column = 20, 9
-    assert pairs[0] == (exact.c2st[row, column], row * 19 + column)
-    assert pairs[2] == (exact.multiple[column], column)
-    assert np.isnan(pairs[3][0])
+    power, hits = toy.at(exact, 1.01, 44.0), toy.at(counts, 1.01, 44.0)
+    assert (power[0], hits[0]) == (exact.c2st[row, column], row * 19 + column)
+    assert (power[2], hits[2]) == (exact.multiple[column], column)
+    assert np.isnan(power[3])

@@ -12,7 +12,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma
 from validation_core.engine import Engine, WorkerPool
 from validation_core.engine.task import SerialExecutor
-from validation_core.explorers.conformal import pictures, power_panels, power_study
+from validation_core.explorers.conformal import panels, pictures, power_panels, power_study
 from validation_core.explorers.conformal import study as workbench
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import ConformalStudy, Learned
@@ -100,6 +100,16 @@ def test_a_correct_q_is_let_be_and_a_wrong_one_is_seen(seen, oracle):
         assert found.ks[-1, 0] < 1e-20
     assert seen.multiple_p[-1, 0] < 1e-6
     assert seen.accuracy_p[-1, 0] < 1e-6
+
+
+def test_an_auc_implies_a_distance_only_beyond_its_interval():
+    """Near one half it is no evidence, and of a correct q chance."""
+    near = panels.auc_text(0.505, 0.49, 0.52, 0.0, True)
+    assert near == "AUC 0.505 [0.490, 0.520]: by itself no evidence that p and q differ."
+    assert panels.auc_text(0.6, 0.58, 0.62, 0.08, False).endswith(
+        "[0.580, 0.620]: the total variation between p and q is at least 0.080."
+    )
+    assert "by chance, since q is correct" in panels.auc_text(0.52, 0.505, 0.535, 0.005, True)
 
 
 def test_the_oracle_ranks_best(seen, oracle):
@@ -236,8 +246,7 @@ def test_every_view_follows_gamma_and_beta(seen, power, oracle, view, over_m):
 def test_where_q_is_p_no_distance_is_claimed(oracle):
     """An AUC of exactly one half; farther off the interval's lower end bounds the distance."""
     head = pictures.payload(ConformalView(STUDY, "Ranks", 0.05, oracle=True), oracle, None).head
-    assert "at least 0.0" not in head.split("implies no distance")[0]
-    assert "implies no distance between p and q" in head
+    assert "AUC 0.500 [0.478, 0.522]: by itself no evidence that p and q differ." in head
     bound = statistics.total_variation_bounds(oracle.auc[-1, 0])[0]
     assert f"at least {bound:.3f}" not in head
 

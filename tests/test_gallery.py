@@ -185,7 +185,7 @@ def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
     result = progress.collect(one.sweep, store)
     assert result.complete
     assert progress.missing(one.sweep, store) == ()
-    assert presets.broken(result.cells) == []
+    assert presets.broken(one.sweep.benchmark, result.cells) == []
 
 
 @pytest.mark.parametrize("name", presets.PERTURBATIONS)

@@ -21,6 +21,12 @@ def test_every_word_stands_once_and_is_short():
     assert {kind.title for name, kind in METHODS.items() if name != "omnibus"} <= {*names}
 
 
+def test_nats_of_a_shift_are_those_of_the_symmetric_divergence():
+    """One convention: b posterior sd apart are b² nats, as on the page and in lesson 8."""
+    meaning = {term.name: term.meaning for term in terms()}["nats"]
+    assert "KL(p‖q) + KL(q‖p) of two normals of one width, b posterior sd apart, is b²" in meaning
+
+
 def test_the_first_mention_alone_is_linked():
     text = in_markdown("The bias of mass, a bias in unbiased words, and coverage.")
     assert text.count("](glossary#bias)") == 1

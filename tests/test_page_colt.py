@@ -179,7 +179,7 @@ def test_every_view_of_every_shape(page, name):
     for view in VIEWS:
         page.segmented_control(key="view").set_value(view).run()
         assert not page.exception, view
-        assert benchmark.label in page.markdown[0].value
+        assert benchmark.label in " ".join(text.value for text in page.caption)
         assert len(_charts(page)) == 1, view
         # A film is of one gamma's own localizer.
         assert ("Strength, gamma" in _payloads(page)) == (view != "Training"), view
@@ -435,8 +435,8 @@ class Kept(dict):
         return f"{{{name}}}"
 
 
-def _headline(found, alpha=0.05):
-    text = where.headline(found, alpha)
+def _headline(found, alpha=0.05, correct=False):
+    text = where.headline(found, correct, alpha)
     spoken = {name: part for name, part in text.parts.items() if isinstance(part, str)}
     return text.template.format_map(Kept(spoken)), text.parts
 
@@ -457,7 +457,7 @@ def test_the_headline_says_what_the_numbers_say():
     )
     # 13 of 25 is [33%, 70%] by itself, and nothing among five places.
     assert parts["says"].values.tolist() == [
-        ": q misses mass in the ball.", ": q puts too much mass into the ball.", ".", ".", "."
+        ": q puts too little there.", ": q puts too much there.", ".", ".", "."
     ]  # fmt: skip
     assert parts["share"].values[2] == "52% [33, 70]"
     assert parts["share"].values[0].startswith("100% [")
@@ -466,6 +466,19 @@ def test_the_headline_says_what_the_numbers_say():
     assert "correct" not in template
     text = wrong._replace(truth=result.truth[:, :1], truth_inside=wrong.truth_inside[:, :1])
     assert "{share}" not in _headline(text)[0]  # an upload has one truth at an x
+
+
+def test_a_correct_q_is_never_said_to_be_wrong():
+    """A p-value below the level is said to be one in so many; wrong places are by chance."""
+    low = _mapped()._replace(
+        pvalue=np.array(0.043), u_star=np.array(0.5), truth_inside=np.ones((5, 25))
+    )
+    template, parts = _headline(low, correct=True)
+    assert "(KS p-value = 0.043). q is correct here, and one correct q in 20 looks this bad: " in (
+        template
+    )
+    assert {*parts["says"].values} == {": by chance, since q is correct."}
+    assert "q is correct" not in _headline(low, alpha=0.01, correct=True)[0]
 
 
 def test_the_slider_begins_where_q_is_wrong_and_x_is_usual():

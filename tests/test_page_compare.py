@@ -9,7 +9,8 @@ import streamlit as st
 from pages.compare import numbers
 from pages.compare.controls import CompareChoice
 from tests.conftest import ROOT
-from validation_core.benchmarks import BayesModel, Gaussian
+from tests.saying import Picture
+from validation_core.benchmarks import BayesModel, Digits, Gaussian
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.panels import power as curves
 from validation_core.scores import classifier
@@ -84,7 +85,7 @@ def test_run_look_and_take_away(own):
     own.run()
     assert not own.exception
     assert _charts(own)
-    assert "rejects q most often" in _texts(own)
+    assert "q is rejected in" in _texts(own)
     assert list(own.dataframe[0].value["Trials run"]) == [1, 1]
     assert not [b for b in own.button if b.key == "run-compare"]
     for view in ("draws", "seconds"):
@@ -234,7 +235,7 @@ def _cell(label, gamma, rejections, trials=100):
 
 def test_a_broken_level_is_marked():
     fine, bad = _cell("SBC", 0.0, 8), _cell("C2ST", 0.0, 30)
-    assert comparisons.broken([fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
+    assert comparisons.broken(Gaussian(), [fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
     chosen, found = _chosen([fine, bad, _cell("SBC", 0.3, 90)])
     marked = curves.compare(chosen.sweep, found).message((0.0,))
     assert "level broken" in str(marked)
@@ -244,16 +245,14 @@ def test_a_broken_level_is_marked():
 
 def test_an_honest_test_is_seldom_marked():
     """The bound is a binomial one: 13 of 100 may happen, 14 in fewer than one of a thousand."""
-    assert not comparisons.broken([_cell("SBC", 0.0, 12)])
-    assert comparisons.broken([_cell("SBC", 0.0, 16)])
+    assert not comparisons.broken(Gaussian(), [_cell("SBC", 0.0, 12)])
+    assert comparisons.broken(Gaussian(), [_cell("SBC", 0.0, 16)])
 
 
 def test_the_answer_has_its_numbers():
     chosen, found = _chosen([_cell("SBC", 0.3, 20), _cell("C2ST", 0.3, 80)])
     said = curves.answer(chosen.sweep, found)
-    assert "C2ST rejects q most often" in said
-    assert "80%" in said
-    assert "SBC in 20%" in said
+    assert "q is rejected in 80% [71, 87] of 100 trials by C2ST and in 20% by SBC." in said
     chosen, found = _chosen()
     assert curves.answer(chosen.sweep, found) == ""
 
@@ -358,6 +357,29 @@ def test_tests_that_tie_stand_side_by_side_where_they_differ_most():
             _cell("C2ST", 0.1, 80),
         ]
     )
-    assert "C2ST rejects q most often: in 80%" in curves.answer(chosen.sweep, found)
+    assert "in 80% [71, 87] of 100 trials by C2ST and" in curves.answer(chosen.sweep, found)
     chosen, found = _chosen([_cell("SBC", 0.3, 100), _cell("C2ST", 0.3, 100)])
-    assert "2 tests reject q equally often, in 100%" in curves.answer(chosen.sweep, found)
+    said = curves.answer(chosen.sweep, found)
+    assert "in 100% [96, 100] of 100 trials by 2 tests (C2ST, SBC)." in said
+
+
+def test_tests_at_one_place_stand_side_by_side():
+    chosen, found = _chosen([_cell("SBC", 0.0, 3), _cell("C2ST", 0.0, 7)])
+    one = replace(chosen.sweep, gammas=(0.0,))
+    points = Picture(curves.compare(one, found)).marks("points", 0)
+    assert [float(mark["x"][0]) for mark in points] == [0, 1]
+    assert [float(mark["y"][0]) for mark in points] == pytest.approx([0.03, 0.07])
+
+
+def test_where_q_is_correct_the_answer_claims_no_difference():
+    chosen, found = _chosen([_cell("SBC", 0.0, 3), _cell("C2ST", 0.0, 7)])
+    assert curves.answer(chosen.sweep, found) == (
+        "q is correct here: tests reject it in 3.0% of 100 trials (SBC) to 7.0% (C2ST); their "
+        "level is 5%."
+    )
+
+
+def test_a_generator_beside_handwritten_digits_is_never_called_correct():
+    often = [_cell("C2ST", 0.0, 30)]
+    assert not comparisons.broken(Digits(), often)
+    assert comparisons.broken(Digits(truth_is="generated"), often) == often

@@ -336,6 +336,20 @@ def test_the_median_nearest_to_0_is_named_among_several(rng):
     assert "nearest" not in views.panel_caption(two[:1], plan.iterations, "iterations", 0, 2)
 
 
+def test_the_answer_names_the_furthest_first_and_claims_none_about_0(rng):
+    plan = _plan(models=(HeartTransplants(),), inferences=(LAPLACE, ALGORITHMS["vi"]))
+    terms = _terms(rng, plan, d=0.1)
+    terms[0, 1].d[:] = 0
+    (lines,) = views.panels_along_iterations(plan, terms)
+    said = views.answer(["Heart"], [lines], (0, 2, 0))
+    assert said.startswith("Laplace on Heart is furthest from the posterior, a median of 0.1 nats")
+    assert said.endswith("Nearest: VI on Heart, 0 nats to rounding.")
+    terms[0, 0].d[..., ::2] = -0.1
+    (lines,) = views.panels_along_iterations(plan, terms)
+    said = views.answer(["Heart"], [lines], (0, 2, 0))
+    assert said.startswith("none is told from the posterior; the largest median is")
+
+
 def test_one_data_set_that_carries_a_mean_is_named(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=0.1)

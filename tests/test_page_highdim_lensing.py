@@ -81,12 +81,12 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     monkeypatch.setattr(lensing, "sweeps", lambda benchmark: both)
     page = AppTest.from_function(_page, default_timeout=60).run()
     assert not page.exception
-    assert "wrong angle" in page.markdown[0].value
+    assert "wrong angle" in page.caption[0].value
     assert {"Conformal C2ST, Table 2 (a)", "Conformal C2ST, Table 2 (b)"} <= {
         each.value for each in page.subheader
     }
     assert not page.button
-    assert "one half" in page.markdown[1].value or "Half of" in page.markdown[1].value
+    assert "one half" in page.markdown[0].value or "Half of" in page.markdown[0].value
     progress = [collect(sweep, services().store) for sweep in both]
     assert "gamma = 0.5" in lensing_table.rates(both, progress, at=0.5).head
 

@@ -115,6 +115,17 @@ def test_page_runs_and_tells_its_numbers(page):
     assert table["Trials that rejected"].str.endswith("of 400").all()
 
 
+def test_each_test_is_told_its_own_rate_under_a_correct_q(page):
+    """C2ST rejects a correct q ever more seldom as the boundary moves off; the others do not."""
+    page.query_params["c"] = "1"
+    at = opened(page)
+    alarms = at.table[0].value["Would reject a correct q"]
+    assert list(alarms[["C2ST", "Multiple", "Uniform(50)"]]) == ["0.3%", "5.0%", "5.0%"]
+    said = " ".join(text.value for text in at.markdown)
+    assert "C2ST would reject 4.1% at c = 0, 0.3% at c = 1 and under 0.1% at c = 2" in said
+    assert weak_classifiers.false_alarms(50).c2st[20, 0] == pytest.approx(0.0030, abs=1e-4)
+
+
 def test_a_link_opens_the_place_it_names(page):
     page.query_params["c"] = "0.61"
     page.query_params["angle"] = "nonsense"

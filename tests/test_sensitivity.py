@@ -238,7 +238,7 @@ def test_the_main_sentence(store):
     assert say(found, ("mass", "radius"))[0].count(
         ("mass", "radius")[one.parameter]
     ) == 1  # fmt: skip
-    assert say(found, ())[1].startswith("What could have been missed, in nats: a bias")
+    assert say(found, ())[1].startswith("What could have been missed, in nats of KL(p‖q): a bias")
 
 
 def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store):
@@ -253,7 +253,7 @@ def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store):
     assert tilt.nats.smallest.low < high
     assert tilt.nats.smallest.high > low
     sentence = say(found, ("mass", "radius"))[1]
-    assert sentence.startswith("A defect of 0.0")
+    assert sentence.startswith("A defect of KL(p‖q) = 0.0")
     assert " nats along one parameter (" in sentence
     assert "would be found with 80% power, like a bias of 0." in sentence
     assert "A quarter of it would need about" in sentence
@@ -277,7 +277,7 @@ def test_every_tilt_is_answered_and_told(name, store):
     still = made(100, 20)
     still.data.q[:] = 1.0  # nothing leans anywhere
     found = run(replace(still, digest="still"), store, (SBC(),), (name,), stages=(0,))
-    assert say(found, ())[0].startswith("A defect of 0 nats")
+    assert say(found, ())[0].startswith("A defect of KL(p‖q) = 0 nats")
     assert QUESTION.figures(found, Names(()), CLAIMED)
 
 

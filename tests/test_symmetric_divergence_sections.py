@@ -49,6 +49,10 @@ def test_the_picture_of_the_joint_test_names_the_farthest(rng):
     assert "Farthest from the prior" in message
     assert "b" in test.names[int(np.abs(test.drift[-1]).argmax())]
     assert test.pvalue[-1] == 1 / 2000
+    assert "evidence that q is not p" in message
+    exact = str(joint_payload(test, correct=True).message((3.0,)))
+    assert "low by chance, since q is exact" in exact
+    assert "evidence that q is not p" not in exact
 
 
 def test_a_prior_of_width_1_is_the_papers():

@@ -36,12 +36,13 @@ _WORDS: tuple[Term, ...] = (
     Term(
         "AUC",
         "The chance that a classifier scores a true value above a draw of q. 0.5 is guessing; on "
-        "held-out rows it is 0.5 if q is correct.",
+        "held-out rows it is 0.5 but for chance if q is correct.",
     ),
     Term(
         "beta",
-        "How much a classifier is degraded here: 0 is as trained, 1 is guessing. Conformal tests "
-        "keep their level, and power, at a larger beta than C2ST.",
+        "How far a classifier is moved back: 0 is the trained network, 1 its random start, whose "
+        "scores may still differ between p and q. Conformal tests keep power at a larger beta "
+        "than C2ST.",
         links=False,
     ),
     Term(
@@ -61,7 +62,8 @@ _WORDS: tuple[Term, ...] = (
     ),
     Term(
         "coverage",
-        "The share of true values inside q's intervals. Below the nominal share q is too narrow.",
+        "The share of true values inside q's intervals. Below the nominal share q is too narrow, "
+        "or off centre.",
         ("covers",),
     ),
     Term(
@@ -69,7 +71,12 @@ _WORDS: tuple[Term, ...] = (
         "A sample of theta from q at one x. A table has K draws for each simulation.",
         ("draws",),
     ),
-    Term("gamma", "How strongly q is perturbed in a benchmark: 0 is a correct q.", links=False),
+    Term(
+        "gamma",
+        "How strongly q is perturbed in a benchmark: 0 is a correct q, but where p draws "
+        "handwritten digits, which q only imitates.",
+        links=False,
+    ),
     Term(
         "held-out", "Rows that a network did not learn from; only they are tested.", ("held out",)
     ),
@@ -79,8 +86,9 @@ _WORDS: tuple[Term, ...] = (
     ),
     Term(
         "nats",
-        "A unit of divergence: the natural logarithm of a density ratio, averaged. A bias of b "
-        "posterior sd of a normal q is b²/2 nats.",
+        "The unit of a divergence: the natural logarithm of a density ratio, averaged. The "
+        "symmetric divergence KL(p‖q) + KL(q‖p) of two normals of one width, b posterior sd "
+        "apart, is b² nats. KL(p‖q) alone is half of it.",
     ),
     Term(
         "p-value",
@@ -113,8 +121,8 @@ _WORDS: tuple[Term, ...] = (
     ),
     Term(
         "width",
-        "q's width by the width it needs: below 1 q is too narrow (over-confident), above 1 too "
-        "wide (under-confident).",
+        "q's width divided by the width it should have: below 1 q is too narrow (over-confident), "
+        "above 1 too wide (under-confident).",
         ("widths",),
     ),
 )

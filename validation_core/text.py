@@ -86,6 +86,16 @@ def level_text(alpha: float) -> str:
     return f"{100 * alpha:.3g}%"
 
 
+def by_chance_text(alpha: float, remedy: str) -> str:
+    """That a correct q is rejected: of how many it is so, and how another is drawn.
+
+    Args:
+        alpha: level of the test.
+        remedy: a sentence without its full stop, such as `press New sample`.
+    """
+    return f"q is correct here, and one correct q in {1 / alpha:.3g} looks this bad: {remedy}."
+
+
 def range_text(counts: Iterable[int]) -> str:
     """The smallest to the largest of some counts: `20 to 100`, or `100` where all are."""
     known = {*counts}

@@ -216,6 +216,10 @@ class Benchmark(Specification):
         """The paper's grid of gamma; it begins at 0 where q can equal p."""
         raise NotImplementedError
 
+    def is_exact(self, gamma: float) -> bool:
+        """Whether q is p at this gamma."""
+        return gamma == 0
+
     @property
     def dims(self) -> tuple[int, int]:
         """(D, M): dimensions of theta and x."""

@@ -26,6 +26,7 @@ def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
             alpha,
             located.gammas,
             chosen.start_among(located.gammas),
+            [chosen.benchmark.is_exact(gamma) for gamma in located.gammas],
         ),
     )
     several = len(located.gammas) > 1

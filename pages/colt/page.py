@@ -102,7 +102,11 @@ def _theta(chosen: ColtChoice, view: str) -> None:
 @address.fragment
 def _results(chosen: ColtChoice) -> None:
     """The chosen view."""
-    view = segmented("View", VIEWS, "view", label_visibility="collapsed")
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        view = segmented("View", VIEWS, "view", label_visibility="collapsed")
+        st.caption(f"{chosen.benchmark.label}: {chosen.benchmark.summary}.", width="content")
     address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":
         power.show_power(chosen)
@@ -120,5 +124,4 @@ live.one_screen(1.7)
 st.title("Where does q put its mass wrongly?", anchor=False)
 jobs.notices()
 chosen = choose()
-st.markdown(f"{chosen.benchmark.label}: {chosen.benchmark.summary}.")
 _results(chosen)

@@ -21,7 +21,11 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
     payload = live.once(
         ("ranks", located.key, chosen.alpha),
         lambda: power.ranks(
-            located.maps, chosen.alpha, located.gammas, chosen.start_among(located.gammas)
+            located.maps,
+            chosen.alpha,
+            located.gammas,
+            chosen.start_among(located.gammas),
+            [chosen.benchmark.is_exact(gamma) for gamma in located.gammas],
         ),
     )
     key = f"ranks-{owner(chosen.benchmark)}-{several}"

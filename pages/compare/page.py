@@ -20,7 +20,7 @@ VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagre
 _EVERY = 1.0
 
 
-def _compare(chosen: CompareChoice) -> None:
+def _compare(chosen: CompareChoice, view: str) -> None:
     """Power curves with their cost, then the details of one test."""
     for problem in chosen.problems:
         st.error(f"{problem} It is left out.", icon=":material/error:")
@@ -30,7 +30,7 @@ def _compare(chosen: CompareChoice) -> None:
     left = missing(chosen.sweep, services().store)
     state = jobs.latest(left) if left else None
     active = state is not None and state.active
-    address.fragment(_curves, run_every=_EVERY if active else None)(chosen)
+    address.fragment(_curves, run_every=_EVERY if active else None)(chosen, view)
     progress = collect(chosen.sweep, services().store, trials_read())
     if state is not None:
         _failures(chosen, state)
@@ -43,12 +43,12 @@ def _compare(chosen: CompareChoice) -> None:
     look.one_test(chosen)
 
 
-def _curves(chosen: CompareChoice) -> None:
+def _curves(chosen: CompareChoice, view: str) -> None:
+    """The curves of what has run, where tests disagree, and what each costs."""
     progress = collect(chosen.sweep, services().store, trials_read())
     if progress.cells:
-        view = segmented("View", power.VIEWS, "curves", label_visibility="collapsed")
         _draw(chosen, progress, view)
-        _wrong(progress)
+        _wrong(chosen, progress)
         explain.remarks(chosen, progress)
     plan.table(chosen, progress)
 
@@ -60,15 +60,17 @@ def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
             ("compare", chosen.sweep.key, *progress.done.items()),
             lambda: (power.answer(chosen.sweep, progress), power.compare(chosen.sweep, progress)),
         )
-        st.markdown(f"{answer} {plan.learned_from(chosen.sweep)}")
+        st.markdown(answer)
         live.chart(payload, key="compare-power")
     else:
         live.chart(power.cost(chosen.sweep, progress, view), key=f"compare-{view}")
+    differs = chosen.comparison.differs if chosen.comparison else ""
+    st.caption(f"{differs} {plan.learned_from(chosen.sweep)}".strip())
 
 
-def _wrong(progress: Progress) -> None:
+def _wrong(chosen: CompareChoice, progress: Progress) -> None:
     """Tests that exceed their level."""
-    for cell in broken(progress.cells):
+    for cell in broken(chosen.sweep.benchmark, progress.cells):
         st.warning(
             f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is "
             f"correct: more than its level of {level_text(cell.alpha)} allows.",
@@ -92,16 +94,19 @@ def _failures(chosen: CompareChoice, state: JobState) -> None:
         st.error(f"{what} failed{rest}: {jobs.plain(why)}", icon=":material/error:")
 
 
+live.one_screen(1.7)
 st.title("Which test sees what is wrong with q?", anchor=False)
 jobs.notices()
 chosen = choose()
-view = segmented("Page", VIEWS, "compare-view", label_visibility="collapsed")
+with st.container(horizontal=True, horizontal_alignment="distribute"):
+    view = segmented("Page", VIEWS, "compare-view", label_visibility="collapsed")
+    if view == "compare":
+        curves = segmented("View", power.VIEWS, "curves", label_visibility="collapsed")
 if view == "advice":
     advice.advisor()
 elif view == "why":
     explain.demonstrations()
 else:
     about = chosen.comparison.about if chosen.comparison else f"{chosen.sweep.benchmark.summary}."
-    differs = f" {chosen.comparison.differs}" if chosen.comparison else ""
-    st.markdown(f"{chosen.sweep.benchmark.label}: {about}{differs}")
-    _compare(chosen)
+    st.markdown(f"{chosen.sweep.benchmark.label}: {about}")
+    _compare(chosen, curves)

@@ -38,7 +38,7 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
         lambda: pictures.payload(look, views, counted),
     )
     gamma = _chart(chosen, payload)
-    st.caption(pictures.how_to_read(look, views.pool))
+    st.caption(f"{pictures.how_to_read(look, views.pool)} {_network(chosen)}")
     _below(chosen, counted, gamma, look)
 
 
@@ -110,7 +110,7 @@ st.title("Can a weak classifier still find what is wrong with q?", anchor=False)
 jobs.notices()
 chosen = choose()
 benchmark = chosen.learned.benchmark
-st.markdown(f"{benchmark.label}: {benchmark.summary}. {_network(chosen)}")
+st.markdown(f"{benchmark.label}: {benchmark.summary}.")
 with st.container(horizontal=True, horizontal_alignment="distribute"):
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
     along = "gamma"

@@ -11,10 +11,10 @@ from validation_core.symmetric_divergence import Plan, Terms, collect
 
 _EVERY = 1.0
 _ABOUT = (
-    "Bayesian models simulate parameters and data, so the true parameters are known. "
-    "Inference makes q from the data alone. The symmetric divergence KL(p‖q) + KL(q‖p), SKL "
-    "for short (Domke 2021), is 0 only where q is the posterior p. It is counted in nats: for "
-    "two normals of one width, 0.1 nats are means 0.3 sd apart, 1 nat 1 sd, 10 nats 3 sd."
+    "Each model simulates parameters and data, so the true parameters are known; inference makes "
+    "q from the data alone. The symmetric divergence KL(p‖q) + KL(q‖p), SKL for short (Domke "
+    "2021), is 0 only where q is the posterior p. It is counted in nats: for two normals of one "
+    "width, 0.1 nats are means 0.3 sd apart, 1 nat 1 sd, 10 nats 3 sd. "
 )
 
 
@@ -44,15 +44,15 @@ def _figure(plan: Plan, view: str) -> None:
     payload = figures.payload(view, plan, _terms(plan))
     key = f"divergence-{view}-{plan.datasets}"
     live.chart(payload, key=key, url=(figures.ADDRESS[view], "first-k"))
-    st.caption(figures.READ[view] + controls.unfinished(plan))
+    st.caption(_ABOUT + figures.READ[view] + controls.unfinished(plan))
 
 
 def _terms(plan: Plan) -> dict[tuple[int, int], Terms]:
     return collect(plan, services().store, runs.memory())
 
 
+live.one_screen(1.7)
 st.title("How many nats is q away from the posterior?", anchor=False)
-st.markdown(_ABOUT)
 jobs.notices()
 chosen = controls.choose()
 if chosen is None:

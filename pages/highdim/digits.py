@@ -19,10 +19,13 @@ TRUTHS: dict[Truth, str] = {
 
 def show() -> None:
     """Draws of p and q, those with extreme scores, a map of the score, and power."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("p draws", width="content")
-        truth = segmented("p draws", TRUTHS, "truth", label_visibility="collapsed")
-    study = DigitsStudy.of(truth)
+    pictures = st.container()
+    truth = segmented("p draws", TRUTHS, "truth")
+    with pictures:
+        _show(DigitsStudy.of(truth))
+
+
+def _show(study: DigitsStudy) -> None:
     if not ready(study, study.trainings):
         return
     payload = live.once(

@@ -25,8 +25,20 @@ LABELS = {"seen": "Image and label", "unseen": "Image alone"}
 
 
 def show() -> None:
-    """Images before and after, their scores, and power over gamma."""
-    study, conditional = _choose()
+    """Images before and after, their scores, and power over gamma; below them the settings."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("q's images carry", width="content")
+        corruption = segmented(
+            "q's images carry", CORRUPTIONS, "corruption", label_visibility="collapsed"
+        )
+    pictures = st.container()
+    study, conditional = _choose(corruption)
+    with pictures:
+        _show(study, conditional)
+
+
+def _show(study: ImagesStudy, conditional: bool) -> None:
+    """The pictures, or what there is of them while a network learns."""
     no_images = image_sources.missing(study.benchmark.source)
     absent = no_images or features.missing(study.features)
     done = not no_images and study.done(services().store)
@@ -45,10 +57,9 @@ def show() -> None:
     st.caption(_about(study))
 
 
-def _choose() -> tuple[ImagesStudy, bool]:
-    """Draw the controls; returns their settings."""
+def _choose(corruption: Corruption) -> tuple[ImagesStudy, bool]:
+    """Draw the settings below the pictures; returns what they make of the page."""
     with st.container(horizontal=True):
-        corruption = segmented("q's images carry", CORRUPTIONS, "corruption")
         source = segmented("Images", SOURCES, "images")
         kind = segmented("Features", FEATURES, "features")
         labels = segmented("The classifier sees", LABELS, "sees")

@@ -27,11 +27,7 @@ _LENSES: dict[Lens, str] = {"isothermal": "Isothermal", "affine": "Affine"}
 
 def show() -> None:
     """The whole view."""
-    st.markdown(
-        "A network reconstructs a galaxy behind a gravitational lens: 256 pixels of source from "
-        "256 of image. The true posterior is known. q's diffusion mixes in the score of a lens at "
-        "a wrong angle."
-    )
+    pictures = st.container()
     lens = segmented(
         "Lens",
         _LENSES,
@@ -39,7 +35,8 @@ def show() -> None:
         help="Isothermal: a galaxy's mass bends light as nature does. Affine: the paper's warp.",
     )
     study = LensingStudy(benchmark=Lensing(lens=lens))
-    gamma = _pictures(study)
+    with pictures:
+        gamma = _pictures(study)
     _power(study.benchmark, gamma)
 
 
@@ -49,7 +46,11 @@ def _pictures(study: LensingStudy) -> float | None:
         return None
     payload = live.once(("lensing", study.key), lambda: pictures.payload(stored(study.key, study)))
     gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
-    st.caption(lensing_table.how_to_read(study))
+    st.caption(
+        "A network reconstructs a galaxy behind a gravitational lens: 256 pixels of source from "
+        "256 of image. The true posterior is known. q's diffusion mixes in the score of a lens at "
+        f"a wrong angle. {lensing_table.how_to_read(study)}"
+    )
     return gamma
 
 

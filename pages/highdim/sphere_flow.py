@@ -13,9 +13,14 @@ from validation_core.explorers.highdim.sphere_flow.study import SphereStudy
 
 def show() -> None:
     """The sphere, the direction that q moves, and the power of three tests against its law."""
+    pictures = st.container()
     with st.container(horizontal=True, width="content"):
         benchmark = form(SphereFlow, "sphere")
-    study = SphereStudy(benchmark=benchmark)
+    with pictures:
+        _show(SphereStudy(benchmark=benchmark))
+
+
+def _show(study: SphereStudy) -> None:
     if not ready(study):
         return
     payload = live.once(

@@ -14,6 +14,7 @@ from validation_core.explorers.weak_classifiers.study import (
     BoundaryPowerStudy,
     at,
     draw,
+    false_alarms,
     sample_pvalues,
 )
 
@@ -25,8 +26,7 @@ READING = (
     "one-sided classifier is not, so its null has the wrong variance (the dashed line "
     "corrects that part). Conformal tests rank scores of q among scores of p: a shift changes "
     "no rank. A turn removes the signal from the score itself, so all tests lose power "
-    "together.\n\n**If q were correct,** the two clouds would coincide, and so would the two "
-    "histograms. Every test would reject one sample in twenty, whatever the boundary."
+    "together."
 )
 
 
@@ -37,8 +37,9 @@ def _show(study: BoundaryPowerStudy, m: int, sample: int) -> None:
     payload = live.once(("weak", study.key, m, sample), lambda: _chart(power, study.n, m, sample))
     c, degrees = live.chart(payload, key="weak", default=(1.0, 0.0), url=("c", "angle"))
     st.markdown(READING)
+    st.markdown(pictures.correct_q_text(study.n))
     st.caption(f"Closed forms and trials at c = {c:g}, {degrees:.0f}°, n = {study.n} a class")
-    st.table(_numbers(power, m, c, degrees))
+    st.table(_numbers(power, study.n, m, c, degrees))
 
 
 def _chart(power: BoundaryPower, n: int, m: int, sample: int) -> Payload:
@@ -48,17 +49,20 @@ def _chart(power: BoundaryPower, n: int, m: int, sample: int) -> Payload:
     return pictures.payload(blocks, pvalues, power.exact, power.rejections(m), power.trials, m)
 
 
-def _numbers(power: BoundaryPower, m: int, c: float, degrees: float) -> pd.DataFrame:
-    """Power at one place, as a table that can be read aloud and copied."""
-    rows = at(power.exact, power.rejections(m), c, degrees)
+def _numbers(power: BoundaryPower, n: int, m: int, c: float, degrees: float) -> pd.DataFrame:
+    """Power and false alarms at one place, as a table that can be read aloud and copied."""
+    exact, counts, alarms = (
+        at(rates, c, degrees) for rates in (power.exact, power.rejections(m), false_alarms(n))
+    )
     names = ("C2ST", "C2ST, per-class variance", "Multiple", f"Uniform({m})")
     return pd.DataFrame(
         {
             "Test": name,
-            "Power, closed form": "none known" if exact != exact else f"{exact:.1%}",
-            "Trials that rejected": f"{count} of {power.trials}",
+            "Power, closed form": "none known" if rate != rate else f"{rate:.1%}",
+            "Trials that rejected": f"{count:.0f} of {power.trials}",
+            "Would reject a correct q": pictures.false_alarm_text(alarm),
         }
-        for name, (exact, count) in zip(names, rows, strict=True)
+        for name, rate, count, alarm in zip(names, exact, counts, alarms, strict=True)
     ).set_index("Test")
 
 
@@ -69,6 +73,7 @@ with st.sidebar:
     )
     sample = forms.number("Sample number", 0, 9999, 0, "sample")
 
+live.one_screen(1.7)
 st.title("Can a bad classifier still find a bad posterior?", anchor=False)
 jobs.notices()
 study = BoundaryPowerStudy(n=n)

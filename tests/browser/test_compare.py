@@ -54,7 +54,7 @@ def test_a_comparison_runs_and_is_drawn(ran, visit):
     page = visit(CHEAP)
     expect(_legend(page)).to_contain_text("SBC")
     expect(_legend(page)).to_contain_text("MMD-FUSE")
-    expect(page.get_by_text(re.compile("rejects q most often"))).to_be_visible()
+    expect(page.get_by_text(re.compile("q is rejected in"))).to_be_visible()
     no_exception(page)
     for view in ("Power per draw", "Power per second"):
         page.get_by_text(view, exact=True).click()

@@ -27,10 +27,14 @@ from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import broken
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.rates import counts_of, rate_interval
-from validation_core.text import first_text, level_text, range_text
+from validation_core.text import first_text, interval_text, level_text, list_text, range_text
 from validation_core.types import Array, MethodStyle, PowerCell
 
 Along = Literal["gamma", "beta", "m"]
+IF_CORRECT = (
+    "if q were correct, every test would reject in so many trials or fewer, but for chance."
+)
+"""What the level in a picture of power says; a test whose null is too wide rejects in fewer."""
 
 
 class PowerCurve(NamedTuple):
@@ -122,8 +126,7 @@ def power_figure(cells: Sequence[PowerCell], along: Along, fixed: str, alpha: fl
             height=300,
             margin=110,
         ),
-        f"{trials_text(cells)} The dashed line is the level, where every curve would lie if q "
-        "were correct.",
+        f"{trials_text(cells)} The dashed line is the level: {IF_CORRECT}",
     )
 
 
@@ -153,38 +156,72 @@ def place_text(sweep: Sweep, value: float) -> str:
 
 
 def compare(sweep: Sweep, progress: Progress) -> live.Payload:
-    """Rejection rates along gamma or beta, a curve for each method."""
-    axis = along(sweep)
-    places = sweep.betas if axis == "beta" else sweep.gammas
-    across = _scale(sweep, places)
-    marks: list[Mark] = [level_line(sweep.design.alpha)]
-    legend = []
+    """Rejection rates along gamma or beta, a curve for each method; of one place side by side."""
+    places = sweep.betas if along(sweep) == "beta" else sweep.gammas
     looks = curve_looks(progress.cells)
-    for curve in curves(progress.cells, axis):
-        look = looks[curve.label]
-        marks += rate_curve(across(curve.x), curve.rates, look, opacity=FAINT)
-        legend.append(point_key(curve.label, look))
-    wrong = broken(progress.cells)
-    if wrong and axis == "gamma":
-        marks.append(
-            Points(
-                across([cell.gamma for cell in wrong]),
-                [cell.rate for cell in wrong],
-                color=style.OBSERVED,
-                symbol="ring",
-                size=12,
-            )
-        )
+    drawn = _side_by_side if len(places) == 1 else _curves
+    marks, x, y = drawn(sweep, progress, looks)
+    legend = [point_key(label, look) for label, look in looks.items()]
+    wrong = broken(sweep.benchmark, progress.cells)
+    if wrong and along(sweep) == "gamma":
         legend.append(("level broken", style.OBSERVED, "ring"))
     panel = Panel(
-        marks,
+        [level_line(sweep.design.alpha), *marks],
         height=380,
         legend=legend,
-        x=places_axis(places, axis_label(sweep), at=across(places)),
-        y=rejection_axis(),
+        x=x,
+        y=y,
         caption=_caption(sweep, progress),
     )
     return live.payload(panels=[panel], columns=1)
+
+
+_Drawing = tuple[list[Mark], Axis, Axis]
+"""Marks with their two axes."""
+
+
+def _curves(sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle]) -> _Drawing:
+    """A curve for each method, with a ring where it breaks its level."""
+    axis = along(sweep)
+    places = sweep.betas if axis == "beta" else sweep.gammas
+    across = _scale(sweep, places)
+    marks = [
+        mark
+        for curve in curves(progress.cells, axis)
+        for mark in rate_curve(across(curve.x), curve.rates, looks[curve.label], opacity=FAINT)
+    ]
+    if axis == "gamma" and (wrong := broken(sweep.benchmark, progress.cells)):
+        marks.append(_ring(across([cell.gamma for cell in wrong]), wrong))
+    x = places_axis(places, axis_label(sweep), at=across(places))
+    return marks, x, rejection_axis()
+
+
+def _side_by_side(sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle]) -> _Drawing:
+    """The methods at the only place, in the order of the legend, each with its interval."""
+    axis = along(sweep)
+    order = list(looks)
+    marks: list[Mark] = []
+    top = 2 * sweep.design.alpha
+    for curve in curves(progress.cells, axis):
+        marks.append(rate_points([order.index(curve.label)], curve.rates, looks[curve.label]))
+        top = max(top, float(np.nanmax(curve.rates.high)))
+    wrong = broken(sweep.benchmark, progress.cells)
+    if wrong:
+        marks.append(_ring([order.index(cell.label) for cell in wrong], wrong))
+    value = getattr(sweep.places[0], axis)
+    middle = (len(order) - 1) / 2
+    x = Axis(
+        (-1, max(1, len(order))),
+        f"tests as in the legend, at {place_text(sweep, value)}",
+        ticks=[middle],
+        names=[""],
+    )
+    return marks, x, rejection_axis(min(1.0, 1.1 * top))
+
+
+def _ring(x: ArrayLike, cells: Sequence[PowerCell]) -> Points:
+    rates = [cell.rate for cell in cells]
+    return Points(x, rates, color=style.OBSERVED, symbol="ring", size=12)
 
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
@@ -199,7 +236,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     axis = along(sweep)
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
-    marks: list[Mark] = []
+    marks: list[Mark] = [level_line(sweep.design.alpha)]
     looks = curve_looks(progress.cells)
     xs = []
     for label, look in looks.items():
@@ -226,7 +263,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
         y=rejection_axis(),
         caption="Up and to the left is better: more power for less. Bars are the intervals of "
         "the curves' bands. Training comes on top, once for all trials: the table below has it. "
-        "If q were correct, every point would lie at the level.",
+        f"The dashed line is the level: {IF_CORRECT}",
     )
     slider = Slider(
         axis,
@@ -272,17 +309,17 @@ def _caption(sweep: Sweep, progress: Progress) -> str:
     )
     return (
         f"{trials_text(progress.cells)}{law} The dashed line is the level of "
-        f"{level_text(sweep.design.alpha)}, where every curve would lie if q were correct."
+        f"{level_text(sweep.design.alpha)}: {IF_CORRECT}"
     )
 
 
-_NAMED = 4  # tests that tie, by name
+_NAMED = 3  # tests that tie, by name
 
 
 def answer(sweep: Sweep, progress: Progress) -> str:
     """Which tests detect the error, in one sentence, at the place where they differ most.
 
-    Tests with equal rejections are named together; of places where tests differ equally, the one
+    Where q is correct, how often they reject it. Of places where tests differ equally, the one
     nearest to the middle of the grid is taken.
     """
     axis = along(sweep)
@@ -299,17 +336,49 @@ def answer(sweep: Sweep, progress: Progress) -> str:
 
     at = max(by_place, key=differ)
     here = sorted(by_place[at], key=lambda cell: (-cell.rate, cell.label))
-    best, last = here[0], here[-1]
-    low, high = rate_interval(best)
     count = len(sweep.methods)
-    far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
-    trials = best.networks[0].trials if best.networks else best.trials
-    mean = f" (mean of {len(best.networks)} networks)" if best.networks else ""
-    share = f"in {best.rate:.0%} of {trials} trials{mean} (95% interval {low:.0%} to {high:.0%})"
-    ties = [cell.label for cell in here if cell.rate == best.rate]
-    if len(ties) == 1:
-        who = f"{best.label} rejects q most often: {share}"
-    else:
-        who = f"{len(ties)} tests reject q equally often, {share}: {first_text(ties, _NAMED)}"
-    rest = f"; {last.label} in {last.rate:.0%}" if last.rate < best.rate else ""
-    return f"At {place_text(sweep, at)}{far}, {who}{rest}."
+    far = "" if len(here) == count else f", with {len(here)} of {count} tests run so far"
+    if axis == "gamma" and sweep.benchmark.is_exact(at):
+        return f"q is correct here: {_false_alarms(here)}{far}."
+    return f"At {place_text(sweep, at)}{far}, q is rejected {_by_whom(here)}."
+
+
+def _by_whom(here: Sequence[PowerCell]) -> str:
+    """Rejection rates of tests at one place, the highest first, in words."""
+    best, last = here[0], here[-1]
+    most, least = (f"{cell.rate:.0%}" for cell in (best, last))
+    by_rate: dict[str, list[str]] = defaultdict(list)
+    for cell in here:
+        by_rate[f"{cell.rate:.0%}"].append(cell.label)
+    share = f"{interval_text((best.rate, *rate_interval(best)), '.0%')} of {_trials(best)}"
+    parts = [f"in {share} by {_named(by_rate.pop(most))}"]
+    lowest = by_rate.pop(least, [])
+    if by_rate:
+        high, *_, low = [*by_rate] * 2
+        others = [label for labels in by_rate.values() for label in labels]
+        who = others[0] if len(others) == 1 else f"{len(others)} others"
+        parts.append(f"in {low if low == high else f'{low} to {high}'} by {who}")
+    if lowest:
+        parts.append(f"in {least} by {_named(lowest)}")
+    return list_text(parts)
+
+
+def _false_alarms(here: Sequence[PowerCell]) -> str:
+    """How seldom and how often tests reject a correct q, in words."""
+    most, least = here[0], here[-1]
+    ends = f"{least.rate:.1%} of {_trials(least)} ({least.label})"
+    if most.rate > least.rate:
+        ends += f" to {most.rate:.1%} ({most.label})"
+    return f"tests reject it in {ends}; their level is {level_text(most.alpha)}"
+
+
+def _trials(cell: PowerCell) -> str:
+    """Trials behind a cell's rate, in words."""
+    if cell.networks:
+        return f"{cell.networks[0].trials} trials (mean of {len(cell.networks)} networks)"
+    return f"{cell.trials} trials"
+
+
+def _named(labels: Sequence[str]) -> str:
+    """Tests by name, or how many there are and the first of them."""
+    return labels[0] if len(labels) == 1 else f"{len(labels)} tests ({first_text(labels, _NAMED)})"

@@ -27,11 +27,16 @@ _COLOR = method_style("skl").color
 _LEVEL = 0.05
 
 
-def joint_payload(test: JointTest) -> live.Payload:
-    """Picture of the drift of every function, and of the largest on its null, over the turns."""
+def joint_payload(test: JointTest, correct: bool = False) -> live.Payload:
+    """Picture of the drift of every function, and of the largest on its null, over the turns.
+
+    Args:
+        test: the drifts, their null and p-values.
+        correct: whether q is known to be the posterior.
+    """
     turns = len(test.pvalue)
     labels = [str(turn + 1) for turn in range(turns)]
-    texts = [f"p-value {equals(float(p))}, {_says(float(p))}" for p in test.pvalue]
+    texts = [f"p-value {equals(float(p))}, {_says(float(p), correct)}" for p in test.pvalue]
     farthest = [test.names[int(np.abs(row).argmax())] for row in test.drift]
     return live.payload(
         sliders=[
@@ -54,8 +59,10 @@ def joint_payload(test: JointTest) -> live.Payload:
     )
 
 
-def _says(pvalue: float) -> str:
-    return "evidence that q is not p" if pvalue <= _LEVEL else "no evidence against q"
+def _says(pvalue: float, correct: bool) -> str:
+    if pvalue > _LEVEL:
+        return "no evidence against q"
+    return "low by chance, since q is exact" if correct else "evidence that q is not p"
 
 
 def _drift(test: JointTest) -> Panel:

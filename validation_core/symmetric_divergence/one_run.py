@@ -257,19 +257,19 @@ def how_to_read(run: InferenceRun, result: RunResult, places: int) -> str:
     blue = (
         "Blue points are drawn from the exact posterior."
         if has_exact_posterior(run)
-        else "Blue points are posterior draws: the true z of simulated data is one, and "
-        "Hamiltonian Monte Carlo that starts there keeps it one at every state, whatever it mixes "
-        "like. (Who picks a data set by its d has looked at z, so the first states, which "
-        "remember it most, are left out.)"
+        else "Blue points are posterior draws: chains start at the true z, itself a posterior "
+        "draw, so every state is one, even if the chain mixes slowly. (Who picks a data set by "
+        "its d has looked at z, so the first states, which remember it most, are left out.)"
     )
     few = f" Of {len(result.ok)} data sets, {places} evenly spaced ranks of d are shown." * (
         places == terms.MOST and len(result.ok) > places
     )
     q = "circles" if result.q is None else "ellipses, which hold 50% and 90% of it"
+    fit = f"{q.partition(',')[0]} would fit the blue points"
     more = " The picture shows the two chosen coordinates only." * (run.model.dims[0] > 2)
     return (
-        f"{blue} Orange {q}, are q.{more}{few} If q were correct, orange would lie as blue does, "
-        "and z and z~ could swap places: d would be as often below 0 as above."
+        f"{blue} Orange {q}, are q.{more}{few} If q were correct, the orange {fit}, and z and z~ "
+        "could swap places: d would be as often below 0 as above."
     ).replace("circles, are", "circles are")
 
 

@@ -167,14 +167,14 @@ def _interval(line: _SummaryCurve, at: Place) -> str:
     mean, (middle, low, high) = line.numbers.mean[at], (v[at] for v in line.numbers.medians)
     largest = max(abs(v) for v in (mean, middle, low, high) if v == v)
     if largest < _CLOSEST:
-        return f"less than {_CLOSEST:g} nats" if largest > _ROUNDING else "0 nats, up to rounding"
+        return f"less than {_CLOSEST:g} nats" if largest > _ROUNDING else "0 nats to rounding"
     between = f"95% interval {format_number(low)} to {format_number(high)}; " if low == low else ""
     carried = ", most of it from one data set" * bool(line.numbers.dominated[at])
     return f"{format_number(middle)} nats ({between}mean {format_number(mean)}{carried})"
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
-    """The medians nearest to 0 and farthest from it, with their models, at one slider position.
+    """The medians furthest from 0 and nearest to it, with their models, at one slider position.
 
     Medians of different models, often with wide intervals, do not rank the fits: that is left
     open.
@@ -191,10 +191,10 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     (_, near, best), (_, far, worst) = medians[0], medians[-1]
     if len(medians) == 1:
         return f"{near} is {_interval(best, at)} away from the posterior."
-    return (
-        f"the median nearest to 0 is {_interval(best, at)}, of {near}; the farthest is "
-        f"{_interval(worst, at)}, of {far}."
-    )
+    first = f"{far} is furthest from the posterior, a median of {_interval(worst, at)}."
+    if not any(line.numbers.median_low[at] > 0 for _, _, line in medians):
+        first = f"none is told from the posterior; the largest median is {_interval(worst, at)}."
+    return f"{first} Nearest: {near}, {_interval(best, at)}."
 
 
 def panel_caption(
@@ -306,9 +306,9 @@ def draw_view(view: str, plan: Plan, panels: Panels) -> live.Payload:
 
 
 _HEADLINES = {
-    "iterations": "After {here} iterations, over {k} data sets and with M = {first}: {answer}",
-    "each-m": "{first}, after {here} iterations and over {k} data sets: {answer}",
-    "over-m": "After {first} iterations, over {k} data sets and with M = {here}: {answer}",
+    "iterations": "After {here} iterations (M = {first}, {k} data sets): {answer}",
+    "each-m": "{first}, after {here} iterations ({k} data sets): {answer}",
+    "over-m": "After {first} iterations (M = {here}, {k} data sets): {answer}",
 }
 
 

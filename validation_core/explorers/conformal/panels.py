@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import statistics
@@ -34,7 +36,7 @@ from validation_core.explorers.conformal.view import (
     slider_texts,
 )
 from validation_core.rng import common
-from validation_core.text import said_equals, said_pvalue
+from validation_core.text import interval_text, said_equals, said_pvalue
 from validation_core.types import Array
 
 
@@ -71,7 +73,6 @@ def draws_panel(benchmark: Gaussian, gammas: Sequence[float]) -> Panel:
 
 def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
     """Histogram of the conformal ranks."""
-    bound = statistics.total_variation_bounds(_lowest_auc(look, seen))[0]
     return rank_counts(
         over_sliders(seen, seen.counts),
         look.study.n,
@@ -81,30 +82,37 @@ def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
         title="Conformal ranks of q's draws",
         height=PANEL_HEIGHT,
         caption=sentence(
-            "Mean rank {mean}, beside 1 − AUC = {miss}. {tv}",
+            "Mean rank {mean}, beside 1 − AUC = {miss}. {auc}",
             mean=slider_texts(seen, seen.mean, "{:.3f}".format),
             miss=slider_texts(seen, 1 - seen.auc, "{:.3f}".format),
-            tv=slider_texts(seen, np.round(bound, 3), _total_variation_text),
+            auc=over_sliders(seen, _auc_texts(look, seen)),
         ),
     )
 
 
-def _lowest_auc(look: ConformalView, seen: Conformal) -> Array:
-    """Lower end of the AUC's 95% interval.
+def _auc_texts(look: ConformalView, seen: Conformal) -> NDArray[np.str_]:
+    """AUC with its interval, and the distance of p and q that it implies, in words: (G, B).
 
-    By the largest variance that a given AUC has, A (1 - A) over the smaller number of draws.
+    By the largest variance that a given AUC has, A (1 - A) over the smaller number of draws. A
+    classifier that ranks backwards tells as much as one that ranks p above q.
     """
     n_q = oracle_rows(look.study)[1] if look.oracle else Q_ROWS
     auc = np.asarray(seen.auc, np.float64)
-    sd = np.sqrt(auc * (1 - auc) / min(seen.pool, n_q))
-    return np.asarray(auc - float(ndtri(0.975)) * sd)
+    reach = float(ndtri(0.975)) * np.sqrt(auc * (1 - auc) / min(seen.pool, n_q))
+    bound = statistics.total_variation_bounds(np.maximum(auc - reach, 1 - auc - reach))[0]
+    correct = np.array(look.correct(seen))[:, None]
+    texts = np.vectorize(auc_text)(auc, auc - reach, auc + reach, bound, correct)
+    return np.asarray(texts)
 
 
-def _total_variation_text(bound: float) -> str:
-    """The total variation that an AUC implies, in words."""
-    if bound <= 0:
-        return "An AUC this near to one half, or below, implies no distance between p and q."
-    return f"So large an AUC means a total variation between p and q of at least {bound:.3f}."
+def auc_text(auc: float, low: float, high: float, bound: float, correct: bool) -> str:
+    """An AUC with its interval, and the least total variation between p and q, in words."""
+    interval = f"AUC {interval_text((auc, low, high), '.3f')}"
+    if round(bound, 3) <= 0:
+        return f"{interval}: by itself no evidence that p and q differ."
+    if correct:
+        return f"{interval}: away from one half by chance, since q is correct here."
+    return f"{interval}: the total variation between p and q is at least {bound:.3f}."
 
 
 def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
@@ -118,12 +126,20 @@ def rank_difference_panel(look: ConformalView, seen: Conformal) -> Panel:
         height=PANEL_HEIGHT,
         caption=sentence(
             "Uniform? p-values: Kolmogorov-Smirnov {ks}, Anderson-Darling {ad}, Cramér-von "
-            "Mises {cvm}.",
+            "Mises {cvm}.{chance}",
+            chance=_chance(look, seen, seen.ks, seen.anderson_darling, seen.cramer_von_mises),
             ks=slider_texts(seen, seen.ks, said_equals),
             ad=slider_texts(seen, seen.anderson_darling, said_equals),
             cvm=slider_texts(seen, seen.cramer_von_mises, said_equals),
         ),
     )
+
+
+def _chance(look: ConformalView, seen: Conformal, *pvalues: Array) -> Any:
+    """A sentence over the sliders where q is correct and a p-value (G, B) is below the level."""
+    low = np.stack(pvalues).min(0) <= look.alpha
+    correct = np.array(look.correct(seen))[:, None]
+    return over_sliders(seen, np.where(low & correct, " Low by chance: q is correct here.", ""))
 
 
 def score_densities_panel(seen: Conformal) -> Panel:
@@ -188,13 +204,15 @@ def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
     """Panels of the statistics of other tests on their nulls."""
     critical, sd = float(ndtri(1 - look.alpha)), float(1 / np.sqrt(8 * look.study.n))
     multiple = sentence(
-        "T = {t}, p-value {p}.",
+        "T = {t}, p-value {p}.{chance}",
+        chance=_chance(look, seen, seen.multiple_p),
         t=slider_texts(seen, seen.multiple, "{:.2f}".format),
         p=slider_texts(seen, seen.multiple_p, said_equals),
     )
     c2st = sentence(
-        "Accuracy {a}, p-value {p}; with each class's own variance {own}. Once the threshold "
-        "is off, the nominal null is too wide.",
+        "Accuracy {a}, p-value {p}; with each class's own variance {own}.{chance} Once the "
+        "threshold is off, the nominal null is too wide.",
+        chance=_chance(look, seen, seen.accuracy_p, seen.accuracy_own_p),
         a=slider_texts(seen, seen.accuracy, "{:.3f}".format),
         p=slider_texts(seen, seen.accuracy_p, said_equals),
         own=slider_texts(seen, seen.accuracy_own_p, said_pvalue),

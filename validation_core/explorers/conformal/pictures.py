@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+import numpy as np
 
 from validation_core import statistics
 from validation_core.drawing import live
-from validation_core.drawing.marks import Panel, sentence, written
+from validation_core.drawing.marks import Panel, Text, sentence, written
 from validation_core.explorers.conformal.panels import (
     draws_panel,
     other_tests_panel,
@@ -26,9 +27,10 @@ from validation_core.explorers.conformal.view import (
     ConformalView,
     MeasuredPower,
     gamma_and_beta,
+    over_sliders,
     slider_texts,
 )
-from validation_core.text import level_text, said_equals
+from validation_core.text import by_chance_text, level_text, said_equals
 
 
 def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
@@ -42,12 +44,15 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
     powers = (
         power_over_m(look, counted) if look.over_m else power_over_gamma_and_beta(look, counted)
     )
+    first, *others = views[look.view]()
     return live.payload(
         sliders=gamma_and_beta(gammas),
         panels=[
             draws_panel(look.study.learned.benchmark, gammas),
-            *views[look.view](),
-            *powers,
+            first,
+            powers[0],
+            *others,
+            *powers[1:],
             rank_noise_panel(look, seen),
         ],
         headline=_headline(look, seen),
@@ -55,33 +60,38 @@ def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None)
     )
 
 
-def _headline(look: ConformalView, seen: Conformal) -> Any:
+def _headline(look: ConformalView, seen: Conformal) -> Text:
+    tested = [
+        [_tested(float(p), look, same) for p in row]
+        for row, same in zip(seen.ks, look.correct(seen), strict=True)
+    ]
     parts = {
         "gamma": written(seen.gammas, "{:g}", "gamma"),
         "auc": slider_texts(seen, seen.auc, "{:.3f}".format),
-        "says": slider_texts(
-            seen, seen.ks <= look.alpha, lambda low: _says(bool(low), look.alpha)
-        ),
-        "p": slider_texts(seen, seen.ks, said_equals),
+        "tested": over_sliders(seen, np.array(tested)),
     }
-    tested = f"{look.study.n} draws of q {{says}} (p-value {{p}})."
     if look.oracle:
         return sentence(
             "Until the classifier has learnt, by the oracle score log p − log q: at gamma = "
-            f"{{gamma}} its AUC is {{auc}}, and {tested}",
+            "{gamma} its AUC is {auc}, and {tested}",
             **parts,
         )
-    beta = written(BETAS, "{:g}", "beta")
     return sentence(
-        "At gamma = {gamma} and beta = {beta} the classifier's AUC is {auc}: " + tested,
-        beta=beta,
+        "At gamma = {gamma} and beta = {beta} the classifier's AUC is {auc}: {tested}",
+        beta=written(BETAS, "{:g}", "beta"),
         **parts,
     )
 
 
-def _says(low: bool, alpha: float) -> str:
-    conclusion = "do not rank like p's" if low else "give no evidence against q"
-    return f"{conclusion} at level {level_text(alpha)}"
+def _tested(p: float, look: ConformalView, correct: bool) -> str:
+    """Conclusion of Uniform, in words."""
+    draws, level = f"{look.study.n} draws of q", f"at level {level_text(look.alpha)}"
+    if p > look.alpha:
+        return f"{draws} give no evidence against q {level} (p-value {said_equals(p)})."
+    if correct:
+        chance = by_chance_text(look.alpha, "try another seed")
+        return f"{draws} have p-value {said_equals(p)}. {chance}"
+    return f"{draws} do not rank like p's {level} (p-value {said_equals(p)})."
 
 
 def how_to_read(look: ConformalView, pool: int) -> str:

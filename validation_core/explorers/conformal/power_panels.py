@@ -199,8 +199,8 @@ def rank_noise_panel(look: ConformalView, seen: Conformal) -> Panel:
         ),
         height=PANEL_HEIGHT,
         caption=(
-            "Over calibration sets. It falls as 1/m, and with it what more calibration draws "
-            "can still gain."
+            "How much one rank would vary with other calibration draws. It falls as 1/m: a larger "
+            "m gains ever less."
         ),
     )
 

@@ -31,6 +31,11 @@ class ConformalView(NamedTuple):
     oracle: bool = False
     """Whether the scores are the oracle's: no network has learnt yet."""
 
+    def correct(self, seen: Conformal) -> list[bool]:
+        """Whether q is correct, at each gamma (G,)."""
+        benchmark = self.study.learned.benchmark
+        return [benchmark.is_exact(float(gamma)) for gamma in seen.gammas]
+
 
 class MeasuredPower(NamedTuple):
     """Finished trials, and whether they are of an earlier setting."""
@@ -71,7 +76,7 @@ def gamma_axis(learned: Learned) -> Axis:
     ticks = np.unique(np.round(np.linspace(0, len(gammas) - 1, PROBABILITY_TICKS)).astype(int))
     return Axis(
         (-0.5, len(gammas) - 0.5),
-        "gamma" if learned.each else "gamma, finer where curves climb",
+        "gamma" if learned.each else "gamma (axis stretched where curves rise)",
         ticks=ticks,
         names=[f"{gammas[i]:g}" for i in ticks],
     )

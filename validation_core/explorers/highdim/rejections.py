@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.drawing.marks import Mark, Over, Panel, VLine, written
+from validation_core.drawing.marks import Mark, Over, Panel, VLine, over, written
 from validation_core.drawing.power_curves import level_line, method_look, point_key, rejection_axis
 from validation_core.explorers.conformal.power_study import conformal_pvalues
 from validation_core.methods.base import Method
 from validation_core.statistics import PooledLaw
-from validation_core.types import Array, BlockScores, MethodStyle
+from validation_core.text import level_text, list_text
+from validation_core.types import Array, Benchmark, BlockScores, MethodStyle
 
 LEVEL = 0.05
 
@@ -61,15 +62,25 @@ def power_panel(
 
 
 def rejections_in_words(
-    methods: Sequence[Method], rates: Array, *sliders: str
+    benchmark: Benchmark, methods: Sequence[Method], rates: Array, trials: int, *sliders: str
 ) -> tuple[str, dict[str, Over]]:
     """Template of a sentence with each method's rejection rate, and its {parts} over the sliders.
 
+    Where q is correct, it says so.
+
     Args:
+        benchmark: source of the draws.
         methods: the tests.
-        rates: (methods, ...), the sliders' axes in their order.
+        rates: (methods, G, ...), the sliders' axes in their order, gamma first.
+        trials: behind each rate.
         *sliders: names of the sliders.
     """
-    names = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(methods))
-    percents = (written(rate, "{:.0%}", *sliders) for rate in rates)
-    return names, {f"power{i}": part for i, part in enumerate(percents)}
+    first, *others = (method.label for method in methods)
+    rest = [f"{label} in {{power{i + 1}}}" for i, label in enumerate(others)]
+    names = list_text([f"{first} rejects {{q}} in {{power0}} of {trials} trials", *rest])
+    correct = [benchmark.is_exact(gamma) for gamma in benchmark.gammas]
+    parts = {f"power{i}": written(rate, "{:.0%}", *sliders) for i, rate in enumerate(rates)}
+    parts["q"] = over(["a correct q" if yes else "q" for yes in correct], "gamma")
+    allowed = f", where the level is {level_text(LEVEL)}"
+    parts["level"] = over([allowed * yes for yes in correct], "gamma")
+    return names + "{level}", parts

@@ -25,6 +25,7 @@ from validation_core.drawing.marks import (
 from validation_core.drawing.power_curves import (
     Rates,
     level_line,
+    point_key,
     rate_line,
     rate_points,
     rejection_axis,
@@ -36,8 +37,11 @@ from validation_core.explorers.weak_classifiers.study import (
     LEVEL,
     OFFSETS,
     RejectionRates,
+    at,
+    false_alarms,
 )
 from validation_core.scores import LinearBoundary
+from validation_core.text import list_text
 from validation_core.types import Array, Joint, MethodStyle, TwoSamples
 
 _C2ST_COLOR, _MULTIPLE_COLOR, _UNIFORM_COLOR = (
@@ -85,6 +89,7 @@ def payload(
             _power_panel(rates, counts, trials, m, along="angle"),
         ],
         headline=headline(rates),
+        columns=3,
     )
 
 
@@ -100,6 +105,25 @@ def headline(rates: RejectionRates) -> Text:
         why=over(words, "c", "angle"),
         **percents,
     )
+
+
+def correct_q_text(n: int) -> str:
+    """How often each test would reject a correct q, along the shift of the boundary."""
+    places = (0.0, 1.0, 2.0)
+    c2st = [at(false_alarms(n), c, 0.0)[0] for c in places]
+    alarms = list_text(
+        [f"{false_alarm_text(r)} at c = {c:g}" for r, c in zip(c2st, places, strict=True)]
+    )
+    return (
+        "**If q were correct,** the two clouds would coincide, and so would the two histograms. "
+        "Multiple and Uniform would reject one sample in twenty, wherever the boundary lies. C2ST "
+        f"would reject {alarms}: fewer, because its null is too wide there."
+    )
+
+
+def false_alarm_text(rate: float) -> str:
+    """A share of false alarms: `4.8%`; never 0%."""
+    return f"{rate:.1%}" if rate >= 0.0005 else "under 0.1%"
 
 
 def _explanation(c2st: float, per_class: float, multiple: float) -> str:
@@ -204,23 +228,23 @@ def _power_panel(
     places, at = x[sparse], over(x, along)
     looks = (
         ("c2st", "C2ST", MethodStyle(_C2ST_COLOR, "", "circle")),
-        ("per_class", "C2ST, per class", MethodStyle(_C2ST_COLOR, "5 3", "circle")),
+        ("per_class", "C2ST per class", MethodStyle(_C2ST_COLOR, "5 3", "ring")),
         ("multiple", "Multiple", MethodStyle(_MULTIPLE_COLOR, "", "square")),
         ("uniform", f"Uniform({m})", MethodStyle(_UNIFORM_COLOR, "2 2", "diamond")),
     )
     marks: list[Mark] = [level_line(LEVEL)]
-    for name, label, look in looks:
+    for name, _, look in looks:
         lines = _along(getattr(rates, name), by_c)
         measured = Rates.of(_along(getattr(counts, name), by_c)[:, sparse], trials)
         marks += [
-            rate_line(x, lines, look, other, label=label),
+            rate_line(x, lines, look, other),
             rate_points(places, measured, look, other, size=5),
         ]
     marks.append(VLine(at, width=1))
     return Panel(
         marks,
-        margin=112,
         height=270,
+        legend=[point_key(label, look) for _, label, look in looks],
         title="Power along the shift" if by_c else "Power along the turn",
         x=Axis((0, 2), "shift c")
         if by_c
@@ -229,8 +253,8 @@ def _power_panel(
         caption=f"Lines are closed forms (for Uniform({m}) the trials joined up), points "
         f"{trials} trials with 95% Wilson intervals."
         if by_c
-        else "Vertical lines mark where the sliders stand. If q were correct, every curve would "
-        "lie at the grey 5%.",
+        else "Vertical lines mark where the sliders stand. If q were correct, Multiple and "
+        "Uniform would lie at the dashed 5%, and C2ST under it where the boundary is off.",
     )
 
 

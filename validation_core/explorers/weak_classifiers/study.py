@@ -117,13 +117,23 @@ def boundary_scores(
     return BlockScores(flat.p.reshape(trials, -1), flat.q.reshape(trials, -1), law)
 
 
-def closed_form_power(n: int) -> RejectionRates:
-    """Power where it has a closed form; Uniform(m) has none (NaN)."""
+def false_alarms(n: int) -> RejectionRates:
+    """Rejections of a correct q: Uniform's are its level, since it is exact."""
+    return closed_form_power(n, 0.0)._replace(uniform=np.full(len(ANGLES), LEVEL))
+
+
+def closed_form_power(n: int, gamma: float = boundary.GAMMA) -> RejectionRates:
+    """Power where it has a closed form; Uniform(m) has none (NaN).
+
+    Args:
+        n: draws of each class.
+        gamma: bias of q; at 0 q is correct, and these are each test's false alarms.
+    """
     offset, angle = OFFSETS[:, None], ANGLES
     return RejectionRates(
-        boundary.c2st_power(offset, angle, n, alpha=LEVEL),
-        boundary.c2st_power(offset, angle, n, alpha=LEVEL, per_class=True),
-        boundary.multiple_power(ANGLES, n, alpha=LEVEL),
+        boundary.c2st_power(offset, angle, n, gamma=gamma, alpha=LEVEL),
+        boundary.c2st_power(offset, angle, n, gamma=gamma, alpha=LEVEL, per_class=True),
+        boundary.multiple_power(ANGLES, n, gamma=gamma, alpha=LEVEL),
         np.full(len(ANGLES), np.nan),
     )
 
@@ -183,13 +193,7 @@ def _rank_pvalues(blocks: TwoSamples, m: int, trials: int, seed: int) -> tuple[A
     return multiple, uniform
 
 
-def at(
-    exact: RejectionRates, counts: RejectionRates, offset: float, degrees: float
-) -> list[tuple[float, int]]:
-    """Closed form and rejections of each test at the nearest grid point."""
+def at(rates: RejectionRates, offset: float, degrees: float) -> list[float]:
+    """Value of each test at the nearest grid point."""
     row, column = np.abs(OFFSETS - offset).argmin(), np.abs(DEGREES - degrees).argmin()
-    pairs = []
-    for form, count in zip(exact, counts, strict=True):
-        place = (row, column) if form.ndim == 2 else (column,)
-        pairs.append((float(form[place]), int(count[place])))
-    return pairs
+    return [float(of[(row, column) if of.ndim == 2 else (column,)]) for of in rates]

@@ -38,10 +38,10 @@ from validation_core.drawing.power_curves import (
 from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
-from validation_core.panels.power import PowerCurve, curves
+from validation_core.panels.power import IF_CORRECT, PowerCurve, curves
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
-from validation_core.text import interval_text, level_text, range_text, said_equals
+from validation_core.text import by_chance_text, interval_text, level_text, range_text, said_equals
 from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -93,22 +93,31 @@ def power(
         caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
         "C2ST learns from one such table and is tested on as many draws of p and of q as there "
         "are simulations. The grey curve is the localizer before training: what lies above it was "
-        "learnt. Bands are 95% Wilson intervals with one trained network a point. If q "
-        "were correct, every curve would lie at the dashed level.",
+        "learnt. Bands are 95% Wilson intervals with one trained network a point. "
+        f"The dashed line is the level: {IF_CORRECT}",
     )
     return live.payload(
         sliders=gamma_slider(gammas, start),
         panels=[panel],
         columns=1,
-        headline=along("gamma", [_answer(cells, gamma) for gamma in gammas]),
+        headline=along(
+            "gamma", [_answer(cells, gamma, benchmark, design.alpha) for gamma in gammas]
+        ),
     )
 
 
-def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
+def _answer(cells: Sequence[PowerCell], gamma: float, benchmark: Benchmark, alpha: float) -> str:
     """Tests that reject q at this gamma, the most powerful first, in words."""
     here = sorted((c for c in cells if c.gamma == gamma), key=lambda c: (-c.rate, c.label))
     shares = ", ".join(f"{c.label} on {c.rate:.0%}" for c in here)
-    return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables." if here else ""
+    if not here:
+        return ""
+    if benchmark.is_exact(gamma):
+        return (
+            f"At gamma = {gamma:g} q is correct. It is rejected by {shares} of the tables, where "
+            f"the level is {level_text(alpha)}."
+        )
+    return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables."
 
 
 def curve_style(curve: PowerCurve) -> MethodStyle:
@@ -145,7 +154,11 @@ _COLOR = style.method_style("colt").color
 
 
 def ranks(
-    maps: Sequence[Maps], alpha: float, gammas: Sequence[float], start: float
+    maps: Sequence[Maps],
+    alpha: float,
+    gammas: Sequence[float],
+    start: float,
+    correct: Sequence[bool] = (),
 ) -> live.Payload:
     """Histogram and ECDF of the ranks at each gamma, with their distance from uniform along it.
 
@@ -154,11 +167,15 @@ def ranks(
         alpha: the level.
         gammas: of the slider; there is none for one.
         start: its initial value.
+        correct: whether q is correct, at each gamma; unknown by default.
     """
     several = len(gammas) > 1
+    known = correct or [False] * len(maps)
     return live.payload(
         sliders=gamma_slider(gammas, start),
-        headline=along("gamma", [_uniform(each, alpha) for each in maps]),
+        headline=along(
+            "gamma", [_uniform(*each, alpha) for each in zip(maps, known, strict=True)]
+        ),
         panels=[
             along("gamma", [_histogram(each) for each in maps]),
             along("gamma", [_difference(each) for each in maps]),
@@ -167,14 +184,17 @@ def ranks(
     )
 
 
-def _uniform(maps: Maps, alpha: float) -> str:
-    """The test's answer in a sentence."""
+def _uniform(maps: Maps, correct: bool, alpha: float) -> str:
+    """The test's answer in words."""
     at, low, high = (float(value) for value in maps.distance)
     p = said_equals(float(maps.pvalue))
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
+    size = f"their distance from uniform is {interval_text((at, low, high), '.3f')}"
+    if correct and maps.pvalue <= alpha:
+        chance = by_chance_text(alpha, "try another seed, under Training")
+        return f"True values' ranks have KS p-value {p}; {size}. {chance}"
     return (
-        f"True values' ranks {conclusion} at level {level_text(alpha)} (KS p-value {p}): their "
-        f"distance from uniform is {interval_text((at, low, high), '.3f')}."
+        f"True values' ranks {conclusion} at level {level_text(alpha)} (KS p-value {p}): {size}."
     )
 
 

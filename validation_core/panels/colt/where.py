@@ -29,7 +29,7 @@ from validation_core.drawing.marks import (
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import COLT, ThetaAxes, cell_edges, gamma_slider, subscript
-from validation_core.text import interval_text, numbered, said_equals, signed_text
+from validation_core.text import by_chance_text, interval_text, numbered, said_equals, signed_text
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
@@ -61,10 +61,10 @@ def _shares(maps: Maps, level: float = 0.95) -> _Shares:
     return _Shares(count / n, np.asarray(low), np.asarray(high))
 
 
-def _over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
+def _over_x(maps: Maps, rate: LocalRate, correct: bool, height: int) -> list[Panel]:
     """Panels of the local rate over x: a curve, a heat map, or the best coordinates."""
     if rate.heat is not None:
-        return [_over_plane(maps, rate)]
+        return [_over_plane(maps, rate, correct)]
     several = maps.x_at.shape[1] > 1
     here = [] if several else [_shares(maps).share - maps.u_star]
     low = min(float(np.nanmin(part)) for part in (*(c.low for c in rate.curves), *here))
@@ -78,6 +78,7 @@ def _over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
             curve,
             int(which) if several else None,
             float(p),
+            correct,
             limits,
             height if i == 0 else 230,
         )
@@ -90,6 +91,7 @@ def _along(
     curve: RateCurve,
     which: int | None,
     p: float,
+    correct: bool,
     limits: tuple[float, float],
     height: int,
 ) -> Panel:
@@ -128,10 +130,11 @@ def _along(
             ),
         ]
         label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
-        most = ", on which it depends most" * (height > 230 and p <= 0.05)
+        most = ", on which it depends most" * (height > 230 and p <= _EVIDENCE and not correct)
         title = f"Over {label}{most}: click to choose one"
     span = 0.03 * (curve.at[-1] - curve.at[0])
     low, high = min(curve.at[0], at.min()) - span, max(curve.at[-1], at.max()) + span
+    adjusted = f", adjusted for {maps.x_at.shape[1]} coordinates" if which is not None else ""
     return Panel(
         marks,
         title=title,
@@ -140,12 +143,11 @@ def _along(
         at=places,
         x=Axis((low, high), label),
         y=Axis(limits, "p − q share in the ball", percent=True),
-        caption=f"Does the error depend on x? Permutation p-value {said_equals(p)}"
-        + (f", adjusted for {maps.x_at.shape[1]} coordinates." if which is not None else "."),
+        caption=_changes_text(p, correct, adjusted),
     )
 
 
-def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
+def _over_plane(maps: Maps, rate: LocalRate, correct: bool) -> Panel:
     heat = rate.heat
     assert heat is not None, "of x in two dimensions"
     limit = max(0.1, float(np.nanmax(np.abs(heat.rate), initial=0)))
@@ -171,8 +173,18 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
         at=at,
         x=Axis(ends[0], "x₁"),
         y=Axis(ends[1], "x₂"),
-        caption=f"Does the error depend on x? Permutation p-value {said_equals(rate.pvalue)}.",
+        caption=_changes_text(rate.pvalue, correct),
     )
+
+
+def _changes_text(p: float, correct: bool, adjusted: str = "") -> str:
+    """Whether the error changes with x, by its permutation test."""
+    test = f"(permutation p {said_equals(p)}{adjusted})"
+    if p > _EVIDENCE:
+        return f"No sign that the error changes with x {test}."
+    if correct:
+        return f"The share seems to change with x {test}, by chance: q is correct here."
+    return f"The error changes with x {test}."
 
 
 _EVIDENCE = 0.05
@@ -185,6 +197,7 @@ def payload(
     alpha: float,
     gammas: Sequence[float],
     start: float,
+    correct: Sequence[bool] = (),
 ) -> live.Payload:
     """Both maps at every gamma and place of the sliders.
 
@@ -195,16 +208,22 @@ def payload(
         alpha: the level.
         gammas: of the slider; there is none for one.
         start: its initial value.
+        correct: whether q is correct, of each map; unknown by default.
     """
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
-    beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
+    known = correct or [False] * len(maps)
+    beside = zip(
+        *(_over_x(*each, height) for each in zip(maps, rates, known, strict=True)), strict=True
+    )
     return live.payload(
         sliders=[*gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
         panels=[
             along("gamma", theta.theta_panels(maps, sight)),
             *(along("gamma", panels) for panels in beside),
         ],
-        headline=along("gamma", [headline(each, alpha) for each in maps]),
+        headline=along(
+            "gamma", [headline(*each, alpha) for each in zip(maps, known, strict=True)]
+        ),
     )
 
 
@@ -214,8 +233,8 @@ def bend_text(maps: Maps, sight: ThetaAxes) -> str:
     if curve is None:
         return ""
     return (
-        " Dotted: the principal curve of true values over all x (Hastie, Stuetzle 1989), of "
-        f"length {curve.length:.2g}, turning by {curve.turn:.2g} radians in all."
+        " Dotted: the path of the true values as x moves, their principal curve (Hastie, Stuetzle "
+        f"1989): {curve.length:.2g} long, turning by {curve.turn:.2g} radians in all."
     )
 
 
@@ -253,8 +272,14 @@ def place_labels(x: Array) -> list[str]:
     return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
 
 
-def headline(maps: Maps, alpha: float) -> Text:
-    """The answer in one sentence: the ball over all x, and at the slider's x."""
+def headline(maps: Maps, correct: bool, alpha: float) -> Text:
+    """The answer in one sentence: the ball over all x, and at the slider's x.
+
+    Args:
+        maps: the ball, and who is inside.
+        correct: whether q is known to be correct, so that whatever is found is so by chance.
+        alpha: the level.
+    """
     u, here = float(maps.u_star), _shares(maps)
     p = f"KS p-value {said_equals(float(maps.pvalue))}"
     over_all = (
@@ -262,11 +287,13 @@ def headline(maps: Maps, alpha: float) -> Text:
         f"{_interval(maps.inside, maps.inside_low, maps.inside_high)} of the true values"
     )
     verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
+    if correct and maps.pvalue <= alpha:
+        verdict += f" {by_chance_text(alpha, 'try another seed, under Training')}"
     name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
     several = maps.truth.shape[1] > 1
-    local = f" At {name} {{share}} of true values fall there{{says}}" if several else ""
+    local = f" At {name} it holds {{share}} of the true values{{says}}" if several else ""
     sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
-    says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
+    says = [_says(u, low, high, correct) for low, high in zip(sure.low, sure.high, strict=True)]
     return sentence(
         "{overall}{verdict}" + local,
         overall=over_all,
@@ -282,10 +309,12 @@ def _interval(share: Array, low: Array, high: Array) -> str:
     return interval_text((float(share), float(low), float(high)), ".0%")
 
 
-def _says(u: float, low: float, high: float) -> str:
-    if low > u:
-        return ": q misses mass in the ball."
-    return ": q puts too much mass into the ball." if high < u else "."
+def _says(u: float, low: float, high: float, correct: bool) -> str:
+    if low <= u <= high:
+        return "."
+    if correct:
+        return ": by chance, since q is correct."
+    return ": q puts too little there." if low > u else ": q puts too much there."
 
 
 def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
@@ -314,8 +343,8 @@ def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
         ),
     }.get(m, "the same share along the coordinates of x that tell most")
     return (
-        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets are 95% intervals; "
-        f"statements about single x hold for all {len(maps.x_at)} of them at once. If q were "
+        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets: 95% intervals; "
+        f"what is said of a single x allows for all {len(maps.x_at)} being looked at. If q were "
         "correct, the ball would hold as large a share of true values as of q's draws at "
         "every x."
     )

@@ -27,10 +27,10 @@ _PHRASES: Mapping[str, str] = {
     "spurious_mode": "a share of {} of q's mass where no true value lies",
     "ignores_x": "a q blind to x, with a correlation of {} between true values' residuals and x",
     "support_leak": "a share of {} of q's mass outside the true posterior's support, over {}",
-    "tilt_bias": "a defect of {} nats along {}",
-    "tilt_narrow": "a defect of {} nats that draws q together in {}",
-    "tilt_wide": "a defect of {} nats that spreads q out in {}",
-    "tilt_correlation": "a defect of {} nats along the product of {}",
+    "tilt_bias": "a defect of KL(p‖q) = {} nats along {}",
+    "tilt_narrow": "a defect of KL(p‖q) = {} nats that draws q together in {}",
+    "tilt_wide": "a defect of KL(p‖q) = {} nats that spreads q out in {}",
+    "tilt_correlation": "a defect of KL(p‖q) = {} nats along the product of {}",
 }
 """Defects in words, with room for the size and for the parameters that each sits in."""
 _NOUNS: Mapping[str, str] = {
@@ -114,7 +114,8 @@ def _beside(injection: InjectionPower) -> str:
     if injection.unit == "nats":
         bias = f", like a bias of {_two_digits(math.sqrt(2 * nats))} posterior sd"
         return bias if injection.injection == "tilt_bias" else ""
-    return f": {_two_digits(nats)} nats" + ("" if injection.exact else " if q is near normal")
+    normal = "" if injection.exact else " if q is near normal"
+    return f": KL(p‖q) = {_two_digits(nats)} nats{normal}"
 
 
 def missed_text(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
@@ -129,7 +130,8 @@ def missed_text(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
     if not open_:
         return ()
     return (
-        f"What could have been missed, in nats: {'; '.join(open_)}; and defects of other kinds.",
+        f"What could have been missed, in nats of KL(p‖q): {'; '.join(open_)}; and defects of "
+        "other kinds.",
     )
 
 

@@ -69,17 +69,18 @@ def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
             _surest_panel(seen),
             _where(seen),
         ],
-        headline=_headline(seen),
+        headline=_headline(study, seen),
         columns=3,
     )
 
 
-def _headline(seen: GeneratedDigits) -> Text:
+def _headline(study: DigitsStudy, seen: GeneratedDigits) -> Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
-    rejected, parts = rejections_in_words(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    rejected, parts = rejections_in_words(
+        study.benchmark, METHODS, rates.swapaxes(1, 2), seen.trials, "gamma", "beta"
+    )
     return sentence(
-        f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
-        f"{seen.trials} trials.",
+        f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected}.",
         gamma=written(seen.gammas, "{:g}", "gamma"),
         auc=written(seen.auc.T, "{:.3f}", "gamma", "beta"),
         **parts,

@@ -68,7 +68,7 @@ def payload(study: ImagesStudy, scored: ScoredImages, *, conditional: bool) -> l
             _hidden_panel(study, scored),
             _repaired(scored),
         ],
-        headline=_headline(scored, c),
+        headline=_headline(study, scored, c),
         columns=2,
     )
 
@@ -93,14 +93,14 @@ def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
     )
 
 
-def _headline(scored: ScoredImages, c: int) -> Text:
+def _headline(study: ImagesStudy, scored: ScoredImages, c: int) -> Text:
     hits, trials = pool_rejections(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
-    rejected, parts = rejections_in_words(METHODS, weak, "gamma")
+    rejected, parts = rejections_in_words(study.benchmark, METHODS, weak, trials, "gamma")
     auc = scored.auc[c].mean(-1)
     return sentence(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
-        f"{BETAS[1]:g} it is {{weak}}, and q is rejected by {rejected} of {trials} trials.",
+        f"{BETAS[1]:g} it is {{weak}}: {rejected}.",
         gamma=written(scored.pictures.gammas, "{:g}", "gamma"),
         auc=written(auc[0], "{:.3f}", "gamma"),
         weak=written(auc[1], "{:.3f}", "gamma"),
@@ -304,7 +304,7 @@ def _power(study: ImagesStudy, scored: ScoredImages, c: int, b: int) -> Panel:
         over(x, "gamma"),
         x=places_axis(gammas, study.benchmark.axis, at=x),
         title=f"Power, {weak}",
-        height=300 if b == 0 else 390,
+        height=300,
         click="gamma",
         at=np.stack([x, np.full(len(x), 0.5)], axis=1),
         caption=f"{scored.trials} trials of {scored.n:,} images of each side, the same for "

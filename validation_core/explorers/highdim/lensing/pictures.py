@@ -26,7 +26,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.highdim.lensing.study import LensingView
-from validation_core.text import interval_text, numbered, said_equals
+from validation_core.text import interval_text, level_text, numbered, said_equals
 
 _START = 0.5
 """The gamma that the page opens at."""
@@ -41,6 +41,7 @@ _LIGHT = np.array(
 _DARK, _BRIGHT = -0.1, 1.6  # ends of that scale, in units of the mean peak
 _SDS = 4.0  # of the noise, at which a residual has its full colour
 CLOSE = 0.06  # of an axis: ticks nearer than that share one name
+_LEVEL = 0.05  # of CoLT's test, above which its map is noise
 _FULL = 0.995  # quantile of a map that has its full colour
 
 
@@ -75,12 +76,20 @@ def payload(seen: LensingView) -> live.Payload:
 
 def _headline(seen: LensingView) -> Words:
     return sentence(
-        "At gamma = {gamma} the classifier tells draws of q from true sources with an AUC of "
-        "{auc}; the best possible is {best} (0.5 = guessing).",
+        "At gamma = {gamma} {correct}a classifier parts q's draws from true sources with an AUC "
+        "of {auc} (guessing is 0.5, the best possible {best}). CoLT {colt} (p {p}).",
         gamma=written(seen.gammas, "{:g}", "gamma"),
+        correct=over(np.where(seen.gammas == 0, "q is correct: ", ""), "gamma"),
         auc=written(seen.auc, "{:.2f}", "gamma"),
         best=written(seen.oracle, "{:.2f}", "gamma"),
+        colt=over(np.where(_found(seen), "finds it too", "gives no evidence against q"), "gamma"),
+        p=written(seen.pvalue, said_equals, "gamma"),
     )
+
+
+def _found(seen: LensingView) -> NDArray[np.bool_]:
+    """Where CoLT finds q wrong, and q is: (G,)."""
+    return np.asarray((seen.pvalue <= _LEVEL) & (seen.gammas > 0))
 
 
 def brightness_to_rgb(brightness: NDArray[np.floating]) -> NDArray[np.uint8]:
@@ -189,24 +198,28 @@ def _agreement(seen: LensingView) -> NDArray[np.str_]:
     """Agreement of the classifier's map with the true one, in words (G, V)."""
     words = formatted(seen.agreement, lambda r: f"Over pixels, the maps correlate by {r:.2f}.")
     right = np.abs(seen.off.astype(float)).max((-1, -2)) < 1e-6
-    return np.where(right, "At gamma = 0 nothing is wrong: the right map is noise.", words)
+    return np.where(right, "At gamma = 0 nothing is wrong: the classifier's map is noise.", words)
 
 
 def _over_x(seen: LensingView) -> Panel:
     log = np.log2(np.maximum(seen.spread.astype(float), 1e-3))
     wide, part = _limit(log), _limit(seen.colt)
-    inside = np.asarray(seen.inside, float)
+    inside, found = np.asarray(seen.inside, float), _found(seen)
+    words = over(np.where(found, "", "nothing found"), "gamma")
+    nothing = Note(_APART + 0.5, 0.5, words, anchor="middle")
+    shown = np.where(found[:, None, None], seen.colt, np.nan)
     return _panel(
         [
             _map(log, 0, "true spread, q over p", wide, "gamma"),
-            _map(seen.colt, 1, "CoLT's map", part, "gamma"),
+            [*_map(shown, 1, "CoLT's map", part, "gamma"), nothing],
         ],
         "Which pixels are wrong over all x?",
         sentence(
             f"Left: orange where q is too wide, full colour at a factor of {2**wide:.2f}. "
-            "Right: orange where true sources lie further from the ball's centre than q's "
-            f"draws. The ball that holds half of q's draws holds {{inside}} of true sources "
-            f"(CoLT's p-value {{p}}).",
+            f"Right, where CoLT's p is at most {level_text(_LEVEL)}: orange where true sources "
+            f"lie further from the ball's centre than q's draws, full colour at {part:.2f} of a "
+            "pixel's mean squared distance. The ball that holds half of q's draws holds {inside} "
+            "of true sources (p {p}).",
             inside=over(_shares(inside), "gamma"),
             p=written(np.asarray(seen.pvalue), said_equals, "gamma"),
         ),

@@ -119,7 +119,7 @@ def _rates(
         legend=[point_key(label, look) for label, look in looks.items()],
         caption="Bands: 95% Wilson intervals. Dashed: the level of 5%."
         if axis == "gamma"
-        else "SBC, TARP, AutoML and MMD-FUSE have no network that is degraded: level lines.",
+        else "SBC, TARP, AutoML and MMD-FUSE have no network that is degraded: flat lines.",
     )
 
 

@@ -69,17 +69,19 @@ def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
             _power(study, sphere, "gamma"),
             _power(study, sphere, "beta"),
         ],
-        headline=_headline(sphere),
+        headline=_headline(study, sphere),
         columns=3,
     )
 
 
-def _headline(sphere: SphereView) -> Text:
+def _headline(study: SphereStudy, sphere: SphereView) -> Text:
     rates = sphere.rejections / sphere.trials  # (methods, B, G)
-    rejected, parts = rejections_in_words(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    rejected, parts = rejections_in_words(
+        study.benchmark, METHODS, rates.swapaxes(1, 2), sphere.trials, "gamma", "beta"
+    )
     return sentence(
         "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
-        f"{rejected} of {sphere.trials} trials.",
+        f"{rejected}.",
         gamma=written(sphere.gammas, "{:g}", "gamma"),
         beta=written(sphere.betas, "{:g}", "beta"),
         auc=written(sphere.auc, "{:.3f}", "gamma", "beta"),
