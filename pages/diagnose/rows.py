@@ -115,14 +115,15 @@ def show(
         state = waiting
         if question.long and (waiting is None or waiting.state == "done"):
             long = _long(question, diagnosis, methods)
-            state = jobs.ensure(long, question.title, start=True)
+            state = jobs.only(f"row-{question.name}", long, question.title)
             begun += [] if state is None else [state]
         own = answers
         if question.long:  # its result may have arrived meanwhile
             own = known.answers([question])
         answer = own.get(question.name)
         summary = None if answer is None else _summarise(question, answer, known)
-        sentence, icon = _answer(question, diagnosis, summary, state)
+        later = question.long and state is waiting
+        sentence, icon = _answer(question, diagnosis, summary, state, later=later)
         spark = "" if summary is None else summary.spark
         with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
             if not line.open:
@@ -164,8 +165,10 @@ def _answer(
     diagnosis: Diagnosis,
     seen: _AnswerSummary | None,
     state: JobState | None,
+    *,
+    later: bool,
 ) -> tuple[str, str]:
-    """The text of a row, and the icon of its state."""
+    """The text of a row, and the icon of its state; `later` where its work comes after others."""
     reason = question.obstacle(diagnosis.upload)
     if reason is not None:
         return f"Not worked out. {reason}", _ICONS[None]
@@ -175,8 +178,10 @@ def _answer(
         return seen.sentences[0], _ICONS[None if quiet else seen.finds]
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
+    if state.state == "queued":
+        return jobs.waiting_text(state.key), _WAITING
     if state.active:
-        return "Being worked out.", _WAITING
+        return "Follows when the others are done." if later else "Being worked out.", _WAITING
     return "Not worked out: its job did not end.", _ICONS[None]
 
 
