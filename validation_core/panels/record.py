@@ -176,7 +176,8 @@ def differences(
             figure,
             f"Each measure less that of {escape(_short(labels[reference]))}, in half-widths of "
             "its interval. Left of 0: nearer to the true posterior than it; a line that touches "
-            "0: the two cannot be told apart. Lines are 95% intervals for all tables together.",
+            "0: the two cannot be told apart. Lines are 95% intervals for all pairs of tables "
+            "together.",
         ),
     )
 

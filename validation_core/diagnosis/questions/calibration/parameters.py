@@ -24,10 +24,8 @@ _BLOCK = 500  # parameters worked out at a time: bounds what thousands of them t
 
 
 def sbc_ranks(table: PosteriorTable, seed: int) -> Array:
-    """Ranks (D, N) in (0, 1) of the true values among q's draws, ties broken as in SBC's record."""
-    return statistics.randomised_ranks(
-        *_counts(table), table.q.shape[1], _tie_breakers(seed)
-    )
+    """Ranks (D, N) in (0, 1) of the true values among q's draws, ties broken as in SBC."""
+    return statistics.randomised_ranks(*_counts(table), table.q.shape[1], _tie_breakers(seed))
 
 
 def _counts(table: PosteriorTable) -> tuple[Array, Array]:

@@ -13,17 +13,7 @@ from validation_core.diagnosis.questions.calibration.parameters import sbc_ranks
 from validation_core.diagnosis.questions.calibration.pictures import NAME_LETTERS, SHOWN
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
-from validation_core.drawing.marks import (
-    Axis,
-    Band,
-    Grid,
-    HLine,
-    Line,
-    Mark,
-    Note,
-    Panel,
-    Points,
-)
+from validation_core.drawing.marks import Axis, Band, Grid, HLine, Line, Mark, Note, Panel, Points
 from validation_core.relabelling.claims import parameter_name
 from validation_core.text import share_text
 from validation_core.types import Array, PosteriorTable
@@ -140,14 +130,11 @@ def ranks_of_all_picture(
     return Drawn(
         RANKS_OF_ALL,
         Panel(
-            marks,
-            x=Axis((0, 1), "u"),
-            y=Axis((-reach, reach), "F(u) − u"),
-            height=style.HEIGHT,
+            marks, x=Axis((0, 1), "u"), y=Axis((-reach, reach), "F(u) − u"), height=style.HEIGHT
         ),
-        f"A line for each parameter: the share of its true values' ranks up to u{part}, less u. If "
-        f"q were correct, {all_lines} would stay in the grey band in 95 of 100 tables. Up, then "
-        f"down: q too narrow; down, then up: too wide; one hill: q too high; one valley: too "
+        f"A line for each parameter: the share of its true values' ranks up to u{part}, less u. "
+        f"If q were correct, {all_lines} would stay in the grey band in 95 of 100 tables. Up, "
+        f"then down: q too narrow; down, then up: too wide; one hill: q too high; one valley: too "
         f"low.{few}",
     )
 
