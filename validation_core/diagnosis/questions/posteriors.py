@@ -461,5 +461,9 @@ def _gap(m: Measure, other: int) -> str:
 
 
 def number(value: Interval) -> str:
-    """An estimate with its interval, to read."""
-    return interval_text(value, ".3f")
+    """An estimate with its interval, to read: with as many digits as tell its ends from 0."""
+    ends = [abs(end) for end in value if end]
+    digits = next(
+        (digits for digits in range(3, 6) if min(ends, default=1) >= 0.5 * 10**-digits), 6
+    )
+    return interval_text(value, f".{digits}f")

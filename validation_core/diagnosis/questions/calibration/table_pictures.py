@@ -9,6 +9,7 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.diagnosis.questions.base import short_name
+from validation_core.diagnosis.questions.calibration.figure_names import RANKS_OF_ALL, RECOVERY
 from validation_core.diagnosis.questions.calibration.parameters import sbc_ranks
 from validation_core.diagnosis.questions.calibration.pictures import NAME_LETTERS, SHOWN
 from validation_core.drawing import style
@@ -18,8 +19,6 @@ from validation_core.relabelling.claims import parameter_name
 from validation_core.text import share_text
 from validation_core.types import Array, PosteriorTable
 
-RECOVERY = "Recovery of the true values"
-RANKS_OF_ALL = "Ranks of all parameters"
 _NOMINAL = 0.9  # mass of the intervals drawn, as near as K draws have one
 _ROWS = 60  # intervals of a panel
 _NUMBERS = 20_000_000  # of draws that are ranked for a picture, at most
