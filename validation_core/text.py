@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -26,6 +27,18 @@ def equals(p: float | None) -> str:
     """A p-value with its relation: `= 0.034`, `< 1e-300`."""
     text = pvalue_text(p)
     return text if text.startswith("<") else f"= {text}"
+
+
+def without_pvalues(sentence: str) -> str:
+    """A sentence without the parentheses that hold a p-value; empty where p stands elsewhere.
+
+    Until all tests have answered, a p-value may still change.
+
+    >>> without_pvalues("The error looks the same at every x (test for change: p = 0.3).")
+    'The error looks the same at every x.'
+    """
+    said = re.sub(r"\s*\([^()]*\bp [=<] [^()]*\)", "", sentence)
+    return "" if re.search(r"\bp [=<] ", said) else said
 
 
 def interval_text(ends: Iterable[float], form: str = ".2f") -> str:

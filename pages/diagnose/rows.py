@@ -32,6 +32,7 @@ from validation_core.localization import MapTask
 from validation_core.methods.base import Method
 from validation_core.report.sections import code
 from validation_core.tables import TableUpload, Upload
+from validation_core.text import without_pvalues
 
 _ICONS = {True: ":material/error:", False: ":material/check:", None: ":material/info:"}
 _WAITING = ":material/hourglass_empty:"
@@ -175,7 +176,11 @@ def _answer(
     if seen is not None:
         # No tick under a card that says that q is wrong.
         quiet = seen.finds is False and diagnosis.verdict == "problem found"
-        return seen.sentences[0], _ICONS[None if quiet else seen.finds]
+        icon = _ICONS[None if quiet else seen.finds]
+        if not diagnosis.pending:
+            return seen.sentences[0], icon
+        said = without_pvalues(seen.sentences[0])
+        return (said, icon) if said else ("Being worked out.", _WAITING)
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
     if state.state == "queued":
@@ -203,9 +208,12 @@ def _opened(
 ) -> None:
     diagnosis = known.diagnosis
     table: Rows = known.once(f"table-{question.name}", lambda: answer.rows(diagnosis), [question])
+    sentences = list(seen.sentences[1:])
+    if diagnosis.pending:  # p-values are shown once they are what they will be
+        sentences, table = [said for each in sentences if (said := without_pvalues(each))], []
     panel.panel(
         question.title,
-        seen.sentences[1:],
+        sentences,
         notes=answer.notes(diagnosis),
         how=question.reading_guide,
         table=table,

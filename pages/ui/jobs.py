@@ -20,7 +20,7 @@ from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.scores.trained_scores import TrainTask
-from validation_core.text import count_text, duration_text, list_text
+from validation_core.text import count_text, duration_text, list_text, rough_duration_text
 
 T = TypeVar("T")
 _POLLS = ((10.0, 0.3), (60.0, 1.0), (math.inf, 3.0))
@@ -309,17 +309,20 @@ def waiting_text(key: str) -> str:
 
 
 def _left(state: JobState) -> str:
-    """The remaining time, estimated once a tenth is done; it never rises."""
-    if state.fraction < 0.1 or state.seconds < 2:
+    """The remaining time, estimated once a quarter is done; it never rises.
+
+    What takes long comes last: so much more is promised, the more so the earlier.
+    """
+    if state.fraction < 0.25 or state.seconds < 2:
         return ""
-    estimate = state.seconds * (1 / state.fraction - 1)
+    estimate = state.seconds * (1 / state.fraction - 1) * (2 - state.fraction)
     ends: dict[str, float] = st.session_state.setdefault("job-ends", {})
     promised = ends.get(state.key, math.inf) - state.seconds
     left = falling(promised, estimate)
     if left is None:
         return ", longer than expected"
     ends[state.key] = state.seconds + left
-    return f", about {duration_text(left)} left"
+    return f", {rough_duration_text(left)} left"
 
 
 def falling(promised: float, estimate: float) -> float | None:

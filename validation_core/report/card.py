@@ -18,7 +18,8 @@ from validation_core.report.image import FONTS, INK, PAPER, png_of
 from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
 
-_PICTURE = 430  # pixels wide on a page: its text then has the size of other text
+_PICTURE, _NARROW = 430, 300
+"""Pixels wide on a page and on a phone: its text then has the size of other text."""
 
 
 _LINK = Markup('<a href="{address}" target="_blank" title="{meaning}">{mention}</a>')
@@ -71,10 +72,11 @@ def _picture(drawn: Drawn) -> dict[str, str]:
     """Title, drawing and caption of a card's figure."""
     panel = drawn.picture
     assert isinstance(panel, Panel), "a card has one panel"
-    drawing = svg.svg(panel, _PICTURE, title=describe_picture(panel, drawn.title))
+    words = describe_picture(panel, drawn.title)
     return {
         "title": utf8_text(drawn.title),
-        "drawing": Markup(drawing),
+        "drawing": Markup(svg.svg(panel, _PICTURE, title=words)),
+        "narrow": Markup(svg.svg(panel, _NARROW, title=words)),
         "caption": utf8_text(drawn.caption),
     }
 

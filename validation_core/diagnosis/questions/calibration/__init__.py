@@ -175,13 +175,13 @@ class CalibrationQuestion(Question[CalibrationErrors]):
     def figures_of_table(
         self, result: CalibrationErrors, diagnosis: Diagnosis
     ) -> tuple[Drawn, ...]:
-        """Recovery of the true values in the worst parameters, and the ranks of all of them."""
+        """The ranks of all parameters, and recovery of the true values in the worst ones."""
         upload, worst = diagnosis.upload, [errors.index for errors in result.parameters]
         if not worst or not isinstance(upload, TableUpload) or upload.k < 2:
             return ()
         return (
-            recovery_picture(upload.data, worst, upload.names),
             ranks_of_all_picture(upload.data, worst, upload.names, diagnosis.seed),
+            recovery_picture(upload.data, worst, upload.names),
         )
 
     def finds(self, result: CalibrationErrors, claims: Claims) -> bool:

@@ -62,9 +62,8 @@ def _known_share(share: float | None) -> str:
 
 
 _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
-    "bias": lambda e, n: (
-        f"q's centre for {n[0]} is off by {value_text(e)} posterior sd; 0 if q were correct."
-    ),
+    # Their sizes stand under How wrong: measured twice, they would read as two numbers.
+    "bias": lambda e, n: f"q's centre for {n[0]} is off: too {'high' if e.value > 0 else 'low'}.",
     "follows_x": lambda e, n: (
         f"{n[0]}'s rank can be predicted from x and q's mean (held-out correlation "
         f"{value_text(e)}; about 0 if q were correct)."
@@ -73,12 +72,10 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
         "How far out true values lie can be predicted from x and q's mean (held-out "
         f"correlation {value_text(e)}; about 0 if q were correct)."
     ),
-    "width": lambda e, n: (
-        f"q's width for {n[0]} is {value_text(e)} times the one it needs; 1 if q were correct."
-    ),
+    "width": lambda e, n: f"q's width for {n[0]} is too {'large' if e.value > 1 else 'small'}.",
     "covered": lambda e, n: (
-        f"q's central {e.level:.0%} interval of {n[0]} holds the true value in {_percent(e)} "
-        "of simulations."
+        f"q's central {e.level:.0%} interval of {n[0]} holds the true value too "
+        f"{'often' if e.value > (e.level or 0) else 'rarely'}."
     ),
     "inner_half": lambda e, n: (
         f"{_percent(e)} of true values lie within the inner half of q's draws "
@@ -106,7 +103,8 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
         "draws; 1 if only a width were wrong."
     ),
     "below": lambda e, n: (
-        f"{_percent(e)} of true values of {n[0]} lie below q's median; 50% if q were correct."
+        f"{'More' if e.value > 0.5 else 'Fewer'} than half of the true values of {n[0]} lie below "
+        "q's median."
     ),
     "spread": lambda e, n: (
         f"True values of {n[0]} spread {value_text(e)} times as far as all of q's draws; 1 if q "
