@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,8 +11,7 @@ from pages.ui import address, charts, comparison_link, jobs, share
 from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
-from validation_core import Drawn, Record
-from validation_core.api.compare import ComparisonResult
+from validation_core import ComparisonResult, Drawn, Record
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
@@ -143,7 +141,7 @@ def _share(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> Non
         return ComparisonResult(
             tuple(labels),
             posteriors.measures(uploads, store_records, scores),
-            np.asarray(posteriors.parameters(scores)),
+            posteriors.parameters(scores),
             uploads[0].names,
             ranking=posteriors.ranking(scores),
             pvalues=posteriors.rejections(store_records),
