@@ -74,6 +74,12 @@ def share_text(share: float) -> str:
     return f"{number_text(100 * share, 3 if share > 0.99 else 2)}%"
 
 
+def share_interval_text(ends: Iterable[float]) -> str:
+    """A share with its interval, each as `share_text` has it: `66% [61, 71]`."""
+    estimate, low, high = map(share_text, ends)
+    return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]"
+
+
 def level_text(alpha: float) -> str:
     """A test's level in per cent: `5%`, `0.5%`."""
     return f"{100 * alpha:.3g}%"

@@ -154,7 +154,7 @@ def _of_width(inputs: CardInputs) -> str:
     covers = rate.covers
     coverage = (
         f"{name}: {rate.level:.0%} intervals hold {share_text(covers.estimate)} of true values "
-        f"({100 * covers.low:.0f} to {100 * covers.high:.0f}%)"
+        f"({share_text(covers.low).rstrip('%')} to {share_text(covers.high)})"
     )
     sentences = [coverage] if rate.excess > 0 else []
     if worst.misfit and len(inputs.same_way) < 2:  # several have their widths told together
@@ -188,7 +188,7 @@ def _of_mode(inputs: CardInputs) -> str:
     assert result is not None, "a mode is the cause's own"
     finding = result.causes[0].evidence[0]
     name, of_q = inputs.called(inputs.problem.parameters[0]), finding.right or 0.0
-    ends = f"({100 * finding.low:.0f} to {100 * finding.high:.2g}%)"
+    ends = f"({share_text(finding.low).rstrip('%')} to {share_text(finding.high)})"
     if result.cause == "spurious_mode":
         true = "almost no" if finding.value < 0.005 else share_text(finding.value)
         return (

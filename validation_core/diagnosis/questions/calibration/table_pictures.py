@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis.questions.base import short_name
@@ -44,7 +45,7 @@ def recovery_picture(table: PosteriorTable, worst: Sequence[int], names: Sequenc
         truth = table.theta[rows, at].astype(np.float64)
         draws = np.sort(table.q[rows][..., at].astype(np.float64), axis=1)
         low, high = draws[:, cut - 1], draws[:, k - cut]
-        outside = (truth < low) | (truth > high)
+        outside = np.asarray((truth < low) | (truth > high), bool)
         missed += int(outside.sum())
         panels.append(_recovered(truth, draws.mean(1), low, high, outside, _called(names, at)))
     drawn = len(rows) * len(panels)
@@ -62,7 +63,7 @@ def recovery_picture(table: PosteriorTable, worst: Sequence[int], names: Sequenc
 
 
 def _recovered(
-    truth: Array, mean: Array, low: Array, high: Array, outside: Array, name: str
+    truth: Array, mean: Array, low: Array, high: Array, outside: NDArray[np.bool_], name: str
 ) -> Panel:
     ends = style.padded(np.concatenate([truth, low, high]))
     marks: list[Mark] = [Line(ends, ends, color=style.NULL, dash="dash", width=1.2)]
@@ -108,7 +109,7 @@ def ranks_of_all_picture(
     ranks = sbc_ranks(some, seed)[shown]
     low, high = statistics.ecdf_band(len(rows), 1 - 0.05 / d, _LEVELS)
     lines = statistics.ecdf_difference(ranks, _LEVELS)
-    leaves = (lines < low).any(-1) | (lines > high).any(-1)
+    leaves = np.asarray(np.any((lines < low) | (lines > high), axis=-1))
     reach = 1.15 * max(float(np.abs(lines).max()), float(high.max()), float(-low.min()))
     called = [_called(names, at) for at in shown]
     marks: list[Mark] = [Band(_LEVELS, low, high), HLine(0)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from validation_core.diagnosis.questions.cause.findings import Departure, Finding
 from validation_core.relabelling.claims import parameter_name
-from validation_core.text import equals, interval_text, share_text
+from validation_core.text import equals, interval_text, share_interval_text, share_text
 
 KINDS: Mapping[str, str] = {
     "bias": "error of q's centre, posterior sd",
@@ -52,8 +52,7 @@ def value_text(finding: Finding) -> str:
 
 
 def _percent(finding: Finding) -> str:
-    ends = (share_text(end) for end in (finding.low, finding.high))
-    return f"{share_text(finding.value)} [{', '.join(ends)}]"
+    return share_interval_text((finding.value, finding.low, finding.high))
 
 
 def _known_share(share: float | None) -> str:
