@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from validation_core.diagnosis.questions.cause.findings import Departure, Finding
 from validation_core.relabelling.claims import parameter_name
-from validation_core.text import equals, interval_text, share_interval_text, share_text
+from validation_core.text import (
+    equals,
+    interval_text,
+    share_interval_text,
+    share_text,
+    signed_text,
+)
 
 KINDS: Mapping[str, str] = {
     "bias": "error of q's centre, posterior sd",
@@ -51,6 +57,12 @@ def value_text(finding: Finding) -> str:
     return interval_text((finding.value, finding.low, finding.high))
 
 
+def _right(finding: Finding) -> str:
+    """The value that a correct q would have."""
+    assert finding.right is not None, "findings of such a kind have it"
+    return signed_text(finding.right, ".2f")
+
+
 def _percent(finding: Finding) -> str:
     return share_interval_text((finding.value, finding.low, finding.high))
 
@@ -82,7 +94,7 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
     ),
     "pair": lambda e, n: (
         f"The errors of {n[0]} and {n[1]} have correlation {value_text(e)}; q "
-        f"itself says {e.right:.2f}."
+        f"itself says {_right(e)}."
     ),
     "along": lambda e, n: (
         f"Along its worst direction, chosen on other rows, q is {value_text(e)} "
@@ -132,7 +144,7 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
     ),
     "agrees": lambda e, n: (
         f"Over simulations, {n[0]} and q's centre for it have correlation "
-        f"{value_text(e)}; {e.right:.2f} if q were correct."
+        f"{value_text(e)}; {_right(e)} if q were correct."
     ),
     "leak": lambda e, n: (
         f"{_percent(e)} of q's draws of {n[0]} lie where no true value does; about "
