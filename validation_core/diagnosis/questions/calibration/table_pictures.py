@@ -54,7 +54,7 @@ def recovery_picture(table: PosteriorTable, worst: Sequence[int], names: Sequenc
     )
     return Drawn(
         RECOVERY,
-        Grid(panels, columns=min(3, len(panels))),
+        Grid(panels, columns=min(2, len(panels))),
         f"Dot and whisker: q's mean and central {share_text(nominal)} interval at "
         f"{len(rows):,} simulations; blue where it misses the true value (dashed line): "
         f"{missed:,} of {drawn:,}, where a correct q would miss about {(1 - nominal) * drawn:.0f}."
