@@ -7,16 +7,17 @@ import streamlit as st
 
 from pages.diagnose import files, view
 from pages.diagnose.files import Tables
-from pages.ui import charts, jobs
+from pages.ui import address, charts, comparison_link, jobs, share
 from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
-from validation_core import Drawn
+from validation_core import ComparisonResult, Drawn, Record
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
 from validation_core.panels import record
 from validation_core.tables import Upload
+from validation_core.text import count_text, list_text
 
 _MOST = 12
 _METHOD = (
@@ -33,9 +34,28 @@ _SENTENCE, _PICTURE, _ROW = 60, 190, 30  # pixels: a place kept for each, and fo
 
 def _chosen() -> Tables:
     """The uploaded tables; shipped ones until there are some."""
-    tables = files.uploaded()
+    tables = files.uploaded(removed=comparison_link.forget)
     if tables or st.session_state.get("file"):
         return tables
+    kept, lost = comparison_link.addressed()
+    if lost:
+        st.info(
+            plain(
+                f"{count_text(lost, 'table')} of this link {'is' if lost == 1 else 'are'} no "
+                "longer kept here. Upload the files again."
+            ),
+            icon=":material/link_off:",
+        )
+    if kept:
+        names = list_text([label for label, _ in kept])
+        st.button(
+            plain(f"Close {names}"),
+            on_click=comparison_link.forget,
+            type="tertiary",
+            icon=":material/close:",
+        )
+    if kept or lost:
+        return kept
     st.caption(f"An example, until you bring tables. {examples.ABOUT_FLOWS}")
     return examples.flows()
 
@@ -56,7 +76,7 @@ def _comparable(tables: Tables) -> Tables:
     return [tables[at] for at in positions]
 
 
-def _compare(tables: Tables, seed: int) -> None:
+def _compare(tables: Tables, seed: int, *, example: bool) -> None:
     """Submit missing tasks; draw the nearest table, and all measures in an expander."""
     for _, upload in tables:
         tasks.register_upload(upload)
@@ -71,19 +91,35 @@ def _compare(tables: Tables, seed: int) -> None:
     )
     state = jobs.ensure(wanted, f"Compare {len(tables)} posteriors", start=True)
     scores = [_scores(upload, seed) for _, upload in tables]
-    _nearest(scores, [label for label, _ in tables], working=state is not None and state.active)
+    working = state is not None and state.active
+    labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
+    known = _known(uploads, labels, seed)
+    right = ""
+    if not working and (ranking := posteriors.ranking(scores)) is not None:
+        right = once(
+            ("right", known),
+            lambda: posteriors.right_text(
+                ranking, labels, posteriors.rejections(_records(uploads, seed))
+            ),
+            lambda: _known(uploads, labels, seed) == known,
+        )
+    _nearest(scores, labels, right, working=working)
+    if not working and not example:
+        _share(tables, scores, seed)
     _details(tables, scores, seed)
     jobs.panel(state, follow=True)  # last: nothing moves when it goes
 
 
-def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, working: bool) -> None:
-    """The nearest table and a picture of its lead, with their space reserved."""
+def _nearest(
+    scores: Sequence[RowScores | None], labels: Sequence[str], right: str, *, working: bool
+) -> None:
+    """The nearest table, whether it is right, and a picture of its lead, their space reserved."""
     ranking = posteriors.ranking(scores)
     if ranking is not None:
         nearest, by = posteriors.headline(ranking, labels)
         drawing = record.energy_score_gaps(ranking, labels)
         st.header(plain(nearest), anchor=False)
-        st.markdown(plain(by))
+        st.markdown(plain(f"{by} {right}"))
         charts.show(drawing.picture, "nearest", title=f"{drawing.title} {nearest}")
         st.caption(drawing.caption)
     elif working:
@@ -94,6 +130,41 @@ def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, worki
             "Tables are ranked by the energy score, which needs at least two draws of q at each "
             "x. Bring tables with more draws; what else can be compared is below."
         )
+
+
+def _share(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:
+    """The comparison as a report, and as a link."""
+    labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
+    store_records = _records(uploads, seed)
+
+    def document() -> str:
+        return ComparisonResult(
+            tuple(labels),
+            posteriors.measures(uploads, store_records, scores),
+            posteriors.parameters(scores),
+            uploads[0].names,
+            ranking=posteriors.ranking(scores),
+            pvalues=posteriors.rejections(store_records),
+        ).document()
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Report",
+            jobs.undisturbed(document),
+            "comparison.html",
+            "text/html",
+            key="take-comparison",
+            on_click="ignore",
+            icon=":material/article:",
+            type="primary",
+            help="One HTML file with the ranking, every measure and every picture.",
+        )
+        share.copy_link("copy-comparison")
+        st.caption("Whoever has the link sees these tables, while this server keeps them.")
+
+
+def _records(uploads: Sequence[Upload], seed: int) -> list[list[Record]]:
+    return [tasks.records(store, upload, METHODS, seed)[0] for upload in uploads]
 
 
 def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:
@@ -149,8 +220,7 @@ def _asked(
     tables: Tables, scores: Sequence[RowScores | None], seed: int, reference: int = 0
 ) -> tuple[Measure, ...]:
     uploads = [upload for _, upload in tables]
-    records = [tasks.records(store, upload, METHODS, seed)[0] for upload in uploads]
-    return posteriors.measures(uploads, records, scores, reference)
+    return posteriors.measures(uploads, _records(uploads, seed), scores, reference)
 
 
 def _drawn(
@@ -175,8 +245,8 @@ def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int
     rows = _rows(measures, labels, reference)
     st.dataframe(rows, hide_index=True)
     st.caption(
-        "Brackets are 95% intervals; those of differences hold for all tables together, by each "
-        "measure. Energy score and log score are proper: the true posterior has the best."
+        "Brackets are 95% intervals; those of differences hold for all pairs of tables together, "
+        "by each measure. Energy score and log score are proper: the true posterior has the best."
     )
     st.download_button(
         "Data (CSV)",
@@ -245,5 +315,8 @@ elif len(tables) > _MOST:
     st.error(f"At most {_MOST} tables are compared at once; got {len(tables)}. Leave some out.")
 elif tables:
     comparable = _comparable(tables)
+    example = not (st.session_state.get("file") or address.asked("tables"))
+    if not example:
+        comparison_link.remember(comparable)
     if len(comparable) > 1:
-        _compare(comparable, seed)
+        _compare(comparable, seed, example=example)

@@ -60,7 +60,10 @@ def spoken(card: Card) -> str:
 def of_state(found: Diagnosis, card: Card) -> list[str]:
     """The card's state is the verdict's, and silence names no error."""
     wrong = []
-    if card.state != STATES[found.verdict]:
+    state = STATES[found.verdict]
+    if card.warning and state != "problem":
+        state = "unlike"
+    if card.state != state:
         wrong.append(f"the card is in state {card.state}, the verdict is {found.verdict}")
     p = found.pvalue
     if (card.state == "problem") != (p is not None and p <= found.alpha):

@@ -206,7 +206,8 @@ def test_parameters_that_are_off_alike_are_counted(tmp_path):
     narrow = {"theta": theta, "x": rng.standard_normal((300, 1)), "theta_q": q}
     wrong = words(asked(narrow, ("size",), tmp_path / "narrow"))[0]["How wrong"]
     assert re.match(r"All 5 parameters too narrow \(0\.5\d to 0\.6\d times the width", wrong)
-    assert re.search(r"Clearest is theta_[1-5]: ", wrong)
+    assert re.search(r"; worst theta_[1-5]: \d+% intervals hold \d+% of true values", wrong)
+    assert wrong.count("times the width") == 1
     high = narrow | {"theta_q": 0.7 + rng.standard_normal((300, 40, 5))}
     wrong = words(asked(high, ("size",), tmp_path / "high"))[0]["How wrong"]
     assert re.match(
@@ -281,6 +282,8 @@ def test_an_observation_far_from_every_simulation_is_told_first():
         one.warning,
     )
     assert one.to_json()["warning"] == one.warning
+    assert (one.state, one.title) == ("unlike", "No answer for your observation")
+    assert one.sentence.startswith("At the simulations themselves no problem is found")
     markup = shown.html(one)
     assert markup.index("unlike every simulation") < markup.index("<h2>")
     assert shown.png(one).startswith(b"\x89PNG")

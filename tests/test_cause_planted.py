@@ -155,7 +155,7 @@ def test_one_of_three_hundred_parameters_is_found_and_named():
     assert found.cause == "bias"
     assert 216 in found.parameters
     said = QUESTION.describe(found, Names(upload.names), CLAIMED)
-    assert any("q's centre for theta_217 is off by" in sentence for sentence in said)
+    assert any("q's centre for theta_217 is off" in sentence for sentence in said)
 
 
 def case(name):

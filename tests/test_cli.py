@@ -314,6 +314,16 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path
     assert "Leave --datatree out" in heard
 
 
+@pytest.mark.usefixtures("kept")
+def test_figures_are_written_by_the_names_of_the_field(capsys, tmp_path):
+    paths = {name: tmp_path / f"{name}.svg" for name in ("recovery", "ecdf", "coverage")}
+    options = [part for name, path in paths.items() for part in ("--figure", f"{name}={path}")]
+    asked = ("diagnose", SAMPLE, "--method", "sbc", "--answers", "size")
+    said(capsys, *asked, *options)
+    assert all(path.read_text().startswith("<svg") for path in paths.values())
+    assert "got 'x.gif'" in refused(capsys, *asked, "--figure", "x.gif")
+
+
 def test_arrays_of_other_names_are_mapped(capsys, tmp_path):
     path = tmp_path / "table.npz"
     arrays = dict(np.load(SAMPLE))

@@ -20,7 +20,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.scores.upload_training import UploadTraining, trained_by
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.text import equals, interval_text, share_text
+from validation_core.text import equals, share_interval_text, share_text
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>", "c")
@@ -223,8 +223,8 @@ def test_a_shift_is_found_by_the_classifier_and_told(tmp_path):
         f"little (p {equals(found.pvalue)})."
     )
     assert where.startswith("Where the score says q too low by 2 times or more: ")
-    share = interval_text((missing.truth, missing.low, missing.high), ".1%")
-    assert f"{missing.q:.1%} of q's draws, {share} of true values" in where
+    share = share_interval_text((missing.truth, missing.low, missing.high))
+    assert f"{share_text(missing.q)} of q's draws, {share} of true values" in where
     said = " ".join(rest)
     assert "q puts too little mass where mass is" in said or "q puts too much mass" in said
     assert QUESTION.finds(found, CLAIMED)

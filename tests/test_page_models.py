@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import jobs
 from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import keys
@@ -159,6 +160,26 @@ def test_leaving_keeps_the_work_of_others(held):
     assert not page.exception
     assert job.snapshot().subscribers == 1
     assert job.snapshot().active
+
+
+def test_a_waiting_job_says_what_is_ahead_of_it(held):
+    engine = held.engine
+    first = engine.submit([SelfCheck(seed=0)], "someone", "Of another visitor")
+    wait_for(lambda: first.snapshot().state == "running")
+    engine.submit([SelfCheck(seed=1)], "someone", "Behind it")
+    assert "Waiting behind 1 job of other visitors." in captions(opened())
+
+
+def test_a_page_that_is_shut_lets_its_work_go(services):
+    assert services.engine.patience <= 200
+
+
+def test_the_time_left_never_rises():
+    assert jobs.falling(float("inf"), 300) == 300
+    assert jobs.falling(290, 320) == 290  # by progress more than was promised
+    assert jobs.falling(290, 100) == 100
+    assert jobs.falling(100, 500) is None
+    assert jobs.falling(-1, 3) == 0
 
 
 def test_interrupted_jobs_are_resumed_or_forgotten(services, tmp_path):

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.diagnosis import examples
+from validation_core.tables import read
 
 PAGE = str(ROOT / "pages" / "posteriors.py")
 
@@ -82,6 +83,31 @@ def test_two_tables_are_compared(page):
     frame = at.dataframe[0].value
     assert {"energy score", "distance of ranks"} <= set(frame["Measure"])
     assert (frame[frame["Measure"] == "energy score"]["Nearer"] == "yes").any()
+
+
+def test_the_nearest_is_said_to_be_wrong_where_its_tests_reject_it(page):
+    files = [("wide.npz", packed(width=4.0)), ("less.npz", packed(width=2.5))]
+    at = finished(send(page, files))
+    assert "tests of it alone reject it (p " in texts(at)
+
+
+def test_a_comparison_is_kept_on_reload_and_opens_by_its_link(page):
+    files = [("wide.npz", packed(width=3.0)), ("exact.npz", packed())]
+    at = finished(send(page, files))
+    assert [button.label for button in at.get("download_button")] == ["export.py", "Report"]
+    link = [
+        f"{read(io.BytesIO(content), name=name).digest}~{name[:-4]}" for name, content in files
+    ]
+    assert at.session_state["address"].shown["tables"] == link
+    other = AppTest.from_file(PAGE, default_timeout=90)
+    other.query_params["tables"] = link
+    assert not other.run().exception
+    assert other.header[0].value == at.header[0].value
+    other = next(b for b in other.button if b.label == "Close wide and exact").click().run()
+    assert not other.header
+    gone = AppTest.from_file(PAGE, default_timeout=90)
+    gone.query_params["tables"] = ["0" * 32 + "~lost", "not a table"]
+    assert "2 tables of this link are no longer kept here" in gone.run().info[0].value
 
 
 def test_other_simulations_are_not_compared(page):

@@ -241,3 +241,10 @@ def test_text_needs_no_package_but_numpy():
     loaded = subprocess.run(python, capture_output=True, text=True, check=True).stdout.split()
     packages = {name.split(".")[0] for name in loaded} - sys.stdlib_module_names
     assert packages == {"numpy"}
+
+
+def test_no_p_value_is_shown_before_it_is_what_it_will_be():
+    changes = "q's error changes over x (p = 0.003), most where a < 3 (20%)."
+    assert text.without_pvalues(changes) == "q's error changes over x, most where a < 3 (20%)."
+    assert text.without_pvalues("Looks wrong (L-C2ST, p < 1e-300): more.") == "Looks wrong: more."
+    assert text.without_pvalues("L-C2ST gives p = 0.3 and so on.") == ""

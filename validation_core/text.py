@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -48,6 +49,18 @@ def _related(text: str) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
+def without_pvalues(sentence: str) -> str:
+    """A sentence without the parentheses that hold a p-value; empty where p stands elsewhere.
+
+    Until all tests have answered, a p-value may still change.
+
+    >>> without_pvalues("The error looks the same at every x (test for change: p = 0.3).")
+    'The error looks the same at every x.'
+    """
+    said = re.sub(r"\s*\([^()]*\bp [=<] [^()]*\)", "", sentence)
+    return "" if re.search(r"\bp [=<] ", said) else said
+
+
 def interval_text(ends: Iterable[float], form: str = ".2f") -> str:
     """An estimate with its interval: `−0.12 [−0.31, 0.07]`.
 
@@ -79,6 +92,12 @@ def number_text(value: float, digits: int = 3) -> str:
 def share_text(share: float) -> str:
     """A share in per cent, to two digits, above 99% to three: `0.52%`, `5.2%`, `52%`, `99.6%`."""
     return f"{number_text(100 * share, 3 if share > 0.99 else 2)}%"
+
+
+def share_interval_text(ends: Iterable[float]) -> str:
+    """A share with its interval, each as `share_text` has it: `66% [61, 71]`."""
+    estimate, low, high = map(share_text, ends)
+    return f"{estimate} [{low.rstrip('%')}, {high.rstrip('%')}]"
 
 
 def level_text(alpha: float) -> str:

@@ -11,6 +11,8 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.report import card
 
+EXAMPLE = "example"
+"""Key of the container of an example's diagnosis, hidden as soon as a file is chosen."""
 _LOOK = """
 .stMainBlockContainer { padding: 2rem 2.5rem 3rem; max-width: 76rem; }
 .stMainBlockContainer h1 { padding-bottom: 0.2rem; }
@@ -18,6 +20,9 @@ _LOOK = """
 [class*="st-key-line-"] summary p { display: -webkit-box; -webkit-box-orient: vertical;
   -webkit-line-clamp: 2; overflow: hidden; min-height: 2.7em; line-height: 1.35; }
 [class*="st-key-line-"] details[open] summary p { -webkit-line-clamp: none; }
+.stMainBlockContainer:has([data-testid="stFileChip"]) .st-key-example > * { display: none; }
+.stMainBlockContainer:has([data-testid="stFileChip"]) .st-key-example::before {
+  content: "Reading your file"; }
 .npt-spark { display: block; width: 108px; height: 38px; margin-top: 0.5rem; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3.6rem 1rem 2rem; }

@@ -31,10 +31,17 @@ def _opened(found: Diagnosis, order: Sequence[Record]) -> None:
         range(len(order)),
         key="test",
         width=420,
-        format_func=lambda i: f"{order[i].title}: p {equals(found.adjusted[order[i].label])}",
+        format_func=lambda i: _titled(order[i], found),
     )
     record = order[chosen]
     _section(record, pictures(record, alpha=found.alpha, names=found.upload.names), found)
+
+
+def _titled(record: Record, found: Diagnosis) -> str:
+    """A test with its adjusted p, once that is what it will be."""
+    if found.pending:
+        return record.title
+    return f"{record.title}: p {equals(found.adjusted[record.label])}"
 
 
 def _section(record: Record, drawings: Sequence[Drawn], found: Diagnosis) -> None:

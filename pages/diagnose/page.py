@@ -34,7 +34,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
             [*tasks.tasks(upload, methods, seed), *rows.wanted(upload, methods, seed), *maps]
         ),
     )
-    state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
+    state = jobs.only("diagnosis", wanted, f"Diagnose {upload.n:,} rows")
     answered = known.diagnose(upload, methods, alpha, seed)
     answers = answered.answers()
     with top:
@@ -63,6 +63,8 @@ about = ""
 if not chosen and source.waits():
     about = f"Example: {uncapitalise(examples.ABOUT_WRONG)}"
     chosen = [("an example", examples.wrong())]
-for label, upload in chosen[:1]:
-    view.what_was_read(upload, about)
-    _diagnose(upload, label, alpha, seed)
+# Nothing of the example stays in sight once a file is chosen: it would seem to be about that file.
+with st.container(key=card.EXAMPLE if about else "own-table"):
+    for label, upload in chosen[:1]:
+        view.what_was_read(upload, about)
+        _diagnose(upload, label, alpha, seed)

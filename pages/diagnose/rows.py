@@ -32,6 +32,7 @@ from validation_core.localization import MapTask
 from validation_core.methods.base import Method
 from validation_core.report.sections import code
 from validation_core.tables import TableUpload, Upload
+from validation_core.text import without_pvalues
 
 _ICONS = {True: ":material/error:", False: ":material/check:", None: ":material/info:"}
 _WAITING = ":material/hourglass_empty:"
@@ -115,14 +116,15 @@ def show(
         state = waiting
         if question.long and (waiting is None or waiting.state == "done"):
             long = _long(question, diagnosis, methods)
-            state = jobs.ensure(long, question.title, start=True)
+            state = jobs.only(f"row-{question.name}", long, question.title)
             begun += [] if state is None else [state]
         own = answers
         if question.long:  # its result may have arrived meanwhile
             own = known.answers([question])
         answer = own.get(question.name)
         summary = None if answer is None else _summarise(question, answer, known)
-        sentence, icon = _answer(question, diagnosis, summary, state)
+        later = question.long and state is waiting
+        sentence, icon = _answer(question, diagnosis, summary, state, later=later)
         spark = "" if summary is None else summary.spark
         with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
             if not line.open:
@@ -164,19 +166,27 @@ def _answer(
     diagnosis: Diagnosis,
     seen: _AnswerSummary | None,
     state: JobState | None,
+    *,
+    later: bool,
 ) -> tuple[str, str]:
-    """The text of a row, and the icon of its state."""
+    """The text of a row, and the icon of its state; `later` where its work comes after others."""
     reason = question.obstacle(diagnosis.upload)
     if reason is not None:
         return f"Not worked out. {reason}", _ICONS[None]
     if seen is not None:
         # No tick under a card that says that q is wrong.
         quiet = seen.finds is False and diagnosis.verdict == "problem found"
-        return seen.sentences[0], _ICONS[None if quiet else seen.finds]
+        icon = _ICONS[None if quiet else seen.finds]
+        if not diagnosis.pending:
+            return seen.sentences[0], icon
+        said = without_pvalues(seen.sentences[0])
+        return (said, icon) if said else ("Being worked out.", _WAITING)
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
+    if state.state == "queued":
+        return jobs.waiting_text(state.key), _WAITING
     if state.active:
-        return "Being worked out.", _WAITING
+        return "Follows when the others are done." if later else "Being worked out.", _WAITING
     return "Not worked out: its job did not end.", _ICONS[None]
 
 
@@ -198,9 +208,12 @@ def _opened(
 ) -> None:
     diagnosis = known.diagnosis
     table: Rows = known.once(f"table-{question.name}", lambda: answer.rows(diagnosis), [question])
+    sentences = list(seen.sentences[1:])
+    if diagnosis.pending:  # p-values are shown once they are what they will be
+        sentences, table = [said for each in sentences if (said := without_pvalues(each))], []
     panel.panel(
         question.title,
-        seen.sentences[1:],
+        sentences,
         notes=answer.notes(diagnosis),
         how=question.reading_guide,
         table=table,

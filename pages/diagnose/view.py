@@ -148,12 +148,13 @@ def _not_run(records: Sequence[Record]) -> list[str]:
 
 def _row(record: Record, diagnosis: Diagnosis) -> dict[str, str]:
     ran = record.status == "ran"
+    early = ran and bool(diagnosis.pending)  # then these are not what they will be
     return {
         "Test": record.label,
         "Statistic": record.about,
         "Value": f"{record.statistic:.3g}" if ran else "not run",
-        "p-value": _cell(pvalue_text(record.pvalue)),
-        "adjusted": _cell(pvalue_text(diagnosis.adjusted.get(record.label))),
+        "p-value": "…" if early and record.kind.decides else _cell(pvalue_text(record.pvalue)),
+        "adjusted": "…" if early else _cell(pvalue_text(diagnosis.adjusted.get(record.label))),
         "True values": f"{record.draws_p:,}" if ran else "–",
         "q's draws": f"{record.draws_q:,}" if ran else "–",
         "Time": duration_text(_time(record)) if ran else "–",

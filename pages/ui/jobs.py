@@ -20,11 +20,12 @@ from pages.ui.services import services
 from pages.ui.visitors import visitor
 from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.scores.trained_scores import TrainTask
-from validation_core.text import count_text, duration_text
+from validation_core.text import count_text, duration_text, list_text, rough_duration_text
 
 T = TypeVar("T")
 _POLLS = ((10.0, 0.3), (60.0, 1.0), (math.inf, 3.0))
 """Largest age of a job and interval between polls of it, in seconds."""
+_LATE = (1.5, 5.0)  # times and seconds more than promised from which on it takes longer
 _FETCH = 3.0  # seconds that a browser may take to fetch a prepared download
 
 
@@ -281,8 +282,9 @@ def _show(state: JobState, *, everyone: bool = False) -> None:
         if everyone:
             stop = f"stop-{state.key}"
             st.button("Stop for everyone", key=stop, on_click=engine.cancel, args=(state.key,))
-        if state.message != state.label:
-            st.caption(plain(state.message))
+        message = waiting_text(state.key) if state.state == "queued" else state.message
+        if message != state.label:
+            st.caption(plain(message))
 
 
 def _ended(state: JobState) -> None:
@@ -295,8 +297,41 @@ def _ended(state: JobState) -> None:
     st.button("Start again", key=f"again-{state.key}", on_click=_again, args=(state.key,))
 
 
+def waiting_text(key: str) -> str:
+    """Say behind what a queued job waits: the visitor's own jobs by name, those of others by
+    number."""
+    ahead = [state for state in active() if state.key != key and state.state == "running"]
+    own = [state.label for state in ahead if _is_mine(state.key)]
+    others = len(ahead) - len(own)
+    of_others = [f"{count_text(others, 'job')} of other visitors"] * (others > 0)
+    behind = list_text([*own, *of_others])
+    return f"Waiting behind {behind}." if behind else "Waiting for a worker."
+
+
 def _left(state: JobState) -> str:
-    """The remaining time, estimated once a tenth is done."""
-    if state.fraction < 0.1 or state.seconds < 2:
+    """The remaining time, estimated once a quarter is done; it never rises.
+
+    What takes long comes last: so much more is promised, the more so the earlier.
+    """
+    if state.fraction < 0.25 or state.seconds < 2:
         return ""
-    return f", about {duration_text(state.seconds * (1 / state.fraction - 1))} left"
+    estimate = state.seconds * (1 / state.fraction - 1) * (2 - state.fraction)
+    ends: dict[str, float] = st.session_state.setdefault("job-ends", {})
+    promised = ends.get(state.key, math.inf) - state.seconds
+    left = falling(promised, estimate)
+    if left is None:
+        return ", longer than expected"
+    ends[state.key] = state.seconds + left
+    return f", {rough_duration_text(left)} left"
+
+
+def falling(promised: float, estimate: float) -> float | None:
+    """The seconds left to say: no more than what was promised; None once that is far too little.
+
+    Args:
+        promised: seconds left by what was said last, less what has passed since.
+        estimate: seconds left by the progress so far.
+    """
+    if estimate > _LATE[0] * max(promised, 0) + _LATE[1]:
+        return None
+    return max(0.0, min(promised, estimate))

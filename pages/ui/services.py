@@ -9,13 +9,16 @@ from validation_core.engine import Services
 from validation_core.study import Study
 
 _Result = TypeVar("_Result")
+_PATIENCE = 180.0  # seconds after a page was shut; a hidden one still asks once a minute
 
 
 # In a module of its own: editing the file of a cached function would make a second engine.
 @st.cache_resource(show_spinner=False)
 def services() -> Services:
     """The store and the engine of this server."""
-    return engine.start()
+    started = engine.start()
+    started.engine.patience = _PATIENCE
+    return started
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -49,6 +49,8 @@ class ComparisonResult(Result):
     """Place of the reference table of the differences."""
     ranking: Ranking | None = None
     """Tables by distance from the true posterior; None where one has too few draws."""
+    pvalues: tuple[float | None, ...] = ()
+    """Of each table's own tests, adjusted for all tests of all tables; None without a test."""
 
     @property
     def title(self) -> str:
@@ -56,8 +58,11 @@ class ComparisonResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The nearest table; then each other table beside the reference, by every measure."""
-        first = posteriors.headline(self.ranking, self.labels) if self.ranking else ()
+        """The nearest table, and whether it is right; then each other one beside the reference."""
+        first: tuple[str, ...] = ()
+        if self.ranking is not None:
+            right = posteriors.right_text(self.ranking, self.labels, self.pvalues)
+            first = (*posteriors.headline(self.ranking, self.labels), *filter(None, [right]))
         return (*first, *posteriors.describe(self.measures, self.labels, self.reference))
 
     def figures(self) -> tuple[Drawn, ...]:
@@ -101,6 +106,7 @@ class ComparisonResult(Result):
             "reference": self.labels[self.reference],
             "sentences": list(self.sentences),
             "ranking": self.ranking and _ranked(self.ranking, self.labels),
+            "pvalues": list(self.pvalues),
             "measures": [self._measure(measure) for measure in self.measures],
         }
         return json.dumps(document, indent=1, allow_nan=False)
@@ -202,6 +208,7 @@ def compared(
         uploads[reference].names,
         reference,
         posteriors.ranking(scores),
+        posteriors.rejections(records),
     )
 
 

@@ -63,7 +63,7 @@ class QuestionResult(Result):
     Examples:
         >>> answer = npt.ask("size", table, methods="sbc")
         >>> answer.sentences[0]
-        'b is the worst: 80% intervals hold 43.3% [30.6, 56.8] of true values; ...'
+        'b is the worst: 80% intervals hold 43% [31, 57] of true values; ...'
         >>> len(answer.rows())
         2
     """

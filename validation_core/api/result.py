@@ -63,20 +63,49 @@ class Result(ABC):
         """One of its figures as a plotly Figure.
 
         Args:
-            title: of the figure, or its place in `figures`.
+            title: of the figure, or its place in `figures`; `recovery`, `ecdf`, `coverage` and
+                `contraction` are those of a diagnosis or of its question `size`.
 
         Raises:
             ValueError: when there is no such figure.
         """
+        return self._drawn(title).figure
+
+    def save_figure(self, title: str | int, path: Path | str) -> Path:
+        """Write one of its figures: .svg, .png or .html.
+
+        Args:
+            title: of the figure, its usual name or its place, as for `figure`.
+            path: of the file.
+
+        Raises:
+            ValueError: when there is no such figure, or for another suffix.
+        """
+        from validation_core.report.image import figure_file
+
+        path = Path(path)
+        path.write_bytes(figure_file(self._drawn(title), path.suffix))
+        return path
+
+    def _drawn(self, title: str | int) -> Drawn:
+        """The figure of this title, usual name or place.
+
+        Raises:
+            ValueError: when there is none.
+        """
+        from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
+
         figures = self.figures()
         titles = [drawing.title for drawing in figures]
+        if isinstance(title, str):
+            title = USUAL_NAMES.get(title, title)
         at = titles.index(title) if title in titles else title
         if not isinstance(at, int) or not -len(figures) <= at < len(figures):
             raise ValueError(
                 f"{self.title} has the figures {', '.join(titles) or 'none'}; got {title!r}. "
                 "Name one of them, or its place."
             )
-        return figures[at].figure
+        return figures[at]
 
     def document(self) -> str:
         """One HTML file that needs nothing else and asks no network for anything."""

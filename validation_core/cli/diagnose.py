@@ -24,6 +24,7 @@ from validation_core.cli.options import (
 from validation_core.cli.process import tell
 from validation_core.diagnosis import Diagnosis, findings
 from validation_core.diagnosis.questions import QUESTIONS, Asked
+from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
@@ -85,6 +86,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
     option("--card", type=Path, metavar="PATH.png", help="write the verdict as an image")
+    option(
+        "--figure",
+        action="append",
+        type=_figure,
+        default=[],
+        metavar="NAME=PATH",
+        help=f"write a figure as .svg, .png or .html: {', '.join(USUAL_NAMES)}, or a title of the "
+        "report",
+    )
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -98,7 +108,8 @@ def _run(chosen: argparse.Namespace) -> None:
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
     table = read_table(chosen.file, chosen)
-    check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json)
+    figures = [path for _, path in chosen.figure]
+    check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json, *figures)
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
             "A DataTree holds ranks of true values among q's draws at each x; got two samples "
@@ -119,9 +130,19 @@ def _run(chosen: argparse.Namespace) -> None:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
         chosen.card.write_bytes(result.image())
+    for name, path in chosen.figure:
+        result.save_figure(name, path)
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
+
+
+def _figure(text: str) -> tuple[str, Path]:
+    """`NAME=PATH`, for argparse."""
+    name, _, path = text.rpartition("=")
+    if not name or Path(path).suffix not in (".svg", ".png", ".html"):
+        raise argparse.ArgumentTypeError(f"NAME=PATH, with .svg, .png or .html; got {text!r}")
+    return name, Path(path)
 
 
 class _TestLines(NoteLines):

@@ -20,6 +20,7 @@ from validation_core.drawing.marks import (
     empty,
     values_and_sliders,
 )
+from validation_core.text import signed_text
 from validation_core.types import Array
 
 
@@ -51,7 +52,7 @@ def ecdf_difference(
     largest = Note(
         grid[where],
         difference[where],
-        f"{difference[where]:+.3f}",
+        signed_text(difference[where], "+.3f"),
         color=style.Q,
         anchor="middle",
         rise=10 * int(np.sign(difference[where])),

@@ -311,8 +311,14 @@ def _points(mark: Points, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
             )
     if whiskers:
         yield _stroke("".join(whiskers), color, 1.4, "")
+    places = list(zip(xs[there], ys[there], strict=True))
+    if mark.symbol == "diamond":
+        r *= 1.3  # as large to the eye as a circle
+        side = f"l{r:g} {r:g}l{-r:g} {r:g}l{-r:g} {-r:g}Z"
+        path = "".join(f"M{scale.x(x):.1f} {scale.y(y) - r:.1f}{side}" for x, y in places)
+        yield f'<path d="{path}" fill="{color}" fill-opacity="{mark.opacity:g}"/>'
+        return
     # A stroke of no length with round ends is a dot: all of them are one element.
-    places = zip(xs[there], ys[there], strict=True)
     dots = "".join(f"M{scale.x(x):.1f} {scale.y(y):.1f}h0" for x, y in places)
     square = mark.symbol == "square"
     yield (

@@ -57,7 +57,7 @@ def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
 
 SHOWN = 6
 """Parameters whose differences are drawn; a table has them all."""
-_LONG = 22
+_LONG, _BESIDE = 22, 12  # letters of a label, alone and beside a measure's title
 _ROW = 30  # pixels
 
 
@@ -145,7 +145,9 @@ def differences(
         return ()
     rows = [(measure, i) for measure in measures for i in others]
     names = [
-        f"{measure.title}, {_short(labels[i])}" if len(others) > 1 else measure.title
+        f"{measure.title}, {style.short(labels[i], _BESIDE, ends=True)}"
+        if len(others) > 1
+        else measure.title
         for measure, i in rows
     ]
     # Signed so that left is nearer the truth, whatever the measure's own direction.
@@ -164,11 +166,7 @@ def differences(
     )
     reach = np.maximum((intervals[:, 2] - intervals[:, 0]) / 2, 1e-12)
     figure = _forest(
-        middle / reach,
-        intervals[:, 0] / reach,
-        intervals[:, 2] / reach,
-        names,
-        "difference, in half-widths",
+        middle / reach, intervals[:, 0] / reach, intervals[:, 2] / reach, names, "in half-widths"
     )
     return (
         Drawn(
@@ -176,7 +174,8 @@ def differences(
             figure,
             f"Each measure less that of {escape(_short(labels[reference]))}, in half-widths of "
             "its interval. Left of 0: nearer to the true posterior than it; a line that touches "
-            "0: the two cannot be told apart. Lines are 95% intervals for all tables together.",
+            "0: the two cannot be told apart. Lines are 95% intervals for all pairs of tables "
+            "together.",
         ),
     )
 

@@ -14,10 +14,12 @@ from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Panel
 from validation_core.glossary import Term, linked
+from validation_core.report.image import FONTS, INK, PAPER, png_of
 from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
 
-_PICTURE = 430  # pixels wide on a page: its text then has the size of other text
+_PICTURE, _NARROW = 430, 300
+"""Pixels wide on a page and on a phone: its text then has the size of other text."""
 
 
 _LINK = Markup('<a href="{address}" target="_blank" title="{meaning}">{mention}</a>')
@@ -70,10 +72,11 @@ def _picture(drawn: Drawn) -> dict[str, str]:
     """Title, drawing and caption of a card's figure."""
     panel = drawn.picture
     assert isinstance(panel, Panel), "a card has one panel"
-    drawing = svg.svg(panel, _PICTURE, title=describe_picture(panel, drawn.title))
+    words = describe_picture(panel, drawn.title)
     return {
         "title": utf8_text(drawn.title),
-        "drawing": Markup(drawing),
+        "drawing": Markup(svg.svg(panel, _PICTURE, title=words)),
+        "narrow": Markup(svg.svg(panel, _NARROW, title=words)),
         "caption": utf8_text(drawn.caption),
     }
 
@@ -84,11 +87,10 @@ def css() -> str:
     return resources.files(__package__).joinpath("card.css").read_text(encoding="utf-8")
 
 
-_WIDTH, _MARGIN, _GAP, _SCALE = 1120, 32, 34, 2
+_WIDTH, _MARGIN, _GAP = 1120, 32, 34
 _SHEET_PICTURE = (520, 330)  # pixels
-_INK, _SOFT, _PAPER = "#22272E", "#57606A", "#FFFFFF"
+_SOFT = "#57606A"
 _BODY, _LINE = 17, 24
-_FONTS = ("card-regular.ttf", "card-semibold.ttf")
 
 
 def png(card: Card, name: str = "") -> bytes:
@@ -98,21 +100,7 @@ def png(card: Card, name: str = "") -> bytes:
         card: to draw.
         name: of the table, for the last line.
     """
-    import resvg_py  # imported here: only saving an image needs it
-
-    whole = _sheet(card, name)
-    fonts = [resources.files(__package__).joinpath(font) for font in _FONTS]
-    with resources.as_file(fonts[0]) as regular, resources.as_file(fonts[1]) as semibold:
-        return bytes(
-            resvg_py.svg_to_bytes(
-                svg_string=whole,
-                zoom=_SCALE,
-                skip_system_fonts=True,
-                font_files=[str(regular), str(semibold)],
-                font_family="NPT Card",
-                sans_serif_family="NPT Card",
-            )
-        )
+    return png_of(_sheet(card, name))
 
 
 def _sheet(card: Card, name: str) -> str:
@@ -126,11 +114,11 @@ def _sheet(card: Card, name: str) -> str:
     y += 26
     parts += [
         f'<circle cx="{_MARGIN + 10}" cy="{y - 9}" r="9" fill="{color}"/>',
-        _words(_MARGIN + 30, y, card.title, 28, _INK, bold=True),
+        _words(_MARGIN + 30, y, card.title, 28, INK, bold=True),
     ]
     y += 32
     for line in wrap_text(card.sentence, _WIDTH - 2 * _MARGIN, _BODY):
-        parts.append(_words(_MARGIN, y, line, _BODY, _INK))
+        parts.append(_words(_MARGIN, y, line, _BODY, INK))
         y += _LINE
     top, left = y + 6, float(_MARGIN)
     bottom = top
@@ -139,10 +127,8 @@ def _sheet(card: Card, name: str) -> str:
         assert isinstance(panel, Panel), "a card has one panel"
         lines = wrap_text(card.picture.title, _SHEET_PICTURE[0], 16, bold=True)
         for i, line in enumerate(lines):
-            parts.append(_words(left, top + 14 + 20 * i, line, 16, _INK, bold=True))
-        drawing = svg.svg(
-            panel, _SHEET_PICTURE[0], height=_SHEET_PICTURE[1], ink=_INK, paper=_PAPER
-        )
+            parts.append(_words(left, top + 14 + 20 * i, line, 16, INK, bold=True))
+        drawing = svg.svg(panel, _SHEET_PICTURE[0], height=_SHEET_PICTURE[1], ink=INK, paper=PAPER)
         under = top + 4 + 20 * len(lines)
         parts.append(f'<g transform="translate({left} {under})">{drawing}</g>')
         bottom = under + _SHEET_PICTURE[1] + 20
@@ -152,19 +138,19 @@ def _sheet(card: Card, name: str) -> str:
         left += _SHEET_PICTURE[0] + _GAP
     wide, y = _WIDTH - _MARGIN - left, top + 14
     for fact in card.facts:
-        parts.append(_words(left, y, fact.label, _BODY, _INK, bold=True))
+        parts.append(_words(left, y, fact.label, _BODY, INK, bold=True))
         y += _LINE - 2
         for line in wrap_text(fact.text, wide, _BODY):
-            parts.append(_words(left, y, line, _BODY, _INK))
+            parts.append(_words(left, y, line, _BODY, INK))
             y += _LINE - 2
         y += 8
-    parts.append(_words(left, y, "Next", _BODY, _INK, bold=True))
+    parts.append(_words(left, y, "Next", _BODY, INK, bold=True))
     y += _LINE - 2
     for i, step in enumerate(card.next_steps, 1):
         for j, line in enumerate(wrap_text(step, wide - 22, _BODY)):
             if j == 0:
-                parts.append(_words(left, y, f"{i}.", _BODY, _INK))
-            parts.append(_words(left + 22, y, line, _BODY, _INK))
+                parts.append(_words(left, y, f"{i}.", _BODY, INK))
+            parts.append(_words(left + 22, y, line, _BODY, INK))
             y += _LINE - 2
         y += 3
     height = round(max(bottom, y) + 34)
@@ -173,7 +159,7 @@ def _sheet(card: Card, name: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="NPT Card">'
-        f'<rect width="{_WIDTH}" height="{height}" fill="{_PAPER}"/>'
+        f'<rect width="{_WIDTH}" height="{height}" fill="{PAPER}"/>'
         f'<rect width="8" height="{height}" fill="{color}"/>{"".join(parts)}</svg>'
     )
 
@@ -197,7 +183,7 @@ def wrap_text(words: str, width: float, size: int, *, bold: bool = False) -> lis
     """
     from PIL import ImageFont
 
-    path = resources.files(__package__).joinpath(_FONTS[bold])
+    path = resources.files(__package__).joinpath(FONTS[bold])
     with resources.as_file(path) as letters:
         font = ImageFont.truetype(str(letters), size)
     lines: list[str] = [""]

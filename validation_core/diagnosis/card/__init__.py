@@ -8,7 +8,7 @@ not claim.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,9 +25,10 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.text import count_text, equals, level_text, share_text
 
-_TITLES = {
+_TITLES: Mapping[State, str] = {
     "problem": "Problem found",
     "silent": "No problem found",
+    "unlike": "No answer for your observation",
     "too little": "Not enough data",
     "testing": "Testing",
 }
@@ -84,13 +85,15 @@ def diagnosis_card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None =
     if asked is None:
         every = frozenset(question.name for question in QUESTIONS)
         asked = Asked(running=every) if diagnosis.pending else Asked.only(answers)
+    warning = unlike(diagnosis.upload)
     state = _state(diagnosis)
+    if warning and state in ("silent", "too little"):
+        state = "unlike"
     inputs = CardInputs(diagnosis, answers, asked)
     if state == "problem":
         facts, steps, draw_picture = problem_content(inputs)
     else:
         facts, steps, draw_picture = silence_content(inputs, state)
-    warning = unlike(diagnosis.upload)
     steps = ((_NEARER, *steps) if warning else steps)[:3]
     return Card(
         state,
@@ -132,6 +135,8 @@ def _sure(diagnosis: Diagnosis, state: State) -> str:
         return f"If both had one law, {_one_in(p, 'pairs')} would differ this much ({number})."
     if state == "problem":
         return f"If q were correct, {_one_in(p, 'tables')} would look this wrong ({number})."
+    if state == "unlike":
+        return f"At the simulations themselves no problem is found ({number})."
     if samples:
         return (
             f"Samples like these are usual where both have one law ({number}). That does not "
@@ -163,5 +168,11 @@ def _loaded(diagnosis: Diagnosis) -> str:
     return f"{count_text(upload.n, 'simulation')}, {draws} each, {parameters}"
 
 
-COLORS = {"problem": style.OBSERVED, "silent": style.P, "too little": "#9A6700", "testing": ""}
+COLORS: Mapping[State, str] = {
+    "problem": style.OBSERVED,
+    "silent": style.P,
+    "unlike": "#9A6700",
+    "too little": "#9A6700",
+    "testing": "",
+}
 """Of a state; its words say the same. Silence is not green: nothing shows that q is correct."""

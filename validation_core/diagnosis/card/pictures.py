@@ -25,6 +25,7 @@ from validation_core.drawing.marks import (
     VLine,
 )
 from validation_core.statistics import ecdf_band
+from validation_core.text import share_text
 from validation_core.types import Array, TwoSamples
 
 HEIGHT = 290
@@ -188,7 +189,7 @@ def coverage(
         (level, held),
         f"nominal intervals of {name}",
         "share of true values inside",
-        f"{level:.0%} intervals hold {held:.0%}",
+        f"{level:.0%} intervals hold {share_text(held)}",
         f"How often q's intervals of {name} hold the true value{where}",
         "Below the dashed line q is too narrow, above it too wide.",
     )
@@ -211,7 +212,7 @@ def quantiles(ranks: Array, name: str, where: str = "", below: float | None = No
         (0.5, half),
         f"quantile of q for {name}",
         "share of true values below",
-        f"{half:.0%} lie below q's median",
+        f"{share_text(half)} lie below q's median",
         f"True values below each quantile of q{where}",
         "Above the dashed line q sits too high, below it too low.",
     )

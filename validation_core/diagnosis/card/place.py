@@ -25,14 +25,16 @@ def where_wrong(inputs: CardInputs) -> str:
         follows = f" q's error follows {columns_text(unread, inputs.names.x)}." if unread else ""
         share = f"{problem.place.share:.0%} of simulations"
         return f"Where {region}: {share}.{_elsewhere(problem.place)}{follows}"
-    p = f"p {equals(result.p_changes(inputs.claims))}"
+    # Until all tests have answered, p is not what it will be.
+    pending = inputs.diagnosis.pending
+    p = "" if pending else f" (p {equals(result.p_changes(inputs.claims))})"
     if inputs.alike:
-        return f"At every x alike: no sign that the error changes over x ({p})."
+        return f"At every x alike: no sign that the error changes over x{p}."
     if inputs.place is not None:
-        return f"It changes over x ({p}), most where {region_text(inputs.place, *inputs.names)}."
+        return f"It changes over x{p}, most where {region_text(inputs.place, *inputs.names)}."
     if inputs.changing:
-        return f"It changes over x ({p}), in the learned score, not in one parameter."
-    return f"It changes over x ({p}), not in one place."
+        return f"It changes over x{p}, in the learned score, not in one parameter."
+    return f"It changes over x{p}, not in one place."
 
 
 def unread_columns(inputs: CardInputs) -> list[int]:

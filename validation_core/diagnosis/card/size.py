@@ -40,7 +40,7 @@ def how_wrong(inputs: CardInputs) -> str:
         return _of_ranks(inputs)
     one = _HOW_WRONG[kind](inputs)
     if len(same) > 1:
-        one = f"{_of_several(inputs, same)} Clearest is {one}"
+        one = f"{_of_several(inputs, same)}; worst {one}"
     return f"{one}{_also_off(inputs)}"
 
 
@@ -67,19 +67,19 @@ def _off(inputs: CardInputs, errors: ParameterErrors) -> str:
 
 
 def _of_several(inputs: CardInputs, same: Sequence[ParameterErrors]) -> str:
-    """`All 5 parameters too narrow (0.79 to 0.85 times the width they need).`"""
+    """`All 5 parameters too narrow (0.79 to 0.85 times the width they need)`."""
     d = inputs.diagnosis.upload.dims[0]
     some = f"{len(same)} of {d}" if len(same) < d else "Both" if d == 2 else f"All {d}"
     which = f"{some} parameters"
     if inputs.problem.kind == "width":
         ratios = [errors.ratio.estimate for errors in same]
         side = "narrow" if ratios[0] < 1 else "wide"
-        return f"{which} too {side} ({_range(ratios)} times the width they need)."
+        return f"{which} too {side} ({_range(ratios)} times the width they need)"
     sides = {side_of(errors.bias, 0.0) for errors in same}
     side = " too high" if sides == {1} else " too low" if sides == {-1} else ""
     sizes = [abs(errors.bias.estimate) for errors in same]
     more = " or more" * any(errors.open for errors in same)
-    return f"{which} biased: q sits {_range(sizes)}{more} posterior sd{side or ' off'}."
+    return f"{which} biased: q sits {_range(sizes)}{more} posterior sd{side or ' off'}"
 
 
 def _range(numbers: Sequence[float]) -> str:
@@ -154,10 +154,10 @@ def _of_width(inputs: CardInputs) -> str:
     covers = rate.covers
     coverage = (
         f"{name}: {rate.level:.0%} intervals hold {share_text(covers.estimate)} of true values "
-        f"({100 * covers.low:.0f} to {100 * covers.high:.0f}%)"
+        f"({share_text(covers.low).rstrip('%')} to {share_text(covers.high)})"
     )
     sentences = [coverage] if rate.excess > 0 else []
-    if worst.misfit:
+    if worst.misfit and len(inputs.same_way) < 2:  # several have their widths told together
         sentences.append(
             f"q is too {worst.misfit}: {worst.ratio.estimate:.2f} times the width it needs"
         )
@@ -188,7 +188,7 @@ def _of_mode(inputs: CardInputs) -> str:
     assert result is not None, "a mode is the cause's own"
     finding = result.causes[0].evidence[0]
     name, of_q = inputs.called(inputs.problem.parameters[0]), finding.right or 0.0
-    ends = f"({100 * finding.low:.0f} to {100 * finding.high:.2g}%)"
+    ends = f"({share_text(finding.low).rstrip('%')} to {share_text(finding.high)})"
     if result.cause == "spurious_mode":
         true = "almost no" if finding.value < 0.005 else share_text(finding.value)
         return (

@@ -247,6 +247,11 @@ class Question(Generic[R]):
         del diagnosis
         return ()
 
+    def figures_of_table(self, result: R, diagnosis: Diagnosis) -> tuple[Drawn, ...]:
+        """Figures of the table's own rows, which the result does not keep; after the first."""
+        del result, diagnosis
+        return ()
+
     def to_json(self, result: R) -> Json:
         """Every number of the result, as JSON holds it; arrays are for figures."""
         return codec.to_json(result)
@@ -304,7 +309,8 @@ class Answer(Generic[R]):
     def figures(self, diagnosis: Diagnosis) -> tuple[Drawn, ...]:
         """Its figures."""
         names = Names.of(diagnosis.upload)
-        return self.question.figures(self.result, names, diagnosis.require_claims())
+        drawn = self.question.figures(self.result, names, diagnosis.require_claims())
+        return (*drawn[:1], *self.question.figures_of_table(self.result, diagnosis), *drawn[1:])
 
     def to_json(self) -> Json:
         """Every number of the result, as JSON holds it."""

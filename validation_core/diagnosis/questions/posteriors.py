@@ -18,13 +18,13 @@ from scipy.special import ndtri
 
 from validation_core import keys, statistics
 from validation_core.diagnosis import Record
-from validation_core.diagnosis.questions.base import TableStudy
+from validation_core.diagnosis.questions.base import LEVEL, TableStudy
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import interval_text, list_text
+from validation_core.text import SMALLEST, equals, interval_text, list_text
 from validation_core.types import Array, Interval, PosteriorTable
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Measure(NamedTuple):
     about: str
     values: tuple[Interval, ...]
     differences: tuple[Interval, ...]
-    """Each table less the reference; its interval is 95% for all of them together."""
+    """Each table less the reference; its interval is 95% for all pairs of tables together."""
     higher_is_better: bool = False
     from_uniform: bool = False
     """Whether it is a distance of ranks from uniform, of which a correct posterior has 0."""
@@ -239,22 +239,60 @@ def ranking(scores: Sequence[RowScores | None]) -> Ranking | None:
     rows = rows[:, np.isfinite(rows).all(0)]
     order = np.argsort(rows.mean(1), kind="stable")
     above = rows - rows[order[0]]
-    pairs = len(rows) * (len(rows) - 1) // 2
-    behind = _values(above.mean(1), _two_sided(pairs) * _error(above, 1))
+    behind = _values(above.mean(1), _two_sided(_pairs(rows)) * _error(above, 1))
     return Ranking(tuple(order.tolist()), behind)
+
+
+def rejections(records: Sequence[Sequence[Record]]) -> tuple[float | None, ...]:
+    """The smallest p-value of each table's own tests, by Bonferroni over all tests of all tables.
+
+    So the table that is nearest may be picked by the same rows. None for one without a test.
+    """
+    ran = [[one.pvalue for one in each if one.pvalue is not None] for each in records]
+    tests = sum(map(len, ran))
+    return tuple(min(1.0, tests * max(min(p), SMALLEST)) if p else None for p in ran)
+
+
+def right_text(ranking: Ranking, labels: Sequence[str], pvalues: Sequence[float | None]) -> str:
+    """Whether the nearest table is right, as far as its own tests tell; empty without tests.
+
+    Args:
+        ranking: of the tables.
+        labels: their names.
+        pvalues: from `rejections`.
+    """
+    first = (ranking.order[0], *ranking.tied)
+    known = [(labels[i], p) for i in first if (p := pvalues[i]) is not None]
+    wrong = [(label, p) for label, p in known if p <= LEVEL]
+    if not known:
+        return ""
+    if not wrong:
+        one, p = ("it", known[0][1]) if len(first) == 1 else ("them", min(p for _, p in known))
+        return (
+            f"Tests of {one} alone find no problem (p {equals(p)}, adjusted for all tests of all "
+            f"tables). That does not show that {'it is' if len(first) == 1 else 'one is'} right."
+        )
+    listed = list_text([f"{label} (p {equals(p)})" for label, p in wrong])
+    if len(first) == 1:
+        return (
+            f"It is not right all the same: tests of it alone reject it (p {equals(wrong[0][1])}, "
+            "adjusted for all tests of all tables)."
+        )
+    return f"Not right all the same, by tests adjusted for all tests of all tables: {listed}."
 
 
 def parameters(scores: Sequence[RowScores | None], reference: int = 0) -> Array:
     """Differences in CRPS from the reference, by parameter: estimate, low, high (T, D, 3).
 
-    Intervals are 95% for all of them together; empty where a table has no scores.
+    Intervals are 95% for all pairs of tables and parameters together; empty where a table has no
+    scores.
     """
     crps = [score.crps for score in scores if score is not None]
     if len(crps) < len(scores) or not crps:
         return np.zeros((len(scores), 0, 3))
     off = np.stack(crps).astype(np.float64) - crps[reference]  # (T, N, D)
     off = off[:, np.isfinite(off).all((0, 2))]
-    reach = _two_sided((len(crps) - 1) * off.shape[2]) * _error(off, 1)
+    reach = _two_sided(_pairs(crps) * off.shape[2]) * _error(off, 1)
     mean = off.mean(1)
     return np.stack([mean, mean - reach, mean + reach], axis=-1)
 
@@ -287,7 +325,7 @@ def _mean(
 
 
 def _paired(off: Array) -> tuple[Interval, ...]:
-    return _values(off.mean(1), _two_sided(len(off) - 1) * _error(off, 1))
+    return _values(off.mean(1), _two_sided(_pairs(off)) * _error(off, 1))
 
 
 def _distance(
@@ -300,7 +338,7 @@ def _distance(
     estimate = values[0]
     again = _again(_Ranks(u, keys.digest(u=u)), name)
     off = again - again[:, [reference]]
-    reach = _two_sided(len(u) - 1) * off.std(0, ddof=1)
+    reach = _two_sided(_pairs(u)) * off.std(0, ddof=1)
     difference = estimate - estimate[reference]
     return Measure(
         name,
@@ -348,6 +386,11 @@ def _values(estimate: Array, reach: Array) -> tuple[Interval, ...]:
 
 def _error(rows: Array, axis: int) -> Array:
     return np.asarray(rows.std(axis, ddof=1) / np.sqrt(rows.shape[axis]))
+
+
+def _pairs(tables: Sequence[object] | Array) -> int:
+    """Pairs of tables: a reader picks any as the reference, after having seen them."""
+    return len(tables) * (len(tables) - 1) // 2
 
 
 def _two_sided(count: int) -> float:
@@ -418,5 +461,9 @@ def _gap(m: Measure, other: int) -> str:
 
 
 def number(value: Interval) -> str:
-    """An estimate with its interval, to read."""
-    return interval_text(value, ".3f")
+    """An estimate with its interval, to read: with as many digits as tell its ends from 0."""
+    ends = [abs(end) for end in value if end]
+    digits = next(
+        (digits for digits in range(3, 6) if min(ends, default=1) >= 0.5 * 10**-digits), 6
+    )
+    return interval_text(value, f".{digits}f")

@@ -30,7 +30,7 @@ from validation_core.relabelling.played_truths import SelfMadeTables, pick_slots
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import interval_text, level_text
+from validation_core.text import level_text, share_interval_text
 from validation_core.types import Array, Float
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def _consequence(test: _MethodLevel) -> str:
 
 
 def _percent(rate: _Rejections) -> str:
-    return interval_text((rate.rate, rate.low, rate.high), ".1%")
+    return share_interval_text((rate.rate, rate.low, rate.high))
 
 
 _DRAWN = 6

@@ -34,6 +34,10 @@ from validation_core.diagnosis.questions.calibration.studies import (
     LearnedDivergenceStudy,
     RowErrorStudy,
 )
+from validation_core.diagnosis.questions.calibration.table_pictures import (
+    ranks_of_all_picture,
+    recovery_picture,
+)
 from validation_core.diagnosis.questions.calibration.words import (
     clearest_error,
     divergence_sentences,
@@ -167,6 +171,18 @@ class CalibrationQuestion(Question[CalibrationErrors]):
         if result.divergence is not None:
             pictures += divergence_pictures(result.divergence, result.estimate)
         return tuple(pictures)
+
+    def figures_of_table(
+        self, result: CalibrationErrors, diagnosis: Diagnosis
+    ) -> tuple[Drawn, ...]:
+        """The ranks of all parameters, and recovery of the true values in the worst ones."""
+        upload, worst = diagnosis.upload, [errors.index for errors in result.parameters]
+        if not worst or not isinstance(upload, TableUpload) or upload.k < 2:
+            return ()
+        return (
+            ranks_of_all_picture(upload.data, worst, upload.names, diagnosis.seed),
+            recovery_picture(upload.data, worst, upload.names),
+        )
 
     def finds(self, result: CalibrationErrors, claims: Claims) -> bool:
         return any(claims.parameter(errors.index) <= claims.alpha for errors in result.parameters)

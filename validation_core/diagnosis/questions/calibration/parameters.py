@@ -23,6 +23,21 @@ from validation_core.types import Array, Interval, PosteriorTable
 _BLOCK = 500  # parameters worked out at a time: bounds what thousands of them take
 
 
+def sbc_ranks(table: PosteriorTable, seed: int) -> Array:
+    """Ranks (D, N) in (0, 1) of the true values among q's draws, ties broken as in SBC."""
+    return statistics.randomised_ranks(*_counts(table), table.q.shape[1], _tie_breakers(seed))
+
+
+def _counts(table: PosteriorTable) -> tuple[Array, Array]:
+    """Draws below and equal to each true value (D, N)."""
+    return statistics.count(table.theta.T, table.q.transpose(2, 0, 1))
+
+
+def _tie_breakers(seed: int) -> np.random.Generator:
+    """Those of SBC's own record, so that both tell of the same ranks."""
+    return stream(seed, "diagnose", SBC().label)
+
+
 def marginal_errors(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
     """Errors of each parameter, the worst first.
 
@@ -30,11 +45,9 @@ def marginal_errors(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, 
     nominal rate from the exact interval of the true one, over the three central intervals and
     the half below q's median, on which a bias shows. It is negative where all lie inside.
     """
-    below, equal = statistics.count(table.theta.T, table.q.transpose(2, 0, 1))  # (D, N)
+    below, equal = _counts(table)
     k = table.q.shape[1]
-    # The tie-breakers of SBC's own record, so that both tell of the same ranks.
-    rng = stream(seed, "diagnose", SBC().label)
-    u = statistics.randomised_ranks(below, equal, k, rng)
+    u = statistics.randomised_ranks(below, equal, k, _tie_breakers(seed))
     outside = ((below == 0) & (equal == 0) | (below == k)).mean(-1)
     moments = contraction.moments(table.q)
     z = contraction.zscores(moments, table.theta).T

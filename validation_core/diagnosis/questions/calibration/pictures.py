@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from validation_core import codec
+from validation_core.diagnosis.questions.calibration.figure_names import CONTRACTION, COVERAGE
 from validation_core.diagnosis.questions.calibration.result import (
     DensityDivergence,
     LearnedDivergence,
@@ -61,7 +62,7 @@ def coverage_picture(
     axis = Axis((min(0.4, lowest - 0.04), 1.01), "share of true values covered", percent=True)
     more = f" {hidden} more parameters are in the table." if hidden else ""
     return Drawn(
-        "True coverage of nominal intervals",
+        COVERAGE,
         _rows(marks, axis, labels),
         "Diamond, circle and square: how often q's central 50, 80 and 95% intervals hold the "
         "true value, with 95% intervals. If q were correct, each mark's whisker would meet "
@@ -150,7 +151,7 @@ def contraction_pictures(worst: Sequence[ParameterErrors], labels: Sequence[str]
     )
     return [
         Drawn(
-            "Contraction and z-score",
+            CONTRACTION,
             panel,
             "Dot and whisker: mean and sd over simulations of (q's mean − true value) / q's "
             "sd. If q were correct and near normal, dots would lie on the dashed line and "

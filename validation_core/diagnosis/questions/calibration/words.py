@@ -26,6 +26,7 @@ from validation_core.text import (
     interval_text,
     level_text,
     list_text,
+    share_interval_text,
     share_text,
 )
 from validation_core.types import Interval
@@ -82,10 +83,10 @@ def _covers(errors: ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
-        return f"{interval_text(half, '.1%')} of true values lie below its median, not half"
+        return f"{share_interval_text(half)} of true values lie below its median, not half"
     if rate.excess <= 0:
         rate = _middle(errors)
-    held = interval_text(rate.covers, ".1%")
+    held = share_interval_text(rate.covers)
     return f"{100 * rate.level:g}% intervals hold {held} of true values"
 
 
@@ -162,7 +163,7 @@ def clearest_error(
 def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
     """Say which errors are left open where none was found."""
     middle = [_middle(errors).covers for errors in parameters]
-    low, high = 100 * min(rate.low for rate in middle), 100 * max(rate.high for rate in middle)
+    low, high = min(rate.low for rate in middle), max(rate.high for rate in middle)
     bias = widest_bias(parameters)
     widths = [errors.ratio for errors in parameters if errors.ratio.known]
     which = (
@@ -180,7 +181,8 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
         most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
         open_ += f" and widths from {least} to {most} times what they should be"
     return [
-        f"{which} between {low:.1f}% and {high:.1f}% of the true values; the data still allow "
+        f"{which} between {share_text(low)} and {share_text(high)} of the true values; the data "
+        "still allow "
         f"{open_} (95% intervals)."
     ]
 
@@ -226,7 +228,7 @@ def regions_text(mass: DensityRegions, claims: Claims) -> str:
         "the verdict's family"
     )
     rates = ", ".join(
-        f"{100 * rate.level:g}%: {interval_text(rate.covers, '.1%')}" for rate in mass.coverage
+        f"{100 * rate.level:g}%: {share_interval_text(rate.covers)}" for rate in mass.coverage
     )
     left = f" {mass.nan_rows} rows without a log q are left out." if mass.nan_rows else ""
     return (

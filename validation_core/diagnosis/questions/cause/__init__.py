@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _LEAST_ROWS, _LEAST_DRAWS = 100, 20
-_MEASURED = ("bias", "too_wide", "too_narrow", "wrong_skew")  # causes whose size the evidence has
+_MEASURED = ("bias", "too_wide", "too_narrow", "wrong_skew")  # causes whose size How wrong tells
 _GAP = (
     "The gap names the mode (Silverman's test of one mode, level 1% over all parameters), not "
     "similarity: simulated defects are made of q's own draws and cannot show a mode that it lacks."
@@ -116,7 +116,7 @@ class CauseQuestion(Question[LikelyCause]):
                 *(finding_text(finding, names.theta) for finding in first.evidence[1:]),
                 f"Next: {result.next_steps[0]}",
             )
-        # What ranks measure stands in the evidence: a second number would be of another shape.
+        # What ranks measure stands under How wrong: a second number would be of another shape.
         size = "" if first.cause in _MEASURED else f": {strength_text(first)}"
         sentences = [f"Most likely, {candidate_title(first)}{size}; {stands_out_text(result)}."]
         if first.strength.shape != APART:

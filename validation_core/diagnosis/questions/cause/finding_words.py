@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from validation_core.diagnosis.questions.cause.findings import Departure, Finding
 from validation_core.relabelling.claims import parameter_name
-from validation_core.text import equals, interval_text, share_text
+from validation_core.text import (
+    equals,
+    interval_text,
+    share_interval_text,
+    share_text,
+    signed_text,
+)
 
 KINDS: Mapping[str, str] = {
     "bias": "error of q's centre, posterior sd",
@@ -51,9 +57,14 @@ def value_text(finding: Finding) -> str:
     return interval_text((finding.value, finding.low, finding.high))
 
 
+def _right(finding: Finding) -> str:
+    """The value that a correct q would have."""
+    assert finding.right is not None, "findings of such a kind have it"
+    return signed_text(finding.right, ".2f")
+
+
 def _percent(finding: Finding) -> str:
-    ends = (share_text(end) for end in (finding.low, finding.high))
-    return f"{share_text(finding.value)} [{', '.join(ends)}]"
+    return share_interval_text((finding.value, finding.low, finding.high))
 
 
 def _known_share(share: float | None) -> str:
@@ -62,9 +73,8 @@ def _known_share(share: float | None) -> str:
 
 
 _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
-    "bias": lambda e, n: (
-        f"q's centre for {n[0]} is off by {value_text(e)} posterior sd; 0 if q were correct."
-    ),
+    # Their sizes stand under How wrong: measured twice, they would read as two numbers.
+    "bias": lambda e, n: f"q's centre for {n[0]} is off: too {'high' if e.value > 0 else 'low'}.",
     "follows_x": lambda e, n: (
         f"{n[0]}'s rank can be predicted from x and q's mean (held-out correlation "
         f"{value_text(e)}; about 0 if q were correct)."
@@ -73,12 +83,10 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
         "How far out true values lie can be predicted from x and q's mean (held-out "
         f"correlation {value_text(e)}; about 0 if q were correct)."
     ),
-    "width": lambda e, n: (
-        f"q's width for {n[0]} is {value_text(e)} times the one it needs; 1 if q were correct."
-    ),
+    "width": lambda e, n: f"q's width for {n[0]} is too {'large' if e.value > 1 else 'small'}.",
     "covered": lambda e, n: (
-        f"q's central {e.level:.0%} interval of {n[0]} holds the true value in {_percent(e)} "
-        "of simulations."
+        f"q's central {e.level:.0%} interval of {n[0]} holds the true value too "
+        f"{'often' if e.value > (e.level or 0) else 'rarely'}."
     ),
     "inner_half": lambda e, n: (
         f"{_percent(e)} of true values lie within the inner half of q's draws "
@@ -86,7 +94,7 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
     ),
     "pair": lambda e, n: (
         f"The errors of {n[0]} and {n[1]} have correlation {value_text(e)}; q "
-        f"itself says {e.right:.2f}."
+        f"itself says {_right(e)}."
     ),
     "along": lambda e, n: (
         f"Along its worst direction, chosen on other rows, q is {value_text(e)} "
@@ -106,7 +114,8 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
         "draws; 1 if only a width were wrong."
     ),
     "below": lambda e, n: (
-        f"{_percent(e)} of true values of {n[0]} lie below q's median; 50% if q were correct."
+        f"{'More' if e.value > 0.5 else 'Fewer'} than half of the true values of {n[0]} lie below "
+        "q's median."
     ),
     "spread": lambda e, n: (
         f"True values of {n[0]} spread {value_text(e)} times as far as all of q's draws; 1 if q "
@@ -135,7 +144,7 @@ _FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
     ),
     "agrees": lambda e, n: (
         f"Over simulations, {n[0]} and q's centre for it have correlation "
-        f"{value_text(e)}; {e.right:.2f} if q were correct."
+        f"{value_text(e)}; {_right(e)} if q were correct."
     ),
     "leak": lambda e, n: (
         f"{_percent(e)} of q's draws of {n[0]} lie where no true value does; about "

@@ -70,7 +70,7 @@ def headline(result: LikelyCause, names: Names, claims: Claims) -> str:
     if result.shapes and result.cause == "unclear":
         return f"{capitalise(list_text([TITLES[s] for s in result.shapes]))}; why cannot be told."
     if (departure := _sized(result, claims)) is not None:
-        return f"{_departure_size(departure.finding, names.theta)}; why cannot be told from {n}."
+        return f"{_departure_side(departure.finding, names.theta)}; why cannot be told from {n}."
     if result.cause == "unclear":
         return f"The cause cannot be told from {n}."
     return f"The cause cannot be told from {n}: none of the known defects is clear by itself."
@@ -92,16 +92,12 @@ def _sized(result: LikelyCause, claims: Claims) -> Departure | None:
     return None
 
 
-def _departure_size(finding: Finding, names: Sequence[str]) -> str:
-    """`q is too wide in mass: 1.23 [1.1, 1.4] times the width it needs`."""
+def _departure_side(finding: Finding, names: Sequence[str]) -> str:
+    """`q is too wide in mass`; by how much stands under How wrong."""
     name = parameter_name(names, finding.at[0])
     if finding.what == "width":
-        side = "wide" if finding.value > 1 else "narrow"
-        return f"q is too {side} in {name}: {value_text(finding)} times the width it needs"
-    side = "high" if finding.value > 0 else "low"
-    low, high = sorted((abs(finding.low), abs(finding.high)))
-    size = interval_text((abs(finding.value), low, high))
-    return f"q is biased in {name}: {size} posterior sd too {side}"
+        return f"q is too {'wide' if finding.value > 1 else 'narrow'} in {name}"
+    return f"q sits too {'high' if finding.value > 0 else 'low'} in {name}"
 
 
 def seen_text(result: LikelyCause, names: Sequence[str], claims: Claims) -> str:

@@ -12,7 +12,13 @@ from validation_core.diagnosis.questions.in_theta.result import (
 )
 from validation_core.diagnosis.questions.in_theta.study import FACTOR
 from validation_core.relabelling.claims import Claims, parameter_name
-from validation_core.text import equals, interval_text, share_text, signed_text
+from validation_core.text import (
+    equals,
+    interval_text,
+    share_interval_text,
+    share_text,
+    signed_text,
+)
 
 
 def claimed_sentences(
@@ -69,7 +75,7 @@ def ratio_text(share: Share) -> str:
 
 def _interval(share: Share) -> str:
     """The truth's share with its interval."""
-    return interval_text((share.truth, share.low, share.high), ".1%")
+    return share_interval_text((share.truth, share.low, share.high))
 
 
 def _regions(result: MassInTheta) -> str:
@@ -85,8 +91,8 @@ def _regions(result: MassInTheta) -> str:
             f"{ratio_text(share)} times as many" if share.differs else "which may be as many"
         )
         sentences.append(
-            f"Where the score says {claim}: {share.q:.1%} of q's draws, {_interval(share)} of "
-            f"true values, {comparison}."
+            f"Where the score says {claim}: {share_text(share.q)} of q's draws, "
+            f"{_interval(share)} of true values, {comparison}."
         )
     tenths = [tenth.share for tenth in result.deciles]
     if not any(share.differs for share in (result.missing, result.excess, *tenths)):
@@ -98,8 +104,8 @@ def _strip(strip: ThetaStrip, names: Sequence[str]) -> str:
     share = strip.share
     side = "too little" if share.truth > share.q else "too much"
     return (
-        f"q puts {side} mass where {strip_text(strip, names)}: {share.q:.1%} of its draws, "
-        f"{_interval(share)} of the true values."
+        f"q puts {side} mass where {strip_text(strip, names)}: {share_text(share.q)} of its "
+        f"draws, {_interval(share)} of the true values."
     )
 
 

@@ -20,6 +20,7 @@ from validation_core.text import (
     list_text,
     more_text,
     number_text,
+    share_interval_text,
 )
 from validation_core.types import Interval
 
@@ -173,9 +174,7 @@ def basis_text(test: LocalTest, nearby: NearbyRankTest) -> str:
 
 
 def ball_text(ball: LocalBall) -> str:
-    inside = interval_text(
-        (ball.u_star + ball.rate, ball.u_star + ball.low, ball.u_star + ball.high), ".1%"
-    )
+    inside = share_interval_text(ball.u_star + part for part in (ball.rate, ball.low, ball.high))
     reads = (
         "more than q gives it"
         if ball.low > 0
