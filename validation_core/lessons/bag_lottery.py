@@ -98,6 +98,7 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
     name = "bag-lottery"
     number = 3
     title = "A bag lottery"
+    short = "Ranks"
     question = "The true value hides among nine draws of q. Where does it rank?"
     minutes = 7
     sliders = (_TRIALS, _BIASES, _WIDTHS)

@@ -134,6 +134,7 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
     name = "blind-prior"
     number = 7
     title = "What SBC and TARP cannot see"
+    short = "Blind q"
     question = "An estimate that never looks at x: which tests object?"
     minutes = 7
     sliders = (_BLIND, _MIX, _FOLLOW, _SIZE, _SAMPLE)

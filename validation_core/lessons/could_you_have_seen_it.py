@@ -93,6 +93,7 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
     name = "could-you-have-seen-it"
     number = 9
     title = "Could you have seen it?"
+    short = "Power"
     question = "The test found nothing. Could it have found anything?"
     minutes = 7
     sliders = (_SPENT, _GAMMA, _TEST, _TRIALS)

@@ -182,6 +182,7 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
     name = "four-ways"
     number = 5
     title = "Four ways to fool yourself"
+    short = "Pitfalls"
     question = "q is correct. How often does a test at the 5% level say it is wrong?"
     minutes = 8
     sliders = (_TRIALS, *(way.slider for way in WAYS), _SPREAD)

@@ -135,6 +135,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
     name = "hunt"
     number = 6
     title = "Hunt by hand, then CoLT hunts"
+    short = "Hunt"
     question = "You found a place where q is wrong: a find, or luck?"
     minutes = 8
     sliders = (_PRESET, _PLACE, _FRESH, _STEPS)

@@ -121,6 +121,7 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
     name = "number-with-units"
     number = 8
     title = "A number with units"
+    short = "Nats"
     question = "How wrong is q, as a number that means something?"
     minutes = 7
     sliders = (_PAIRS, _GAMMA, _KIND, _WEIGHED, _FREEDOM)

@@ -90,6 +90,7 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
     name = "same-or-different"
     number = 1
     title = "Same or different?"
+    short = "Same?"
     question = "Two samples lie on the table. Are they from the same distribution?"
     minutes = 6
     sliders = (_NULLS, _SIZE, _GAMMA)

@@ -138,6 +138,7 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
     name = "ten-more-steps"
     number = 2
     title = "Ten more steps"
+    short = "Training"
     question = "A classifier that has not learned yet: can its p-values be trusted?"
     minutes = 7
     sliders = (_STEPS, _SCORE, _SOURCE, _PLACE, _CHANCE)
