@@ -120,7 +120,7 @@ def _predictions() -> None:
                 "": ["close" if row.close else "" for _, row in rows],
             }
         )
-        st.caption("Close: the right picture, or within a twentieth of the bar.")
+        st.caption("Close: the right picture, or within 3% of the bar.")
 
 
 live.one_screen(1.2)

@@ -17,18 +17,12 @@ from latex2mathml.converter import convert
 from numpy.typing import ArrayLike
 
 from validation_core.drawing import live
-from validation_core.drawing.marks import (
-    Number,
-    Over,
-    Panel,
-    Slider,
-    Words,
-    values_and_sliders,
-)
+from validation_core.drawing.marks import Number, Over, Panel, Slider, Words, values_and_sliders
 from validation_core.types import Paper
 
 _Pack = Callable[[Any], Any]
 
+_CLOSE = 0.03  # of a bar's length
 _RATE = 30.0  # values a second that a lesson's sliders play at the least
 
 STAGE = "stage"
@@ -141,6 +135,7 @@ class NumberGuess:
         truth: the computed number, in the slider's units; it may follow sliders.
         values: numbers that can be guessed; the bar is as long as they.
         form: how they are written.
+        found: how the computed one is written; as they are by default.
         start: where the bar stands at first.
     """
 
@@ -149,6 +144,7 @@ class NumberGuess:
     truth: Number
     values: ArrayLike = range(101)
     form: str = "{:.0f}%"
+    found: str = ""
     start: float = 50
 
     @cached_property
@@ -230,7 +226,7 @@ class Scored(NamedTuple):
     said: str
     found: str
     close: bool
-    """Whether the right picture was picked, or a number within a twentieth of its bar's length."""
+    """Whether the right picture was picked, or a number within 3% of its bar's length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,9 +310,9 @@ class Lesson:
         rows = []
         for bar in asked:
             truth, grid = self._number(bar.truth, at), bar.slider.grid
-            close = abs(at[bar.name] - truth) <= (grid[-1] - grid[0]) / 20
-            words = (bar.form.format(value) for value in (at[bar.name], truth))
-            rows.append(Scored(bar.label, *words, close))
+            close = abs(at[bar.name] - truth) <= _CLOSE * (grid[-1] - grid[0])
+            said, found = bar.form.format(at[bar.name]), (bar.found or bar.form).format(truth)
+            rows.append(Scored(bar.label, said, found, close))
         return tuple(rows)
 
     def _number(self, number: Number, at: Mapping[str, float]) -> float:

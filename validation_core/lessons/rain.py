@@ -25,15 +25,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.drawing.rank_histogram import growing_band, rank_counts
-from validation_core.lessons.lesson import (
-    Beat,
-    FollowUp,
-    Formula,
-    PictureGuess,
-    Prediction,
-    Stage,
-    run_through,
-)
+from validation_core.lessons.lesson import Beat, FollowUp, Formula, PictureGuess, Prediction, Stage
 from validation_core.lessons.so_far import sums_so_far
 from validation_core.lessons.study import LessonStudy
 from validation_core.methods import Uniform
@@ -168,7 +160,7 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
                 title="Break it",
                 words=sentence(
                     "Let it rain, and move gamma in mid-rain: bricks that lie stay, new ones fall "
-                    "with the new gamma. {counted} Press a brick to open its trial.",
+                    "with the new gamma. {counted}Press a brick to open its trial.",
                     counted=over(_counted(hits.T), "trials", "gamma"),
                 ),
                 panels=[_RAIN, _OPENED],
@@ -242,7 +234,7 @@ def _counted(hits: Array) -> list[list[str]]:
     return [
         [
             f"With gamma = {gamma:g} throughout, {hit:g} of these {count} trials would have p at "
-            f"most 5%{'' if gamma else ': one in twenty is what a correct q gives'}."
+            f"most 5%{'' if gamma else ': one in twenty is what a correct q gives'}. "
             if count
             else ""
             for gamma, hit in zip(GAMMAS, row, strict=True)

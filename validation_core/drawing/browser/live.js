@@ -247,6 +247,7 @@ const build = (chart, root) => {
   })
   if (chart.lesson) {
     for (const panel of chart.panels) panel.node.hidden = true
+    say(chart) // pictures get the room that words leave
     dress(chart)
     listen(chart)
   } else {
