@@ -78,9 +78,10 @@ def _next(study: LessonStudy[Any]) -> None:
         return
     (other,) = following
     if st.button(
-        f"Next lesson: {other.number}. {other.title}",
+        f"Next lesson: {other.number} {other.short}",
         key="next-lesson",
         type="primary",
+        help=other.title,
         on_click=_open,
         args=(other.name,),
     ):

@@ -48,6 +48,7 @@ const frameLesson = (chart, root) => {
   }
   const panels = html(body, "div", "panels")
   lesson.asked = asked
+  asked.classList.toggle("several", (lesson.prediction.bars?.length ?? 0) > 2)
   lesson.pictures = html(panels, "div", "pictures")
   predictions(chart, asked)
   return { controls, panels }
@@ -102,7 +103,6 @@ const dress = (chart) => {
   lesson.tabs.forEach((tab, i) => {
     i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")
   })
-  lesson.asked.hidden = !lesson.prediction.bars || index > 1
   chart.root.classList.toggle("revealed", index > 0)
   lesson.back.textContent = "Back"
   lesson.back.hidden = index === 0
@@ -149,6 +149,14 @@ const fit = (chart) => {
     panel.late ||= panel.height !== panel.wanted
     panel.height = panel.wanted
   }
+  for (const panel of chart.panels) { // as wide as high
+    if (panel.node.hidden || !panel.square) continue
+    panel.node.style.maxWidth = ""
+    if (chart.root.clientWidth < WIDE) continue
+    const beside = panel.node.clientHeight - panel.svg.clientHeight
+    const room = innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
+    panel.node.style.maxWidth = `${Math.max(2 * LEAST, room)}px`
+  }
 }
 // Where a node begins in the window before anything is scrolled.
 const topOf = (chart, node) => {
@@ -156,7 +164,7 @@ const topOf = (chart, node) => {
   return node.getBoundingClientRect().top + (page?.scrollTop ?? scrollY)
 }
 // Room for what stands below a lesson: links in the page, a line in a file.
-const belowOf = (chart) => chart.root.getRootNode().host ? 76 : 64
+const belowOf = (chart) => chart.root.getRootNode().host ? 92 : 64
 
 // What is said follows the sliders; so do the formula's values.
 const speak = (chart) => {
@@ -166,6 +174,8 @@ const speak = (chart) => {
   const answer = chart.at[STAGE] === 1 && (lesson.prediction.pick || predicted(chart) && !lesson.story)
   set(lesson.answered, answer ? words(chart, lesson.prediction.answer) : "")
   lesson.answered.hidden = !lesson.answered.textContent
+  const { bars } = lesson.prediction // of several, the answer says all that they show
+  lesson.asked.hidden = !bars || chart.at[STAGE] > 1 || (answer && bars.length > 1)
   for (const node of lesson.formula.querySelectorAll("[data-value]")) {
     set(node, words(chart, formula.values[node.dataset.value]))
   }
