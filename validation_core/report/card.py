@@ -98,9 +98,13 @@ def png(card: Card, name: str = "") -> bytes:
         card: to draw.
         name: of the table, for the last line.
     """
+    return sheet_png(_sheet(card, name))
+
+
+def sheet_png(whole: str) -> bytes:
+    """An SVG whose letters are in the card's font, as an image of twice its size."""
     import resvg_py  # imported here: only saving an image needs it
 
-    whole = _sheet(card, name)
     fonts = [resources.files(__package__).joinpath(font) for font in _FONTS]
     with resources.as_file(fonts[0]) as regular, resources.as_file(fonts[1]) as semibold:
         return bytes(
