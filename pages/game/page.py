@@ -191,6 +191,7 @@ def _board(score: Score, played: Game, against: Game, seed: int, level: Level) -
 
 live.one_screen(1.4)
 st.title("Name that defect", anchor=False)
+play = st.container()  # filled below, once the settings under it are known
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     level = choice(
         "Level",
@@ -209,37 +210,40 @@ theirs = points.score(against, seed, level) if against else None
 answered = len(score.right)
 asking = not score.over and st.session_state.get(MOVED, 0) == answered
 at = answered + 1 if asking else answered
-_heading(at, score, theirs)
-dealt = deal(seed, level, at)
-drawn = once(("defect-round", dealt.round), partial(plots.simulate_plots, dealt.round))
-if asking:
-    plot, side = st.columns([2, 1], gap="large")
-    with plot:
-        _plot(dealt, drawn, None)
-    with side:
-        _ask(dealt, at)
-        if at == 1:
-            st.caption(
-                f"One plot a round, four answers. A right one is worth as many points as you "
-                f"have right in a row; {LIVES} wrong ones end the game. p is normal, except "
-                "where q misses a mode."
+with play:
+    _heading(at, score, theirs)
+    dealt = deal(seed, level, at)
+    drawn = once(("defect-round", dealt.round), partial(plots.simulate_plots, dealt.round))
+    if asking:
+        plot, side = st.columns([2, 1], gap="large")
+        with plot:
+            _plot(dealt, drawn, None)
+        with side:
+            _ask(dealt, at)
+            if at == 1:
+                st.caption(
+                    f"One plot a round, four answers. A right one is worth as many points as you "
+                    f"have right in a row; {LIVES} wrong ones end the game. p is normal, except "
+                    "where q misses a mode."
+                )
+    else:
+        if score.over:
+            _end(score, seed, level, played, theirs)
+            st.button("Play another game", on_click=_new_game, type="primary")
+        with st.spinner(f"Simulating {plot_power.REPEATS} more rounds with this q…"):
+            # Plots of a defect depend on its size alone: all rounds with it share them.
+            other = replace(dealt.round, seed=0, number=1)
+            telling = once(
+                ("defect-telling", other), partial(plot_power.estimate_plot_power, other)
             )
-else:
-    if score.over:
-        _end(score, seed, level, played, theirs)
-        st.button("Play another game", on_click=_new_game, type="primary")
-    with st.spinner(f"Simulating {plot_power.REPEATS} more rounds with this q…"):
-        # Plots of a defect depend on its size alone: all rounds with it share them.
-        other = replace(dealt.round, seed=0, number=1)
-        telling = once(("defect-telling", other), partial(plot_power.estimate_plot_power, other))
-    left, right = st.columns([2, 1], gap="large")
-    with left:
-        _plot(dealt, drawn, telling)
+        left, right = st.columns([2, 1], gap="large")
+        with left:
+            _plot(dealt, drawn, telling)
+        with right:
+            said = against[at - 1] if theirs and at <= len(theirs.right) else None
+            _reveal(dealt, played[at - 1], score, said)
+            if not score.over:
+                st.button("Next round", on_click=_move_on, type="primary")
         _hidden_plot(dealt, drawn)
-    with right:
-        said = against[at - 1] if theirs and at <= len(theirs.right) else None
-        _reveal(dealt, played[at - 1], score, said)
-        if not score.over:
-            st.button("Next round", on_click=_move_on, type="primary")
-    if score.over:
-        _board(score, played, against, seed, level)
+        if score.over:
+            _board(score, played, against, seed, level)

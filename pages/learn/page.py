@@ -10,7 +10,7 @@ from pages.ui import address, jobs, live, share, showing
 from pages.ui.forms import choice
 from pages.ui.services import services, stored
 from validation_core import lessons
-from validation_core.lessons import LESSONS
+from validation_core.lessons import LESSONS, lecture
 from validation_core.lessons.lesson import Lesson, Scored
 from validation_core.lessons.study import LessonStudy
 
@@ -46,7 +46,7 @@ def _show(study: LessonStudy[Any]) -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _lesson(key: str, _study: LessonStudy[Any]) -> Lesson:
-    return _study.lesson(stored(key, _study))
+    return lecture.with_notes(_study.lesson(stored(key, _study)), services().store)
 
 
 def _slot(name: str) -> str:

@@ -255,6 +255,7 @@ class Lesson:
         panels: the pictures.
         papers: its sources.
         onwards: where the same is asked of the reader's own table.
+        notes: for a lecturer, shown by a key.
     """
 
     name: str
@@ -267,6 +268,7 @@ class Lesson:
     panels: Sequence[Panel]
     papers: Sequence[Paper] = ()
     onwards: FollowUp
+    notes: Sequence[str] = ()
 
     @property
     def all_sliders(self) -> tuple[Slider, ...]:
@@ -341,6 +343,7 @@ class Lesson:
             "minutes": self.minutes,
             "prediction": self._predicted(pack),
             "stages": [self._staged(stage, pack) for stage in self.stages],
+            "notes": list(self.notes),
         }
 
     def _predicted(self, pack: _Pack) -> dict[str, Any]:

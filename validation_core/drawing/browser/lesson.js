@@ -47,11 +47,24 @@ const frameLesson = (chart, root) => {
     button.onclick = () => { endStory(chart); turn(chart, by) }
   }
   const panels = html(body, "div", "panels")
+  lesson.paper = notes(chart, root)
   lesson.asked = asked
   asked.classList.toggle("several", (lesson.prediction.bars?.length ?? 0) > 2)
   lesson.pictures = html(panels, "div", "pictures")
   predictions(chart, asked)
   return { controls, panels }
+}
+
+// The lecturer's notes, which N shows and hides.
+const notes = (chart, root) => {
+  const { lesson } = chart
+  if (!lesson.notes?.length) return null
+  const paper = html(root, "aside", "notes")
+  paper.setAttribute("aria-label", "Notes for the lecturer")
+  paper.hidden = true
+  for (const line of lesson.notes) html(paper, "p", "", line)
+  html(paper, "small", "", "N hides these notes.")
+  return paper
 }
 
 // One stage further, or back.
@@ -261,6 +274,11 @@ const marksOf = (chart) => {
 const listen = (chart) => {
   const onkey = (event) => {
     const path = event.composedPath()[0]
+    const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(path.tagName) && path.type !== "range"
+    const { paper } = chart.lesson
+    if (paper && event.key.toLowerCase() === "n" && !writing && !(event.altKey || event.ctrlKey || event.metaKey)) {
+      paper.hidden = !paper.hidden
+    }
     const onSlider = path instanceof HTMLInputElement
     const by = { PageDown: 1, PageUp: -1, ArrowRight: onSlider ? 0 : 1, ArrowLeft: onSlider ? 0 : -1 }
     if (!presenting() || inStory() || !by[event.key] || event.altKey || event.ctrlKey || event.metaKey) return
