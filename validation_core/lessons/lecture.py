@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
 from validation_core import lessons, statistics
 from validation_core.drawing import html
@@ -121,7 +121,7 @@ def _blind(result: Any) -> dict[str, str]:
     n = blind_prior.SIZES.index(100)
     rates = blind_prior.rejection_rates(result)[:, -1, 0, -1, n]
     sbc = round(float(rates[0]) * blind_prior.TRIALS)
-    low, high = (int(end) for end in binom.interval(0.95, blind_prior.TRIALS, blind_prior.ALPHA))
+    low, high = statistics.binomial_bounds(blind_prior.TRIALS, blind_prior.ALPHA, 0.95)
     return {
         "trials": str(blind_prior.TRIALS),
         "sbc": f"{rates[0]:.0%}",
