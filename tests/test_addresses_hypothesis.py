@@ -27,6 +27,7 @@ KINDS = (
 DOORS: dict[str, list[dict[str, list[str]]]] = {
     "playground/page.py": [{}, {"benchmark": ["tree"], "view": ["trials"]}],
     "learn/page.py": [{"lesson": [lesson]} for lesson in LESSONS],
+    "learn/lecture.py": [{}],
     "game/page.py": [{}, {"played": ["b"], "against": ["w"]}, {"level": ["hard"]}],
     "weak/page.py": [{}],
     "glossary.py": [{}],

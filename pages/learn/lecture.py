@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.ui import jobs, live, share, story
 from pages.ui.services import services
+from validation_core import Store
 from validation_core.lessons import LESSONS, lecture
-from validation_core.store import Store
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
@@ -41,11 +41,9 @@ def _timetable() -> None:
     at, rows = 0, []
     for scene in lecture.SCENES:
         study = LESSONS[scene.lesson]
-        rows.append((f"{at} to {at + scene.minutes}", study.title, scene.point))
+        rows.append((f"{at}–{at + scene.minutes}", study.title, scene.point))
         at += scene.minutes
-    rows.append(
-        (f"{at} to {at + lecture.WRAP_UP}", "Exercises", "The sheet, and this page's code.")
-    )
+    rows.append((f"{at}–{at + lecture.WRAP_UP}", "Exercises", "The sheet, and this page's code."))
     minutes, titles, points = zip(*rows, strict=True)
     st.table({"Minute": minutes, "Scene": titles, "To take home": points})
 

@@ -288,8 +288,8 @@ def panel(
         held = Axis((0, 1), "true values held", percent=True)
         return Panel(marks, x=unit, y=held, height=_HEIGHT)
     made = ecdf_difference(drawn.ranks[plot], height=_HEIGHT)
-    low, high = made.y.limits  # its label stands above the line
-    made = replace(made, y=replace(made.y, limits=(1.2 * low, 1.2 * high)))
+    bottom, top = made.y.limits  # its label stands above the line
+    made = replace(made, y=replace(made.y, limits=(1.2 * bottom, 1.2 * top)))
     return _with_marks(made, [] if mean is None else [Line(_LEVELS, mean, color=over, dash="6 3")])
 
 

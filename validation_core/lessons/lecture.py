@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import norm
 
 from validation_core import lessons, statistics
+from validation_core.benchmarks.boundary import GAMMA
 from validation_core.drawing import html
 from validation_core.lessons import (
     bag_lottery,
@@ -61,15 +62,12 @@ class Scene:
 
 
 def _accuracy(result: Any) -> dict[str, str]:
-    n, g = (
-        same_or_different.SIZES.index(100),
-        same_or_different.GAMMAS.index(same_or_different.GAMMA),
-    )
+    n, g = (same_or_different.SIZES.index(100), same_or_different.GAMMAS.index(GAMMA))
     seen = float(result.observed[n, g])
     z = (seen - 0.5) * np.sqrt(8 * 100)
     small = round(float(result.expected[same_or_different.GAMMAS.index(0.25)]), 3)
     return {
-        "gamma": f"{same_or_different.GAMMA:g}",
+        "gamma": f"{GAMMA:g}",
         "expected": f"{result.expected[g]:.0%}",
         "seen": f"{seen:.1%}",
         "z": f"{z:.2f}",

@@ -307,8 +307,9 @@ class Lesson:
         asked = self.prediction.asked
         if isinstance(asked, PictureGuess):
             names = [str(self.panels[i].title) or f"Picture {i + 1}" for i in asked.panels]
-            said, found = int(at[asked.name]), int(self._number(asked.right, at))
-            return (Scored(self.question, names[said - 1], names[found - 1], said == found),)
+            picked, right = int(at[asked.name]), int(self._number(asked.right, at))
+            same = picked == right
+            return (Scored(self.question, names[picked - 1], names[right - 1], same),)
         rows = []
         for bar in asked:
             truth, grid = self._number(bar.truth, at), bar.slider.grid

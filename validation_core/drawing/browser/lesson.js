@@ -264,7 +264,7 @@ const marksOf = (chart) => {
     card.setAttribute("aria-pressed", String(picked))
     card.setAttribute("aria-disabled", String(chart.at[STAGE] > 0))
     card.classList.toggle("right", right)
-    set(card.tag, [right && one.found, picked && "your pick"].filter(Boolean).join(", "))
+    set(card.tag, right ? one.found + (picked ? " \u2713" : "") : picked ? "your pick" : "")
   })
 }
 
