@@ -147,6 +147,7 @@ def _end(score: Score, seed: int, level: Level, played: Game, theirs: Score | No
         share_card.png(score, seed, level),
         width=420,
         caption=share_card.sentence(score, seed, level),
+        alt=share_card.sentence(score, seed, level),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         share.copy_link(

@@ -89,6 +89,6 @@ with left:
         share.copy_link()
     _timetable()
 with right:
-    st.image(share.code(share.absolute("")), width=220)
-    st.caption("This page, for the audience: scenes, exercises, solutions.")
+    code, words = share.code(share.absolute("")), "This page: scenes, exercises, solutions."
+    st.image(code, width=220, caption=words, alt="QR code of this page")
 _documents()

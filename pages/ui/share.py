@@ -47,7 +47,7 @@ def _dialog(page: StreamlitPage, settings: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         copy_link("share-copy", other=parse_qs(settings, keep_blank_values=True))
         st.link_button("Present", f"?{settings}&present".replace("?&", "?"))
-    st.image(code(absolute(settings)), width=200)
+    st.image(code(absolute(settings)), width=200, alt="QR code of this page")
     st.caption("This page, with its settings.")
     _scenes(page, settings)
 
@@ -117,7 +117,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
                 on_click="ignore",
                 key="story-file",
             )
-    st.image(code(f"{root}/{scenes[0].page}?{query}"), width=260)
+    st.image(code(f"{root}/{scenes[0].page}?{query}"), width=260, alt="QR code of the story")
     st.caption("The story, as one link.")
 
 
