@@ -14,9 +14,9 @@ from benchmarks.client import Range, Visitor, Widget
 from validation_core.rng import stream
 
 PAGES = (
-    "", "lessons", "name-that-defect", "weak-classifiers", "glossary", "conformal-c2st", "colt",
-    "symmetric-divergence", "high-dimensions", "compare", "diagnose", "compare-posteriors",
-    "methods", "models",
+    "", "lessons", "lecture", "name-that-defect", "weak-classifiers", "glossary",
+    "conformal-c2st", "colt", "symmetric-divergence", "high-dimensions", "compare", "diagnose",
+    "compare-posteriors", "methods", "models",
 )  # fmt: skip
 """Every page, as the address calls it."""
 

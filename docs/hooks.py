@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 from validation_core import BENCHMARKS, METHODS, Store, lessons
 from validation_core.cli import COMMANDS, main
 from validation_core.diagnosis.questions import QUESTIONS, Question
-from validation_core.lessons import LESSONS
+from validation_core.lessons import LESSONS, lecture
 from validation_core.methods.base import Method
 from validation_core.types import Benchmark
 
@@ -99,6 +99,7 @@ def _lessons() -> dict[str, str]:
         lesson = study.lesson(study.load(store))
         found[f"lessons/{name}.html"] = lessons.lesson_html(lesson)
         links.append(f"- [{study.title}](lessons/{name}.html) {lesson.question}")
+    found["lecture/lecture.html"] = lecture.lecture_html(store)
     about = (
         "Each opens in a browser, without a server. `nptlab lessons --html FOLDER` writes them."
     )

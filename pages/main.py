@@ -14,6 +14,9 @@ PAGES = {
     "Learn": [
         st.Page("learn/page.py", title="Lessons", icon=":material/menu_book:", url_path="lessons"),
         st.Page(
+            "learn/lecture.py", title="Lecture", icon=":material/co_present:", url_path="lecture"
+        ),
+        st.Page(
             "game/page.py",
             title="Name that defect",
             icon=":material/quiz:",

@@ -15,7 +15,7 @@ from tests import page_links
 from tests.conftest import leave_waiting
 from validation_core import BENCHMARKS, METHODS
 from validation_core.explorers.playground.study import named
-from validation_core.game import plots, points
+from validation_core.game import points
 from validation_core.lessons import LESSONS
 
 KINDS = (
@@ -27,7 +27,8 @@ KINDS = (
 DOORS: dict[str, list[dict[str, list[str]]]] = {
     "playground/page.py": [{}, {"benchmark": ["tree"], "view": ["trials"]}],
     "learn/page.py": [{"lesson": [lesson]} for lesson in LESSONS],
-    "game/page.py": [{}, {"played": ["b1"], "against": ["w2"]}, {"level": ["hard"]}],
+    "learn/lecture.py": [{}],
+    "game/page.py": [{}, {"played": ["b"], "against": ["w"]}, {"level": ["hard"]}],
     "weak/page.py": [{}],
     "glossary.py": [{}],
     "conformal/page.py": [{}, {"along": ["m"], "view": ["scores"]}],
@@ -188,8 +189,6 @@ def left_out(page, name, texts):
         return texts[-1] not in ("", *named())
     if name in ("played", "against"):
         return bool(texts[-1]) and points.read(texts[-1]) is None
-    if name == "plots":
-        return any(text and text.casefold() not in plots.PLOTS for text in texts)
     return bool(texts[-1]) and not stands(page, texts[-1])
 
 

@@ -194,7 +194,7 @@ def test_pages_show_the_method_the_benchmark_the_page_and_the_lesson(house):
     assert "Within x, Cramér-von Mises" in catalogue
     assert "Slope of a line" in catalogue
     assert re.search(r"Row \d+ is [\d.]+ sd from q's mean of intercept", farthest)
-    assert "False alarms" in lessons
+    assert "10 Alarms" in lessons
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from validation_core.drawing import html, live
 from validation_core.drawing.marks import Axis, Line, Panel, Slider, over
 from validation_core.lessons import LESSONS
 from validation_core.lessons.lesson import (
+    SAID,
     STAGE,
     FollowUp,
     Formula,
@@ -101,7 +102,7 @@ def test_the_story_tells_itself_in_about_a_minute(lesson):
 
 def test_the_answer_follows_what_was_predicted(lesson):
     asked = {slider.name for slider in lesson.prediction.sliders}
-    assert asked <= _sliders(lesson.prediction.answer)
+    assert asked - {SAID} <= _sliders(lesson.prediction.answer)
 
 
 def test_numbers_are_computed_and_none_is_missing(lesson):
@@ -169,9 +170,56 @@ def test_a_stage_between_two_is_the_nearest():
 def test_what_stands_as_its_stage_has_it_is_left_out_of_the_address():
     lesson = made(stages=[Stage(title="A", words="", panels=[0], at={"x": 1}),
                           Stage(title="B", words="", at={"guess": 3})])  # fmt: skip
-    assert lesson.entered([0, 5, 2]) == (0, 5, 1)
-    assert lesson.entered([1, 0, 0]) == (0, 3, 1)
-    assert lesson.entered([9, 0, 0]) == (0, 3, 1)
+    assert lesson.entered([0, 5, 0, 2]) == (0, 5, 0, 1)
+    assert lesson.entered([1, 0, 0, 0]) == (0, 3, 0, 1)
+    assert lesson.entered([9, 0, 0, 0]) == (0, 3, 0, 1)
+
+
+def test_a_prediction_is_scored_once_the_reader_goes_on_to_the_answer():
+    lesson = made()
+    assert lesson.scored([0, 5, 0, 2]) == ()
+    assert lesson.scored([0, 8, 0, 2]) == (), "the answer has not been seen"
+    assert lesson.scored([1, 5, 0, 2]) == (), "nothing was predicted"
+    (kept,) = lesson.scored([1, 5, 1, 2])
+    assert (kept.asked, kept.said, kept.found, kept.close) == ("How many?", "5%", "3%", False)
+    (kept,) = lesson.scored([1, 1, 1, 0])
+    assert (kept.said, kept.found, kept.close) == ("1%", "1%", True)
+
+
+def test_a_picked_picture_is_scored():
+    pick = PictureGuess(panels=[0], right=over([1, 1, 1], "x"))
+    lesson = made(prediction=Prediction(asked=pick, answer="So."))
+    assert lesson.scored([1, 0, 0]) == ()
+    (kept,) = lesson.scored([1, 1, 2])
+    assert (kept.asked, kept.said, kept.close) == ("What?", "Picture 1", True)
+
+
+def choose(page, number):
+    page.button_group(key="lesson").set_value(NAMES[number - 1]).run()
+    assert not page.exception
+
+
+def test_another_lesson_opens_at_its_question():
+    page = opened({"lesson": NAMES[1], STAGE: "5", "steps": "10", "score": "2"})
+    for press in (lambda: choose(page, 3), lambda: page.button(key="next-lesson").click().run()):
+        press()
+        assert not page.exception
+        name, at = state(page)
+        start = drawn(name).payload
+        assert tuple(at.values()) == pytest.approx(start.nearest(start.start))
+        assert not any("The link says" in caption.value for caption in page.caption)
+        assert set(page.query_params) == {"lesson"}
+    assert name == NAMES[3]
+
+
+def test_predictions_are_kept_for_the_session():
+    page = opened({"guess": "30", STAGE: "1"})
+    assert [row["You said"] for row in page.table[0].value.to_dict("records")] == ["30%"]
+    page.button(key="next-lesson").click().run()
+    assert page.table[0].value["It is"].tolist() == ["60%"]
+    choose(page, 1)
+    assert state(page)[1][STAGE] == 0
+    assert state(page)[1]["guess"] == 30
 
 
 def test_the_first_lesson_is_alive_without_a_button():
@@ -216,10 +264,11 @@ def made(**changes):
 
 def test_a_lesson_travels_with_the_stage_as_its_first_slider():
     described = head(made().payload)
-    assert [slider["name"] for slider in described["sliders"]] == [STAGE, "guess", "x"]
-    assert [slider["hidden"] for slider in described["sliders"]] == [True, True, False]
-    assert described["lesson"]["stages"][0]["at"] == {"2": 1.0}
-    assert described["lesson"]["prediction"]["bars"][0]["truth"]["by"] == [2]
+    assert [slider["name"] for slider in described["sliders"]] == [STAGE, "guess", SAID, "x"]
+    assert [slider["hidden"] for slider in described["sliders"]] == [True, True, True, False]
+    assert described["lesson"]["stages"][0]["at"] == {"3": 1.0}
+    assert described["lesson"]["prediction"]["bars"][0]["truth"]["by"] == [3]
+    assert described["lesson"]["prediction"]["said"] == 2
 
 
 def test_a_picture_may_be_picked():

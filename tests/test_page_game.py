@@ -5,7 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from tests import page_links
-from validation_core.game import plot_power, plots, points, rounds
+from validation_core.game import plot_power, plots, points
+from validation_core.game.deal import deal
 from validation_core.game.plots import PLOTS
 from validation_core.game.rounds import DEFECTS, ROUNDS
 from validation_core.text import said_equals
@@ -33,7 +34,7 @@ def pressed(page, label):
 
 
 def words(page):
-    kinds = ("markdown", "success", "info", "caption")
+    kinds = ("markdown", "success", "error", "caption")
     return "\n".join(one.value for kind in kinds for one in page.get(kind))
 
 
@@ -42,95 +43,86 @@ def asked(page, name):
     return [value] if isinstance(value, str) else list(value)
 
 
-def test_first_visit_shows_round_one_and_its_first_plot():
-    page = opened()
+def wrong(dealt):
+    return next(name for name in dealt.answers if name != dealt.round.defect)
+
+
+def test_first_visit_shows_one_plot_and_four_answers():
+    page, dealt = opened(), deal(0, "easy", 1)
     assert not page.exception
-    assert "**Round 1 of 10**" in words(page)
+    assert "**Round 1 of 10** · ♥♥♥ 3 lives · 0 points" in words(page)
     assert len(page.get("plotly_chart")) == 1
-    assert [page.button(key=f"guess-{name}").label for name in DEFECTS]
+    answers = [one.key for one in page.button if str(one.key).startswith("answer-")]
+    assert answers == [f"answer-{name}" for name in dealt.answers]
     assert dict(page.query_params) == {}
 
 
-def test_a_round():
-    page, hidden = opened(seed="3"), rounds.deal(3, "easy", 1)
-    press(page, "open-ranks")
-    press(page, "open-units")
-    assert len(page.get("plotly_chart")) == 3
-    assert "A correct answer now gives 80 points" in words(page)
-    assert asked(page, "plots") == ["ranks", "units"]
-    press(page, f"guess-{hidden.defect}")
-    title = DEFECTS[hidden.defect].title
-    assert f"Correct: **{title}**. 80 points." in words(page)
-    assert len(page.get("plotly_chart")) == len(PLOTS)
-    drawn = plots.simulate_plots(hidden)
-    for plot, about in PLOTS.items():
-        said = f"{about.test}: p {said_equals(drawn.pvalues[plot])} in this round."
-        assert said in words(page)
-    assert asked(page, "played") == [DEFECTS[hidden.defect].letter + "3"]
+def test_a_right_answer_is_followed_by_its_tell():
+    page, dealt = opened(seed="3"), deal(3, "easy", 1)
+    press(page, f"answer-{dealt.round.defect}")
+    assert f"Right: **{DEFECTS[dealt.round.defect].title}**. 1 point." in words(page)
+    assert f"**The tell:** {dealt.tell}" in words(page)
+    drawn = plots.simulate_plots(dealt.round)
+    said = f"{PLOTS[dealt.plot].test}: p {said_equals(drawn.pvalues[dealt.plot])} here"
+    assert said in words(page)
+    assert len(page.get("plotly_chart")) == 2
+    assert asked(page, "played") == [DEFECTS[dealt.round.defect].letter]
     pressed(page, "Next round")
-    assert "**Round 2 of 10** · 80 points" in words(page)
-    assert asked(page, "round") == ["2"]
+    assert "**Round 2 of 10** · ♥♥♥ 3 lives · 1 points" in words(page)
     assert len(page.get("plotly_chart")) == 1
 
 
-def test_a_wrong_answer_gives_nothing_and_says_what_it_was():
-    page, hidden = opened(), rounds.deal(0, "easy", 1)
-    wrong = next(name for name in DEFECTS if name != hidden.defect)
-    press(page, f"guess-{wrong}")
-    assert f"The answer is **{DEFECTS[hidden.defect].title}**" in words(page)
-    assert "**Round 1 of 10** · 0 points" in words(page)
+def test_a_wrong_answer_costs_a_life_and_is_followed_by_the_tell():
+    page, dealt = opened(), deal(0, "easy", 1)
+    press(page, f"answer-{wrong(dealt)}")
+    assert f"No: **{DEFECTS[dealt.round.defect].title}**." in words(page)
+    assert f"**The tell:** {dealt.tell}" in words(page)
+    assert "♥♥♡ 2 lives · 0 points" in words(page)
 
 
-def test_a_whole_game_and_its_challenge():
-    page = opened(seed="5", level="middle")
-    for at in range(1, ROUNDS + 1):
-        hidden = rounds.deal(5, "middle", at)
-        assert f"**Round {at} of 10**" in words(page)
-        if at == 4:
-            press(page, "open-tarp")
-        press(page, f"guess-{hidden.defect}")
-        if at < ROUNDS:
-            pressed(page, "Next round")
-    assert "990 points · 10 correct in a row" in words(page)
+def test_three_wrong_answers_end_the_game_with_a_card_and_a_challenge():
+    played = points.written([wrong(deal(5, "easy", i)) for i in (1, 2)])
+    page = opened(seed="5", played=played)
+    pressed(page, "Next round")
+    press(page, f"answer-{wrong(deal(5, 'easy', 3))}")
+    assert "Out of lives: 0 of 55 points" in [one.value for one in page.subheader]
     assert "Next round" not in [one.label for one in page.button]
+    assert [one.proto.label for one in page.get("download_button")] == ["Save the card"]
+    assert len(page.table[0].value) == 3
     (code,) = asked(page, "played")
-    assert points.total(points.read(code), 5, "middle") == 990
-
-    again = opened(**{name: asked(page, name) for name in page.query_params})
-    assert "**Round 10 of 10** · 990 points" in words(again)
-    assert again.table[0].value.equals(page.table[0].value)
-    assert asked(again, "played") == [code]
-
-    other = opened(seed="5", level="middle", against=code)
-    assert "**Round 1 of 10** · 0 points · beat 990 of 1000" in words(other)
-    assert set(other.table[0].value["Challenger"]) == {"answered"}
-    press(other, f"guess-{rounds.deal(5, 'middle', 1).defect}")
-    title = DEFECTS[rounds.deal(5, "middle", 1).defect].title
-    assert other.table[0].value["Challenger"][0] == f"100 ({title})"
-    assert "**You: 100. Challenger: 990.**" in words(other)
-    pressed(other, "New game")
-    assert "beat" not in words(other).split("\n")[0]
-    assert asked(other, "against") == []
+    again = opened(seed="5", played=code)
+    assert "Out of lives: 0 of 55 points" in [one.value for one in again.subheader]
 
 
-def test_the_link_restores_plots_that_were_opened():
-    page = opened(seed="9", round="4", plots=["tarp", "ecdf"])
-    assert len(page.get("plotly_chart")) == 3
-    assert "**Round 4 of 10**" in words(page)
+def test_two_players_by_link_get_the_same_rounds_and_their_scores_are_compared():
+    truths = [deal(5, "middle", i + 1).round.defect for i in range(ROUNDS)]
+    theirs = points.written([*truths[:9], wrong(deal(5, "middle", 10))])
+    mine = points.written(truths[:9])
+    page = opened(seed="5", level="middle", against=theirs, played=mine)
+    assert "to beat: 45" in words(page)
+    assert "The challenger said:" in words(page)
+    pressed(page, "Next round")
+    assert "The challenger said:" not in words(page), "not before the player's own answer"
+    press(page, f"answer-{truths[9]}")
+    assert "**You win.** You: 55 points. Challenger: 45 points." in words(page)
+    assert page.table[0].value["Challenger"].tolist()[9] != page.table[0].value["You"].tolist()[9]
+    pressed(page, "Play another game")
+    assert "**Round 1 of 10** · ♥♥♥ 3 lives · 0 points" in words(page)
+    assert set(page.query_params) == {"seed", "level"}
 
 
 def test_changing_the_game_starts_it_anew():
-    page = opened(played="b1", plots="tarp")
+    page = opened(played="b")
     page.number_input(key="seed").set_value(7).run()
     assert not page.exception
     assert set(page.query_params) == {"seed"}
     assert asked(page, "seed") == ["7"]
 
 
-NAMES = ("seed", "level", "round", "played", "against", "plots", "x", "")
+NAMES = ("seed", "level", "played", "against", "x", "")
 TEXTS = (
-    "", " ", "-1", "0", "1", "7", "10", "11", "1e999", "nan", "easy", "HARD", "b1", "b9", "b0",
-    "--", "-", "b1" * 10, "b1" * 11, "b１", "B1", "b1\n", "tarp", "TARP", "draws", "<b>", "\x00",
+    "", " ", "-1", "0", "1", "7", "10", "11", "1e999", "nan", "easy", "HARD", "b", "bn", "x",
+    "--", "-", "b" * 10, "b" * 11, "ｂ", "B", "b\n", "<b>", "\x00",
 )  # fmt: skip
 
 

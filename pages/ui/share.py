@@ -47,7 +47,7 @@ def _dialog(page: StreamlitPage, settings: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         copy_link("share-copy", other=parse_qs(settings, keep_blank_values=True))
         st.link_button("Present", f"?{settings}&present".replace("?&", "?"))
-    st.image(code(_absolute(settings)), width=200)
+    st.image(code(absolute(settings)), width=200, alt="QR code of this page")
     st.caption("This page, with its settings.")
     _scenes(page, settings)
 
@@ -61,7 +61,8 @@ def code(link: str) -> str:
     )
 
 
-def _absolute(query: str) -> str:
+def absolute(query: str) -> str:
+    """The address of the open page with these settings, for those who are elsewhere."""
     parts = urlsplit(st.context.url or "http://localhost:8501/")
     return f"{parts.scheme}://{parts.netloc}{parts.path}" + f"?{query}" * bool(query)
 
@@ -101,7 +102,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
         st.error(str(refusal))
         return
     # Relative to the server's root: every page's path is one below it.
-    root = _absolute("").rpartition("/")[0]
+    root = absolute("").rpartition("/")[0]
     with st.container(horizontal=True):
         st.link_button("Open story", f"{root}/{scenes[0].page}?{query}")
         images = {
@@ -116,7 +117,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
                 on_click="ignore",
                 key="story-file",
             )
-    st.image(code(f"{root}/{scenes[0].page}?{query}"), width=260)
+    st.image(code(f"{root}/{scenes[0].page}?{query}"), width=260, alt="QR code of the story")
     st.caption("The story, as one link.")
 
 

@@ -66,5 +66,5 @@ def test_the_line_up_is_answered(visit):
     page.get_by_role("button", name="New line-up").click()
     page.locator(".lesson .picture").nth(int(seen.guilty[1]) - 1).click()
     page.get_by_role("button", name="Show me").click()
-    expect(page.locator(".lesson .answer")).to_contain_text(f"Right. Rain {seen.guilty[1]} is")
+    expect(page.locator(".lesson .answer")).to_contain_text(f"Right: rain {seen.guilty[1]} is")
     expect(page.locator(".lesson .picture.right")).to_have_count(1)

@@ -9,6 +9,7 @@
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
     nptlab divergence --html figures.html         Domke's three figures
     nptlab lessons --html folder                  each lesson as a file that needs no server
+    nptlab lecture --html folder                  a lecture of five of them, notes and exercises
     nptlab methods                                with their options and papers
 
 Results go to standard output, progress to standard error. Exit codes: 0 ran; 1 `store verify`
@@ -43,6 +44,7 @@ COMMANDS = (
     ("methods", "listing:add_methods", "the methods, with options and papers"),
     ("benchmarks", "listing:add_benchmarks", "the benchmarks, with options and papers"),
     ("lessons", "lessons:add_lessons", "each as an HTML file that needs no server"),
+    ("lecture", "lessons:add_lecture", "45 minutes: five scenes, notes, exercises and solutions"),
     ("gallery", "gallery:add", "what the package ships, and how it is made"),
     ("store", "listing:add_store", "what is kept on disk"),
 )

@@ -65,8 +65,8 @@ PLOTS: Mapping[Plot, _PlotText] = {
     "coverage": _PlotText(
         "Coverage",
         "Kolmogorov-Smirnov test of coverage",
-        "How often q's central interval of each level holds the true value. Below the grey band "
-        "q is over-confident, above it under-confident.",
+        "How often q's central interval of each level holds the true value. If q were correct, "
+        "the line would stay in the grey band in 95 of 100 rounds.",
     ),
     "units": _PlotText(
         "In q's own units",
@@ -288,6 +288,8 @@ def panel(
         held = Axis((0, 1), "true values held", percent=True)
         return Panel(marks, x=unit, y=held, height=_HEIGHT)
     made = ecdf_difference(drawn.ranks[plot], height=_HEIGHT)
+    bottom, top = made.y.limits  # its label stands above the line
+    made = replace(made, y=replace(made.y, limits=(1.2 * bottom, 1.2 * top)))
     return _with_marks(made, [] if mean is None else [Line(_LEVELS, mean, color=over, dash="6 3")])
 
 
@@ -301,9 +303,10 @@ def _draws_panel(drawn: RoundPlots, hidden: Round | None) -> Panel:
     width = float(drawn.edges[1] - drawn.edges[0])
     heights = counts / counts.sum() / width
     marks: list[Mark] = [
-        Bars(drawn.edges, heights, color=style.Q, opacity=0.5, label="q's draws"),
-        VLine(drawn.true, color=style.P, width=2.5, label="true value"),
+        Bars(drawn.edges, heights, color=style.Q, opacity=0.5),
+        VLine(drawn.true, color=style.P, width=2.5),
     ]
+    keys = [("q's draws", style.Q, "square"), ("true value", style.P, "line")]
     top = float(heights.max())
     low, high = float(drawn.edges[0]), float(drawn.edges[-1])
     if hidden is not None:
@@ -312,12 +315,14 @@ def _draws_panel(drawn: RoundPlots, hidden: Round | None) -> Panel:
         theta = np.linspace(low, high, 241)
         p, q = hidden.densities(theta, drawn.x)
         marks += [
-            Line(theta, p, color=style.P, label="p"),
-            Line(theta, q, color=style.Q, dash="6 3", label="q"),
+            Line(theta, p, color=style.P, fill=0.15),
+            Line(theta, q, color=style.Q, dash="6 3"),
         ]
+        keys = [("p, filled", style.P, "square"), ("q", style.Q, "dash"), *keys]
         top = max(top, float(p.max()), float(q.max()))
     across = Axis((low, high), "theta")
-    return Panel(marks, x=across, y=Axis((0, 1.15 * top), "density"), height=_HEIGHT)
+    up = Axis((0, 1.15 * top), "density")
+    return Panel(marks, x=across, y=up, height=_HEIGHT, legend=keys)
 
 
 def _units_panel(numbers: Array, mean: Array | None) -> Panel:

@@ -1,67 +1,67 @@
-"""Points of a round and of a game, and the link that holds the guesses.
+"""Points, lives and streak of a game, and the link that holds the answers.
 
-played=b3--n1   round 1: biased, said after three plots; round 2: none; round 3: too narrow
+played=bnc   round 1: biased; round 2: too narrow; round 3: correct
 
-A link holds the guesses, never points: opening it computes them again from the rounds
+A link holds the answers, never points: opening it computes them again from the rounds
 themselves. Nothing keeps a player from writing a better link.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from validation_core.game.plots import PLOTS
-from validation_core.game.rounds import DEFECTS, ROUNDS, Defect, Level, deal
+from validation_core.game.deal import deal
+from validation_core.game.rounds import DEFECTS, ROUNDS, Defect, Level
 
-FULL = 100
-"""Points for a defect that is named from the first plot alone."""
-COST = 10
-"""Points that each further plot costs."""
+LIVES = 3
+"""Wrong answers that end a game."""
+BEST = ROUNDS * (ROUNDS + 1) // 2
+"""Points of a game without a wrong answer: each right one is worth as many as its streak."""
 _LETTERS = {kind.letter: name for name, kind in DEFECTS.items()}
-_CODE = re.compile(f"(?:--|[{''.join(_LETTERS)}][1-{len(PLOTS)}]){{0,{ROUNDS}}}", re.ASCII)
+_CODE = re.compile(f"[{''.join(_LETTERS)}]{{0,{ROUNDS}}}", re.ASCII)
+
+Game = tuple[Defect, ...]
+"""Answers of the rounds of a game so far, in their order."""
 
 
-class Guess(NamedTuple):
-    """A player's guess of a round, after so many plots."""
+class Score(NamedTuple):
+    """How a game stands."""
 
-    defect: Defect
-    plots: int
+    right: tuple[bool, ...]
+    """Whether each answer is right."""
+    points: int
+    streak: int
+    """Right answers in a row, up to the last one."""
+    longest: int
+    lives: int
 
-
-Game = tuple[Guess | None, ...]
-"""Answers of the rounds of a game; None for one that is not answered."""
-
-
-def correct(answer: Guess, seed: int, level: Level, number: int) -> bool:
-    """Whether the guess names the defect of that round."""
-    return deal(seed, level, number).defect == answer.defect
-
-
-def points(answer: Guess | None, seed: int, level: Level, number: int) -> int:
-    """Points of a guess: FULL less COST for each plot after the first; 0 if wrong or none."""
-    if answer is None or not correct(answer, seed, level, number):
-        return 0
-    return FULL - COST * (answer.plots - 1)
+    @property
+    def over(self) -> bool:
+        """Whether the game has ended."""
+        return self.lives == 0 or len(self.right) == ROUNDS
 
 
-def total(game: Game, seed: int, level: Level) -> int:
-    """Total points over all rounds."""
-    return sum(points(answer, seed, level, i + 1) for i, answer in enumerate(game))
+def score(game: Game, seed: int, level: Level) -> Score:
+    """Score a game; answers after the last life do not count."""
+    right: list[bool] = []
+    points, streak, longest, lives = 0, 0, 0, LIVES
+    for number, answer in enumerate(game[:ROUNDS], 1):
+        if lives == 0:
+            break
+        right.append(deal(seed, level, number).round.defect == answer)
+        streak = streak + 1 if right[-1] else 0
+        points, longest = points + streak, max(longest, streak)
+        lives -= not right[-1]
+    return Score(tuple(right), points, streak, longest, lives)
 
 
-def written(game: Game) -> str:
-    """Encode a game for a link: two letters a round, up to the last one answered."""
-    parts = [f"{DEFECTS[one.defect].letter}{one.plots}" if one else "--" for one in game]
-    while parts and parts[-1] == "--":
-        parts.pop()
-    return "".join(parts)
+def written(game: Sequence[Defect]) -> str:
+    """Encode a game for a link: a letter for each answer."""
+    return "".join(DEFECTS[one].letter for one in game)
 
 
 def read(text: str) -> Game | None:
     """Decode a game from a link's text; None where the text is none."""
-    if not _CODE.fullmatch(text):
-        return None
-    pairs = [text[i : i + 2] for i in range(0, len(text), 2)]
-    game = [Guess(_LETTERS[one[0]], int(one[1])) if one != "--" else None for one in pairs]
-    return (*game, *[None] * (ROUNDS - len(game)))
+    return tuple(_LETTERS[letter] for letter in text) if _CODE.fullmatch(text) else None

@@ -56,6 +56,7 @@ class Round:
     level: Level
     seed: int
     number: int
+    """Of the round, and of its simulations: further ones follow in steps of ROUNDS."""
     up: bool = True
     """Sign of a bias: whether q's mean is too far from 0, or too near."""
 
@@ -70,6 +71,21 @@ class Round:
         """The benchmark: one theta and four x, so that modes at mu and -mu lie apart."""
         perturbation = DEFECTS[self.defect].perturbation
         return Gaussian(perturbation=perturbation, dim_x=4, dim_theta=1)
+
+    @property
+    def words(self) -> str:
+        """What is hidden, in a sentence."""
+        size = abs(self.gamma)
+        return {
+            "none": "q is exactly p.",
+            "biased": f"q's mean is {size:.0%} too {'far from' if self.gamma > 0 else 'near'} 0.",
+            "narrow": f"q's variance is {size:.0%} too small.",
+            "wide": f"q's variance is {size:.0%} too large.",
+            "blind": f"{size:.0%} of q's draws ignore x.",
+            "missed": f"The truth has a second bump with {size:.0%} of its mass, q has none.",
+            "extra": f"q has a second bump with {size:.0%} of its mass, the truth has none.",
+            "tails": f"q is Student's t with {1 / (size or 1):.1f} degrees of freedom.",
+        }[self.defect]
 
     def table(self) -> PosteriorTable:
         """Table of the round's simulations: theta (N, 1), x (N, 4) and q's draws (N, K, 1)."""
@@ -93,19 +109,3 @@ class Round:
         assert log_ratio is not None
         p, q = np.exp(log_p), np.exp(log_p - log_ratio)
         return p, (1 - self.gamma) * p + self.gamma * q if self.defect == "blind" else q
-
-
-def deal(seed: int, level: Level, number: int) -> Round:
-    """Deal the round of a number (1 to 10) in the game of a seed: all defects are equally likely.
-
-    Raises:
-        ValueError: for a number outside the game, or a level that it has not.
-    """
-    if not 1 <= number <= ROUNDS or level not in LEVELS:
-        raise ValueError(
-            f"A game has rounds 1 to {ROUNDS} and levels {', '.join(LEVELS)}; got round {number}, "
-            f"{level!r}. Choose among these."
-        )
-    rng = stream(seed, "game", level, number)
-    defect = list(DEFECTS)[int(rng.integers(len(DEFECTS)))]
-    return Round(defect, level, seed, number, bool(rng.integers(2)))

@@ -51,6 +51,7 @@ BIASES = (-1.0, -0.5, 0.0, 0.5, 1.0)
 WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
 """Standard deviations of q, in units of the posterior's."""
 TRIALS = 200
+_ALPHA = 0.05
 PICTURES = ((0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (1.0, 1.0))
 """Bias and width of q behind the four pictures that the student picks from."""
 _BIAS, _WIDTH = np.array(BIASES)[:, None, None], np.array(WIDTHS)[:, None]
@@ -98,6 +99,7 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
     name = "bag-lottery"
     number = 3
     title = "A bag lottery"
+    short = "Ranks"
     question = "The true value hides among nine draws of q. Where does it rank?"
     minutes = 7
     sliders = (_TRIALS, _BIASES, _WIDTHS)
@@ -143,6 +145,7 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
 
     def stages(self, result: _BagLotteryResult) -> list[Stage]:
         plain, weighted = (written(p, said_equals, "bias", "width") for p in result.pvalues)
+        unlucky = result.pvalues[1] <= _ALPHA
         return [
             Stage(
                 title="Predict",
@@ -191,9 +194,21 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
                 words=sentence(
                     "Now the lottery is fair again: each ball has a ticket of weight p / q, its "
                     "chance of being the true one. Add up the weights below the true value: this "
-                    "weighted rank is level for every q (p-value {weighted}), the plain rank not "
-                    "(p-value {plain}).",
+                    "weighted rank is level for every q (p-value {weighted}{luck}). The plain "
+                    "rank {looks} (p-value {plain}).",
                     weighted=weighted,
+                    luck=over(
+                        np.where(unlucky, ": one fair lottery in twenty looks this bad", ""),
+                        "bias",
+                        "width",
+                    ),
+                    looks=over(
+                        np.where(
+                            result.pvalues[0] > _ALPHA, "shows no difference here", "is not level"
+                        ),
+                        "bias",
+                        "width",
+                    ),
                     plain=plain,
                 ),
                 panels=[6, 7, 5],

@@ -134,6 +134,7 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
     name = "blind-prior"
     number = 7
     title = "What SBC and TARP cannot see"
+    short = "Blind q"
     question = "An estimate that never looks at x: which tests object?"
     minutes = 7
     sliders = (_BLIND, _MIX, _FOLLOW, _SIZE, _SAMPLE)
@@ -213,7 +214,7 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             name: written(rates, "{:.0%}", *ways)
             for name, rates in zip(("sbc", "tarp", "followed", "colt", "c2st"), share, strict=True)
         }
-        at = {"alpha": _BLIND.words, "mix": _MIX.words, "n": _SIZE.words}
+        at = {"how": over(_blindness(), "mix", "alpha"), "n": _SIZE.words}
         return [
             Stage(
                 title="Predict",
@@ -235,9 +236,9 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "q is blind {mix}, alpha = {alpha}. At n = {n} SBC rejects {sbc} of batches, "
-                    "TARP with random references {tarp}, with references that follow x "
-                    "{followed}, CoLT {colt}, C2ST {c2st}. If q were correct: 5%, for C2ST less.",
+                    "{how} At n = {n} SBC rejects {sbc} of batches, TARP with random references "
+                    "{tarp}, with references that follow x {followed}, CoLT {colt}, C2ST {c2st}. "
+                    "If q were correct: 5%, for C2ST less.",
                     **now,
                     **at,
                 ),
@@ -254,7 +255,7 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             Stage(
                 title="Break it: half blind",
                 words=sentence(
-                    "q is blind {mix}, alpha = {alpha}: SBC rejects {sbc} at n = {n}. Blind in "
+                    "{how} SBC rejects {sbc} at n = {n}. Blind in "
                     "half of the draws, q is too wide at every x: with many simulations "
                     "SBC begins to see it. Blind in all of them, it passes again. "
                     "Blind at half of all x, it passes too.",
@@ -274,10 +275,11 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             Stage(
                 title="Break it: CoLT",
                 words=sentence(
-                    "Its centre is {follow} of the way from the prior's mean to E[θ | x]: CoLT "
-                    "rejects {colt}. A centre that does not move with x asks the question of SBC "
-                    "and TARP. CoLT must learn to move it; here E[θ | x] is a closed form.",
-                    follow=written(FOLLOWS, "{:.0%}", "follow"),
+                    "The centre {follow}: CoLT rejects {colt} at n = {n}. A centre that does not "
+                    "move with x asks the question of SBC and TARP. CoLT must learn to move it; "
+                    "here E[θ | x] is a closed form.",
+                    follow=over([_followed(share) for share in FOLLOWS], "follow"),
+                    n=_SIZE.words,
                     **now,
                 ),
                 panels=[1, 0],
@@ -407,6 +409,21 @@ def _c2st(seed: int) -> tuple[Array, Array]:
         for i, size in enumerate(SIZES):
             pvalues[a, i] = statistics.c2st(p[:, :size], q[:, :size]).pvalue
     return (pvalues <= ALPHA).sum(-1), pvalues[..., :SAMPLES]
+
+
+def _blindness() -> list[list[str]]:
+    """How q ignores x, in words: (M, A)."""
+    return [
+        [f"q is blind {mix}, alpha = {alpha:g}." if alpha else "q is correct." for alpha in ALPHAS]
+        for mix in MIXES
+    ]
+
+
+def _followed(share: float) -> str:
+    """How a centre follows x, in words."""
+    if share in (0, 1):
+        return "follows x fully" if share else "does not move with x"
+    return f"goes {share:.0%} of the way from the prior's mean to E[θ | x]"
 
 
 def rejection_rates(result: _BlindPriorResult) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from validation_core.drawing.marks import (
     Axis,
     HLine,
     Line,
+    Over,
     Panel,
     Points,
     Slider,
@@ -93,6 +94,7 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
     name = "could-you-have-seen-it"
     number = 9
     title = "Could you have seen it?"
+    short = "Power"
     question = "The test found nothing. Could it have found anything?"
     minutes = 7
     sliders = (_SPENT, _GAMMA, _TEST, _TRIALS)
@@ -124,6 +126,7 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
             truth=truth,
             values=range(10, 1001, 10),
             form="{:g}",
+            found="{:.0f}",
             start=500,
         )
         said = np.asarray(guess.values)
@@ -166,12 +169,16 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
             Stage(
                 title="Reveal",
                 words=sentence(
-                    f"{TESTS[0]}, {{n}} simulations: of {{trials}} checks of a q that is "
-                    "{gamma} sd off, {hits} reject. That share is the power: {share}, 95% "
-                    "interval {low} to {high}. More trials tell it better; more simulations "
-                    "raise it.",
+                    f"{TESTS[0]}, {{n}} simulations: of {{trials}} checks of a {{kind}}, {{hits}} "
+                    "reject. That share is the {name}: {share}, 95% interval {low} to {high}. "
+                    "{advice}",
                     n=_SPENT.words,
-                    gamma=_BIAS,
+                    kind=_by_gamma("correct q", "q that is {:g} sd off"),
+                    name=_by_gamma("rate of false alarms", "power"),
+                    advice=_by_gamma(
+                        "It is 5% at any number of simulations.",
+                        "More trials tell it better; more simulations raise it.",
+                    ),
                     trials=_TRIALS.words,
                     **{
                         name: over(text, "gamma", "n", "trials")
@@ -186,17 +193,17 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
             Stage(
                 title="Break it",
                 words=sentence(
-                    "{test} turns {n} simulations into {rows} rows to test. A bias of {gamma} is "
-                    "found in {power} of checks ({low} to {high}); a correct q is rejected in "
-                    "{false}. Take fewer simulations, fewer draws or another test.",
+                    "{test} turns {n} simulations into {rows} rows to test. {kind} {power} of "
+                    "checks ({low} to {high}){beside}. Take fewer simulations, fewer draws or "
+                    "another test.",
                     test=_TEST.words,
                     n=_SPENT.words,
                     rows=over(np.array(rows).T, "test", "n"),
-                    gamma=_BIAS,
+                    kind=_by_gamma("A correct q is rejected in", "A bias of {:g} is found in"),
                     power=power,
                     low=low,
                     high=high,
-                    false=written(rate[:, 0], "{:.1%}", "test", "n"),
+                    beside=over(_beside(rate), *by),
                 ),
                 panels=[1, 0],
                 sliders=["test", "n", "gamma"],
@@ -209,9 +216,13 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
             Stage(
                 title="Spend",
                 words=sentence(
-                    f"Find a bias of {{gamma}} with {POWER:.0%} power, and spend no more than "
-                    "you must. You spend {n} on {test}: power {power} ({low} to {high}). {grade}",
-                    gamma=_BIAS,
+                    "{task} You spend {n} on {test}: {name} {power} ({low} to {high}). {grade}",
+                    task=_by_gamma(
+                        "q is correct.",
+                        f"Find a bias of {{:g}} with {POWER:.0%} power, and spend no more than "
+                        "you must.",
+                    ),
+                    name=_by_gamma("rejected", "power"),
                     n=_SPENT.words,
                     test=_TEST.words,
                     power=power,
@@ -259,6 +270,19 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
 
     def panels(self, result: _RejectionCounts) -> list[Panel]:
         return [_dots(result.rejected), _curves(result), _spent(_rates(result))]
+
+
+def _by_gamma(correct: str, wrong: str) -> Over:
+    """Words for a correct q, and for each bias, which is written in them."""
+    return over([wrong.format(gamma) if gamma else correct for gamma in GAMMAS], "gamma")
+
+
+def _beside(rate: Array) -> NDArray[np.str_]:
+    """False alarms beside a power, in words: (tests, G, N); nothing where gamma is 0."""
+    words = np.full(rate.shape, "", dtype="<U60")
+    alarms = formatted(rate[:, 0], "{:.1%}")
+    words[:, 1:] = np.char.add("; a correct q is rejected in ", alarms)[:, None]
+    return words
 
 
 def rows_tested(budget: int) -> tuple[int, ...]:

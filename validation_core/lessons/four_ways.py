@@ -112,7 +112,8 @@ class _Way:
     def guess(self, truth: float) -> NumberGuess:
         """The prediction of its size, in percent."""
         label = f"{self.title} ({self.setting.format(self.slider.first)})"
-        return NumberGuess(name=f"guess_{self.slider.name}", label=label, truth=truth, start=5)
+        name = f"guess_{self.slider.name}"
+        return NumberGuess(name=name, label=label, truth=truth, found="{:.1f}%", start=5)
 
 
 WAYS = (
@@ -182,6 +183,7 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
     name = "four-ways"
     number = 5
     title = "Four ways to fool yourself"
+    short = "Pitfalls"
     question = "q is correct. How often does a test at the 5% level say it is wrong?"
     minutes = 8
     sliders = (_TRIALS, *(way.slider for way in WAYS), _SPREAD)
@@ -232,9 +234,9 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "After {trials} trials, done wrong and right on the same draws: "
+                    "False alarms in {trials} trials, wrong → right way on the same draws: "
                     + "; ".join(f"{way.title} {{{way.slider.name}}}" for way in WAYS)
-                    + ". Each should be 5%.",
+                    + ". (5% is right.)",
                     trials=_TRIALS.words,
                     **{
                         way.slider.name: over(_both(counts[w, :, way.at]), "trials")
@@ -390,7 +392,7 @@ def actual_size(sigma: Array) -> Array:
 def _both(counts: Array) -> list[str]:
     """Shares (2, V) rejected by the wrong test and by the right one, as text."""
     return [
-        f"{wrong / t:.1%} and {right / t:.1%}" if t else "no trial yet"
+        f"{wrong / t:.1%} → {right / t:.1%}" if t else "no trial yet"
         for wrong, right, t in zip(*counts, TRIALS_SHOWN, strict=True)
     ]
 

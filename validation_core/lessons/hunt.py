@@ -39,6 +39,7 @@ from validation_core.types import Array, Benchmark
 
 PRESETS = ("additional mode", "tree", "nothing wrong")
 NOTHING = PRESETS.index("nothing wrong")
+_NAMES = ("additional mode", "tree", "nothing")  # as the slider has them
 N, K, INSIDE = 100, 1999, 400
 """True values at one x, q's draws, and which of these, by distance, is on the ball's edge."""
 MASS = INSIDE / (K + 1)
@@ -113,9 +114,7 @@ class BenchmarkAtX:
         return np.asarray((theta - self.mean) / self.sd)
 
 
-_PRESET = Slider(
-    "preset", range(len(PRESETS)), label="What is wrong", names=PRESETS, start=NOTHING
-)
+_PRESET = Slider("preset", range(len(PRESETS)), label="What is wrong", names=_NAMES, start=NOTHING)
 _PLACE = Slider("place", range(len(CENTRES)), label="Ball", start=112, hidden=True)
 _FRESH = Slider(
     "fresh",
@@ -135,6 +134,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
     name = "hunt"
     number = 6
     title = "Hunt by hand, then CoLT hunts"
+    short = "Hunt"
     question = "You found a place where q is wrong: a find, or luck?"
     minutes = 8
     sliders = (_PRESET, _PLACE, _FRESH, _STEPS)
@@ -191,9 +191,10 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
             name="guess_same",
             label="q correct: the best ball rejects on the data that chose it",
             truth=same,
+            found="{:.1f}%",
         )
         on_fresh = NumberGuess(
-            name="guess_fresh", label="the same ball on fresh data", truth=again
+            name="guess_fresh", label="the same ball on fresh data", truth=again, found="{:.1f}%"
         )
         return Prediction(
             asked=[on_same, on_fresh],
@@ -210,6 +211,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
         chosen = best_balls(result)
         inside = written(result.inside, share_with_interval, "preset", "place")
         pvalues = pvalues_by_count()[result.inside]
+        luck = over(_luck(pvalues), "preset", "place")
         picked = np.take_along_axis(result.inside, chosen[:, None], 1)[:, 0]
         counts = ", ".join(f"{c} of {N} ({p})" for c, p in zip(picked, PRESETS, strict=True))
         return [
@@ -226,11 +228,12 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "What is wrong: {preset}. The ball holds {inside} true values. The best ball "
-                    "is the one with the smallest p-value. The bars: how often such a ball "
+                    "What is wrong: {preset}. The ball holds {inside} true values.{luck} The best "
+                    "ball is the one with the smallest p-value. The bars: how often such a ball "
                     "rejects on the data that chose it, and on fresh data.",
                     preset=_PRESET.words,
                     inside=inside,
+                    luck=luck,
                 ),
                 panels=[0, 2],
                 sliders=["preset"],
@@ -241,10 +244,11 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                 title="Break it: hunt",
                 words=sentence(
                     "What is wrong: {preset}. Drag the ball. It holds {inside} of the true values "
-                    "you see, and of fresh ones {fresh}. A find stays; luck goes back to "
+                    "you see, and of fresh ones {fresh}.{luck} A find stays; luck goes back to "
                     f"{MASS:.0%}.",
                     preset=_PRESET.words,
                     inside=inside,
+                    luck=luck,
                     fresh=over(_pooled(result.fresh_inside), "preset", "fresh", "place"),
                 ),
                 panels=[0, 1],
@@ -262,8 +266,9 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                     "What is wrong: {preset}. The ball climbs CoLT's objective at this one x, by "
                     "its slope; CoLT's network learns a centre for every x. After {steps} steps: "
                     "{inside} of the true values it climbed on, {fresh} of those in "
-                    f"{FRESH} fresh batches.",
+                    f"{FRESH} fresh batches.{{luck}}",
                     preset=_PRESET.words,
+                    luck=over(_luck(pvalues_by_count()[result.path_inside]), "preset", "steps"),
                     steps=_STEPS.words,
                     inside=written(result.path_inside, share_with_interval, "preset", "steps"),
                     fresh=over(_pooled(result.path_fresh)[:, -1], "preset", "steps"),
@@ -368,6 +373,14 @@ def _heights(centres: Array, truth: Array, draws: Array) -> Array:
 def best_balls(result: _HuntResult) -> NDArray[np.int64]:
     """Index of the ball with the smallest p-value, for each preset: (P,)."""
     return np.asarray(pvalues_by_count()[result.inside].argmin(-1))
+
+
+def _luck(pvalues: Array) -> list[list[str]]:
+    """A note (P, V) where a count stands out although nothing is wrong with q."""
+    note = " Nothing is wrong: it is the luckiest of many."
+    return [
+        [note if i == NOTHING and p <= ALPHA else "" for p in row] for i, row in enumerate(pvalues)
+    ]
 
 
 def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:

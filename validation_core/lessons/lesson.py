@@ -11,21 +11,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from latex2mathml.converter import convert
 from numpy.typing import ArrayLike
 
 from validation_core.drawing import live
-from validation_core.drawing.marks import Number, Over, Panel, Slider, Words
+from validation_core.drawing.marks import Number, Over, Panel, Slider, Words, values_and_sliders
 from validation_core.types import Paper
 
 _Pack = Callable[[Any], Any]
 
+_CLOSE = 0.03  # of a bar's length
 _RATE = 30.0  # values a second that a lesson's sliders play at the least
 
 STAGE = "stage"
 """The slider that says which stage is open."""
+SAID = "said"
+"""The slider that is 1 once the reader has gone from the bars of a prediction to the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +135,7 @@ class NumberGuess:
         truth: the computed number, in the slider's units; it may follow sliders.
         values: numbers that can be guessed; the bar is as long as they.
         form: how they are written.
+        found: how the computed one is written; as they are by default.
         start: where the bar stands at first.
     """
 
@@ -140,6 +144,7 @@ class NumberGuess:
     truth: Number
     values: ArrayLike = range(101)
     form: str = "{:.0f}%"
+    found: str = ""
     start: float = 50
 
     @cached_property
@@ -169,12 +174,16 @@ class PictureGuess:
         label: of that slider.
         panels: the lesson's panels that are the pictures, drawn small, in the order 1, 2, ...
         right: the number of the right one, as computed; it may follow sliders.
+        found: written on the right one, once it is revealed.
+        scale: how to read the axes that all of the pictures share.
     """
 
     name: str = "guess"
     label: str = "Your picture"
     panels: Sequence[int]
     right: Number
+    found: str = "right"
+    scale: str = ""
 
     @property
     def slider(self) -> Slider:
@@ -189,7 +198,7 @@ class Prediction:
     Args:
         asked: bars, or pictures.
         answer: the prediction beside the computed answer, in words over the prediction's sliders;
-            shown first in the reveal, once something was predicted.
+            shown first in the reveal, of bars only once something was predicted.
     """
 
     asked: Sequence[NumberGuess] | PictureGuess
@@ -197,9 +206,27 @@ class Prediction:
 
     @property
     def sliders(self) -> tuple[Slider, ...]:
-        """The sliders that hold the prediction."""
-        asked = [self.asked] if isinstance(self.asked, PictureGuess) else self.asked
-        return tuple(guess.slider for guess in asked)
+        """The sliders that hold the prediction; after bars, the one that says it was made."""
+        if isinstance(self.asked, PictureGuess):
+            return (self.asked.slider,)
+        said = Slider(SAID, range(2), label="Prediction made", hidden=True)
+        return (*(guess.slider for guess in self.asked), said)
+
+    def made(self, values: Mapping[str, float]) -> Mapping[str, float]:
+        """The prediction's sliders among all `values`, once something was predicted; else none."""
+        own = {slider.name: values[slider.name] for slider in self.sliders}
+        moved = any(abs(own[slider.name] - slider.first) > 1e-9 for slider in self.sliders)
+        return own if moved and values[STAGE] > 0 else {}
+
+
+class Scored(NamedTuple):
+    """A prediction beside the computed answer, in words."""
+
+    asked: str
+    said: str
+    found: str
+    close: bool
+    """Whether the right picture was picked, or a number within 3% of its bar's length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,6 +255,7 @@ class Lesson:
         panels: the pictures.
         papers: its sources.
         onwards: where the same is asked of the reader's own table.
+        notes: for a lecturer, shown by a key.
     """
 
     name: str
@@ -240,6 +268,7 @@ class Lesson:
     panels: Sequence[Panel]
     papers: Sequence[Paper] = ()
     onwards: FollowUp
+    notes: Sequence[str] = ()
 
     @property
     def all_sliders(self) -> tuple[Slider, ...]:
@@ -266,6 +295,35 @@ class Lesson:
             places |= stage.at
         return tuple(places.values())
 
+    def scored(self, values: Sequence[float]) -> tuple[Scored, ...]:
+        """The prediction among values of all sliders, scored; nothing before the answer is seen.
+
+        Args:
+            values: of `all_sliders`, in their order.
+        """
+        at = {slider.name: value for slider, value in zip(self.all_sliders, values, strict=True)}
+        if not self.prediction.made(at):
+            return ()
+        asked = self.prediction.asked
+        if isinstance(asked, PictureGuess):
+            names = [str(self.panels[i].title) or f"Picture {i + 1}" for i in asked.panels]
+            picked, right = int(at[asked.name]), int(self._number(asked.right, at))
+            same = picked == right
+            return (Scored(self.question, names[picked - 1], names[right - 1], same),)
+        rows = []
+        for bar in asked:
+            truth, grid = self._number(bar.truth, at), bar.slider.grid
+            close = abs(at[bar.name] - truth) <= _CLOSE * (grid[-1] - grid[0])
+            said, found = bar.form.format(at[bar.name]), (bar.found or bar.form).format(truth)
+            rows.append(Scored(bar.label, said, found, close))
+        return tuple(rows)
+
+    def _number(self, number: Number, at: Mapping[str, float]) -> float:
+        """A number where the sliders stand."""
+        values, by = values_and_sliders(number)
+        grids = {slider.name: slider.grid for slider in self.all_sliders}
+        return float(values[tuple(grids[name].index(at[name]) for name in by)])
+
     @property
     def payload(self) -> live.Payload:
         """Pack the lesson for the browser.
@@ -286,18 +344,25 @@ class Lesson:
             "minutes": self.minutes,
             "prediction": self._predicted(pack),
             "stages": [self._staged(stage, pack) for stage in self.stages],
+            "notes": list(self.notes),
         }
 
     def _predicted(self, pack: _Pack) -> dict[str, Any]:
         asked, answer = self.prediction.asked, pack(self.prediction.answer)
         if isinstance(asked, PictureGuess):
-            pick = {"slider": self._index(asked.name), "right": pack(asked.right)}
-            return {"pick": pick | {"panels": list(asked.panels)}, "answer": answer}
+            pick = {
+                "slider": self._index(asked.name),
+                "right": pack(asked.right),
+                "panels": list(asked.panels),
+                "found": asked.found,
+                "scale": asked.scale,
+            }
+            return {"pick": pick, "answer": answer}
         bars = [
             {"slider": self._index(bar.name), "label": bar.label, "truth": pack(bar.truth)}
             for bar in asked
         ]
-        return {"bars": bars, "answer": answer}
+        return {"bars": bars, "said": self._index(SAID), "answer": answer}
 
     def _staged(self, stage: Stage, pack: _Pack) -> dict[str, Any]:
         described = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -72,9 +73,9 @@ class _Divergences(NamedTuple):
     ratios: Array
     """(2, G, _GRID) log p - log q there."""
     weighed: Array
-    """(M, 3) bound, and its interval's ends."""
+    """(M, 3) bound, and its interval's ends, for the two-stage normal, a second example."""
     picked: Array
-    """(M, bins) of draws picked by weight, each less the posterior's mean."""
+    """(M, bins) of its draws picked by weight, each less the posterior's mean."""
     heavy: Array
     """(F, _SHOWN, 3) divergence and interval by EACH pairs, of the first repeats."""
     holding: Array
@@ -121,6 +122,7 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
     name = "number-with-units"
     number = 8
     title = "A number with units"
+    short = "Nats"
     question = "How wrong is q, as a number that means something?"
     minutes = 7
     sliders = (_PAIRS, _GAMMA, _KIND, _WEIGHED, _FREEDOM)
@@ -144,7 +146,9 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
                     last[kind, g, :, side] = _standard(family, theta[at], drawn.x[at])
                 x = np.repeat(drawn.x[:1], len(_GRID), axis=0)
                 ratios[kind, g] = ratio(_placed(family, _GRID, x), x)
-        weighed, picked = _weighed(self.seed)
+        q = two_stage_normal.TwoStageNormal()
+        rng = stream(self.seed, "weighed")
+        weighed, picked = _weighed(rng, q.shift, q.variance, two_stage_normal.POSTERIOR)
         intervals, tails = heavy_tailed_intervals(self.seed), _tails()
         return _Divergences(
             _prefixes(d),
@@ -188,7 +192,6 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
         estimate = written(mean, "{:.2f}", "kind", "gamma", "pairs")
         reach = written((most - least) / 2, "{:.2f}", "kind", "gamma", "pairs")
         closed = written(_EXACT, "{:.3f}", "kind", "gamma")
-        ends = [written(each, "{:.4f}", "m") for each in result.weighed.T]
         share = result.holding / REPEATS
         low, high = statistics.wilson(result.holding, np.full(len(FREEDOMS), REPEATS))
         return [
@@ -239,15 +242,9 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
             Stage(
                 title="Improve q",
                 words=sentence(
-                    "Take M draws of q, weigh each by p / q, and pick one by its weight: a "
-                    "better q. q alone is "
-                    f"{two_stage_normal.TwoStageNormal().skl():.4f} nats away. With M = {{m}} a "
-                    "bound on what is left is {bound} nats (95% interval {low} to {high}, from "
-                    f"{WEIGHED:,} pairs).",
-                    m=_WEIGHED.words,
-                    bound=ends[0],
-                    low=ends[1],
-                    high=ends[2],
+                    "Take M draws of the q that is half a standard deviation off, weigh each by "
+                    "p / q, and pick one by its weight: a better q. {left}",
+                    left=over(_left(self.seed), "m"),
                 ),
                 panels=[3, 4],
                 sliders=["m"],
@@ -312,8 +309,8 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
             _pair(result),
             _mean(result.means),
             _equal(),
-            _bound(result),
-            _picked(result),
+            _bound(_shifted(self.seed)[0]),
+            _picked(_shifted(self.seed)[1]),
             _intervals(result.heavy, _tails()),
         ]
 
@@ -337,19 +334,42 @@ def _placed(family: Benchmark, z: Array, x: Array) -> Array:
     return z[:, None]
 
 
-def _log_weight(away: Array) -> Array:
-    """log p - log q of draws minus the posterior's mean, for Domke's normal example."""
-    q = two_stage_normal.TwoStageNormal()
-    p_sd, q_sd = np.sqrt(two_stage_normal.POSTERIOR), np.sqrt(q.variance)
-    return np.asarray(norm.logpdf(away, 0, p_sd) - norm.logpdf(away, q.shift, q_sd))
+@cache
+def _shifted(seed: int) -> tuple[Array, Array]:
+    """Bounds and histograms of the q of the other stages; a fraction of a second."""
+    return _weighed(stream(seed, "weighed", "shifted"), GAMMA, variance=1.0, posterior=1.0)
 
 
-def _weighed(seed: int) -> tuple[Array, Array]:
-    """Bounds (M, 3), and histograms (M, bins) of q with M draws weighed, by Algorithm 4."""
-    rng, q, most = stream(seed, "weighed"), two_stage_normal.TwoStageNormal(), MS[-1]
-    drawn = q.shift + np.sqrt(q.variance) * rng.standard_normal((2, WEIGHED, most))
-    drawn[0, :, 0] = np.sqrt(two_stage_normal.POSTERIOR) * rng.standard_normal(WEIGHED)
-    weights = _log_weight(drawn)
+def _left(seed: int) -> list[str]:
+    """The divergence of q, and of what is left of it with M draws weighed, in words."""
+    bounds, _ = _shifted(seed)
+    words = []
+    for m, (mean, low, high) in zip(MS, bounds, strict=True):
+        interval = f"(95% interval {low:.3f} to {high:.3f}, {WEIGHED:,} pairs)"
+        words.append(
+            f"With M = {m} at most {mean:.3f} nats are left {interval}."
+            if m > 1
+            else f"M = 1 is q itself: estimated {mean:.3f} nats {interval}, exactly "
+            f"{exact_divergence(0, GAMMA):.3f}."
+        )
+    return words
+
+
+def _weighed(
+    rng: np.random.Generator, shift: float, variance: float, posterior: float
+) -> tuple[Array, Array]:
+    """Bounds (M, 3), and histograms (M, bins) of q with M draws weighed, by Algorithm 4.
+
+    Args:
+        rng: of the draws.
+        shift: of q's mean from the posterior's, which is 0.
+        variance: of q.
+        posterior: the posterior's variance.
+    """
+    drawn = shift + np.sqrt(variance) * rng.standard_normal((2, WEIGHED, MS[-1]))
+    drawn[0, :, 0] = np.sqrt(posterior) * rng.standard_normal(WEIGHED)
+    log_p = norm.logpdf(drawn, 0, np.sqrt(posterior))
+    weights = np.asarray(log_p - norm.logpdf(drawn, shift, np.sqrt(variance)))
     bounds = divergence_mean.means(divergence_rows.importance_weighted(weights[0], weights[1], MS))
     # The largest of log weights and standard Gumbels is at draw i with chance w_i / sum of w.
     chance = weights[1] + rng.gumbel(size=weights[1].shape)
@@ -494,14 +514,14 @@ def _equal() -> Panel:
     )
 
 
-def _bound(result: _Divergences) -> Panel:
+def _bound(bounds: Array) -> Panel:
     at = np.arange(len(MS))
-    points = [over(each[:, None], "m") for each in result.weighed.T]
+    points = [over(each[:, None], "m") for each in bounds.T]
     return Panel(
         [
-            HLine(two_stage_normal.TwoStageNormal().skl(), label="q, closed form"),
-            Line(at, result.weighed[:, 0], color=style.Q, width=1.5),
-            Points(at, result.weighed[:, 0], color=style.Q, size=5),
+            HLine(exact_divergence(0, GAMMA), label="q, closed form"),
+            Line(at, bounds[:, 0], color=style.Q, width=1.5),
+            Points(at, bounds[:, 0], color=style.Q, size=5),
             Points(
                 over(at[:, None], "m"),
                 points[0],
@@ -519,17 +539,17 @@ def _bound(result: _Divergences) -> Panel:
     )
 
 
-def _picked(result: _Divergences) -> Panel:
+def _picked(picked: Array) -> Panel:
     middle = (_BINS[1:] + _BINS[:-1]) / 2
     scale = WEIGHED * (_BINS[1] - _BINS[0])
     return Panel(
         [
-            Bars(_BINS, over(result.picked / scale, "m"), color=style.Q),
-            Line(middle, norm.pdf(middle, 0, np.sqrt(two_stage_normal.POSTERIOR)), color=style.P),
+            Bars(_BINS, over(picked / scale, "m"), color=style.Q),
+            Line(middle, norm.pdf(middle), color=style.P),
         ],
         title="Draws picked by their weight",
-        x=Axis((-3, 3), "θ less the posterior's mean"),
-        y=Axis((0, 0.65), "density"),
+        x=Axis((-3, 3), "θ, in posterior standard deviations"),
+        y=Axis((0, 0.5), "density"),
         height=300,
         legend=[("q, weighed", style.Q, "square"), ("posterior p", style.P, "line")],
     )

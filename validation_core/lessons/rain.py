@@ -14,6 +14,8 @@ from validation_core.drawing import style
 from validation_core.drawing.marks import (
     Axis,
     Bars,
+    HLine,
+    Over,
     Panel,
     Rain,
     Slider,
@@ -23,15 +25,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.drawing.rank_histogram import growing_band, rank_counts
-from validation_core.lessons.lesson import (
-    Beat,
-    FollowUp,
-    Formula,
-    PictureGuess,
-    Prediction,
-    Stage,
-    run_through,
-)
+from validation_core.lessons.lesson import Beat, FollowUp, Formula, PictureGuess, Prediction, Stage
 from validation_core.lessons.so_far import sums_so_far
 from validation_core.lessons.study import LessonStudy
 from validation_core.methods import Uniform
@@ -83,6 +77,7 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
     name = "rain"
     number = 4
     title = "A rain of p-values"
+    short = "P-values"
     question = "Twenty rains of p-values. In one of them q is wrong: which?"
     minutes = 7
     sliders = (_LINEUP, _TRIALS, _GAMMA, _OPEN, _AT)
@@ -114,29 +109,25 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
         return _RainResult(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
 
     def prediction(self, result: _RainResult) -> Prediction:
-        guilt = statistics.ks(result.suspects).pvalue  # (LINEUPS, SUSPECTS)
-        theirs = np.take_along_axis(guilt, result.guilty[:, None] - 1, axis=1)[:, 0]
         return Prediction(
             asked=PictureGuess(
-                label="Your rain", panels=range(SUSPECTS), right=over(result.guilty, "lineup")
+                label="Your rain",
+                panels=range(SUSPECTS),
+                right=over(result.guilty, "lineup"),
+                found="q wrong",
+                scale="Each: across, p-values from 0 to 1; up, how many lie in each tenth. "
+                f"Dashed: {RAINED // _RANKS}, a level rain.",
             ),
             answer=sentence(
-                "{verdict} Rain {guilty} is the one with gamma "
-                f"{GUILTY:g}: a KS test on its {RAINED} p-values gives {{p}}. The others are "
-                "nulls, lumpy as they look.",
+                "{verdict}",
                 verdict=over(
                     [
-                        [
-                            "Right." if g == guilty else f"Rain {g} is a null." if g else ""
-                            for g in range(SUSPECTS + 1)
-                        ]
+                        [_verdict(guess, guilty) for guess in range(SUSPECTS + 1)]
                         for guilty in result.guilty
                     ],
                     "lineup",
                     "guess",
                 ),
-                guilty=written(result.guilty, "{:g}", "lineup"),
-                p=written(theirs, said_equals, "lineup"),
             ),
         )
 
@@ -155,24 +146,22 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "Chance is lumpy: a level rain has peaks and gaps. The grey band of the rain "
-                    "below says how lumpy. {count} trials have fallen with a correct q.",
-                    count=_TRIALS.words,
+                    "A KS test on its {rained} p-values gives p {p}. Even a correct q gives peaks "
+                    "and gaps: in the other nineteen the first tenth holds {least} to {most} "
+                    "p-values, in this one {first}.",
+                    rained=str(RAINED),
+                    **_revealed(result),
                 ),
-                panels=[*range(SUSPECTS), _RAIN],
-                sliders=["trials"],
+                panels=range(SUSPECTS),
                 at={"gamma": 0, "trials": TRIALS},
-                beats=run_through(_TRIALS, 12.0),
+                beats=[Beat(seconds=10.0)],
             ),
             Stage(
                 title="Break it",
                 words=sentence(
                     "Let it rain, and move gamma in mid-rain: bricks that lie stay, new ones fall "
-                    "with the new gamma. With gamma = {gamma} throughout, {hits} of these {count} "
-                    "trials would have p at most 5%. Press a brick to open its trial.",
-                    gamma=_GAMMA.words,
-                    hits=written(hits.T, "{:g}", "trials", "gamma"),
-                    count=_TRIALS.words,
+                    "with the new gamma. {counted}Press a brick to open its trial.",
+                    counted=over(_counted(hits.T), "trials", "gamma"),
                 ),
                 panels=[_RAIN, _OPENED],
                 sliders=["trials", "gamma"],
@@ -218,6 +207,42 @@ class RainOfPvalues(LessonStudy[_RainResult], spec="lesson_rain"):
         return [*(_suspect(result, j) for j in range(SUSPECTS)), _rain(result), _opened(result)]
 
 
+def _verdict(guess: int, guilty: int) -> str:
+    """The wrong rain, and whether it was picked (guess 0: none was)."""
+    if guess == guilty:
+        return f"Right: rain {guilty} is the one with a wrong q (gamma {GUILTY:g})."
+    picked = f"you picked rain {guess}, where q is correct" if guess else "you picked none"
+    return f"Rain {guilty} is the one with a wrong q (gamma {GUILTY:g}); {picked}."
+
+
+def _revealed(result: _RainResult) -> dict[str, Over]:
+    """In words of each line-up: the wrong rain's p-value, and p-values in the first tenth."""
+    rows = np.arange(LINEUPS), result.guilty - 1
+    first = (result.suspects < 1 / _RANKS).sum(-1)  # (LINEUPS, SUSPECTS)
+    others = np.ma.masked_array(first, np.zeros(first.shape, bool))
+    others[rows] = np.ma.masked
+    return {
+        "p": written(statistics.ks(result.suspects[rows]).pvalue, said_equals, "lineup"),
+        "first": written(first[rows], "{:g}", "lineup"),
+        "least": written(others.min(-1).data, "{:g}", "lineup"),
+        "most": written(others.max(-1).data, "{:g}", "lineup"),
+    }
+
+
+def _counted(hits: Array) -> list[list[str]]:
+    """Rejections (T + 1, G) so far in words; nothing before the first trial."""
+    return [
+        [
+            f"With gamma = {gamma:g} throughout, {hit:g} of these {count} trials would have p at "
+            f"most 5%{'' if gamma else ': one in twenty is what a correct q gives'}. "
+            if count
+            else ""
+            for gamma, hit in zip(GAMMAS, row, strict=True)
+        ]
+        for count, row in enumerate(hits)
+    ]
+
+
 def draw_conformal_ranks(
     gamma: float, trials: int, rng: np.random.Generator, ties: np.random.Generator
 ) -> Array:
@@ -233,11 +258,14 @@ def _suspect(result: _RainResult, which: int) -> Panel:
     edges = np.linspace(0, 1, _RANKS + 1)
     counts = np.stack([np.histogram(one, edges)[0] for one in result.suspects[:, which]])
     return Panel(
-        [Bars(edges, over(counts.astype(np.int8), "lineup"), color=style.Q)],
+        [
+            Bars(edges, over(counts.astype(np.int8), "lineup"), color=style.Q),
+            HLine(RAINED / _RANKS),
+        ],
         title=f"Rain {which + 1}",
-        x=Axis((0, 1), hidden=True),
+        x=Axis((0, 1), ticks=[0, 1]),
         y=Axis((0, 28), hidden=True),
-        height=64,
+        height=72,
     )
 
 

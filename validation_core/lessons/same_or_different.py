@@ -90,6 +90,7 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
     name = "same-or-different"
     number = 1
     title = "Same or different?"
+    short = "Same?"
     question = "Two samples lie on the table. Are they from the same distribution?"
     minutes = 6
     sliders = (_NULLS, _SIZE, _GAMMA)
@@ -153,8 +154,21 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
     def stages(self, result: _Accuracies) -> list[Stage]:
         pvalues = monte_carlo_pvalues(result)
         percents = written(result.observed, "{:.1%}", "n", "gamma")
-        verdict = over(
-            np.where(pvalues <= 0.05, "rejects", "does not reject"), "samples", "n", "gamma"
+        rejected = pvalues <= 0.05
+        verdict = over(np.where(rejected, "rejects", "does not reject"), "samples", "n", "gamma")
+        correct = over(
+            np.where(
+                np.array(GAMMAS) > 0,
+                "",
+                np.where(
+                    rejected,
+                    " Here q is correct: one correct q in twenty is rejected.",
+                    " Here q is correct.",
+                ),
+            ),
+            "samples",
+            "n",
+            "gamma",
         )
         p = written(pvalues, said_equals, "samples", "n", "gamma")
         return [
@@ -172,11 +186,12 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
                 words=sentence(
                     "Here it gets {observed} right. Is that more than chance? Draw both samples "
                     "from p, and look again: {count} such pairs. Their accuracies are the null. "
-                    "C2ST compares: p-value {p}, so it {verdict} q.",
+                    "C2ST compares: p-value {p}, so it {verdict} q.{correct}",
                     observed=percents,
                     count=_NULLS.words,
                     p=p,
                     verdict=verdict,
+                    correct=correct,
                 ),
                 panels=[1, 0],
                 sliders=["samples", "gamma"],
@@ -188,11 +203,12 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
                 words=sentence(
                     "With {n} points a sample the null is {width} wide either way. Take fewer "
                     "points, or a smaller gamma, until C2ST no longer sees that q is wrong. "
-                    "Now {observed}, p-value {p}.",
+                    "Now {observed}, p-value {p}.{correct}",
                     n=_SIZE.words,
                     width=written(result.null.std(-1) * 1.96, "{:.1%}", "n"),
                     observed=percents,
                     p=p,
+                    correct=correct,
                 ),
                 panels=[1, 0],
                 sliders=["n", "gamma"],

@@ -1,7 +1,7 @@
 """The base of a lesson: a study whose result ships, and the lesson built from it.
 
 class FalseAlarms(LessonStudy[NullPvalues], spec="lesson_false_alarms"):
-    name, number, title = "false-alarms", 10, "False alarms"
+    name, number, title, short = "false-alarms", 10, "False alarms", "Alarms"
     ...
 """
 
@@ -23,12 +23,14 @@ class LessonStudy(Study[R]):
     """A lesson: the computation behind it, and its question, stages and pictures.
 
     A subclass has these constants, `compute`, and three functions of the computed result. Its
-    `sliders` are those of the panels; the prediction brings its own.
+    `sliders` are those of the panels; the prediction brings its own. `short` is its title in a
+    word or two, where all lessons stand in one row.
     """
 
     name: ClassVar[str]
     number: ClassVar[int]
     title: ClassVar[str]
+    short: ClassVar[str]
     question: ClassVar[str]
     minutes: ClassVar[int]
     sliders: ClassVar[Sequence[Slider]] = ()

@@ -138,6 +138,7 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
     name = "ten-more-steps"
     number = 2
     title = "Ten more steps"
+    short = "Training"
     question = "A classifier that has not learned yet: can its p-values be trusted?"
     minutes = 7
     sliders = (_STEPS, _SCORE, _SOURCE, _PLACE, _CHANCE)
@@ -194,11 +195,13 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
             name="guess_false",
             label="q correct, untrained network: rejected at the 5% level",
             truth=false,
+            found="{:.1f}%",
         )
         of_wrong = NumberGuess(
             name="guess_true",
             label=f"q wrong, {STEPS[-1]} steps of training: rejected",
             truth=true,
+            found="{:.1f}%",
         )
         return Prediction(
             asked=[of_correct, of_wrong],
@@ -263,15 +266,13 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
                 words=sentence(
                     "Score: {score}. Test points from {source}: Uniform rejects {uniform}, C2ST "
                     "{c2st}. If q were correct, all p-values together are flat (KS p-value "
-                    "{flat}). C2ST's null has {sd} times the sd that its test assumes: it calls "
-                    "{above} of p's points p.",
+                    "{flat}). C2ST's accuracy then varies {sd} times as much as its test assumes.",
                     score=_SCORE.words,
                     source=_SOURCE.words,
                     uniform=rates["uniform"],
                     c2st=rates["c2st"],
                     flat=written(looks.flat, said_pvalue, "score", "steps"),
                     sd=written(relative_null_sd(looks.null), "{:.2f}", "score", "steps"),
-                    above=written(looks.above, "{:.0%}", "score", "steps"),
                 ),
                 panels=[0, 3, 1],
                 sliders=["score", "steps", "source"],

@@ -21,7 +21,7 @@ const frameLesson = (chart, root) => {
   lesson.tabs = lesson.stages.map((stage, i) => {
     const button = html(steps, "button", "", stage.title)
     button.type = "button"
-    button.onclick = () => { endStory(chart); enter(chart, i); release(chart) }
+    button.onclick = () => { endStory(chart); open(chart, i) }
     return button
   })
   lesson.watch = html(steps, "button", "watch")
@@ -47,16 +47,35 @@ const frameLesson = (chart, root) => {
     button.onclick = () => { endStory(chart); turn(chart, by) }
   }
   const panels = html(body, "div", "panels")
+  lesson.paper = notes(chart, root)
   lesson.asked = asked
+  asked.classList.toggle("several", (lesson.prediction.bars?.length ?? 0) > 2)
   lesson.pictures = html(panels, "div", "pictures")
   predictions(chart, asked)
   return { controls, panels }
 }
 
+// The lecturer's notes, which N shows and hides.
+const notes = (chart, root) => {
+  const { lesson } = chart
+  if (!lesson.notes?.length) return null
+  const paper = html(root, "aside", "notes")
+  paper.setAttribute("aria-label", "Notes for the lecturer")
+  paper.hidden = true
+  for (const line of lesson.notes) html(paper, "p", "", line)
+  html(paper, "small", "", "N hides these notes.")
+  return paper
+}
+
 // One stage further, or back.
 const turn = (chart, by) => {
   const to = chart.at[STAGE] + by
-  if (to < 0 || to >= chart.lesson.stages.length) return
+  if (to >= 0 && to < chart.lesson.stages.length) open(chart, to)
+}
+// The reader opens a stage. From the question to its answer, bars are predictions where they stand.
+const open = (chart, to) => {
+  const { said } = chart.lesson.prediction
+  if (said !== undefined && chart.at[STAGE] === 0 && to === 1 && !presenting()) move(chart, said, 1)
   enter(chart, to)
   release(chart)
 }
@@ -81,13 +100,15 @@ const dress = (chart) => {
   lesson.pictures.hidden = !pictures.length && !seen.some((i) => lineup.includes(i))
   chart.panels.forEach((panel, i) => {
     const shown = seen.includes(i) || pictures.includes(i)
-    panel.late = shown && panel.node.hidden
+    panel.late ||= shown && panel.node.hidden
     panel.node.hidden = !shown
     panel.node.style.order = seen.indexOf(i)
   })
   if (only) tall(chart)
+  else fit(chart)
   for (const panel of chart.panels) { // only now have they their width
     if (panel.node.hidden || !(panel.late || panel.width !== panel.node.clientWidth)) continue
+    panel.late = false
     draw(chart, panel)
     describe(chart, panel)
   }
@@ -95,7 +116,6 @@ const dress = (chart) => {
   lesson.tabs.forEach((tab, i) => {
     i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")
   })
-  lesson.asked.hidden = !lesson.prediction.bars || index > 1
   chart.root.classList.toggle("revealed", index > 0)
   lesson.back.textContent = "Back"
   lesson.back.hidden = index === 0
@@ -116,14 +136,59 @@ const tall = (chart) => {
     panel.height = Math.max(180, Math.floor(innerHeight - top - rest - 56))
   }
 }
+// On a desk the pictures are as high as the window has room, at most as high as they ask for and at
+// least LEAST; a phone scrolls.
+const LEAST = 120, WIDE = 736
+const fit = (chart) => {
+  const shown = chart.panels.filter((panel, i) => !panel.node.hidden && !panel.square && !pictureCard(chart, i))
+  for (const panel of shown) {
+    panel.full ??= panel.height
+    panel.wanted = panel.full
+  }
+  if (chart.root.clientWidth >= WIDE && shown.length) {
+    const rows = new Map()
+    for (const panel of shown) {
+      panel.svg.setAttribute("height", panel.full)
+      const top = panel.node.offsetTop
+      rows.set(top, [...rows.get(top) ?? [], panel])
+    }
+    const box = shown[0].node.parentElement
+    const rest = box.scrollHeight - [...rows.values()]
+      .reduce((sum, row) => sum + Math.max(...row.map((panel) => panel.full)), 0)
+    const room = (innerHeight - topOf(chart, box) - belowOf(chart) - rest) / rows.size
+    for (const panel of shown) panel.wanted = Math.min(panel.full, Math.max(LEAST, Math.floor(room)))
+  }
+  for (const panel of shown) {
+    panel.late ||= panel.height !== panel.wanted
+    panel.height = panel.wanted
+  }
+  for (const panel of chart.panels) { // as wide as high
+    if (panel.node.hidden || !panel.square) continue
+    panel.node.style.maxWidth = ""
+    if (chart.root.clientWidth < WIDE) continue
+    const beside = panel.node.clientHeight - panel.svg.clientHeight
+    const room = innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
+    panel.node.style.maxWidth = `${Math.max(2 * LEAST, room)}px`
+  }
+}
+// Where a node begins in the window before anything is scrolled.
+const topOf = (chart, node) => {
+  const page = chart.root.getRootNode().host?.closest('[data-testid="stMain"]')
+  return node.getBoundingClientRect().top + (page?.scrollTop ?? scrollY)
+}
+// Room for what stands below a lesson: links in the page, a line in a file.
+const belowOf = (chart) => chart.root.getRootNode().host ? 92 : 64
+
 // What is said follows the sliders; so do the formula's values.
 const speak = (chart) => {
   const { lesson } = chart, stage = stageOf(chart), { formula } = stage
   const beat = lesson.story?.beat
   set(lesson.spoken, words(chart, beat?.words) || words(chart, stage.words))
-  const answer = chart.at[STAGE] === 1 && predicted(chart) && !lesson.story
+  const answer = chart.at[STAGE] === 1 && (lesson.prediction.pick || predicted(chart) && !lesson.story)
   set(lesson.answered, answer ? words(chart, lesson.prediction.answer) : "")
   lesson.answered.hidden = !lesson.answered.textContent
+  const { bars } = lesson.prediction // of several, the answer says all that they show
+  lesson.asked.hidden = !bars || chart.at[STAGE] > 1 || (answer && bars.length > 1)
   for (const node of lesson.formula.querySelectorAll("[data-value]")) {
     set(node, words(chart, formula.values[node.dataset.value]))
   }
@@ -135,9 +200,9 @@ const set = (node, text) => { if (node.textContent !== text) node.textContent = 
 // ---- What the student predicts ----
 
 const predicted = (chart) => {
-  const { bars, pick: one } = chart.lesson.prediction
-  return one ? valueOf(chart, one.slider) > 0 : bars.some((bar) => bar.moved
-    || chart.at[bar.slider] !== nearest(chart.sliders[bar.slider].values, chart.sliders[bar.slider].start))
+  const { bars, said } = chart.lesson.prediction
+  return valueOf(chart, said) > 0 || bars.some((bar) => chart.at[bar.slider]
+    !== nearest(chart.sliders[bar.slider].values, chart.sliders[bar.slider].start))
 }
 const predictions = (chart, parent) => {
   const { bars, pick: one } = chart.lesson.prediction
@@ -156,12 +221,17 @@ const predictions = (chart, parent) => {
       max: slider.values.length - 1 })
     input.value = chart.at[bar.slider]
     input.setAttribute("aria-label", bar.label)
-    input.oninput = () => { bar.moved = true; move(chart, bar.slider, Number(input.value)) }
+    input.oninput = () => move(chart, bar.slider, Number(input.value))
     input.onchange = () => { chart.told = []; release(chart) }
   }
-  if (one) one.cards = one.panels.map((_, i) => {
-    const card = html(chart.lesson.pictures, "button", "picture")
+  if (!one) return
+  const { pictures } = chart.lesson
+  pictures.classList.toggle("many", one.panels.length > 8)
+  if (one.scale) html(pictures, "p", "scale", one.scale)
+  one.cards = one.panels.map((_, i) => {
+    const card = html(pictures, "button", "picture")
     card.type = "button"
+    card.tag = html(card, "span", "tag")
     card.onclick = () => {
       if (chart.at[STAGE] > 0) return
       move(chart, one.slider, chart.sliders[one.slider].values.indexOf(i + 1))
@@ -189,8 +259,12 @@ const marksOf = (chart) => {
     slider.input.disabled = chart.at[STAGE] > 0
   }
   one?.cards.forEach((card, i) => {
-    card.setAttribute("aria-pressed", String(valueOf(chart, one.slider) === i + 1))
-    card.classList.toggle("right", chart.at[STAGE] > 0 && number(chart, one.right) === i + 1)
+    const picked = valueOf(chart, one.slider) === i + 1
+    const right = chart.at[STAGE] > 0 && number(chart, one.right) === i + 1
+    card.setAttribute("aria-pressed", String(picked))
+    card.setAttribute("aria-disabled", String(chart.at[STAGE] > 0))
+    card.classList.toggle("right", right)
+    set(card.tag, right ? one.found + (picked ? " \u2713" : "") : picked ? "your pick" : "")
   })
 }
 
@@ -200,6 +274,11 @@ const marksOf = (chart) => {
 const listen = (chart) => {
   const onkey = (event) => {
     const path = event.composedPath()[0]
+    const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(path.tagName) && path.type !== "range"
+    const { paper } = chart.lesson
+    if (paper && event.key.toLowerCase() === "n" && !writing && !(event.altKey || event.ctrlKey || event.metaKey)) {
+      paper.hidden = !paper.hidden
+    }
     const onSlider = path instanceof HTMLInputElement
     const by = { PageDown: 1, PageUp: -1, ArrowRight: onSlider ? 0 : 1, ArrowLeft: onSlider ? 0 : -1 }
     if (!presenting() || inStory() || !by[event.key] || event.altKey || event.ctrlKey || event.metaKey) return

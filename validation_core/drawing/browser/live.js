@@ -60,7 +60,7 @@ const sliders = (value, found = new Set()) => {
 // One panel's nodes, made for a width; returns what redraws the marks of some sliders.
 const draw = (chart, panel) => {
   panel.width = panel.node.clientWidth
-  const width = Math.max(200, panel.width)
+  const width = Math.max(panel.small ? 80 : 200, panel.width)
   const s = scales(panel, width)
   panel.svg.setAttribute("viewBox", `0 0 ${width} ${s.height}`)
   panel.svg.setAttribute("height", s.height)
@@ -241,6 +241,7 @@ const build = (chart, root) => {
   panels.style.setProperty("--columns", chart.columns)
   chart.panels.forEach((panel, i) => {
     const card = chart.lesson && pictureCard(chart, i)
+    panel.small = Boolean(card) && panel.height < 100 // a picture to pick among many
     panel.node = html(card || panels, "figure", panel.square ? "square" : "")
     if (panel.title) follow(html(panel.node, "h4"), panel.title)
     legend(chart, panel, follow)
@@ -252,6 +253,7 @@ const build = (chart, root) => {
   })
   if (chart.lesson) {
     for (const panel of chart.panels) panel.node.hidden = true
+    say(chart) // pictures get the room that words leave
     dress(chart)
     listen(chart)
   } else {
@@ -306,6 +308,7 @@ export default function (component) {
     chart.observer = new ResizeObserver(() => {
       if (root.clientWidth === width) return
       width = root.clientWidth
+      if (built.lesson) return dress(built)
       for (const panel of built.panels) if (!panel.node.hidden) draw(built, panel)
     })
     chart.observer.observe(root)

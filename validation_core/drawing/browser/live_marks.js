@@ -16,10 +16,11 @@ const written = (v, axis, i) => {
 
 const scales = (panel, width) => {
   const longest = Math.max(0, ...(panel.y.shown ?? []).map((name) => name.length))
-  const left = panel.y.hidden ? 12 : Math.min(Math.max(48, 6.5 * longest + 12), 0.45 * width)
-  const top = panel.y.label ? 26 : 18
-  const foot = panel.x.hidden && !panel.x.label ? 4 : 38
-  const room = width - Math.max(panel.y.hidden ? 12 : 16, 8 + panel.margin)
+  const bare = panel.small ? 4 : 12
+  const left = panel.y.hidden ? bare : Math.min(Math.max(48, 6.5 * longest + 12), 0.45 * width)
+  const top = panel.small ? 2 : panel.y.label ? 26 : 18
+  const foot = panel.x.hidden && !panel.x.label ? 4 : panel.small ? 17 : 38
+  const room = width - Math.max(panel.y.hidden ? bare : 16, (panel.small ? 4 : 8) + panel.margin)
   const right = panel.square && panel.most ? Math.min(room, left + panel.most - top - foot) : room
   const height = panel.square ? top + right - left + foot : panel.height
   const box = { left, right, top, bottom: height - foot, width, height }

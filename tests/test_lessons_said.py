@@ -1,0 +1,184 @@
+"""What lessons say: no difference of a correct q, and no number but the one that is drawn."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from validation_core.drawing.marks import Over, Points, Text, VLine, freeze_sliders
+from validation_core.lessons import LESSONS, rain
+from validation_core.store import Store
+
+CORRECT = {
+    "same-or-different": {"gamma": 0},
+    "ten-more-steps": {"source": 1},
+    "bag-lottery": {"bias": 0, "width": 1},
+    "rain": {"gamma": 0},
+    "four-ways": {},
+    "hunt": {"preset": 2},
+    "blind-prior": {"alpha": 0},
+    "number-with-units": {"gamma": 0},
+    "could-you-have-seen-it": {"gamma": 0},
+}
+"""Sliders at which q is correct; in the fifth lesson it always is."""
+CLAIM = re.compile(
+    r"\brejects q\b|is not level|off, \d+ reject|is found in|is the power|is blind (at|in)"
+)
+"""Words that only a wrong q earns."""
+LUCK = re.compile(
+    r"one correct q in twenty|one fair lottery in twenty|luckiest of many|is correct"
+)
+
+
+def said(words, at):
+    """Words with the sliders at these indices."""
+    if isinstance(words, Over):
+        return str(words.values[tuple(at[name] for name in words.sliders)])
+    if isinstance(words, Text):
+        return words.template.format_map({k: said(v, at) for k, v in words.parts.items()})
+    return str(words)
+
+
+def followed(words):
+    """Names of the sliders that words follow."""
+    if isinstance(words, Text):
+        return set().union(*map(followed, words.parts.values()))
+    return set(words.sliders) if isinstance(words, Over) else set()
+
+
+@pytest.fixture(scope="module", params=LESSONS)
+def lesson(request):
+    study = LESSONS[request.param]
+    return study.lesson(study.load(Store.usual()))
+
+
+def places(lesson, stage):
+    """Indices of all sliders as a stage is entered."""
+    values = lesson.entered([stage])
+    return {
+        slider.name: int(np.argmin(np.abs(np.array(slider.grid) - value)))
+        for slider, value in zip(lesson.all_sliders, values, strict=True)
+    }
+
+
+def sentences_where_q_is_correct(lesson):
+    """Each stage's words at the values of q's sliders that make it correct, all others running."""
+    grids = {slider.name: np.array(slider.grid) for slider in lesson.all_sliders}
+    fixed = {
+        name: int(np.argmin(np.abs(grids[name] - value)))
+        for name, value in CORRECT[lesson.name].items()
+    }
+    for i, stage in enumerate(lesson.stages):
+        moved = followed(stage.words)
+        if fixed and not moved & set(fixed):
+            continue  # a sentence about all q, or about one that the stage fixes
+        at = places(lesson, i) | fixed
+        free = sorted(moved - set(fixed))
+        runs = [range(len(grids[name])) for name in free]
+        for run in itertools.islice(itertools.product(*runs), 0, None):
+            yield said(stage.words, at | dict(zip(free, run, strict=True)))
+
+
+def test_a_correct_q_is_said_to_be_no_different(lesson):
+    found = set(sentences_where_q_is_correct(lesson))
+    assert found or lesson.name == "four-ways"
+    for sentence in found:
+        if claim := CLAIM.search(sentence):
+            assert LUCK.search(sentence[claim.start() :]), sentence
+
+
+def test_a_lucky_ball_is_said_to_be_luck():
+    study = LESSONS["hunt"]
+    lesson = study.lesson(study.load(Store.usual()))
+    at = places(lesson, 1)
+    assert "36 of 100" in said(lesson.stages[1].words, at)
+    assert "Nothing is wrong: it is the luckiest of many." in said(lesson.stages[1].words, at)
+
+
+def built(name):
+    study = LESSONS[name]
+    result = study.load(Store.usual())
+    return result, study.lesson(result)
+
+
+def marks(lesson, panel, at, kind):
+    return [m for m in freeze_sliders(lesson.panels[panel], at).marks if isinstance(m, kind)]
+
+
+def test_the_accuracy_said_is_the_line_drawn():
+    _, lesson = built("same-or-different")
+    for n, g in itertools.product(range(5), range(21)):
+        at = places(lesson, 1) | {"n": n, "gamma": g}
+        seen = [float(np.ravel(m.x)[0]) for m in marks(lesson, 1, at, VLine)]
+        (told,) = re.findall(r"Here it gets ([\d.]+)% right", said(lesson.stages[1].words, at))
+        assert any(f"{100 * x:.1f}" == told for x in seen)
+
+
+def test_the_wrong_rain_is_named_and_its_bars_are_those_said():
+    result, lesson = built("rain")
+    for lineup, guilty in enumerate(result.guilty):
+        for guess in range(rain.SUSPECTS + 1):
+            at = places(lesson, 1) | {"lineup": lineup, "guess": guess}
+            answer = said(lesson.prediction.answer, at)
+            assert re.search(rf"\b[Rr]ain {guilty} is the one with a wrong q", answer)
+            assert answer.startswith("Right") == (guess == guilty)
+            assert ("you picked none" in answer) == (guess == 0)
+        first = [
+            int(freeze_sliders(lesson.panels[j], at).marks[0].heights[0])
+            for j in range(rain.SUSPECTS)
+        ]
+        others = [count for j, count in enumerate(first) if j != guilty - 1]
+        told = said(lesson.stages[1].words, at)
+        assert f"holds {min(others)} to {max(others)} p-values" in told
+        assert told.endswith(f"in this one {first[guilty - 1]}.")
+
+
+def test_rain_says_nothing_before_its_first_trial():
+    _, lesson = built("rain")
+    words = said(lesson.stages[2].words, places(lesson, 2))
+    assert not re.search(r"\d", words.replace("gamma", ""))
+
+
+def test_divergences_said_are_those_drawn_and_all_of_one_q():
+    _, lesson = built("number-with-units")
+    for m in range(7):
+        at = places(lesson, 3) | {"m": m}
+        words = said(lesson.stages[3].words, at)
+        value, low, high = (
+            float(np.ravel(each)[0])
+            for each in (lambda p: (p.y, p.low, p.high))(marks(lesson, 3, at, Points)[-1])
+        )
+        assert f"{value:.3f} nats" in words
+        assert f"{low:.3f} to {high:.3f}" in words
+    exact = said(lesson.stages[1].words, places(lesson, 1))
+    assert "the closed form says 0.250" in exact
+    assert "M = 1 is q itself" in said(lesson.stages[3].words, places(lesson, 3))
+    assert "exactly 0.250" in said(lesson.stages[3].words, places(lesson, 3))
+
+
+def test_the_estimate_of_a_shifted_q_holds_its_exact_divergence():
+    _, lesson = built("number-with-units")
+    words = said(lesson.stages[3].words, places(lesson, 3))
+    low, high = map(float, re.findall(r"interval ([\d.]+) to ([\d.]+)", words)[0])
+    assert low <= 0.25 <= high
+
+
+def test_power_said_is_the_point_drawn():
+    _, lesson = built("could-you-have-seen-it")
+    for test, gamma, n in itertools.product((0, 2), range(5), (0, 5, 9)):
+        at = places(lesson, 2) | {"test": test, "gamma": gamma, "n": n}
+        words = said(lesson.stages[2].words, at)
+        drawn = [100 * float(np.ravel(p.y)[0]) for p in marks(lesson, 1, at, Points)]
+        (told,) = re.findall(r"(?:found|rejected) in ([\d.]+)% of checks", words)
+        assert any(f"{value:.1f}" == told for value in drawn)
+
+
+def test_false_alarms_said_are_the_points_drawn():
+    _, lesson = built("four-ways")
+    at = places(lesson, 1)
+    words = said(lesson.stages[1].words, at)
+    drawn = {f"{100 * float(y):.1f}" for p in marks(lesson, 0, at, Points) for y in np.ravel(p.y)}
+    told = re.findall(r"([\d.]+)% → ([\d.]+)%", words)
+    assert len(told) == 4
+    assert {value for pair in told for value in pair} <= drawn

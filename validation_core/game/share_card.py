@@ -1,0 +1,69 @@
+"""A finished game of Name that defect as an image to pass on."""
+
+from __future__ import annotations
+
+from markupsafe import escape
+
+from validation_core.game.points import BEST, LIVES, Score
+from validation_core.game.rounds import ROUNDS, Level
+from validation_core.report.image import png_of
+
+WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
+_WIDTH, _HEIGHT, _STEP = 600, 315, 52
+_INK, _SOFT, _PAPER, _RIGHT, _WRONG, _OPEN = (
+    "#22272E", "#57606A", "#FFFFFF", "#1F9D63", "#C8402F", "#D5D9DE"
+)  # fmt: skip
+
+
+def sentence(score: Score, seed: int, level: Level) -> str:
+    """A game in one line, with a sign for each round."""
+    signs = "".join("●" if right else "○" for right in score.right)
+    return (
+        f"Name that defect, {WORDS[level].lower()} game {seed}: {score.points} of {BEST} points, "
+        f"{sum(score.right)} of {len(score.right)} right, {score.longest} in a row {signs}"
+    )
+
+
+def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
+    """The card of a game, 1,200 pixels across.
+
+    Args:
+        score: of the game.
+        seed: number of the game.
+        level: its level.
+        link: of the challenge, written at its foot without its settings.
+    """
+    dots = []
+    for i in range(ROUNDS):
+        x, color = 40 + 12 + i * _STEP, _OPEN
+        if i < len(score.right):
+            color = _RIGHT if score.right[i] else _WRONG
+        sign = ""
+        if i < len(score.right):
+            way = "M-6 0l4 5 8-10" if score.right[i] else "M-5 -5l10 10M5 -5l-10 10"
+            sign = f'<path d="{way}" fill="none" stroke="{_PAPER}" stroke-width="2.5"/>'
+        dots.append(f'<g transform="translate({x} 176)"><circle r="17" fill="{color}"/>{sign}</g>')
+    lost = LIVES - score.lives
+    facts = f"{sum(score.right)} of {len(score.right)} right · {score.longest} in a row · " + (
+        f"{lost} of {LIVES} lives lost" if lost else "no life lost"
+    )
+    foot = link.partition("?")[0] or "NPT Lab"
+    return png_of(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="NPT Card">'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}"/>'
+        f'<rect width="8" height="{_HEIGHT}" fill="{_RIGHT}"/>'
+        + _words(50, "Name that defect", 22, _INK, bold=True)
+        + _words(80, f"{WORDS[level]} · game {seed}", 16, _SOFT)
+        + _words(136, f"{score.points} of {BEST} points", 34, _INK, bold=True)
+        + "".join(dots)
+        + _words(232, facts, 17, _INK)
+        + _words(262, "Same ten rounds for everybody: can you beat it?", 16, _SOFT)
+        + _words(290, foot, 14, _SOFT)
+        + "</svg>"
+    )
+
+
+def _words(y: int, words: str, size: int, color: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return f'<text x="40" y="{y}" font-size="{size}" fill="{color}"{weight}>{escape(words)}</text>'
