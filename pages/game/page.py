@@ -112,7 +112,8 @@ def _plot(dealt: Deal, drawn: plots.RoundPlots, telling: plot_power.PlotPower | 
         words = (
             f"Red dashes: mean of {plot_power.REPEATS} other rounds with this q. {about.test}: p "
             f"{said_equals(drawn.pvalues[plot])} here; at 5% it rejects in "
-            f"{telling.found[plot]} of {plot_power.REPEATS} (95% interval {low:.0%} to {high:.0%})."
+            f"{telling.found[plot]} of {plot_power.REPEATS} "
+            f"(95% interval {low:.0%} to {high:.0%})."
         )
     charts.captioned(st.container(), about.title, picture, f"defect-{key}", words)
 
