@@ -23,8 +23,8 @@ html { font-size: clamp(18px, 2.6vh, 30px); }
 [data-testid="stSidebar"], [data-testid="stSidebarCollapsedControl"], [data-testid="stHeader"],
 [data-testid="stExpandSidebarButton"] { display: none !important; }
 .stMainBlockContainer { padding: 0.7rem 1.2rem 2.6rem !important; max-width: none !important; }
-.stMainBlockContainer h1 { font-size: 1.15rem !important; padding: 0 !important;
-  line-height: 1.5; }
+.stMainBlockContainer h1 { font-size: 1.15rem !important;
+  padding: 0 0 1rem !important; }
 [data-testid="stCaptionContainer"], .st-key-lesson,
 [data-testid="stDownloadButton"],
 [data-testid="stPageLink"], [class*="st-key-copy-link"] { display: none !important; }

@@ -212,11 +212,10 @@ const BAR = 58
 const oneScreen = (chart) => {
   chart.root.classList.add("present")
   chart.panels.forEach((panel, i) => { panel.node.hidden = i >= chart.columns })
-  const rest = innerHeight - chart.panels[0].node.parentElement.getBoundingClientRect().top
   for (const panel of chart.panels) {
     if (panel.node.hidden) continue
-    const words = panel.node.clientHeight - panel.svg.getBoundingClientRect().height
-    panel.height = panel.most = Math.max(180, Math.floor(rest - words - BAR))
+    const rest = innerHeight - panel.svg.getBoundingClientRect().top
+    panel.height = panel.most = Math.max(180, Math.floor(rest - BAR))
   }
 }
 const build = (chart, root) => {
