@@ -7,7 +7,7 @@ sweep of its own, so that results come one by one and a curve on a page shares t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Literal, cast, get_args
@@ -23,6 +23,7 @@ from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.scores.localizer import Embedding
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.sweep.plan import Sweep
+from validation_core.sweep.presets import PERTURBATIONS
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark, Preset
 
@@ -40,8 +41,7 @@ TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
 """Strengths of Fig. 5 here."""
 FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 """Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
-FIGURES = tuple(name for name in get_args(Perturbation) if name != "blind_prior")
-"""Perturbations of its Figures 8 to 13."""
+_FIRST: tuple[Embedding, ...] = ("fourier", "identity")
 _COORDINATES = ("sbc", "tarp")
 
 
@@ -149,36 +149,25 @@ def shipped_training() -> MapTask:
 
 
 def shipped_power() -> tuple[Sweep, ...]:
-    """Power shipped with the package: that of the CoLT page's opening settings.
+    """Power shipped with the package, of one network for all gammas.
 
-    With every embedding on the plane that the page opens with; the default one, the identity and
-    the paper's on the other perturbations of the paper's figures, in three dimensions; the
-    identity on curved ones and in its other dimensions.
+    With every embedding on the plane that the CoLT page opens with; with the page's first and the
+    identity for the errors of the conformal paper's text, in three dimensions.
     """
-    sweeps: list[Sweep] = []
-    for benchmark, embeddings in _shown():
-        n, k = SIZES[benchmark.name]
-        sweeps += contest(
+    plane: Benchmark = Gaussian(dim_x=2, dim_theta=2)
+    space = [Gaussian(perturbation=name) for name in PERTURBATIONS[:4]]
+    return tuple(
+        sweep
+        for benchmark, embeddings in [(plane, EMBEDDINGS), *((b, _FIRST) for b in space)]
+        for sweep in contest(
             benchmark,
             benchmark.gammas,
             CoLT(),
-            TrialDesign(trials=TRIALS, n=n, k=k),
+            TrialDesign(trials=TRIALS, n=SIZES[benchmark.name][0], k=SIZES[benchmark.name][1]),
             embeddings=embeddings,
             for_all_gammas=True,
         )
-    return tuple(sweeps)
-
-
-def _shown() -> Iterator[tuple[Benchmark, tuple[Embedding, ...]]]:
-    """Benchmarks whose power is shipped, and CoLT's embeddings there."""
-    yield Gaussian(dim_x=2, dim_theta=2), EMBEDDINGS
-    for name in FIGURES:
-        yield Gaussian(perturbation=name), ("fourier", "identity", "mlp")
-    for name in FIGURES:
-        yield Gaussian(perturbation=name, curved=True), ("identity",)
-    for dim_x, dim_theta in DIMENSIONS[1:]:
-        for name in FIGURES:
-            yield Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta), ("identity",)
+    )
 
 
 def blind_prior_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
