@@ -58,8 +58,8 @@ def _networks(chosen: ColtChoice) -> str:
     """What the tests have learned from."""
     if chosen.for_all_gammas:
         return (
-            "Each learned test is one network for all gammas, as in the other views, held at each: "
-            "as valid as one for each. On the mean shift of three parameters it finds as much with "
-            "the Fourier embedding, and a little less of the smallest error with the identity."
+            "Each learned test is one network for all gammas, as in the other views, held at "
+            "each: as valid as one for each. On the mean shift of three parameters it finds as "
+            "much with the Fourier embedding, and a little less with the identity."
         )
     return "Each point of a learned test's curve is a network of its own, as in the paper."
