@@ -174,7 +174,7 @@ def test_the_page_draws_two_samples_that_differ(opened):
 
 def test_the_page_warns_of_an_observation_unlike_every_simulation(opened):
     at = opened(flows.arrays("x_o far away", "no problem found"), "observation")
-    markup, _ = checked(at, "No problem found")
+    markup, _ = checked(at, "No answer for your observation")
     first = re.search(r'<p class="warning" role="alert">(.*?)</p>', markup).group(1)
     assert "unlike every simulation" in re.sub("<[^>]*>", "", first)
     assert markup.index("unlike every") < markup.index("<h2>")

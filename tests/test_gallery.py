@@ -127,8 +127,8 @@ def test_the_colt_page_opens_with_maps_at_every_gamma(store):
 def test_blind_prior_and_right_posterior_in_four_dimensions(store):
     """Chen, Bansal, Scott, Tables 3 and 4: CoLT finds a q that ignores x, and leaves p alone."""
     rates = {}
-    for sweep in gallery.part("colt").sweeps:
-        for cell in progress.collect(sweep, store).cells:
+    for sweep in (*colt_paper.blind_prior_sweeps(), *colt_paper.type_one_sweeps()):
+        for cell in progress.collect(sweep.of_one_network[0], store).cells:
             rates[sweep.benchmark.dims, cell.gamma, cell.beta, cell.label] = cell.rate
     for d, m in DIMENSIONS:
         dims = (m, d)

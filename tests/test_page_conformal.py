@@ -146,7 +146,7 @@ def test_one_job_a_session(page, unbothered, monkeypatch):
             return _State()
 
     class _State:
-        active, done, key, label = True, 0, "job", "Learn"
+        active, done, key, label, state = True, 0, "job", "Learn", "running"
         seconds, fraction, subscribers, message = 0.0, 0.0, 1, "Learn"
 
     page.run()

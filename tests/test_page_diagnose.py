@@ -15,6 +15,7 @@ from tests.conftest import ROOT, nothing_worked_out
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, plan, questions
 from validation_core.methods import DC, MMDFuse
+from validation_core.scores.upload_training import USUAL, trained_by
 from validation_core.tables import server_files
 
 PAGE = str(ROOT / "pages" / "diagnose/page.py")
@@ -162,7 +163,8 @@ def test_the_first_visit_shows_a_finished_diagnosis(monkeypatch):
     monkeypatch.undo()
     services.clear()
     monkeypatch.setattr(services().engine, "submit", refuse)
-    at = fresh(opened=()).run()
+    with trained_by(USUAL):
+        at = fresh(opened=()).run()
     assert not at.exception
     assert at.title[0].value == "Is my posterior right?"
     assert title(at) == "Problem found"

@@ -18,7 +18,7 @@ def _fresh():
 
 def _drawn(page):
     """Strip, pictures, and the button that copies the link."""
-    return page.get("bidi_component")
+    return [part for part in page.get("bidi_component") if part.key != "drawer"]
 
 
 def test_a_first_visit_has_pictures_and_no_button(page):

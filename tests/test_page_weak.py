@@ -52,7 +52,7 @@ def opened(page):
 
 
 def chart_of(page):
-    (node,) = page.get("bidi_component")
+    (node,) = (part for part in page.get("bidi_component") if part.key != "drawer")
     return unpacked(node.proto.bytes)
 
 
