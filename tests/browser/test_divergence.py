@@ -83,18 +83,18 @@ def test_m_and_k_move_in_the_browser_and_stand_in_the_address(ran, visit):
     page.wait_for_url(re.compile("weigh=10"), timeout=WAIT)
     weighed = _lines(settled(page))
     _slider(page, "Data sets averaged, K").fill("0")
-    expect(_chart(page)).to_contain_text("over 10 data sets")
+    expect(_chart(page)).to_contain_text("10 data sets")
     assert until(lambda: _lines(page) != weighed)
     page.wait_for_url(re.compile("first-k=10"), timeout=WAIT)
     page.reload()
     settled(page)
-    expect(_chart(page)).to_contain_text("over 10 data sets and with M = 10")
+    expect(_chart(page)).to_contain_text("(M = 10, 10 data sets)")
     no_exception(page)
 
 
 def test_the_view_over_m_has_a_slider_of_iterations(ran, visit):
     page = visit(f"{CHEAP}&divergence-view=Over+M")
-    expect(_chart(page)).to_contain_text("with M = 100")
+    expect(_chart(page)).to_contain_text("(M = 100, ")
     before = _lines(settled(page))
     _slider(page, "Iterations of inference").fill("0")
     expect(_chart(page)).to_contain_text("After 10 iterations")

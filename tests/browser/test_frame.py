@@ -118,7 +118,9 @@ def _opens(page, listed_page):
     _in_frame(page)
     expect(_here(page)).to_have_text(listed_page.title)
     if listed_page.path in ALIVE:  # on an empty cache
-        alive = ".live .plot, .strip svg, .npt-card svg, [data-testid=stPlotlyChart] .main-svg"
+        alive = (
+            ".live .plot, .strip svg, .npt-card svg:visible, [data-testid=stPlotlyChart] .main-svg"
+        )
         expect(page.locator(alive).first).to_be_visible()
         in_the_way = page.get_by_role("button", name=re.compile("^(Train|Run|Start|Compute)"))
         expect(in_the_way).to_have_count(0)

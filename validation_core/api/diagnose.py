@@ -138,7 +138,7 @@ class DiagnosisResult(Result):
 
     @property
     def title(self) -> str:
-        return self.verdict.capitalize()
+        return self.card.title
 
     @property
     def verdict(self) -> str:
