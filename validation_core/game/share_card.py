@@ -6,13 +6,11 @@ from markupsafe import escape
 
 from validation_core.game.points import BEST, LIVES, Score
 from validation_core.game.rounds import ROUNDS, Level
-from validation_core.report.image import png_of
+from validation_core.report.image import INK, PAPER, png_of
 
 WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
 _WIDTH, _HEIGHT, _STEP = 600, 315, 52
-_INK, _SOFT, _PAPER, _RIGHT, _WRONG, _OPEN = (
-    "#22272E", "#57606A", "#FFFFFF", "#1F9D63", "#C8402F", "#D5D9DE"
-)  # fmt: skip
+_SOFT, _RIGHT, _WRONG, _OPEN = "#57606A", "#1F9D63", "#C8402F", "#D5D9DE"
 
 
 def sentence(score: Score, seed: int, level: Level) -> str:
@@ -41,7 +39,7 @@ def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
         sign = ""
         if i < len(score.right):
             way = "M-6 0l4 5 8-10" if score.right[i] else "M-5 -5l10 10M5 -5l-10 10"
-            sign = f'<path d="{way}" fill="none" stroke="{_PAPER}" stroke-width="2.5"/>'
+            sign = f'<path d="{way}" fill="none" stroke="{PAPER}" stroke-width="2.5"/>'
         dots.append(f'<g transform="translate({x} 176)"><circle r="17" fill="{color}"/>{sign}</g>')
     lost = LIVES - score.lives
     facts = f"{sum(score.right)} of {len(score.right)} right · {score.longest} in a row · " + (
@@ -51,13 +49,13 @@ def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
     return png_of(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="NPT Card">'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}"/>'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{PAPER}"/>'
         f'<rect width="8" height="{_HEIGHT}" fill="{_RIGHT}"/>'
-        + _words(50, "Name that defect", 22, _INK, bold=True)
+        + _words(50, "Name that defect", 22, INK, bold=True)
         + _words(80, f"{WORDS[level]} · game {seed}", 16, _SOFT)
-        + _words(136, f"{score.points} of {BEST} points", 34, _INK, bold=True)
+        + _words(136, f"{score.points} of {BEST} points", 34, INK, bold=True)
         + "".join(dots)
-        + _words(232, facts, 17, _INK)
+        + _words(232, facts, 17, INK)
         + _words(262, "Same ten rounds for everybody: can you beat it?", 16, _SOFT)
         + _words(290, foot, 14, _SOFT)
         + "</svg>"

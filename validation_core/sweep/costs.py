@@ -20,7 +20,7 @@ from validation_core.methods.base import Method, Work
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.trained_scores import Simulated, TrainTask
+from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.sweep.plan import Batch, Sweep
 from validation_core.sweep.progress import Progress, missing
 from validation_core.types import Benchmark, Pairs
@@ -111,14 +111,14 @@ def estimate(
         Seconds until all are done, and bytes over all workers.
     """
     costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
-    networks = 1 if sweep.for_all_gammas else len(sweep.gammas)
+    networks = {method.label: len(_networks(sweep, method)) for method in sweep.methods}
     seconds, counted = 0.0, set()
     for batch in left:
         for part in batch.parts if isinstance(batch, Batch) else ():
             seconds += costs[part.method.label].trial * part.count
             if part.network is not None and part.network not in counted:
                 counted.add(part.network)
-                seconds += costs[part.method.label].training / networks
+                seconds += costs[part.method.label].training / networks[part.method.label]
     memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
     return _RemainingCost(seconds / max(1, workers), sum(memory) + PROCESS_BYTES * workers)
 
@@ -172,17 +172,16 @@ def _trial(sweep: Sweep, method: Method) -> float:
 
 def _training(sweep: Sweep, method: Method) -> float:
     """Seconds of all its networks."""
-    recipes = [getattr(sweep.network(method, at), "recipe", None) for at in sweep.gammas]
-    seconds = sum(
-        learning_seconds(recipe) + _fits(sweep.benchmark, at, _learnt_from(recipe))
-        for recipe, at in zip(recipes, sweep.gammas, strict=True)
+    return sum(
+        learning_seconds(network.recipe) + _fits(sweep.benchmark, at, network.recipe.places)
+        for network, at in _networks(sweep, method).items()
     )
-    return seconds / len(sweep.gammas) if sweep.for_all_gammas else seconds
 
 
-def _learnt_from(recipe: Recipe | None) -> int:
-    """Distinct x at which a recipe needs draws of q."""
-    return 0 if recipe is None else recipe.places
+def _networks(sweep: Sweep, method: Method) -> dict[Training, float]:
+    """Each network that it reads, once, and a gamma at which it does."""
+    read = ((sweep.network(method, gamma), gamma) for gamma in sweep.gammas)
+    return {network: gamma for network, gamma in read if network is not None}
 
 
 def learning_seconds(recipe: Recipe | None) -> float:
