@@ -28,6 +28,7 @@ from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card, diagnosis_card
+from validation_core.diagnosis.outcome import Outcome, outcome
 from validation_core.diagnosis.questions import (
     ALIASES,
     Answer,
@@ -41,7 +42,7 @@ from validation_core.diagnosis.questions import (
     question_studies,
 )
 from validation_core.diagnosis.tasks import RelabelTask
-from validation_core.diagnosis.verdict import NoClaims, Parameter, verdict
+from validation_core.diagnosis.verdict import ENOUGH, NoClaims, Parameter, verdict
 from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.pool import helper_pool
@@ -144,6 +145,27 @@ class DiagnosisResult(Result):
     def verdict(self) -> str:
         """`problem found`, `no problem found` or `not enough data`: never that q is right."""
         return self.diagnosis.verdict
+
+    def outcome(self, shift: float = ENOUGH) -> Outcome:
+        """The verdict as a gate: `passed`, `problem` or `too little power`.
+
+        Args:
+            shift: bias of one parameter, in posterior sds, that a table must be able to show with
+                power 0.8; where it is not, it has too little power.
+
+        Raises:
+            ValueError: for a bias that is not above zero.
+
+        Examples:
+            >>> npt.diagnose(table, methods=["sbc", "tarp"], questions="none").outcome()
+            'problem'
+        """
+        return outcome(self.diagnosis, shift)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no problem was found by a table that finds a bias of half a posterior sd."""
+        return self.outcome() == "passed"
 
     @property
     def pvalue(self) -> float | None:
@@ -282,8 +304,22 @@ class DiagnosisResult(Result):
             )
         return datatree(self.diagnosis, self.diagnosis.upload)
 
+    def _summary(self, ending: str) -> bytes:
+        """The summary of this ending: Markdown, or JUnit's XML."""
+        from validation_core.report.summaries import junit, markdown
+
+        write = junit if ending == ".xml" else markdown
+        said = self.outcome()
+        return write(self.diagnosis, self.answers, said, self.path, self.asked).encode("utf-8")
+
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
-        return {**super()._writers(), ".png": self.image, ".nc": self.datatree}
+        return {
+            **super()._writers(),
+            ".md": lambda: self._summary(".md"),
+            ".xml": lambda: self._summary(".xml"),
+            ".png": self.image,
+            ".nc": self.datatree,
+        }
 
 
 def diagnose(

@@ -23,12 +23,14 @@ from validation_core.cli.options import (
 )
 from validation_core.cli.process import tell
 from validation_core.diagnosis import Diagnosis, findings
+from validation_core.diagnosis.outcome import EXIT_CODES, Outcome, outcome
 from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
 from validation_core.diagnosis.tasks import DiagnoseTask
-from validation_core.diagnosis.verdict import read_line
+from validation_core.diagnosis.verdict import ENOUGH, read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
+from validation_core.report import summaries
 from validation_core.text import equals
 from validation_core.types import TwoSamples
 
@@ -59,6 +61,14 @@ True values and draws are converted to one float type, the narrowest they were s
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted
 at several rows (a constant x, a few distinct x), they are not independent, and no test runs.
 """
+
+
+_FAILING: dict[str, tuple[Outcome, ...]] = {
+    "never": (),
+    "problem": ("problem",),
+    "power": ("problem", "too little power"),
+}
+"""Outcomes that end with a code of their own, by --fail-on."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -96,12 +106,32 @@ def add(parser: argparse.ArgumentParser) -> None:
         "report",
     )
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
+    option("--markdown", type=Path, metavar="PATH.md", help="write a summary, as of a CI job")
+    option("--junit", type=Path, metavar="PATH.xml", help="write the verdict as a test report")
     add_json_option(parser)
+    gate = parser.add_argument_group(
+        "gate", "Exit code 0: passed. 1: a problem was found. 3: too little power to tell."
+    )
+    gate.add_argument(
+        "--fail-on",
+        choices=list(_FAILING),
+        default="never",
+        help="problem: end with 1 where q is found wrong; power: with 3, too, where the table is "
+        "too small to find the bias of --shift; by default a diagnosis that ran ends with 0",
+    )
+    gate.add_argument(
+        "--shift",
+        type=float,
+        default=ENOUGH,
+        metavar="SD",
+        help="bias of one parameter, in posterior sds, that is to be found with power 0.8; "
+        f"default {ENOUGH:g}",
+    )
     parser.set_defaults(run=_run)
 
 
-def _run(chosen: argparse.Namespace) -> None:
-    """Read the file, run the tests that can run, and print the diagnosis.
+def _run(chosen: argparse.Namespace) -> int:
+    """Read the file, run the tests that can run, print the diagnosis, and return the exit code.
 
     Raises:
         ValueError: for a file or options that cannot be used.
@@ -109,7 +139,11 @@ def _run(chosen: argparse.Namespace) -> None:
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
     table = read_table(chosen.file, chosen)
     figures = [path for _, path in chosen.figure]
-    check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json, *figures)
+    if not chosen.shift > 0:
+        raise ValueError(f"--shift is a bias above 0 posterior sd; got {chosen.shift:g}. Try 0.5.")
+    short = [(chosen.markdown, summaries.markdown), (chosen.junit, summaries.junit)]
+    others = [chosen.report, chosen.card, chosen.datatree, chosen.json, *figures]
+    check_writable(*others, *(path for path, _ in short))
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
             "A DataTree holds ranks of true values among q's draws at each x; got two samples "
@@ -134,7 +168,13 @@ def _run(chosen: argparse.Namespace) -> None:
         result.save_figure(name, path)
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
+    said = outcome(result.diagnosis, chosen.shift)
+    for path, write in short:
+        if path is not None:
+            text = write(result.diagnosis, result.answers, said, result.path, result.asked)
+            path.write_text(text, encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
+    return EXIT_CODES[said] if said in _FAILING[chosen.fail_on] else 0
 
 
 def _figure(text: str) -> tuple[str, Path]:
