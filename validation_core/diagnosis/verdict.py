@@ -28,7 +28,7 @@ from validation_core.methods.record import LISTED, Record, remark
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
 
@@ -142,7 +142,7 @@ class Diagnosis:
             "alpha": self.alpha,
             "seed": self.seed,
             "n": self.upload.n,
-            "k": self.upload.k,
+            "k": self.upload.drawn[0],
             "dim_theta": dim_theta,
             "dim_x": dim_x,
             "pvalue": self.pvalue,
@@ -157,7 +157,13 @@ class Diagnosis:
             "notes": list(self.upload.notes),
             "digest": self.upload.digest,
             "version": __version__,
+            **self._weights(),
         }
+
+    def _weights(self) -> dict[str, JSON]:
+        """Numbers of weighted draws; nothing where draws came unweighted."""
+        came = self.upload.weighting if isinstance(self.upload, TableUpload) else None
+        return {} if came is None else {"weights": came.to_json()}
 
     def families(self) -> list[dict[str, Any]]:
         """Each family of claims that the verdict rests on, the smallest p first."""
@@ -251,7 +257,7 @@ def read_line(diagnosis: Diagnosis) -> str:
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
     summary = (
-        f"{count_text(upload.n, 'row')} with {count_text(upload.k, 'draw')} of q at each, "
+        f"{count_text(upload.n, 'row')} with {upload.drawn[1]} of q at each, "
         f"{count_text(dim_theta, 'parameter')}, {dim_x:,} data"
         if upload.k
         else f"Two samples, {upload.n:,} points in the smaller one, {dim_theta:,} quantities"

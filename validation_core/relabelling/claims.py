@@ -43,6 +43,7 @@ _SCORES = {
     "tarp": "TARP's distances",
     "log_q": "log q",
     "log_ratio": "log p − log q",
+    "log_w": "its weight",
 }
 _KINDS = {
     "mean": "place",
