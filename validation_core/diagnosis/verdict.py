@@ -29,6 +29,7 @@ from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.weights import Weighting
 from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
 
@@ -131,7 +132,7 @@ class Diagnosis:
                     "everything that is looked at, does not: take this as a hint."
                 )
             tests = 1 if record.kind.decides else tests - 1
-        return remark(record, tests=tests, alpha=self.alpha)
+        return remark(record, tests=tests, alpha=self.alpha, weighted=self._weighting is not None)
 
     def to_json(self) -> dict[str, JSON]:
         """One object, as the command line prints it with a few fields more."""
@@ -157,13 +158,12 @@ class Diagnosis:
             "notes": list(self.upload.notes),
             "digest": self.upload.digest,
             "version": __version__,
-            **self._weights(),
+            **({} if self._weighting is None else {"weights": self._weighting.to_json()}),
         }
 
-    def _weights(self) -> dict[str, JSON]:
-        """Numbers of weighted draws; nothing where draws came unweighted."""
-        came = self.upload.weighting if isinstance(self.upload, TableUpload) else None
-        return {} if came is None else {"weights": came.to_json()}
+    @property
+    def _weighting(self) -> Weighting | None:
+        return self.upload.weighting if isinstance(self.upload, TableUpload) else None
 
     def families(self) -> list[dict[str, Any]]:
         """Each family of claims that the verdict rests on, the smallest p first."""
@@ -300,7 +300,7 @@ def _relabelled(
         for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
     critical = claims.result.critical(alpha, "means")
-    size = detectable_shift_by_relabelling(upload.n, upload.k, critical)
+    size = detectable_shift_by_relabelling(upload.n, upload.effective_k, critical)
     shift = _Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
@@ -400,7 +400,7 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> _Shift | None
     by_name = {record.name: record for record in ran}
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
-        size = detectable_shift_by_ranks(upload.n, upload.k, each)
+        size = detectable_shift_by_ranks(upload.n, upload.effective_k, each)
         return _Shift(size, POWER, "sbc")
     if "multiple" in by_name:
         used = by_name["multiple"]

@@ -95,6 +95,11 @@ class Upload(ABC):
         return self.k, count_text(self.k, "draw")
 
     @property
+    def effective_k(self) -> int:
+        """Draws of q at each x that tell as much as those there are: of weighted ones fewer."""
+        return self.k
+
+    @property
     @abstractmethod
     def dims(self) -> tuple[int, int]:
         """(D, M): columns of theta and of x."""
@@ -166,6 +171,10 @@ class TableUpload(Upload):
         if self.weighting is None:
             return super().drawn
         return self.weighting.q.shape[1], self.weighting.text()
+
+    @property
+    def effective_k(self) -> int:
+        return self.k if self.weighting is None else max(1, round(self.weighting.effective - 1))
 
     @property
     def dims(self) -> tuple[int, int]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from validation_core.rng import stream
 from validation_core.tables.shared_draws import shared_draw_groups
 from validation_core.tables.source import Order, is_real
+from validation_core.tables.truth_weights import weights_of_truths
 from validation_core.types import Array, PosteriorTable
 
 WEIGHTS = ("log_w", "log_w_draws")
@@ -45,9 +46,6 @@ _TIMES = 10  # as many as there are draws, at most
 _NUMBERS = 20_000_000  # of a table that is made larger than it was
 _EQUAL = 1e-5  # nats: weights that differ less are equal
 _REVERSED = float(np.log(1e6))  # a right weight is taken for its reciprocal once in 1e6 tables
-_CONSISTENT = 1e-2  # nats
-_PER_TERM = 3  # draws of a row for each term that is fitted to its weights
-_POOREST = 1.0  # nats of error beyond which an estimated weight is refused
 
 Places = NDArray[np.int64]
 
@@ -232,7 +230,7 @@ def weigh(
             "so that an unlucky set would count at each of them. Draw K times for every x, say "
             "prior.sample((N, K)), and weigh those."
         )
-    truths, error, notes, warnings = _weights_of_truths(data, logs, draws, densities)
+    truths, error, notes, warnings = weights_of_truths(data, logs, draws, densities)
     log_w = _joined(truths, draws)
     if error is None and (told := _reversed(log_w)):
         log_w, notes = -log_w, (*notes, told)
@@ -290,7 +288,7 @@ def _reversed(log_w: Array) -> str | None:
     """
     if not np.isfinite(log_w).all():
         return None
-    gain = np.log(_chances(-log_w)[:, 0]) - np.log(_chances(log_w)[:, 0])
+    gain = _log_chance_of_truth(-log_w) - _log_chance_of_truth(log_w)
     if gain.sum() < _REVERSED:
         return None
     return (
@@ -298,6 +296,14 @@ def _reversed(log_w: Array) -> str | None:
         "have less the one that draws have (proposal / prior where theta came from a proposal), "
         f"and the true values fit its reverse exp({gain.sum():.0f}) times better. Save -log_w and "
         "-log_w_draws."
+    )
+
+
+def _log_chance_of_truth(log_w: Array) -> Array:
+    """Log chance (N,) of slot 0, from log weights (N, S)."""
+    top = log_w.max(axis=1)
+    return np.asarray(
+        log_w[:, 0] - top - np.log(np.exp(log_w - top[:, None]).sum(axis=1)), np.float64
     )
 
 
@@ -337,105 +343,6 @@ def _of_slots(
         "draws say nothing of.",
     )
     return out, notes * bool(lost)
-
-
-class _TruthWeights(NamedTuple):
-    """Log weights (N,) of true values."""
-
-    logs: Array
-    error: float | None
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-def _weights_of_truths(
-    data: PosteriorTable, logs: Mapping[str, Array], draws: Array, densities: Mapping[str, Array]
-) -> _TruthWeights:
-    """The weights of true values: as given, log_joint - log_q, or estimated from the draws'.
-
-    Raises:
-        ValueError: where they are missing and cannot be estimated.
-    """
-    if "log_w" in logs:
-        return _TruthWeights(np.asarray(logs["log_w"], np.float64), None)
-    derived = _from_densities(draws, densities)
-    if derived is not None:
-        note = "Weights of true values follow from log_joint - log_q, as those of draws do."
-        return _TruthWeights(derived, None, (note,))
-    fitted, error = _fitted(data, draws)
-    if error > _POOREST:
-        raise ValueError(
-            "Weights of the draws must come with those of the true values, log_w (N,): the same "
-            "ratio of densities at theta; got log_w_draws alone, from which they can be "
-            f"estimated to {error:.1f} nats only. Save log_w, or log_q and log_joint with their "
-            "draws."
-        )
-    warning = (
-        "log_w (N,), the weights of the true values, is missing. They were estimated from the "
-        f"weights of each row's draws (to about {error:.2g} nats), so that p-values are "
-        "approximate. Save log_w, the same ratio of densities at theta, and they are exact."
-    )
-    return _TruthWeights(fitted, error, (), (warning,))
-
-
-def _from_densities(draws: Array, densities: Mapping[str, Array]) -> Array | None:
-    """Log weights (N,) of true values from log_joint - log_q, where the draws' are that ratio up
-    to a number at each x."""
-    names = ("log_joint", "log_q", "log_joint_draws", "log_q_draws")
-    if not set(names) <= densities.keys():
-        return None
-    joint, q, joint_draws, q_draws = (np.asarray(densities[name], np.float64) for name in names)
-    with np.errstate(invalid="ignore"):
-        off = draws - (joint_draws - q_draws)
-    known = np.isfinite(off)
-    if not known.any(axis=1).all() or not np.isfinite(joint - q).all():
-        return None
-    middle = np.nanmedian(np.where(known, off, np.nan), axis=1)
-    far = np.abs(off - middle[:, None])[known]
-    return joint - q + middle if np.quantile(far, 0.99) < _CONSISTENT else None
-
-
-def _fitted(data: PosteriorTable, draws: Array) -> tuple[Array, float]:
-    """Log weights (N,) of true values by a polynomial of theta fitted to each row's draws, and
-    its typical error when one draw is left out, in nats."""
-    n = len(data)
-    out, errors = np.empty(n), np.empty(n)
-    for row in range(n):
-        known = np.isfinite(draws[row])
-        q, y = np.asarray(data.q[row][known], np.float64), draws[row][known]
-        if len(y) < 2:
-            out[row], errors[row] = draws[row].max(), np.inf
-            continue
-        centre, spread = q.mean(axis=0), q.std(axis=0)
-        unit = np.where(spread > 0, spread, 1.0)
-        at = np.concatenate([data.theta[row][None].astype(np.float64), q])
-        terms = _terms((at - centre) / unit, len(y))
-        basis, upper = np.linalg.qr(terms[1:])
-        good = np.abs(np.diag(upper)) > 1e-9 * max(1.0, np.abs(np.diag(upper)).max())
-        if not good.all():  # equal draws: a level alone
-            basis, upper, terms = *np.linalg.qr(terms[1:, :1]), terms[:, :1]
-        weight = basis.T @ y
-        left = (y - basis @ weight) / np.maximum(1 - np.square(basis).sum(axis=1), 1e-3)
-        value = terms[0] @ np.linalg.solve(upper, weight)
-        reach = np.ptp(y)
-        out[row] = np.clip(value, y.min() - reach, y.max() + reach)
-        errors[row] = np.sqrt(np.square(left).mean())
-    return out, float(np.median(errors))
-
-
-def _terms(z: Array, count: int) -> Array:
-    """Terms (S, T) of a polynomial of z (S, D): as many as so many draws can tell."""
-    d = z.shape[1]
-    most = count // _PER_TERM
-    parts = [np.ones((len(z), 1))]
-    if 1 + d <= most:
-        parts.append(z)
-    if 1 + 2 * d <= most:
-        parts.append(np.square(z))
-    if 1 + 2 * d + d * (d - 1) // 2 <= most:
-        a, b = np.triu_indices(d, 1)
-        parts.append(z[:, a] * z[:, b])
-    return np.concatenate(parts, axis=1)
 
 
 def notes(logs: Mapping[str, Array], equal: EqualDraws | None) -> tuple[str, ...]:
