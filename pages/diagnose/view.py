@@ -34,7 +34,7 @@ def what_was_read(upload: Upload, about: str = "") -> None:
     dim_theta, dim_x = upload.dims
     names = begun_text(upload.names, 8)
     summary = (
-        f"{count_text(upload.n, 'simulation')} with {count_text(upload.k, 'draw')} each; "
+        f"{count_text(upload.n, 'simulation')} with {upload.drawn[1]} each; "
         f"{count_text(dim_theta, 'parameter')} ({names}); x has {count_text(dim_x, 'dimension')}."
         if upload.k
         else f"two samples, {upload.n:,} points in the smaller one, "

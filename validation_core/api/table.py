@@ -31,6 +31,9 @@ class Table:
         log_q_draws: log q at the draws (N, K), in nats.
         log_joint: log p(theta, x) (N,), in nats, up to one constant for all.
         log_joint_draws: the same at the draws (N, K).
+        log_w: log weight of theta (N,), up to one number at each x: the log density that the
+            claimed posterior has there, less that of the law which the draws are from.
+        log_w_draws: the same at the draws (N, K): log of their importance weights.
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
         order: order of the axes of theta_q, NKD or KND; needed only where N = K.
@@ -68,6 +71,8 @@ class Table:
         log_q_draws: ArrayLike | None = None,
         log_joint: ArrayLike | None = None,
         log_joint_draws: ArrayLike | None = None,
+        log_w: ArrayLike | None = None,
+        log_w_draws: ArrayLike | None = None,
         x_o: ArrayLike | None = None,
         theta_o: ArrayLike | None = None,
         order: Order | None = None,
@@ -83,6 +88,8 @@ class Table:
             "log_q_draws": log_q_draws,
             "log_joint": log_joint,
             "log_joint_draws": log_joint_draws,
+            "log_w": log_w,
+            "log_w_draws": log_w_draws,
             "x_o": x_o,
             "theta_o": theta_o,
         }
@@ -123,7 +130,7 @@ class Table:
     @property
     def k(self) -> int:
         """Draws K of q at each x; 0 for two samples, which have no x."""
-        return self.upload.k
+        return self.upload.drawn[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,7 +177,8 @@ class Table:
         d, m = self.upload.dims
         if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
-        return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {m} data)"
+        draws = self.upload.drawn[1]
+        return f"Table({self.n} rows, {draws} of q at each, {d} parameters, {m} data)"
 
 
 def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.generic]]:

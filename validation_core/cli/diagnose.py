@@ -46,6 +46,8 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
                                              coverage of highest-density regions
   log_joint, log_joint_draws  (N,), (N, K)   optional: log p(theta, x), normalised or not; with
                                              the pair above the symmetric divergence
+  log_w, log_w_draws          (N,), (N, K)   optional: log weights, claimed density over the one
+                                             drawn from; w, w_draws (weights) where no logarithms
   x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;

@@ -28,7 +28,8 @@ from validation_core.methods.record import LISTED, Record, remark
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
+from validation_core.tables.weights import Weighting
 from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
 
@@ -131,7 +132,7 @@ class Diagnosis:
                     "everything that is looked at, does not: take this as a hint."
                 )
             tests = 1 if record.kind.decides else tests - 1
-        return remark(record, tests=tests, alpha=self.alpha)
+        return remark(record, tests=tests, alpha=self.alpha, weighted=self._weighting is not None)
 
     def to_json(self) -> dict[str, JSON]:
         """One object, as the command line prints it with a few fields more."""
@@ -142,7 +143,7 @@ class Diagnosis:
             "alpha": self.alpha,
             "seed": self.seed,
             "n": self.upload.n,
-            "k": self.upload.k,
+            "k": self.upload.drawn[0],
             "dim_theta": dim_theta,
             "dim_x": dim_x,
             "pvalue": self.pvalue,
@@ -157,7 +158,12 @@ class Diagnosis:
             "notes": list(self.upload.notes),
             "digest": self.upload.digest,
             "version": __version__,
+            **({} if self._weighting is None else {"weights": self._weighting.to_json()}),
         }
+
+    @property
+    def _weighting(self) -> Weighting | None:
+        return self.upload.weighting if isinstance(self.upload, TableUpload) else None
 
     def families(self) -> list[dict[str, Any]]:
         """Each family of claims that the verdict rests on, the smallest p first."""
@@ -251,7 +257,7 @@ def read_line(diagnosis: Diagnosis) -> str:
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
     summary = (
-        f"{count_text(upload.n, 'row')} with {count_text(upload.k, 'draw')} of q at each, "
+        f"{count_text(upload.n, 'row')} with {upload.drawn[1]} of q at each, "
         f"{count_text(dim_theta, 'parameter')}, {dim_x:,} data"
         if upload.k
         else f"Two samples, {upload.n:,} points in the smaller one, {dim_theta:,} quantities"
@@ -294,7 +300,7 @@ def _relabelled(
         for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
     critical = claims.result.critical(alpha, "means")
-    size = detectable_shift_by_relabelling(upload.n, upload.k, critical)
+    size = detectable_shift_by_relabelling(upload.n, upload.effective_k, critical)
     shift = _Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
@@ -394,7 +400,7 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> _Shift | None
     by_name = {record.name: record for record in ran}
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
-        size = detectable_shift_by_ranks(upload.n, upload.k, each)
+        size = detectable_shift_by_ranks(upload.n, upload.effective_k, each)
         return _Shift(size, POWER, "sbc")
     if "multiple" in by_name:
         used = by_name["multiple"]

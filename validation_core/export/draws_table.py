@@ -28,6 +28,10 @@ class Table:
     """(N,): log q(theta | x)."""
     log_q_draws: Array | None = None
     """(N, K): log q at each draw, given its x."""
+    log_w: Array | None = None
+    """(N,): log weight of theta, where draws are weighted."""
+    log_w_draws: Array | None = None
+    """(N, K): log weight of each draw."""
     theta_names: Sequence[str] | None = None
     """D labels."""
     x_names: Sequence[str] | None = None
@@ -53,6 +57,8 @@ class Table:
             **{
                 "log_q": self.log_q,
                 "log_q_draws": self.log_q_draws,
+                "log_w": self.log_w,
+                "log_w_draws": self.log_w_draws,
                 "theta_names": self.theta_names,
                 "x_names": self.x_names,
                 **more,
@@ -70,6 +76,8 @@ def save(
     log_q_draws: ArrayLike | None = None,
     log_joint: ArrayLike | None = None,
     log_joint_draws: ArrayLike | None = None,
+    log_w: ArrayLike | None = None,
+    log_w_draws: ArrayLike | None = None,
     x_o: ArrayLike | None = None,
     theta_o: ArrayLike | None = None,
     theta_names: Sequence[str] | None = None,
@@ -89,6 +97,9 @@ def save(
         log_q_draws: (N, K): the same at each draw.
         log_joint: (N,): log p(theta, x), up to one constant for all rows and draws.
         log_joint_draws: (N, K): the same at each draw with its x.
+        log_w: (N,): log of the density that the tested posterior has at theta over the one that
+            draws are from, up to a number at each x.
+        log_w_draws: (N, K): the same at each draw: log of its importance weight.
         x_o: your own observation, shaped like one x; with
         theta_o: (K_o, D): draws of q there.
         theta_names: D labels.
@@ -118,6 +129,8 @@ def save(
         "log_q_draws": log_q_draws,
         "log_joint": log_joint,
         "log_joint_draws": log_joint_draws,
+        "log_w": log_w,
+        "log_w_draws": log_w_draws,
     }
     for name, values in densities.items():
         if values is not None:

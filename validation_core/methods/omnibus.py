@@ -51,6 +51,7 @@ _SHORT: Mapping[Family, str] = {
     "together_over_x": "Together, over x",
     "learned_over_x": "Learned, over x",
     "observation": "Near x_o",
+    "weights": "Weights",
 }
 """Families beside an axis, that a phone has room for."""
 _READ_NULL = (

@@ -33,6 +33,7 @@ TITLES: Mapping[Family, str] = {
     "together_over_x": "Weak changes over x together",
     "learned_over_x": "Changes over x, by learned scores",
     "observation": "Near the observation",
+    "weights": "Weights of true values among those of draws",
 }
 
 _SCORES = {
@@ -43,6 +44,7 @@ _SCORES = {
     "tarp": "TARP's distances",
     "log_q": "log q",
     "log_ratio": "log p − log q",
+    "log_w": "its weight",
 }
 _KINDS = {
     "mean": "place",

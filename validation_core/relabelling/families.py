@@ -22,6 +22,7 @@ Family = Literal[
     "together_over_x",
     "learned_over_x",
     "observation",
+    "weights",
 ]
 SHARES: Mapping[Family, float] = {
     "means": 0.55,
@@ -39,10 +40,13 @@ SHARES: Mapping[Family, float] = {
     "together_over_x": 0.01,
     "learned_over_x": 0.06,
     "observation": 0.06,
+    "weights": 0.4,
 }
 """Weights within the level, of those families that are tested together: the most common errors
 have most. Only a shift of all rows by a tenth of a sd is barely visible in a thousand rows, so
 that means are worth more than all others (benchmarks); gross errors need little."""
+WEIGHT = "log_w"
+"""The log weight of slots, where draws are weighted: claimed posterior over proposal."""
 LEARNED = ("classifier", "slots", "dc", "colt", "tarp")
 """Scores that are learned on other rows, by name."""
 RATIOS = ("classifier", "slots", "dc", "log_ratio")  # high looks like the truth

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.relabelling.families import LEARNED, RATIOS, Family, Kind
+from validation_core.relabelling.families import LEARNED, RATIOS, WEIGHT, Family, Kind
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.normal_scores import normal_scores, width_scores
 from validation_core.relabelling.pools import Pools, SlotRanks
@@ -133,6 +133,7 @@ def _score_features(score: SlotRanks) -> list[Valued]:
         ]
         return ranked + _magnitude_features(score)
     group: Family = "learned" if score.of in LEARNED else "densities"
+    group = "weights" if score.of == WEIGHT else group
     sided = score.of in RATIOS
     some: list[Valued] = [
         (

@@ -43,7 +43,7 @@ _REMOVED: dict[Kind, int] = {
 """The table, of three without other errors, that tests each kind of claim."""
 _TABLES = 3
 _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
-_NAMED_ALONE = ("norm", "densities", "learned", "observation")
+_NAMED_ALONE = ("norm", "densities", "learned", "observation", "weights")
 """Families whose claims say no more than that q is wrong by this measure."""
 _OVER_X = ("over_x", "together_over_x", "learned_over_x")
 _PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling over x

@@ -23,7 +23,7 @@ from validation_core.relabelling.families import (
 from validation_core.types import Array
 
 _FAMILIES, _KINDS = get_args(Family), get_args(Kind)
-_OF = (ALL, "norm", "log_q", "log_ratio", *LEARNED, WHITENED)
+_OF = (ALL, "norm", "log_q", "log_ratio", *LEARNED, WHITENED, "log_w")
 _ALONG = ("x", "component", "mean", "products", "balls", "near", "everywhere")
 _NONE = -1  # in the codes of cells
 NUMBERS_QUOTED = 5
@@ -49,7 +49,7 @@ class Claim:
     family: Family
     kind: Kind
     of: str
-    """theta, norm, log_q, log_ratio or a learned score."""
+    """theta, norm, log_q, log_ratio, log_w or a learned score."""
     which: tuple[int, ...]
     """Parameters, from 0; empty for all of them together."""
     along: XScope | None

@@ -58,7 +58,7 @@ class LearnedScore(NamedTuple):
     """A learned score, evaluated on rows held out from its training."""
 
     name: str
-    """One of `families.LEARNED`; of densities that came with the table log_q, log_ratio."""
+    """One of `families.LEARNED`; of densities that came with the table log_q, log_ratio, log_w."""
     rows: Rows
     """(n,) of the table."""
     values: Array
@@ -229,6 +229,9 @@ def _most_misfitting(table: PosteriorTable, rows: Rows, groups: Rows | None) -> 
 
 def _density_scores(densities: Mapping[str, Array], among: Rows) -> list[LearnedScore]:
     """Scores from log densities that came with the table; NaN where they are not known."""
+    if {"log_w", "log_w_draws"} <= densities.keys():
+        log_w = _density_slots(densities, "log_w", among)
+        return [LearnedScore("log_w", np.arange(len(log_w)), log_w, ratio=False)]
     if not {"log_q", "log_q_draws"} <= densities.keys():
         return []
     rows = np.arange(len(densities["log_q"]))

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # Variables of the posterior have the dimensions of simulations, chain, draw, and their own; the
 # truths have the same names in one of these groups.
 _TRUTHS = ("truth", "true_parameters", "prior")
+_WEIGHTS = ("sample_stats", "posterior")
+"""Groups whose weights are those of draws."""
+_TRUE_WEIGHTS = ("sample_stats_prior", *_TRUTHS)
 _DATA = ("observed_data", "prior_predictive", "constant_data")
 _CHAINS = frozenset({"chain", "chains"})
 _HOW = (
@@ -94,7 +97,9 @@ class ArviZTree:
         by_name = {v.name: v for v in posterior}
         self._drawn = [v for name, v in by_name.items() if name in self._truth]
         self._data = self._observations()
-        unread = [name for name in by_name if name not in self._truth]
+        self._weights = self._find_weights()
+        read = {*self._truth, *(v.name for v in self._weights.values())}
+        unread = [name for name in by_name if name not in read]
         self.notes = roles.unread_notes(unread, "without true values")
 
     def close(self) -> None:
@@ -163,6 +168,21 @@ class ArviZTree:
             f"got: {roles.names_text(self._groups)}. {_HOW}"
         )
 
+    def _find_weights(self) -> dict[str, _Variable]:
+        """Weights of draws and of true values, by role."""
+        found: dict[str, _Variable] = {}
+        for stem in ("log_w", "w"):
+            aliases = {*roles.ROLES[stem], *roles.ROLES[f"{stem}_draws"]}
+            sides = ((f"{stem}_draws", _WEIGHTS), (stem, _TRUE_WEIGHTS))
+            for role, groups in sides:
+                for variable in (v for group in groups for v in self._variables(group)):
+                    n, k = self._sizes
+                    of_draws = (variable.sims, variable.draws) == (n, k)
+                    fits = of_draws if role.endswith("_draws") else self._at_each(variable)
+                    if variable.name in aliases and not variable.own and fits:
+                        found.setdefault(role, variable)
+        return found
+
     def _at_each(self, variable: _Variable) -> bool:
         """Whether a variable has one value for each simulation: prior draws are simulations."""
         n = self._sizes[0]
@@ -180,11 +200,18 @@ class ArviZTree:
             "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
             "theta_names": label_header(d),
             "x_names": label_header(m),
+            **{
+                role: ArrayHeader((n, k) if role.endswith("_draws") else (n,), v.dtype)
+                for role, v in self._weights.items()
+            },
         }
 
     def load(self, name: str) -> NDArray[np.generic]:
         truth = [self._truth[v.name] for v in self._drawn]
         of = {"theta": truth, "theta_q": self._drawn, "theta_names": self._drawn}
+        if name in self._weights:
+            rows = self._sizes if name.endswith("_draws") else self._sizes[:1]
+            return self._load(self._weights[name]).reshape(rows)
         variables = of.get(name, self._data)
         if name.endswith("_names"):
             return np.array([roles.label(label) for v in variables for label in v.labels])

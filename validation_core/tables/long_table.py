@@ -1,12 +1,12 @@
 """A long table: one row per draw, numbered by simulation, the true values beside the draws.
 
-Its columns are `sim`, `draw` (-1 for the truth), `theta_*` and `x_*`; it may have `log_q` and
-`log_joint`.
+Its columns are `sim`, `draw` (-1 for the truth), `theta_*` and `x_*`; it may have `log_q`,
+`log_joint`, and weights `log_w` or `w`, by these or their other names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, 
 
 INDEX = ("sim", "draw")
 """The columns by which a long table is known: number of the simulation, number of the draw."""
-_LOGS = ("log_q", "log_joint")
+_LOGS = ("log_q", "log_joint", "log_w", "w")
+"""Columns of one number for the true value and for each draw."""
 _ROW = 50  # bytes of the limit for each row: the rows are sorted by simulation
 
 
@@ -55,14 +56,14 @@ class LongTable:
             )
         self._columns = columns
         self._stems = {stem: columns.starting(stem) for stem in ("theta", "x")}
-        self._logs = [name for name in _LOGS if name in columns.types]
+        self._logs = _columns_by_stem(columns.types)
         if missing := [f"{stem}_*" for stem, names in self._stems.items() if not names]:
             raise ValueError(
                 f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
                 f"{', '.join(missing)}; got: {roles.names_text(columns.types)}. Rename the "
                 f"columns."
             )
-        used = [*INDEX, *self._stems["theta"], *self._stems["x"], *self._logs]
+        used = [*INDEX, *self._stems["theta"], *self._stems["x"], *self._logs.values()]
         for name in used:
             if columns.types[name] is None:
                 raise ValueError(
@@ -81,9 +82,9 @@ class LongTable:
             "theta_names": label_header(len(theta)),
             "x_names": label_header(len(x)),
         }
-        for name in self._logs:
-            headers[name] = ArrayHeader((places.n,), dtype([name]))
-            headers[f"{name}_draws"] = ArrayHeader((places.n, places.k), dtype([name]))
+        for stem, name in self._logs.items():
+            headers[stem] = ArrayHeader((places.n,), dtype([name]))
+            headers[f"{stem}_draws"] = ArrayHeader((places.n, places.k), dtype([name]))
         return headers
 
     @cached_property
@@ -101,7 +102,8 @@ class LongTable:
         of_draws = name == "theta_q" or name.endswith("_draws")
         stem = "theta" if name == "theta_q" else name.removesuffix("_draws")
         flat = array.reshape(*array.shape[: 2 if of_draws else 1], -1)  # (N, K, ...) or (N, ...)
-        for rows, batch in self._columns.pieces(self._stems.get(stem, [stem])):
+        wanted = self._stems[stem] if stem in self._stems else [self._logs[stem]]
+        for rows, batch in self._columns.pieces(wanted):
             sim, draw = places.sim[rows], places.draw[rows]
             if name == "x":
                 _check_same_x(batch, sim)
@@ -113,6 +115,18 @@ class LongTable:
 
     def close(self) -> None:
         self._columns.close()
+
+
+def _columns_by_stem(columns: Iterable[str]) -> dict[str, str]:
+    """Columns of one number for each row, by the array that they make with its draws."""
+    present = set(columns)
+    stems: dict[str, str] = {}
+    for stem in _LOGS:
+        aliases = (stem, *roles.ROLES[stem], *roles.ROLES[f"{stem}_draws"])
+        names = [name for name in aliases if name in present]
+        if names:
+            stems[stem] = names[0]
+    return stems
 
 
 def _places_of_rows(sim: NDArray[np.float64], draw: NDArray[np.float64]) -> _Places:

@@ -21,6 +21,7 @@ from validation_core.tables import (
     roles,
     shared_draws,
     source,
+    weights,
 )
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
@@ -32,6 +33,8 @@ from validation_core.tables.log_q_offset import normalisation_warnings
 from validation_core.tables.ranges import Range
 from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
 from validation_core.tables.source import Order
+from validation_core.tables.weights import Weighting
+from validation_core.text import count_text
 from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
 
@@ -87,6 +90,16 @@ class Upload(ABC):
         """Draws of q at each x; 0 for two samples, which have no x."""
 
     @property
+    def drawn(self) -> tuple[int, str]:
+        """Draws of q at each x as they came, as a number and in words."""
+        return self.k, count_text(self.k, "draw")
+
+    @property
+    def effective_k(self) -> int:
+        """Draws of q at each x that tell as much as those there are: of weighted ones fewer."""
+        return self.k
+
+    @property
     @abstractmethod
     def dims(self) -> tuple[int, int]:
         """(D, M): columns of theta and of x."""
@@ -127,6 +140,14 @@ class TableUpload(Upload):
     """Simulations (theta, x) with q's draws at each x."""
 
     data: PosteriorTable
+    weighting: Weighting | None = None
+    """The weighted draws that `data` has equal draws of; None where draws came unweighted."""
+
+    @property
+    def as_came(self) -> PosteriorTable:
+        """The table with its draws as they came, weighted or not."""
+        q = self.data.q if self.weighting is None else self.weighting.q
+        return PosteriorTable(self.data.theta, self.data.x, q)
 
     @cached_property
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
@@ -145,13 +166,25 @@ class TableUpload(Upload):
         return self.data.q.shape[1]
 
     @property
+    def drawn(self) -> tuple[int, str]:
+        """Draws as they came: weighted ones, where they were."""
+        if self.weighting is None:
+            return super().drawn
+        return self.weighting.q.shape[1], self.weighting.text()
+
+    @property
+    def effective_k(self) -> int:
+        return self.k if self.weighting is None else max(1, round(self.weighting.effective - 1))
+
+    @property
     def dims(self) -> tuple[int, int]:
         return self.data.theta.shape[1], self.data.x.shape[1]
 
     def arrays(self) -> dict[str, Array]:
-        table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.data.q}
+        beside = self.densities if self.weighting is None else self.weighting.arrays
+        table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.as_came.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
-        return {**table, **self.densities, **observed}
+        return {**table, **beside, **observed}
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +295,11 @@ def _table(
     n, d = theta.shape
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
-    keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
+    given = weights.read_weights(arrays, (n, q.shape[1]), saved_order)
+    densities |= given.logs  # so that they are kept and left out with their rows
+    keep, dropped = checks.find_finite_rows(
+        {"theta": theta, "x": x, "theta_q": q, **given.undefined()}
+    )
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
@@ -281,6 +318,8 @@ def _table(
         PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
     )
     theta, q = turned.data.theta, turned.data.q
+    logs = {name: densities.pop(name) for name in given.logs}
+    equal = weights.weigh(turned.data, logs, densities) if logs else None
     observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
     warnings = (
         *angles.warnings(turned, names),
@@ -290,28 +329,34 @@ def _table(
         *nonfinite_density_warnings(densities),
         *normalisation_warnings(q, densities.get("log_q_draws")),
         *told_observed,
+        *given.warnings,
+        *(equal.warnings if equal else ()),
     )
     numbers = {"0": theta, "1": x, "2": q, **densities}
+    if equal:
+        numbers |= {**logs, "weights": np.array([weights.VERSION])}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
     whole = TableUpload(
-        data=PosteriorTable(theta, x, q),
+        data=PosteriorTable(theta, x, equal.q if equal else q),
         names=(),
         digest=keys.digest(**numbers),
         dropped=dropped,
         warnings=warnings,
+        weighting=equal.weighting if equal else None,
         notes=(
             *notes,
             *same.notes,
             *told_log,
             *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
+            *weights.notes(logs, equal),
         ),
-        densities=densities,
+        densities=equal.densities if equal else densities,
         observed=observed,
         image=image,
         periods=turned.periods if any(turned.periods) else (),
     )
-    return _labelled(whole, arrays)
+    return _labelled(whole, arrays, turned.data)
 
 
 def _some_rows(
@@ -408,18 +453,18 @@ def _samples(
         warnings=(*same.warnings, *unused_array_warnings(arrays)),
         notes=(*notes, *same.notes),
     )
-    return _labelled(whole, arrays)
+    return _labelled(whole, arrays, whole.data)
 
 
-def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Upload:
-    """The upload with its labels, and with warnings, which name columns by them."""
+def _labelled(
+    whole: Upload, arrays: Mapping[str, NDArray[np.generic]], came: PosteriorTable | TwoSamples
+) -> Upload:
+    """The upload with its labels, and with warnings, which name columns by them, of the draws as
+    they came."""
     d, m = whole.dims
     theta_names, theta_warning = roles.column_labels(arrays.get("theta_names"), "theta", d)
     x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
-    warnings = (
-        *filter(None, (theta_warning, told_x)),
-        *checks.data_warnings(whole.data, theta_names),
-    )
+    warnings = (*filter(None, (theta_warning, told_x)), *checks.data_warnings(came, theta_names))
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
     )

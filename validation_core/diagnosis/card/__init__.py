@@ -164,8 +164,8 @@ def _loaded(diagnosis: Diagnosis) -> str:
     upload = diagnosis.upload
     if not upload.k:
         return f"Two samples, {upload.n:,} points in the smaller one"
-    draws, parameters = count_text(upload.k, "draw"), count_text(upload.dims[0], "parameter")
-    return f"{count_text(upload.n, 'simulation')}, {draws} each, {parameters}"
+    parameters = count_text(upload.dims[0], "parameter")
+    return f"{count_text(upload.n, 'simulation')}, {upload.drawn[1]} each, {parameters}"
 
 
 COLORS: Mapping[State, str] = {
