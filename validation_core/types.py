@@ -126,6 +126,8 @@ class TableScores:
     draws: Array
     x: Array | None = None
     """Data (..., n, M), for a test that varies over x; else None."""
+    own: int = 0
+    """Number of the last test quantities that came with the table."""
 
 
 Scores = BlockScores | TableScores

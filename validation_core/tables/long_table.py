@@ -1,7 +1,7 @@
 """A long table: one row per draw, numbered by simulation, the true values beside the draws.
 
-Its columns are `sim`, `draw` (-1 for the truth), `theta_*` and `x_*`; it may have `log_q` and
-`log_joint`.
+Its columns are `sim`, `draw` (-1 for the truth), `theta_*` and `x_*`; it may have `log_q`,
+`log_joint`, `log_likelihood` and test quantities, `quantity_*`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, 
 
 INDEX = ("sim", "draw")
 """The columns by which a long table is known: number of the simulation, number of the draw."""
-_LOGS = ("log_q", "log_joint")
+_LOGS = ("log_q", "log_joint", "log_likelihood")
 _ROW = 50  # bytes of the limit for each row: the rows are sorted by simulation
 
 
@@ -55,7 +55,7 @@ class LongTable:
             )
         self._columns = columns
         self._stems = {stem: columns.starting(stem) for stem in ("theta", "x")}
-        self._logs = [name for name in _LOGS if name in columns.types]
+        self._logs = [name for name in columns.types if name in _LOGS or roles.is_quantity(name)]
         if missing := [f"{stem}_*" for stem, names in self._stems.items() if not names]:
             raise ValueError(
                 f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
@@ -69,7 +69,9 @@ class LongTable:
                     f"The columns of a long table must hold real numbers; got text or others in "
                     f"{roles.label(name)!r}. Save numbers in it, or rename it to leave it out."
                 )
-        self.notes = columns.notes(used, "no test knows these")
+        self.notes = columns.notes(
+            used, "no test knows these; a column quantity_NAME is a test quantity of your own"
+        )
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         places, dtype = self._places, self._columns.common_dtype

@@ -29,7 +29,16 @@ from validation_core.tables.densities import (
     unused_array_warnings,
 )
 from validation_core.tables.log_q_offset import normalisation_warnings
+from validation_core.tables.own_quantities import (
+    OwnQuantity,
+    density_pair_warnings,
+    own_quantities,
+    quantity_stems,
+    read_quantities,
+    shared_draws_warnings,
+)
 from validation_core.tables.ranges import Range
+from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
 from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
 from validation_core.tables.source import Order
 from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
@@ -57,8 +66,11 @@ class Upload(ABC):
     """Changes made while reading, in sentences."""
     densities: Mapping[str, Array] = field(default_factory=dict)
     """Any of log_q (N,), log_q_draws (N, K), log_joint (N,), log_joint_draws (N, K): log
-    q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats. Single values may be
-    infinite or NaN. Two samples have none."""
+    q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats; likewise
+    log_likelihood. Single values may be infinite or NaN. Two samples have none."""
+    quantities: Mapping[str, Array] = field(default_factory=dict)
+    """Test quantities of the user's own: quantity_NAME (N,) and quantity_NAME_draws (N, K), with
+    NaN where one is not known. Two samples have none."""
     observed: tuple[Array, Array] | None = None
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for two samples."""
     image: tuple[int, ...] = ()
@@ -70,6 +82,11 @@ class Upload(ABC):
     @abstractmethod
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float64 holds; two samples have no x."""
+
+    @cached_property
+    def own_quantities(self) -> Mapping[str, OwnQuantity]:
+        """Test quantities of the user's own by name, log p(theta, x) or log p(x | theta) first."""
+        return own_quantities({**self.densities, **self.quantities})
 
     @property
     @abstractmethod
@@ -151,7 +168,7 @@ class TableUpload(Upload):
     def arrays(self) -> dict[str, Array]:
         table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.data.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
-        return {**table, **self.densities, **observed}
+        return {**table, **self.densities, **self.quantities, **observed}
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +279,8 @@ def _table(
     n, d = theta.shape
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
+    quantities, quantity_warnings = read_quantities(arrays, (n, q.shape[1]), saved_order)
+    densities |= quantities  # cut with the others
     keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
@@ -269,7 +288,7 @@ def _table(
     same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
-    densities, told_log = _one_log_q(densities, declared)
+    densities, told_log = _one_type(densities, declared)
     again = repeats.repeated_simulations(theta, x)
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
     copies = repeats.copies_of_theta(theta)
@@ -287,10 +306,16 @@ def _table(
         *same.warnings,
         *repeats.dropped_repeat_warnings(again),
         *density_warnings,
-        *nonfinite_density_warnings(densities),
+        *nonfinite_density_warnings(
+            {name: array for name, array in densities.items() if not is_quantity(name)}
+        ),
+        *quantity_warnings,
+        *density_pair_warnings(densities),
         *normalisation_warnings(q, densities.get("log_q_draws")),
         *told_observed,
     )
+    if own_quantities(densities) and shared_draws.shared_draw_groups(turned.data) is not None:
+        warnings += shared_draws_warnings(densities)
     numbers = {"0": theta, "1": x, "2": q, **densities}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
     whole = TableUpload(
@@ -306,7 +331,8 @@ def _table(
             *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
         ),
-        densities=densities,
+        densities={name: a for name, a in densities.items() if not is_quantity(name)},
+        quantities={name: a for name, a in densities.items() if is_quantity(name)},
         observed=observed,
         image=image,
         periods=turned.periods if any(turned.periods) else (),
@@ -367,18 +393,20 @@ def _flat(
     return {**arrays, **rows}, tuple(int(side) for side in image)
 
 
-def _one_log_q(
-    densities: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
+def _one_type(
+    beside: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """log q at the truths and at the draws in one float type, so that equal ones tie."""
-    both = {name: densities[name] for name in ("log_q", "log_q_draws") if name in densities}
-    if len(both) < 2:
-        return densities, ()
-    # Rounding goes by columns, on the last axis: log q is one column, whatever its shape.
-    same = float_type.match_precisions(
-        {name: array[..., None] for name, array in both.items()}, declared
-    )
-    return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
+    """Log q and quantities, each at the truths and at the draws in one float type, so that equal
+    ones tie."""
+    told: tuple[str, ...] = ()
+    log_q = ["log_q"] * ({"log_q", "log_q_draws"} <= beside.keys())
+    for stem in log_q + quantity_stems(beside):
+        # Rounding goes by columns, on the last axis: a quantity is one column, whatever its shape.
+        both = {name: beside[name][..., None] for name in (stem, f"{stem}{DRAWS_OF_QUANTITY}")}
+        same = float_type.match_precisions(both, declared)
+        beside = beside | {name: array[..., 0] for name, array in same.arrays.items()}
+        told += same.notes + same.warnings
+    return beside, told
 
 
 def _samples(
