@@ -34,8 +34,9 @@ _FORMAT = (
     "simulated from each; and `theta_q` (N, K, D) or (K, N, D), K draws of q at each x. "
     "Optional: `theta_names` and `x_names`; `log_q` (N,) and `log_q_draws` (N, K), for the "
     "coverage of highest-density regions; with them `log_joint` and `log_joint_draws`, for "
-    "the symmetric divergence. `x_o` (M,) and `theta_o` (K, D) are your own observation and "
-    "q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are tested without "
+    "the symmetric divergence; these alone, `log_likelihood` or `quantity_NAME` (N,) with "
+    "`…_draws` (N, K) are test quantities of your own. `x_o` (M,) and `theta_o` "
+    "(K, D) are your own observation and q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are tested without "
     "x.\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
     "`observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each "
     "draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`. Several tables of the same "
@@ -54,6 +55,10 @@ _OPTIONAL = {
     "log_q_draws": "log_q_draws: the same at its draws (N, K)",
     "log_joint": "log_joint: log p(theta, x) (N,)",
     "log_joint_draws": "log_joint_draws: the same at q's draws (N, K)",
+    "log_likelihood": "log_likelihood: log p(x | theta) (N,)",
+    "log_likelihood_draws": "log_likelihood_draws: the same at q's draws (N, K)",
+    "quantity_own": "A test quantity of your own at theta (N,)",
+    "quantity_own_draws": "The same quantity at q's draws (N, K)",
     "x_o": "x_o: your own observation (M,)",
     "theta_o": "theta_o: q's draws there (K, D)",
     "theta_names": "theta_names: names of the parameters (D,)",

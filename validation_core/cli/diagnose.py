@@ -43,7 +43,11 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
   log_q, log_q_draws          (N,), (N, K)   optional: log q at theta and at the draws;
                                              coverage of highest-density regions
   log_joint, log_joint_draws  (N,), (N, K)   optional: log p(theta, x), normalised or not; with
-                                             the pair above the symmetric divergence
+                                             the pair above the symmetric divergence,
+                                             alone a test quantity; so is log_likelihood
+  quantity_NAME, quantity_NAME_draws         optional: a test quantity of your own at theta (N,)
+                                             and at the draws (N, K), up to 20 of them; NaN leaves
+                                             a row out of its test
   x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;

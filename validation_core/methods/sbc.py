@@ -262,8 +262,7 @@ def _with_known(
         computed = Quantities(others).table(upload.data)
         parts.append((computed.truth, computed.draws))
     if LOG_Q in quantities:
-        known = (upload.densities[name] for name in (LOG_Q, f"{LOG_Q}_draws"))
-        parts.append(tuple(array[None] for array in known))
+        parts.append((upload.densities[LOG_Q][None], upload.densities[f"{LOG_Q}_draws"][None]))
     parts += [(one.truth[None], one.draws[None]) for one in own]
     truth, draws = (np.concatenate(side) for side in zip(*parts, strict=True))
     return TableScores(truth, draws, own=len(own))

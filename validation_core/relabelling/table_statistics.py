@@ -286,7 +286,7 @@ def _normal_ratio(
         return []
     values = np.concatenate([table.theta[:, None], table.q[:, among]], axis=1)
     log_p = _density_slots(densities, both[0], among)
-    return [LearnedScore("normal_ratio", np.arange(n), log_p + norms(values) / 2, ratio=False)]
+    return [LearnedScore("normal_ratio", np.arange(n), log_p + norms(values) / 2, ratio=True)]
 
 
 def _own_scores(quantities: Sequence[tuple[Array, Array]], among: Rows) -> list[LearnedScore]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -94,11 +95,11 @@ def _unread_array_notes(
         partner = _draws_named_after(name, draws, len(values)) if name in values else None
         if partner is not None:
             stem = re.sub(r"\W+", "_", name.lower()).strip("_") or "mine"
+            pairs = {f"{QUANTITY}{stem}": name, f"{QUANTITY}{stem}{DRAWS_OF_QUANTITY}": partner}
+            options = [shlex.quote(f"{role}={label(own)}") for role, own in pairs.items()]
             note += (
-                f" With its values at q's draws, in {label(partner)!r}, it is a test quantity: "
-                f"--map {QUANTITY}{stem}={label(name)} "
-                f"--map {QUANTITY}{stem}{DRAWS_OF_QUANTITY}={label(partner)}, or save them under "
-                f"those names."
+                f" With its values at q's draws, {label(partner)!r}, it is a test quantity: read "
+                f"it by --map {options[0]} --map {options[1]}"
             )
         yield note
 
