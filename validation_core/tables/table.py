@@ -41,7 +41,7 @@ from validation_core.tables.ranges import Range
 from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
 from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
 from validation_core.tables.source import Order
-from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
+from validation_core.types import Array, ClassProbabilities, Joint, PosteriorTable, TwoSamples
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Upload(ABC):
     A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x.
     """
 
-    data: PosteriorTable | TwoSamples
+    data: PosteriorTable | TwoSamples | ClassProbabilities
     names: tuple[str, ...]
     """Labels of the D parameters."""
     digest: str
