@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
-from validation_core.tables import Order, SamplesUpload, Upload
+from validation_core.tables import Order, ProbabilitiesUpload, SamplesUpload, Upload
 from validation_core.tables.own_quantities import QuantityFunction, evaluated
 from validation_core.tables.reading import File
 from validation_core.tables.roles import DRAWS_OF_QUANTITY, QUANTITY
@@ -133,6 +133,24 @@ class Table:
         """
         return cls.of(Upload.of(_arrays({"p": p, "q": q, "theta_names": names or None})))
 
+    @classmethod
+    def classes(
+        cls, probabilities: ArrayLike, label: ArrayLike, *, names: Sequence[str] = ()
+    ) -> Table:
+        """Make a table of probabilities of classes, such as models, for `reliability`.
+
+        Args:
+            probabilities: q's probability of each class at each x (N, C), or (N,) of the second
+                of two.
+            label: the true class (N,), numbered from 0 or 1, or one-hot (N, C).
+            names: labels of the C classes.
+
+        Raises:
+            ValueError: for numbers that are no probabilities or classes.
+        """
+        given = {"probabilities": probabilities, "label": label, "class_names": names or None}
+        return cls.of(Upload.of(_arrays(given)))
+
     @property
     def n(self) -> int:
         """Simulations N of a table, or points of the smaller of two samples."""
@@ -179,13 +197,16 @@ class Table:
         path = Path(path)
         if path.suffix != ".npz":
             raise ValueError(f"A table is written as .npz; got {path.name}. Rename it.")
-        labels = {"theta_names": self.names, "x_names": self.x_names}
+        classes = isinstance(self.upload, ProbabilitiesUpload)
+        labels = {"class_names" if classes else "theta_names": self.names, "x_names": self.x_names}
         named = {name: np.array(label) for name, label in labels.items() if label}
         np.savez_compressed(path, allow_pickle=False, **self.arrays(), **named)
         return path
 
     def __repr__(self) -> str:
         d, m = self.upload.dims
+        if isinstance(self.upload, ProbabilitiesUpload):
+            return f"Table({self.n} rows, probabilities of {d} classes)"
         if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
         return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {m} data)"

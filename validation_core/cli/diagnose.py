@@ -10,6 +10,8 @@ from pathlib import Path
 from validation_core import Record, Store, diagnosis
 from validation_core.api import diagnose
 from validation_core.api.names import resolve_questions
+from validation_core.api.reliability import reliability
+from validation_core.api.table import Table
 from validation_core.cli.options import (
     NoteLines,
     add_json_option,
@@ -29,6 +31,7 @@ from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
+from validation_core.tables import ProbabilitiesUpload
 from validation_core.text import equals
 from validation_core.types import TwoSamples
 
@@ -53,9 +56,11 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out
 
-or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
-and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row
-for each draw with sim, draw (-1 is the true value), theta_*, x_*; an ArviZ file has groups
+or two plain sample sets, p (n, d) and q (n', d), without conditioning; or probabilities (N, C)
+of C models or classes with the true class label (N,), and class_names (C,). Names that sbi,
+BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table
+has one row for each draw with sim, draw (-1 is the true value), theta_*, x_*, log_*, quantity_*;
+an ArviZ file has groups
 posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
 below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
 
@@ -114,6 +119,9 @@ def _run(chosen: argparse.Namespace) -> None:
     table = read_table(chosen.file, chosen)
     figures = [path for _, path in chosen.figure]
     check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json, *figures)
+    if isinstance(table.upload, ProbabilitiesUpload):
+        _reliability(table, chosen)
+        return
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
             "A DataTree holds ranks of true values among q's draws at each x; got two samples "
@@ -139,6 +147,33 @@ def _run(chosen: argparse.Namespace) -> None:
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
+
+
+def _reliability(table: Table, chosen: argparse.Namespace) -> None:
+    """Test probabilities of classes, and print the answer.
+
+    Raises:
+        ValueError: for outputs that it has not.
+    """
+    if chosen.datatree or chosen.card:
+        raise ValueError(
+            "Probabilities of classes have no ranks and no card; got --datatree or --card. Take "
+            "--report, --figure reliability=PATH or --json."
+        )
+    result = reliability(table, alpha=chosen.alpha, seed=chosen.seed, progress=False)
+    if chosen.report:
+        chosen.report.write_text(result.document(), encoding="utf-8")
+    for name, path in chosen.figure:
+        result.save_figure(name.capitalize(), path)
+
+    def aloud() -> None:
+        print(f"{table.n:,} rows with probabilities of {len(table.names)} classes.")
+        for text in (*table.warnings, *table.notes, *result.sentences):
+            print(f"  {text}")
+        for row in result.rows():
+            print(f"  {row['class']}: said {row['said']:.1%}, happened {row['happened']:.1%}")
+
+    write_json_text(result.to_json, chosen.json, aloud)
 
 
 def _figure(text: str) -> tuple[str, Path]:

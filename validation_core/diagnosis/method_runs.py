@@ -30,7 +30,14 @@ from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.scores.quantities import ranked_quantities
 from validation_core.tables import TableUpload, Upload
-from validation_core.types import Array, Outcome, PosteriorTable, Scores, TwoSamples
+from validation_core.types import (
+    Array,
+    ClassProbabilities,
+    Outcome,
+    PosteriorTable,
+    Scores,
+    TwoSamples,
+)
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
 Network = Any
@@ -140,6 +147,7 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
         return _read_table(upload, method, seed, trained)
     rng = stream(seed, "diagnose", "blocks")
     if method.is_fixed:
+        assert not isinstance(upload.data, ClassProbabilities), "no method reads them"
         blocks = _blocks(upload.data, rng, method.most_rows(upload))
         return _MethodInput(scores.apply(method.score(), blocks))
     assert trained is not None

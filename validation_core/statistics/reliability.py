@@ -167,9 +167,8 @@ class BrierSplit(NamedTuple):
 
 def brier_split(p: Array, happened: Array) -> BrierSplit:
     """The Brier score of an event's probabilities (n,), split by isotonic regression."""
-    hit = np.asarray(happened, np.float64)
-    best, share = recalibrated(p, hit), float(hit.mean())
-    score, least = (float(np.square(one - hit).mean()) for one in (p, best))
+    best, share = recalibrated(p, happened), float(happened.mean())
+    score, least = (float(np.square(one - happened).mean()) for one in (p, best))
     uncertainty = share * (1 - share)
     return BrierSplit(score, score - least, uncertainty - least, uncertainty)
 
@@ -198,7 +197,7 @@ def reliability_curve(
         curves[at] = _on_grid(p, best, grid)
         parts[at] = np.square(p - drawn).mean() - np.square(best - drawn).mean()
     low, high = np.quantile(curves, [0.025, 0.975], axis=0)
-    seen = _on_grid(p, recalibrated(p, np.asarray(happened, np.float64)), grid)
+    seen = _on_grid(p, recalibrated(p, happened), grid)
     return ReliabilityCurve(seen, low, high, float(parts.mean()))
 
 

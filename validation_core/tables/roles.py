@@ -30,6 +30,27 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "log_likelihood_draws": ("log_likelihood_draws", "log_lik_draws", "loglik_draws"),
     "x_o": ("x_o", "x_observed"),
     "theta_o": ("theta_o", "posterior_samples_o"),
+    "probabilities": (
+        "probabilities",
+        "model_probabilities",
+        "class_probabilities",
+        "pred_models",
+        "posterior_model_probabilities",
+        "pmp",
+        "probs",
+    ),
+    "label": (
+        "label",
+        "labels",
+        "true_model",
+        "true_models",
+        "true_class",
+        "true_label",
+        "true_labels",
+        "model_index",
+        "model_indices",
+    ),
+    "class_names": ("class_names", "model_names"),
 }
 """Names of an array by its role: our own first, then those of sbi, BayesFlow and tarp."""
 QUANTITY, DRAWS_OF_QUANTITY = "quantity_", "_draws"
@@ -114,9 +135,11 @@ def _draws_named_after(name: str, draws: Sequence[str], values: int) -> str | No
 
 
 def roles_complete(roles: Collection[str]) -> bool:
-    """Whether these roles make a table or, without draws at each x, two samples."""
+    """Whether these roles make a table or, without draws at each x, two samples or probabilities
+    of classes."""
     return {"theta", "x", "theta_q"} <= {*roles} or (
-        {"p", "q"} <= {*roles} and "theta_q" not in roles
+        "theta_q" not in roles
+        and ({"p", "q"} <= {*roles} or {"probabilities", "label"} <= {*roles})
     )
 
 

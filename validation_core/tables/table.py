@@ -22,6 +22,7 @@ from validation_core.tables import (
     shared_draws,
     source,
 )
+from validation_core.tables.class_probabilities import read_probabilities
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
     read_densities,
@@ -48,7 +49,8 @@ from validation_core.types import Array, ClassProbabilities, Joint, PosteriorTab
 class Upload(ABC):
     """Draws that were read and checked, their labels, and all a user should know about them.
 
-    A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x.
+    A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x, a
+    `ProbabilitiesUpload` probabilities of classes.
     """
 
     data: PosteriorTable | TwoSamples | ClassProbabilities
@@ -202,6 +204,37 @@ class SamplesUpload(Upload):
         return {"p": self.data.p.theta, "q": self.data.q.theta}
 
 
+@dataclass(frozen=True, eq=False)
+class ProbabilitiesUpload(Upload):
+    """Probabilities that q states of C classes, and the true class; `names` are the classes'."""
+
+    data: ClassProbabilities
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        return (), ()
+
+    @property
+    def groups(self) -> None:
+        return None
+
+    @property
+    def n(self) -> int:
+        return len(self.data.p)
+
+    @property
+    def k(self) -> int:
+        return 0
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.data.p.shape[1], 0
+
+    def arrays(self) -> dict[str, Array]:
+        classes = np.asarray(self.data.classes, np.float64)
+        return {"probabilities": self.data.p, "label": classes}
+
+
 LAYOUTS = (
     "Where an array has another name, say so: --map theta=NAME on the command line, "
     "arrays={'theta': 'NAME'} in Python."
@@ -219,9 +252,10 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
     Raises:
         UnknownArrays: with the arrays that are missing and those that are present.
     """
-    table, pair = ("theta", "x", "theta_q"), ("p", "q")
-    # Two samples are meant when only their names are there.
-    wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
+    table, others = ("theta", "x", "theta_q"), (("p", "q"), ("probabilities", "label"))
+    # Two samples, or classes, are meant when only their names are there.
+    meant = [pair for pair in others if {*pair} & {*found}]
+    wanted = meant[0] if meant and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing:
         listed = roles.shapes_text(present)
@@ -234,8 +268,8 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
             )
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
-            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing. "
-            f"{LAYOUTS}",
+            f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
+            f"got: {listed}. Add what is missing. {LAYOUTS}",
             present,
         )
 
@@ -262,6 +296,8 @@ def assemble_upload(
     """
     if "theta" in arrays and "theta_q" in arrays:
         return _table(arrays, notes, order, declared, circular)
+    if "probabilities" in arrays and "label" in arrays:
+        return _probabilities(arrays, notes)
     return _samples(arrays, notes, declared)
 
 
@@ -439,15 +475,36 @@ def _samples(
     return _labelled(whole, arrays)
 
 
+def _probabilities(arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...]) -> Upload:
+    """The probabilities of classes that these arrays make."""
+    read = read_probabilities(arrays)
+    names, warning = roles.column_labels(arrays.get("class_names"), "class", read.p.shape[1])
+    beside = ("probabilities", "label", "class_names")
+    return ProbabilitiesUpload(
+        data=ClassProbabilities(read.p, read.classes),
+        names=names,
+        digest=keys.digest(**{"0": read.p, "1": read.classes}),
+        dropped=read.dropped,
+        warnings=(warning,) if warning else (),
+        notes=(
+            *notes,
+            *read.notes,
+            *roles.unread_notes(
+                [name for name in arrays if name not in beside],
+                "since probabilities are compared with the true class alone",
+            ),
+        ),
+    )
+
+
 def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Upload:
     """The upload with its labels, and with warnings, which name columns by them."""
+    data = whole.data
+    assert not isinstance(data, ClassProbabilities), "these have labels of their own"
     d, m = whole.dims
     theta_names, theta_warning = roles.column_labels(arrays.get("theta_names"), "theta", d)
     x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
-    warnings = (
-        *filter(None, (theta_warning, told_x)),
-        *checks.data_warnings(whole.data, theta_names),
-    )
+    warnings = (*filter(None, (theta_warning, told_x)), *checks.data_warnings(data, theta_names))
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
     )
