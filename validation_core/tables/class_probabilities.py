@@ -17,6 +17,7 @@ MOST = 100
 _FEWEST = 5  # rows
 _OFF = 1e-2  # by which the probabilities of a row may miss 1: saved with two digits
 _EXACT = 1e-6
+_ROUNDING = 1e-14
 
 
 class _Read(NamedTuple):
@@ -69,7 +70,8 @@ def read_probabilities(arrays: Mapping[str, NDArray[np.generic]]) -> _Read:
     if len(p) < _FEWEST:
         raise ValueError(f"At least {_FEWEST} rows must be finite; got {len(p)}. Save more rows.")
     classes, told = _numbered(label, c)
-    return _Read(_summing_to_one(p, notes), classes, dropped, (*notes, *told))
+    p = _summing_to_one(p, notes)
+    return _Read(p, classes, dropped, (*notes, *told))
 
 
 def _summing_to_one(p: Array, notes: list[str]) -> Array:
@@ -83,9 +85,11 @@ def _summing_to_one(p: Array, notes: list[str]) -> Array:
             f"{p.max():.4g} with sums from {total.min():.4g} to {total.max():.4g}. "
             f"{'These look like logits: ' + logits if logits else 'Save those of all classes'}."
         )
+    if off < _ROUNDING:  # the same numbers stay the same when they are read again
+        return p
     if off > _EXACT:
         notes.append(
-            f"probabilities summed to 1 only within {off:.1g}: each row was divided by it."
+            f"probabilities summed to 1 only within {off:.1g}: each row was divided by its sum."
         )
     return np.asarray(p / total[:, None])
 
