@@ -70,8 +70,8 @@ def read_probabilities(arrays: Mapping[str, NDArray[np.generic]]) -> _Read:
     if len(p) < _FEWEST:
         raise ValueError(f"At least {_FEWEST} rows must be finite; got {len(p)}. Save more rows.")
     classes, told = _numbered(label, c)
-    p = _summing_to_one(p, notes)
-    return _Read(p, classes, dropped, (*notes, *told))
+    normalised = _summing_to_one(p, notes)
+    return _Read(normalised, classes, dropped, (*notes, *told))
 
 
 def _summing_to_one(p: Array, notes: list[str]) -> Array:
