@@ -357,7 +357,7 @@ def _ranks_of_own(name: str, numbers: Array) -> str:
     if abs(z_mean) >= abs(z_spread):
         return (
             f"{name}: the true value lies above {mean:.0%} of q's draws on average over "
-            f"{rows:,.0f} rows; above 50% it would if q were correct."
+            f"{rows:,.0f} rows; it would lie above 50% if q were correct."
         )
     where = "too often" if spread > 1 else "too rarely"
     return (
