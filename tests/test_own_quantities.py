@@ -11,6 +11,7 @@ import validation_core as npt
 from tests.nulls import NULLS
 from validation_core import export
 from validation_core.relabelling import relabelled
+from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.table_statistics import statistics_of
 from validation_core.report import html
 from validation_core.rng import stream
@@ -266,3 +267,18 @@ def test_the_level_of_own_quantities(kind):
     count = int((np.array(p) <= 0.05).sum())
     assert count <= high
     assert count >= low or "rounded" in kind
+
+
+def test_a_change_of_a_quantity_over_x_is_a_family_of_its_own():
+    """Too large where x is high, too small where it is low: right on average over x."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((200, 1))
+    theta, q = rng.standard_normal((200, 1)), rng.standard_normal((200, K, 1))
+    own = (theta[:, 0] + np.sign(x[:, 0]), q[..., 0])
+    result = relabelled(PosteriorTable(theta, x, q), 0, relabelings=199, quantities=[own])
+    claims = Claims(result, 0.05, ("energy",))
+    (family,) = [one for one in claims.families() if one["family"] == "own_over_x"]
+    assert family["pvalue"] <= 0.05
+    assert family["named"]
+    assert family["claim"] == "place of energy, changing along x_1"
+    assert claims.over_x(0) > 0.05
