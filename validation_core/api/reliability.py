@@ -47,7 +47,7 @@ class ReliabilityResult(Result):
 
     @property
     def title(self) -> str:
-        return "Are the stated probabilities right?"
+        return f"Stated probabilities: {self.verdict}"
 
     @property
     def pvalue(self) -> float:

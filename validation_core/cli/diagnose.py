@@ -166,8 +166,9 @@ def _reliability(table: Table, chosen: argparse.Namespace) -> None:
 
     def aloud() -> None:
         print(f"{table.n:,} rows with probabilities of {len(table.names)} classes.")
-        for text in (*table.warnings, *table.notes, *result.sentences):
+        for text in (*table.warnings, *table.notes):
             print(f"  {text}")
+        print(f"\n{result.verdict.capitalize()}. {' '.join(result.sentences)}\n")
         for row in result.rows():
             print(f"  {row['class']}: said {row['said']:.1%}, happened {row['happened']:.1%}")
 

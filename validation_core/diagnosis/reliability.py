@@ -232,16 +232,16 @@ def clearest_first(events: Sequence[EventReliability]) -> list[EventReliability]
 def reliability_sentences(
     found: Reliability, names: Sequence[str], alpha: float
 ) -> tuple[str, ...]:
-    """The verdict, what is off most clearly, and the Brier score of it."""
+    """How sure the verdict is, what is off most clearly, and the Brier score of it."""
     classes = class_names(found, names)
     wrong = found.pvalue <= alpha
     worst = clearest_first(found.events)[0]
     first = (
-        f"Problem found: at level {level_text(alpha)} the stated probabilities are wrong (p "
+        f"At level {level_text(alpha)} the stated probabilities are wrong (p "
         f"{equals(found.pvalue)}, exact over {found.n:,} rows)."
         if wrong
-        else f"No problem found in {found.n:,} rows (p {equals(found.pvalue)}): classes drawn "
-        f"from the stated probabilities differ from them as much."
+        else f"Classes drawn from the stated probabilities often differ from them as much as the "
+        f"true ones do (p {equals(found.pvalue)}, {found.n:,} rows)."
     )
     said = [first]
     if wrong:
