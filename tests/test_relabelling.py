@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
+from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, own, shared
 from validation_core.relabelling import UNLEARNED, relabelled
 from validation_core.relabelling.calibration import calibrated
 from validation_core.relabelling.families import LEARNED_FAMILIES, SHARES, SUMS, Family
@@ -219,9 +219,8 @@ def test_contrasts_over_x_are_those_of_plain_loops():
 
 def test_what_is_stored_is_what_is_read():
     given, more = learned()(np.random.default_rng(0), N, K)
-    more |= (
-        densities()(np.random.default_rng(0), N, K)[1] | near(np.random.default_rng(0), N, K)[1]
-    )
+    for null in (densities(), near, own()):
+        more |= null(np.random.default_rng(0), N, K)[1]
     one = relabelled(given, 0, relabelings=99, **more)
     again = OmnibusResult.read(one.arrays())
     assert again.claims == one.claims

@@ -12,6 +12,8 @@ from .api.divergence import DivergenceResult as DivergenceResult
 from .api.divergence import divergence as divergence
 from .api.power import PowerResult as PowerResult
 from .api.power import power as power
+from .api.reliability import ReliabilityResult as ReliabilityResult
+from .api.reliability import reliability as reliability
 from .api.result import Result as Result
 from .api.run import MethodResult as MethodResult
 from .api.run import run as run

@@ -34,11 +34,13 @@ _FORMAT = (
     "simulated from each; and `theta_q` (N, K, D) or (K, N, D), K draws of q at each x. "
     "Optional: `theta_names` and `x_names`; `log_q` (N,) and `log_q_draws` (N, K), for the "
     "coverage of highest-density regions; with them `log_joint` and `log_joint_draws`, for "
-    "the symmetric divergence. Weighted draws: `log_w` (N,) and `log_w_draws` (N, K), log of "
-    "claimed density over the density drawn from, at theta and at its draws (or `w_draws`, "
-    "`weights`, not as logarithms). `x_o` (M,) and `theta_o` (K, D) are your own observation and "
-    "q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are tested without "
-    "x.\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
+    "the symmetric divergence; these alone, `log_likelihood` or `quantity_NAME` (N,) with "
+    "`…_draws` (N, K) are test quantities of your own. Weighted draws: `log_w` (N,) and "
+    "`log_w_draws` (N, K), log of claimed density over the density drawn from, at theta and at "
+    "its draws (or `w_draws`, `weights`, not as logarithms). `x_o` (M,) and `theta_o` (K, D) are your "
+    "own observation and q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are tested "
+    "without x. `probabilities` (N, C) of C models or classes come with the true class, `label` "
+    "(N,).\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
     "`observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each "
     "draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`. Several tables of the same "
     "simulations can be compared. If arrays have other names, you are asked which is which. A "
@@ -59,6 +61,10 @@ _OPTIONAL = {
     "log_w": "log_w: log weight of theta (N,)",
     "log_w_draws": "log_w_draws: log weights of the draws (N, K)",
     "w_draws": "w_draws: their weights, not as logarithms (N, K)",
+    "log_likelihood": "log_likelihood: log p(x | theta) (N,)",
+    "log_likelihood_draws": "log_likelihood_draws: the same at q's draws (N, K)",
+    "quantity_own": "A test quantity of your own at theta (N,)",
+    "quantity_own_draws": "The same quantity at q's draws (N, K)",
     "x_o": "x_o: your own observation (M,)",
     "theta_o": "theta_o: q's draws there (K, D)",
     "theta_names": "theta_names: names of the parameters (D,)",

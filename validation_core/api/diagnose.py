@@ -50,7 +50,7 @@ from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
 from validation_core.scores.trained_scores import Training
 from validation_core.store import Store
-from validation_core.tables import SamplesUpload, TableUpload, Upload
+from validation_core.tables import ProbabilitiesUpload, SamplesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
 
 _QUICK = 30_000  # numbers in the truths from which on a long question is asked only by name
@@ -362,6 +362,11 @@ def diagnose(
     asked, chosen = resolve_questions(questions), resolve_methods(methods)
     known = as_table(table)
     upload = known.upload
+    if isinstance(upload, ProbabilitiesUpload):
+        raise ValueError(
+            "A diagnosis compares true values with draws; got probabilities of classes. Test them "
+            "with npt.reliability(table)."
+        )
     tasks.register_upload(upload)
     store = store or Store.usual()
     with progress_watch(progress) as watch:

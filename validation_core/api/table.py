@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
-from validation_core.tables import Order, SamplesUpload, Upload
+from validation_core.tables import Order, ProbabilitiesUpload, SamplesUpload, Upload
+from validation_core.tables.own_quantities import QuantityFunction, evaluated
 from validation_core.tables.reading import File
+from validation_core.tables.roles import DRAWS_OF_QUANTITY, QUANTITY
+from validation_core.tables.shapes import data_rows, draws_array, real_numbers
+from validation_core.tables.source import working_dtype
 
 _UNNAMED = "table.npz"
+Quantity = tuple[ArrayLike, ArrayLike] | QuantityFunction
+"""A test quantity: its values at theta (N,) and at the draws (N, K), or a function of theta, x."""
 
 
 class Table:
@@ -34,6 +40,11 @@ class Table:
         log_w: log weight of theta (N,), up to one number at each x: the log density that the
             claimed posterior has there, less that of the law which the draws are from.
         log_w_draws: the same at the draws (N, K): log of their importance weights.
+        log_likelihood: log p(x | theta) (N,), up to a constant that may differ from x to x.
+        log_likelihood_draws: the same at the draws (N, K).
+        quantities: your own test quantities by name, each a pair of arrays, (N,) at theta and
+            (N, K) at the draws, or a function that gives (n,) for theta (n, D) and x (n, M). NaN
+            leaves a row out of that quantity's test.
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
         order: order of the axes of theta_q, NKD or KND; needed only where N = K.
@@ -73,6 +84,9 @@ class Table:
         log_joint_draws: ArrayLike | None = None,
         log_w: ArrayLike | None = None,
         log_w_draws: ArrayLike | None = None,
+        log_likelihood: ArrayLike | None = None,
+        log_likelihood_draws: ArrayLike | None = None,
+        quantities: Mapping[str, Quantity] | None = None,
         x_o: ArrayLike | None = None,
         theta_o: ArrayLike | None = None,
         order: Order | None = None,
@@ -90,10 +104,14 @@ class Table:
             "log_joint_draws": log_joint_draws,
             "log_w": log_w,
             "log_w_draws": log_w_draws,
+            "log_likelihood": log_likelihood,
+            "log_likelihood_draws": log_likelihood_draws,
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        self.upload = Upload.of(_arrays(given), order=order, circular=circular)
+        arrays = _arrays(given)
+        arrays |= _quantity_arrays(quantities or {}, arrays, order)
+        self.upload = Upload.of(arrays, order=order, circular=circular)
         self.path = _UNNAMED
 
     @classmethod
@@ -121,6 +139,24 @@ class Table:
             ValueError: for samples with different numbers of columns, or too few rows.
         """
         return cls.of(Upload.of(_arrays({"p": p, "q": q, "theta_names": names or None})))
+
+    @classmethod
+    def classes(
+        cls, probabilities: ArrayLike, label: ArrayLike, *, names: Sequence[str] = ()
+    ) -> Table:
+        """Make a table of probabilities of classes, such as models, for `reliability`.
+
+        Args:
+            probabilities: q's probability of each class at each x (N, C), or (N,) of the second
+                of two.
+            label: the true class (N,), numbered from 0 or 1, or one-hot (N, C).
+            names: labels of the C classes.
+
+        Raises:
+            ValueError: for numbers that are no probabilities or classes.
+        """
+        given = {"probabilities": probabilities, "label": label, "class_names": names or None}
+        return cls.of(Upload.of(_arrays(given)))
 
     @property
     def n(self) -> int:
@@ -168,13 +204,16 @@ class Table:
         path = Path(path)
         if path.suffix != ".npz":
             raise ValueError(f"A table is written as .npz; got {path.name}. Rename it.")
-        labels = {"theta_names": self.names, "x_names": self.x_names}
+        classes = isinstance(self.upload, ProbabilitiesUpload)
+        labels = {"class_names" if classes else "theta_names": self.names, "x_names": self.x_names}
         named = {name: np.array(label) for name, label in labels.items() if label}
         np.savez_compressed(path, allow_pickle=False, **self.arrays(), **named)
         return path
 
     def __repr__(self) -> str:
         d, m = self.upload.dims
+        if isinstance(self.upload, ProbabilitiesUpload):
+            return f"Table({self.n} rows, probabilities of {d} classes)"
         if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
         draws = self.upload.drawn[1]
@@ -183,6 +222,56 @@ class Table:
 
 def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.generic]]:
     return {name: np.asarray(value) for name, value in given.items() if value is not None}
+
+
+def _quantity_arrays(
+    quantities: Mapping[str, Quantity],
+    arrays: Mapping[str, NDArray[np.generic]],
+    order: Order | None,
+) -> dict[str, NDArray[np.generic]]:
+    """The arrays of test quantities by the names that they have in a file.
+
+    Raises:
+        ValueError: for what is neither a pair of arrays nor a function, or a function that fails.
+    """
+    out: dict[str, NDArray[np.generic]] = {}
+    for name, quantity in quantities.items():
+        if callable(quantity):
+            pair = _evaluated(name, quantity, arrays, order)
+        elif isinstance(quantity, tuple | list) and len(quantity) == 2:
+            pair = (np.asarray(quantity[0]), np.asarray(quantity[1]))
+        else:
+            raise ValueError(
+                f"The quantity {name!r} must be its values at theta (N,) and at the draws (N, K), "
+                f"or a function of theta (n, D) and x (n, M); got {type(quantity).__name__}. Give "
+                f"one of those."
+            )
+        out |= {f"{QUANTITY}{name}": pair[0], f"{QUANTITY}{name}{DRAWS_OF_QUANTITY}": pair[1]}
+    return out
+
+
+def _evaluated(
+    name: str,
+    function: QuantityFunction,
+    arrays: Mapping[str, NDArray[np.generic]],
+    order: Order | None,
+) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    """A function's values at theta (N,) and at the draws, in the order of theta_q's axes."""
+    numbers = {
+        role: real_numbers(role, arrays[role].astype(working_dtype(arrays[role].dtype)))
+        for role in ("theta", "x", "theta_q")
+    }
+    theta = numbers["theta"].reshape(len(numbers["theta"]), -1)
+    n, d = theta.shape
+    image = numbers["theta_q"].ndim > 3
+    draws = (
+        numbers["theta_q"].reshape(*numbers["theta_q"].shape[:2], -1)
+        if image
+        else (numbers["theta_q"])
+    )
+    q, saved = draws_array(draws, n, d, order)
+    values = evaluated(name, function, theta, data_rows(numbers["x"], n), q)
+    return values.truth, values.draws if saved == "NKD" else values.draws.T
 
 
 def read(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from validation_core import Record, Store, diagnosis
+from validation_core import Record, Store, Table, diagnosis, reliability
 from validation_core.api import diagnose
 from validation_core.api.names import resolve_questions
 from validation_core.cli.options import (
@@ -31,6 +31,7 @@ from validation_core.diagnosis.verdict import ENOUGH, read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
 from validation_core.report import summaries
+from validation_core.tables import ProbabilitiesUpload
 from validation_core.text import equals
 from validation_core.types import TwoSamples
 
@@ -45,7 +46,11 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
   log_q, log_q_draws          (N,), (N, K)   optional: log q at theta and at the draws;
                                              coverage of highest-density regions
   log_joint, log_joint_draws  (N,), (N, K)   optional: log p(theta, x), normalised or not; with
-                                             the pair above the symmetric divergence
+                                             the pair above the symmetric divergence,
+                                             alone a test quantity; so is log_likelihood
+  quantity_NAME, quantity_NAME_draws         optional: a test quantity of your own at theta (N,)
+                                             and at the draws (N, K), up to 20 of them; NaN leaves
+                                             a row out of its test
   log_w, log_w_draws          (N,), (N, K)   optional: log weights, claimed density over the one
                                              drawn from; w, w_draws (weights) where no logarithms
   x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
@@ -53,9 +58,11 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out
 
-or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
-and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row
-for each draw with sim, draw (-1 is the true value), theta_*, x_*; an ArviZ file has groups
+or two plain sample sets, p (n, d) and q (n', d), without conditioning; or probabilities (N, C)
+of C models or classes with the true class label (N,), and class_names (C,). Names that sbi,
+BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table
+has one row for each draw with sim, draw (-1 is the true value), theta_*, x_*, log_*, quantity_*;
+an ArviZ file has groups
 posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
 below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
 
@@ -146,6 +153,8 @@ def _run(chosen: argparse.Namespace) -> int:
     short = [(chosen.markdown, summaries.markdown), (chosen.junit, summaries.junit)]
     others = [chosen.report, chosen.card, chosen.datatree, chosen.json, *figures]
     check_writable(*others, *(path for path, _ in short))
+    if isinstance(table.upload, ProbabilitiesUpload):
+        return _reliability(table, chosen)
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
             "A DataTree holds ranks of true values among q's draws at each x; got two samples "
@@ -177,6 +186,34 @@ def _run(chosen: argparse.Namespace) -> int:
             path.write_text(text, encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
     return EXIT_CODES[said] if said in _FAILING[chosen.fail_on] else 0
+
+
+def _reliability(table: Table, chosen: argparse.Namespace) -> None:
+    """Test probabilities of classes, and print the answer.
+
+    Raises:
+        ValueError: for outputs that it has not.
+    """
+    if chosen.datatree or chosen.card:
+        raise ValueError(
+            "Probabilities of classes have no ranks and no card; got --datatree or --card. Take "
+            "--report, --figure reliability=PATH or --json."
+        )
+    result = reliability(table, alpha=chosen.alpha, seed=chosen.seed, progress=False)
+    if chosen.report:
+        chosen.report.write_text(result.document(), encoding="utf-8")
+    for name, path in chosen.figure:
+        result.save_figure(name.capitalize(), path)
+
+    def aloud() -> None:
+        print(f"{table.n:,} rows with probabilities of {len(table.names)} classes.")
+        for text in (*table.warnings, *table.notes):
+            print(f"  {text}")
+        print(f"\n{result.verdict.capitalize()}. {' '.join(result.sentences)}\n")
+        for row in result.rows():
+            print(f"  {row['class']}: said {row['said']:.1%}, happened {row['happened']:.1%}")
+
+    write_json_text(result.to_json, chosen.json, aloud)
 
 
 def _figure(text: str) -> tuple[str, Path]:

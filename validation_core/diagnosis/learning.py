@@ -121,13 +121,19 @@ def build_training_set(upload: Upload, how: Recipe, seed: int) -> Any:
         return TrainingSet(p=learn.p, q=learn.q, held_p=watch.p, held_q=watch.q)
     rows, _ = training_and_held_out_rows(upload, seed)
     most = min(upload.k, max(1, MOST_TRAINING_NUMBERS // (len(rows) * sum(upload.dims))))
-    return sampling.training_rows(sampling.take(upload.data, rows, most), rng)
+    return sampling.training_rows(sampling.take(_rows(upload), rows, most), rng)
+
+
+def _rows(upload: Upload) -> PosteriorTable:
+    """The rows of a table."""
+    assert isinstance(upload.data, PosteriorTable), "nothing is learnt of stated probabilities"
+    return upload.data
 
 
 def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)[0]
-    return sampling.lent(upload.data, training_and_held_out_rows(upload, seed)[0])
+    return sampling.lent(_rows(upload), training_and_held_out_rows(upload, seed)[0])
 
 
 def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generator) -> Any:
@@ -146,7 +152,7 @@ def _anchors(upload: Upload, how: Localizer, seed: int) -> Anchors:
             "Upload a table of theta, x and theta_q."
         )
     rows, _ = training_and_held_out_rows(upload, seed)
-    few = sampling.take(upload.data, rows[: how.anchors], how.draws)
+    few = sampling.take(_rows(upload), rows[: how.anchors], how.draws)
     # Squares of large parameters in small units overflow float32.
     wide = PosteriorTable(*(part.astype(np.float64) for part in (few.theta, few.x, few.q)))
     return how.of_table(wide, stream(seed, "diagnose", "anchors"))
@@ -159,7 +165,7 @@ def split_upload(
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)
     train, test = training_and_held_out_rows(upload, seed)
-    return sampling.take(upload.data, train), sampling.take(upload.data, test)
+    return sampling.take(_rows(upload), train), sampling.take(_rows(upload), test)
 
 
 def training_and_held_out_rows(
@@ -187,7 +193,7 @@ def held_out_table(upload: Upload, seed: int, most: int | None = None) -> Poster
             "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
             "a table."
         )
-    return sampling.take(upload.data, held_out_rows(upload, seed), most)
+    return sampling.take(_rows(upload), held_out_rows(upload, seed), most)
 
 
 def _halves(data: TwoSamples, seed: int) -> tuple[TwoSamples, TwoSamples]:

@@ -28,8 +28,16 @@ from validation_core.relabelling.table_statistics import LearnedScore, nearest, 
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
+from validation_core.scores.quantities import ranked_quantities
 from validation_core.tables import TableUpload, Upload
-from validation_core.types import Array, Outcome, PosteriorTable, Scores, TwoSamples
+from validation_core.types import (
+    Array,
+    ClassProbabilities,
+    Outcome,
+    PosteriorTable,
+    Scores,
+    TwoSamples,
+)
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
 Network = Any
@@ -70,6 +78,8 @@ def run_method(
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
     effect = _with_outcome(effect, method, outcome)
+    if method.ranks_parameters and (own := ranked_quantities(upload.own_quantities)):
+        effect = replace(effect, quantities=tuple(own))
     if read.looked is not None:
         effect = _with_place(effect, read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
@@ -137,6 +147,7 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
         return _read_table(upload, method, seed, trained)
     rng = stream(seed, "diagnose", "blocks")
     if method.is_fixed:
+        assert not isinstance(upload.data, ClassProbabilities), "no method reads them"
         blocks = _blocks(upload.data, rng, method.most_rows(upload))
         return _MethodInput(scores.apply(method.score(), blocks))
     assert trained is not None
@@ -267,6 +278,7 @@ def run_relabelling(
         relabelings=method.relabelings,
         learned=learned_scores,
         densities=upload.densities,
+        quantities=list(upload.own_quantities.values()),
         groups=upload.groups,
         training=train,
         near=observed,
@@ -280,6 +292,7 @@ def run_relabelling(
         scores=tuple(networks),
         whole=whole,
         claims=len(result.claims),
+        quantities=tuple(upload.own_quantities) or None,
     )
     return Record(
         name=method.name,

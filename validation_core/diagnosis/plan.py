@@ -9,7 +9,7 @@ import numpy as np
 from validation_core.methods import METHODS
 from validation_core.methods.base import LEARN_ROWS, RANK_ROWS, Further, Method
 from validation_core.scores.slots import FEWEST_DRAWS
-from validation_core.tables import SamplesUpload, Upload
+from validation_core.tables import ProbabilitiesUpload, SamplesUpload, Upload
 from validation_core.tables.ranges import Range
 from validation_core.text import begun_text, count_text
 
@@ -55,6 +55,11 @@ _SHOWN = 3
 
 def method_obstacle(method: Method, upload: Upload) -> str | None:
     """Why a method cannot run on this upload, known before anything is computed; or None."""
+    if isinstance(upload, ProbabilitiesUpload):
+        return (
+            "It compares true values with draws; got probabilities of classes, which have a test "
+            "of their own: npt.reliability(table)."
+        )
     if isinstance(upload, SamplesUpload) and (method.layout == "table" or method.learns_anew):
         return (
             "It compares true values with q's draws at the same x; two samples p and q have "

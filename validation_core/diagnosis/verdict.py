@@ -27,7 +27,7 @@ from validation_core.keys import JSON
 from validation_core.methods.record import LISTED, Record, remark
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
-from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
+from validation_core.scores.quantities import LOG_Q, OWN, kinds_of, labels, ranked_quantities
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.weights import Weighting
 from validation_core.text import SMALLEST, count_text, equals, level_text
@@ -238,15 +238,19 @@ def verdict(
     ran = [record for record in records if record.status == "ran"]
     for record in ran:
         if record.kind.decides:
-            return _relabelled(_claims(record, alpha), records, upload, alpha, seed, pending)
+            return _relabelled(
+                _claims(record, alpha, upload), records, upload, alpha, seed, pending
+            )
     raw = np.array([record.pvalue for record in ran] + [1.0] * pending, dtype=float)
     raw[raw <= SMALLEST] = 0.0  # a bound, not a number to multiply
     holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
     adjusted = {record.label: float(p) for record, p in zip(ran, holm, strict=False)}
-    parameters = _parameters(ran, upload.names, len(raw))
+    parameters = _parameters(ran, upload, len(raw))
     shift = _shift(ran, upload, alpha / max(1, len(raw)))
     state = _state(min(adjusted.values(), default=None), shift, alpha, pending)
-    claims = _none(records, pending) if asked_under is None else _claims(asked_under, alpha)
+    claims = (
+        _none(records, pending) if asked_under is None else _claims(asked_under, alpha, upload)
+    )
     return Diagnosis(
         state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, claims, pending
     )
@@ -268,8 +272,8 @@ def read_line(diagnosis: Diagnosis) -> str:
     return f"{summary}{lost}. Level {level_text(diagnosis.alpha)}, seed {diagnosis.seed}."
 
 
-def _claims(relabelling: Record, alpha: float) -> Claims:
-    return Claims(OmnibusResult.read(relabelling.arrays), alpha)
+def _claims(relabelling: Record, alpha: float, upload: Upload) -> Claims:
+    return Claims(OmnibusResult.read(relabelling.arrays), alpha, tuple(upload.own_quantities))
 
 
 def _none(records: Sequence[Record], pending: int) -> NoClaims:
@@ -297,7 +301,7 @@ def _relabelled(
     adjusted |= {record.label: float(p) for record, p in zip(others, holm, strict=True)}
     parameters = tuple(
         replace(parameter, pvalue_adjusted=_of_quantity(parameter, i, claims))
-        for i, parameter in enumerate(_parameters(ran, upload.names, 1))
+        for i, parameter in enumerate(_parameters(ran, upload, 1))
     )
     critical = claims.result.critical(alpha, "means")
     size = detectable_shift_by_relabelling(upload.n, upload.effective_k, critical)
@@ -313,6 +317,8 @@ def _of_quantity(one: Parameter, at: int, claims: Claims) -> float:
     kind = one.family
     if kind == "marginals":
         return claims.parameter(at)
+    if kind == OWN:
+        return claims.quantity(one.name)
     return claims.densities() if kind == LOG_Q else claims.together()
 
 
@@ -329,6 +335,7 @@ _SHIFTED = {
         "q is less dense at true values than at its own draws (over-confident)",
         "q is denser at true values than at its own draws (under-confident)",
     ),
+    OWN: ("lower at true values than at q's draws", "higher at true values than at q's draws"),
 }
 """By family of test quantities that are no parameters, what low and high ranks say."""
 
@@ -337,12 +344,17 @@ def _mapped(record: Record) -> bool:
     return record.kind.localizes and record.status == "ran"
 
 
-def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tuple[Parameter, ...]:
+def _parameters(ran: Sequence[Record], upload: Upload, tests: int) -> tuple[Parameter, ...]:
+    names, own = upload.names, ranked_quantities(upload.own_quantities)
     sbc = next((record for record in ran if record.kind.ranks_parameters), None)
     if sbc is None:
         return ()
     u, distances, pvalues = (sbc.arrays[name] for name in ("u", "statistics", "pvalues"))
-    quantities = [(kind, name) for kind in _families(sbc) for name in labels([kind], names)]
+    quantities = [
+        (kind, name)
+        for kind in _families(sbc)
+        for name in (own if kind == OWN else labels([kind], names))
+    ]
     count = len(pvalues) * tests
     return tuple(
         Parameter(
@@ -361,7 +373,7 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
 
 def _families(sbc: Record) -> list[str]:
     """Names of the kinds of quantities that were ranked."""
-    return [list(QUANTITIES)[int(kind)] for kind in sbc.arrays["kinds"]]
+    return kinds_of(sbc.arrays["kinds"])
 
 
 def _reading(u: Array, kind: str = "marginals") -> str:

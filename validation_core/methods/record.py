@@ -50,6 +50,8 @@ class Effects:
     whole: bool | None = None
     """Whether these are all that there will be."""
     claims: int | None = None
+    quantities: tuple[str, ...] | None = None
+    """Names of the user's own test quantities that it ranked."""
 
     @classmethod
     def of(cls, effects: Mapping[str, JSON]) -> Effects:

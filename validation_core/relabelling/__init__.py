@@ -58,6 +58,7 @@ def relabelled(
     relabelings: int = RELABELINGS,
     learned: Sequence[LearnedScore] = (),
     densities: Mapping[str, Array] | None = None,
+    quantities: Sequence[tuple[Array, Array]] = (),
     groups: Rows | None = None,
     training: Rows | None = None,
     near: Rows | None = None,
@@ -73,7 +74,9 @@ def relabelled(
         seed: fixes the labellings and the centres of balls.
         relabelings: B; no p is below 1 / (B + 1) at its share of the level.
         learned: scores learned on other rows.
-        densities: log_q, log_q_draws and, with log_joint, log_joint_draws, the log ratio.
+        densities: log_q, log_q_draws and, with log_joint, log_joint_draws, the log ratio; the
+            latter pair, or that of log_likelihood, alone.
+        quantities: a user's own, at the truths (N,) and at the draws (N, K), NaN where unknown.
         groups: (N,) the same for rows that share one set of draws; None where none do.
         training: rows that choose the parameters to look at, where there are more than MOST.
         near: rows nearest to the observation in question.
@@ -88,6 +91,7 @@ def relabelled(
         seed,
         relabelings=relabelings,
         densities=densities,
+        quantities=quantities,
         groups=groups,
         training=training,
         near=near,

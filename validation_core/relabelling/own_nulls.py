@@ -43,9 +43,11 @@ _REMOVED: dict[Kind, int] = {
 """The table, of three without other errors, that tests each kind of claim."""
 _TABLES = 3
 _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
-_NAMED_ALONE = ("norm", "densities", "learned", "observation", "weights")
-"""Families whose claims say no more than that q is wrong by this measure."""
-_OVER_X = ("over_x", "together_over_x", "learned_over_x")
+_NAMED_ALONE = ("norm", "densities", "learned", "observation", "own", "weights")
+"""Families whose claims say no more than that q is wrong by this measure. Of an own quantity f
+that is its own null: if q's draws have the law of f that true values have at each x, f's slots are
+exchangeable, whatever else is wrong, and its statistics read no others."""
+_OVER_X = ("over_x", "together_over_x", "learned_over_x", "own_over_x")
 _PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling over x
 _WIDE = np.log(20.0)
 _FARTHEST = 50.0  # robust sds

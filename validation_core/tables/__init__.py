@@ -12,13 +12,14 @@ from validation_core.tables.reading import read
 from validation_core.tables.roles import guess_roles
 from validation_core.tables.several_files import read_files
 from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
-from validation_core.tables.table import SamplesUpload, TableUpload, Upload
+from validation_core.tables.table import ProbabilitiesUpload, SamplesUpload, TableUpload, Upload
 
 __all__ = [
     "LIMIT",
     "ORDERS",
     "AmbiguousOrder",
     "Order",
+    "ProbabilitiesUpload",
     "SamplesUpload",
     "TableUpload",
     "UnknownArrays",

@@ -1,7 +1,8 @@
 """A long table: one row per draw, numbered by simulation, the true values beside the draws.
 
 Its columns are `sim`, `draw` (-1 for the truth), `theta_*` and `x_*`; it may have `log_q`,
-`log_joint`, and weights `log_w` or `w`, by these or their other names.
+`log_joint`, `log_likelihood`, test quantities `quantity_*`, and weights `log_w` or `w`, by these
+or their other names.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, 
 
 INDEX = ("sim", "draw")
 """The columns by which a long table is known: number of the simulation, number of the draw."""
-_LOGS = ("log_q", "log_joint", "log_w", "w")
+_LOGS = ("log_q", "log_joint", "log_likelihood", "log_w", "w")
 """Columns of one number for the true value and for each draw."""
 _ROW = 50  # bytes of the limit for each row: the rows are sorted by simulation
 
@@ -56,7 +57,8 @@ class LongTable:
             )
         self._columns = columns
         self._stems = {stem: columns.starting(stem) for stem in ("theta", "x")}
-        self._logs = _columns_by_stem(columns.types)
+        own = {name: name for name in columns.types if roles.is_quantity(name)}
+        self._logs = _columns_by_stem(columns.types) | own
         if missing := [f"{stem}_*" for stem, names in self._stems.items() if not names]:
             raise ValueError(
                 f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
@@ -70,7 +72,9 @@ class LongTable:
                     f"The columns of a long table must hold real numbers; got text or others in "
                     f"{roles.label(name)!r}. Save numbers in it, or rename it to leave it out."
                 )
-        self.notes = columns.notes(used, "no test knows these")
+        self.notes = columns.notes(
+            used, "no test knows these; a column quantity_NAME is a test quantity of your own"
+        )
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         places, dtype = self._places, self._columns.common_dtype

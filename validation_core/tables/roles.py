@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,10 +45,35 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "sample_weights",
         "sample_weight",
     ),
+    "log_likelihood": ("log_likelihood", "log_lik", "loglik"),
+    "log_likelihood_draws": ("log_likelihood_draws", "log_lik_draws", "loglik_draws"),
     "x_o": ("x_o", "x_observed"),
     "theta_o": ("theta_o", "posterior_samples_o"),
+    "probabilities": (
+        "probabilities",
+        "model_probabilities",
+        "class_probabilities",
+        "pred_models",
+        "posterior_model_probabilities",
+        "pmp",
+        "probs",
+    ),
+    "label": (
+        "label",
+        "labels",
+        "true_model",
+        "true_models",
+        "true_class",
+        "true_label",
+        "true_labels",
+        "model_index",
+        "model_indices",
+    ),
+    "class_names": ("class_names", "model_names"),
 }
 """Names of an array by its role: our own first, then those of sbi, BayesFlow and tarp."""
+QUANTITY, DRAWS_OF_QUANTITY = "quantity_", "_draws"
+"""Beginning of the name of a test quantity of a user's own; end of that of its values at draws."""
 LABEL_LENGTH = 40
 """Characters of a name that are shown."""
 _SHOWN = 20  # names in a list
@@ -64,11 +90,16 @@ class _Roles(NamedTuple):
     """A note on each array without a role."""
 
 
+def is_quantity(role: str) -> bool:
+    """Whether a role is a test quantity of a user's own, `quantity_NAME`, or its draws'."""
+    return role.startswith(QUANTITY) and len(role) > len(QUANTITY)
+
+
 def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _Roles:
     """Find the arrays' roles by their names; capitals do not matter, the first alias wins.
 
     Args:
-        arrays: names of the arrays.
+        arrays: names of the arrays; of a mapping to arrays or headers, their shapes are looked at.
         chosen: name of an array by the role that the user gives it; absent ones are ignored.
     """
     by_role = {role: name for role, name in (chosen or {}).items() if name in set(arrays)}
@@ -80,19 +111,54 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         names = [present[alias] for alias in aliases if alias in present]
         if names:
             by_role.setdefault(role, names[0])
+    for lower, name in present.items():
+        if is_quantity(lower):
+            by_role.setdefault(QUANTITY + name[len(QUANTITY) :], name)
     used = set(by_role.values())
-    notes = (
-        f"{label(name)!r} was left unread: no test knows an array of that name."
-        for name in arrays
-        if name not in used
-    )
-    return _Roles(by_role, tuple(notes))
+    unread = [name for name in arrays if name not in used]
+    return _Roles(by_role, tuple(_unread_array_notes(unread, arrays, by_role)))
+
+
+def _unread_array_notes(
+    unread: Sequence[str], arrays: Iterable[str], by_role: Mapping[str, str]
+) -> Iterator[str]:
+    """A note on each array without a role; with the way to test it, where it can be a quantity."""
+    sized = arrays if isinstance(arrays, Mapping) else {}
+    shapes = {name: tuple(getattr(array, "shape", ())) for name, array in sized.items()}
+    truths = shapes.get(by_role.get("theta", ""), ())
+    rows = truths[0] if truths else 0
+    values = [name for name in unread if rows > 1 and shapes.get(name) in ((rows,), (rows, 1))]
+    draws = [name for name in unread if len(at := shapes.get(name, ())) == 2 and rows in at]
+    draws = [name for name in draws if name not in values]
+    for name in unread:
+        note = f"{label(name)!r} was left unread: no test knows an array of that name."
+        partner = _draws_named_after(name, draws, len(values)) if name in values else None
+        if partner is not None:
+            stem = re.sub(r"\W+", "_", name.lower()).strip("_") or "mine"
+            pairs = {f"{QUANTITY}{stem}": name, f"{QUANTITY}{stem}{DRAWS_OF_QUANTITY}": partner}
+            options = [shlex.quote(f"{role}={label(own)}") for role, own in pairs.items()]
+            note += (
+                f" With its values at q's draws, {label(partner)!r}, it is a test quantity: read "
+                f"it by --map {options[0]} --map {options[1]}"
+            )
+        yield note
+
+
+def _draws_named_after(name: str, draws: Sequence[str], values: int) -> str | None:
+    """The array of a quantity's values at q's draws: by its name, or the only one there is."""
+    stem = re.sub(r"_?(true|truth)$", "", name.lower())
+    named = [other for other in draws if other.lower().startswith(stem)]
+    if len(named) == 1:
+        return named[0]
+    return draws[0] if len(draws) == 1 and values == 1 else None
 
 
 def roles_complete(roles: Collection[str]) -> bool:
-    """Whether these roles make a table or, without draws at each x, two samples."""
+    """Whether these roles make a table or, without draws at each x, two samples or probabilities
+    of classes."""
     return {"theta", "x", "theta_q"} <= {*roles} or (
-        {"p", "q"} <= {*roles} and "theta_q" not in roles
+        "theta_q" not in roles
+        and ({"p", "q"} <= {*roles} or {"probabilities", "label"} <= {*roles})
     )
 
 
@@ -106,10 +172,10 @@ def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int
     Raises:
         ValueError: for an unknown role, an array that the file lacks, or one with two roles.
     """
-    if unknown := [role for role in chosen if role not in ROLES]:
+    if unknown := [role for role in chosen if role not in ROLES and not is_quantity(role)]:
+        roles = list_text([*ROLES, f"{QUANTITY}NAME", f"{QUANTITY}NAME{DRAWS_OF_QUANTITY}"], "or")
         raise ValueError(
-            f"An array is one of {list_text(list(ROLES), 'or')}; got {names_text(unknown)}. "
-            f"Choose among those."
+            f"An array is one of {roles}; got {names_text(unknown)}. Choose among those."
         )
     if lost := [name for name in chosen.values() if name not in shapes]:
         raise ValueError(

@@ -23,6 +23,7 @@ from validation_core.tables import (
     source,
     weights,
 )
+from validation_core.tables.class_probabilities import read_probabilities
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
     read_densities,
@@ -30,22 +31,32 @@ from validation_core.tables.densities import (
     unused_array_warnings,
 )
 from validation_core.tables.log_q_offset import normalisation_warnings
+from validation_core.tables.own_quantities import (
+    OwnQuantity,
+    density_pair_warnings,
+    own_quantities,
+    quantity_stems,
+    read_quantities,
+    shared_draws_warnings,
+)
 from validation_core.tables.ranges import Range
+from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
 from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
 from validation_core.tables.source import Order
 from validation_core.tables.weights import Weighting
 from validation_core.text import count_text
-from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
+from validation_core.types import Array, ClassProbabilities, Joint, PosteriorTable, TwoSamples
 
 
 @dataclass(frozen=True, eq=False)
 class Upload(ABC):
     """Draws that were read and checked, their labels, and all a user should know about them.
 
-    A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x.
+    A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x, a
+    `ProbabilitiesUpload` probabilities of classes.
     """
 
-    data: PosteriorTable | TwoSamples
+    data: PosteriorTable | TwoSamples | ClassProbabilities
     names: tuple[str, ...]
     """Labels of the D parameters."""
     digest: str
@@ -60,8 +71,11 @@ class Upload(ABC):
     """Changes made while reading, in sentences."""
     densities: Mapping[str, Array] = field(default_factory=dict)
     """Any of log_q (N,), log_q_draws (N, K), log_joint (N,), log_joint_draws (N, K): log
-    q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats. Single values may be
-    infinite or NaN. Two samples have none."""
+    q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats; likewise
+    log_likelihood. Single values may be infinite or NaN. Two samples have none."""
+    quantities: Mapping[str, Array] = field(default_factory=dict)
+    """Test quantities of the user's own: quantity_NAME (N,) and quantity_NAME_draws (N, K), with
+    NaN where one is not known. Two samples have none."""
     observed: tuple[Array, Array] | None = None
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for two samples."""
     image: tuple[int, ...] = ()
@@ -73,6 +87,11 @@ class Upload(ABC):
     @abstractmethod
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float64 holds; two samples have no x."""
+
+    @cached_property
+    def own_quantities(self) -> Mapping[str, OwnQuantity]:
+        """Test quantities of the user's own by name, log p(theta, x) or log p(x | theta) first."""
+        return own_quantities({**self.densities, **self.quantities})
 
     @property
     @abstractmethod
@@ -181,7 +200,8 @@ class TableUpload(Upload):
         return self.data.theta.shape[1], self.data.x.shape[1]
 
     def arrays(self) -> dict[str, Array]:
-        beside = self.densities if self.weighting is None else self.weighting.arrays
+        given = {**self.densities, **self.quantities}
+        beside = given if self.weighting is None else self.weighting.arrays
         table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.as_came.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
         return {**table, **beside, **observed}
@@ -218,6 +238,37 @@ class SamplesUpload(Upload):
         return {"p": self.data.p.theta, "q": self.data.q.theta}
 
 
+@dataclass(frozen=True, eq=False)
+class ProbabilitiesUpload(Upload):
+    """Probabilities that q states of C classes, and the true class; `names` are the classes'."""
+
+    data: ClassProbabilities
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        return (), ()
+
+    @property
+    def groups(self) -> None:
+        return None
+
+    @property
+    def n(self) -> int:
+        return len(self.data.p)
+
+    @property
+    def k(self) -> int:
+        return 0
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.data.p.shape[1], 0
+
+    def arrays(self) -> dict[str, Array]:
+        classes = np.asarray(self.data.classes, np.float64)
+        return {"probabilities": self.data.p, "label": classes}
+
+
 LAYOUTS = (
     "Where an array has another name, say so: --map theta=NAME on the command line, "
     "arrays={'theta': 'NAME'} in Python."
@@ -235,9 +286,10 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
     Raises:
         UnknownArrays: with the arrays that are missing and those that are present.
     """
-    table, pair = ("theta", "x", "theta_q"), ("p", "q")
-    # Two samples are meant when only their names are there.
-    wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
+    table, others = ("theta", "x", "theta_q"), (("p", "q"), ("probabilities", "label"))
+    # Two samples, or classes, are meant when only their names are there.
+    meant = [pair for pair in others if {*pair} & {*found}]
+    wanted = meant[0] if meant and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing:
         listed = roles.shapes_text(present)
@@ -250,8 +302,8 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
             )
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
-            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing. "
-            f"{LAYOUTS}",
+            f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
+            f"got: {listed}. Add what is missing. {LAYOUTS}",
             present,
         )
 
@@ -278,6 +330,8 @@ def assemble_upload(
     """
     if "theta" in arrays and "theta_q" in arrays:
         return _table(arrays, notes, order, declared, circular)
+    if "probabilities" in arrays and "label" in arrays:
+        return _probabilities(arrays, notes)
     return _samples(arrays, notes, declared)
 
 
@@ -296,7 +350,9 @@ def _table(
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
     given = weights.read_weights(arrays, (n, q.shape[1]), saved_order)
-    densities |= given.logs  # so that they are kept and left out with their rows
+    quantities, quantity_warnings = read_quantities(arrays, (n, q.shape[1]), saved_order)
+    # So that they are kept and left out with their rows.
+    densities |= {**given.logs, **quantities}
     keep, dropped = checks.find_finite_rows(
         {"theta": theta, "x": x, "theta_q": q, **given.undefined()}
     )
@@ -306,7 +362,7 @@ def _table(
     same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
-    densities, told_log = _one_log_q(densities, declared)
+    densities, told_log = _one_type(densities, declared)
     again = repeats.repeated_simulations(theta, x)
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
     copies = repeats.copies_of_theta(theta)
@@ -326,16 +382,23 @@ def _table(
         *same.warnings,
         *repeats.dropped_repeat_warnings(again),
         *density_warnings,
-        *nonfinite_density_warnings(densities),
+        *nonfinite_density_warnings(
+            {name: array for name, array in densities.items() if not is_quantity(name)}
+        ),
+        *quantity_warnings,
+        *density_pair_warnings(densities),
         *normalisation_warnings(q, densities.get("log_q_draws")),
         *told_observed,
         *given.warnings,
         *(equal.warnings if equal else ()),
     )
+    if own_quantities(densities) and shared_draws.shared_draw_groups(turned.data) is not None:
+        warnings += shared_draws_warnings(densities)
     numbers = {"0": theta, "1": x, "2": q, **densities}
     if equal:
         numbers |= {**logs, "weights": np.array([weights.VERSION])}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
+    beside = equal.densities if equal else densities
     whole = TableUpload(
         data=PosteriorTable(theta, x, equal.q if equal else q),
         names=(),
@@ -351,7 +414,8 @@ def _table(
             *angles.notes(turned, names),
             *weights.notes(logs, equal),
         ),
-        densities=equal.densities if equal else densities,
+        densities={name: array for name, array in beside.items() if not is_quantity(name)},
+        quantities={name: array for name, array in beside.items() if is_quantity(name)},
         observed=observed,
         image=image,
         periods=turned.periods if any(turned.periods) else (),
@@ -412,18 +476,20 @@ def _flat(
     return {**arrays, **rows}, tuple(int(side) for side in image)
 
 
-def _one_log_q(
-    densities: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
+def _one_type(
+    beside: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """log q at the truths and at the draws in one float type, so that equal ones tie."""
-    both = {name: densities[name] for name in ("log_q", "log_q_draws") if name in densities}
-    if len(both) < 2:
-        return densities, ()
-    # Rounding goes by columns, on the last axis: log q is one column, whatever its shape.
-    same = float_type.match_precisions(
-        {name: array[..., None] for name, array in both.items()}, declared
-    )
-    return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
+    """Log q and quantities, each at the truths and at the draws in one float type, so that equal
+    ones tie."""
+    told: tuple[str, ...] = ()
+    log_q = ["log_q"] * ({"log_q", "log_q_draws"} <= beside.keys())
+    for stem in log_q + quantity_stems(beside):
+        # Rounding goes by columns, on the last axis: a quantity is one column, whatever its shape.
+        both = {name: beside[name][..., None] for name in (stem, f"{stem}{DRAWS_OF_QUANTITY}")}
+        same = float_type.match_precisions(both, declared)
+        beside = beside | {name: array[..., 0] for name, array in same.arrays.items()}
+        told += same.notes + same.warnings
+    return beside, told
 
 
 def _samples(
@@ -454,6 +520,28 @@ def _samples(
         notes=(*notes, *same.notes),
     )
     return _labelled(whole, arrays, whole.data)
+
+
+def _probabilities(arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...]) -> Upload:
+    """The probabilities of classes that these arrays make."""
+    read = read_probabilities(arrays)
+    names, warning = roles.column_labels(arrays.get("class_names"), "class", read.p.shape[1])
+    beside = ("probabilities", "label", "class_names")
+    return ProbabilitiesUpload(
+        data=ClassProbabilities(read.p, read.classes),
+        names=names,
+        digest=keys.digest(**{"0": read.p, "1": read.classes}),
+        dropped=read.dropped,
+        warnings=(warning,) if warning else (),
+        notes=(
+            *notes,
+            *read.notes,
+            *roles.unread_notes(
+                [name for name in arrays if name not in beside],
+                "since probabilities are compared with the true class alone",
+            ),
+        ),
+    )
 
 
 def _labelled(
