@@ -349,7 +349,7 @@ def _table(
             *told_log,
             *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
-            *weights.notes(logs, equal),
+            *weights.weight_notes(logs, equal),
         ),
         densities=equal.densities if equal else densities,
         observed=observed,
