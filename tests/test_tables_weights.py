@@ -291,7 +291,7 @@ def test_missing_weights_of_true_values_are_estimated_and_said():
     assert upload.weighting.error < 1e-6  # the logarithm of normal over normal is a parabola
     assert upload.weighting.to_json()["exact"] is False
     (told,) = upload.warnings
-    assert "approximate. Save log_w" in told
+    assert "nearly exact. Save log_w" in told
     noisy = given["log_w_draws"] + 3 * np.random.default_rng(1).normal(size=(N, K))
     with pytest.raises(ValueError, match=r"Save log_w"):
         Upload.of(given | {"log_w_draws": noisy})
@@ -306,7 +306,7 @@ def test_the_file_of_weighted_draws_is_no_problem(shared):
     table = npt.read(shared / "cases" / "weighted_draws.npz")
     assert table.k == 60
     assert "27.4 effective" in table.notes[0]
-    assert "approximate" in table.warnings[0]
+    assert "nearly exact" in table.warnings[0]
     assert relabelled(table.upload.data, 0, relabelings=199).pvalue > 0.05
 
 

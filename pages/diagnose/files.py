@@ -38,14 +38,14 @@ _FORMAT = (
     "`…_draws` (N, K) are test quantities of your own. Weighted draws: `log_w` (N,) and "
     "`log_w_draws` (N, K), log of claimed density over the density drawn from, at theta and at "
     "its draws (or `w_draws`, `weights`, not as logarithms). `x_o` (M,) and `theta_o` (K, D) are "
-    "your own observation and q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are tested "
-    "without x. `probabilities` (N, C) of C models or classes come with the true class, `label` "
-    "(N,).\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
+    "your own observation and q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are "
+    "tested without x. `probabilities` (N, C) of C models or classes come with the true class, "
+    "`label` (N,).\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
     "`observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each "
-    "draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`. Several tables of the same "
-    "simulations can be compared. If arrays have other names, you are asked which is which. A "
-    "few hundred rows with 50 draws each are a good start, 1,000 with 200 a good table. "
-    "Nothing is ever unpickled."
+    "draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`, perhaps "
+    "`weight`. Several tables of the same simulations can be compared. If arrays have other "
+    "names, you are asked which is which. A few hundred rows with 50 draws each are a "
+    "good start, 1,000 with 200 a good table. Nothing is ever unpickled."
 )
 _MEGABYTES = 200
 _ROLES = {

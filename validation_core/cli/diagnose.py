@@ -61,10 +61,10 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
 or two plain sample sets, p (n, d) and q (n', d), without conditioning; or probabilities (N, C)
 of C models or classes with the true class label (N,), and class_names (C,). Names that sbi,
 BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table
-has one row for each draw with sim, draw (-1 is the true value), theta_*, x_*, log_*, quantity_*;
-an ArviZ file has groups
-posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
-below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
+has one row for each draw with sim, draw (-1 is the true value), theta_*, x_*, log_*, quantity_*,
+perhaps weight; an ArviZ file has groups posterior, prior and observed_data or prior_predictive.
+Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand simulations with
+a hundred draws each make a good table.
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted

@@ -412,7 +412,7 @@ def _table(
             *told_log,
             *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
-            *weights.notes(logs, equal),
+            *weights.weight_notes(logs, equal),
         ),
         densities={name: array for name, array in beside.items() if not is_quantity(name)},
         quantities={name: array for name, array in beside.items() if is_quantity(name)},

@@ -19,6 +19,7 @@ from validation_core.types import Array, PosteriorTable
 
 _CONSISTENT = 1e-2  # nats
 _PER_TERM = 3  # draws of a row for each term that is fitted to its weights
+_ROUNDING = 1e-3  # nats
 _POOREST = 1.0  # nats of error beyond which an estimated weight is refused
 
 
@@ -60,10 +61,13 @@ def weights_of_truths(
             f"estimated to {error:.1f} nats only. Save log_w, or log_q and log_joint with their "
             "draws."
         )
+    near = error < _ROUNDING
+    how = "within rounding" if near else f"to about {error:.2g} nats"
     warning = (
         "log_w (N,), the weights of the true values, is missing. They were estimated from the "
-        f"weights of each row's draws (to about {error:.2g} nats), so that p-values are "
-        "approximate. Save log_w, the same ratio of densities at theta, and they are exact."
+        f"weights of each row's draws ({how}), so that p-values are {'nearly ' * near}"
+        f"{'exact' if near else 'approximate'}. Save log_w, the same ratio of densities at "
+        "theta, and they are exact."
     )
     return TruthWeights(fitted, error, (), (warning,))
 

@@ -345,7 +345,7 @@ def _of_slots(
     return out, notes * bool(lost)
 
 
-def notes(logs: Mapping[str, Array], equal: EqualDraws | None) -> tuple[str, ...]:
+def weight_notes(logs: Mapping[str, Array], equal: EqualDraws | None) -> tuple[str, ...]:
     """What was made of weighted draws; nothing where there were none."""
     if not logs:
         return ()
