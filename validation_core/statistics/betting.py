@@ -35,13 +35,11 @@ def log_wealth(u: Array) -> Float:
     """
     u = np.clip(u, _NEVER_0, 1 - _NEVER_0)
     below, above = np.log(u), np.log1p(-u)  # (S, n)
-    each = [
-        np.cumsum((a - 1) * below + (b - 1) * above - betaln(a, b), axis=-1) for a, b in BETS
-    ]
+    each = [np.cumsum((a - 1) * below + (b - 1) * above - betaln(a, b), axis=-1) for a, b in BETS]
     bets = np.concatenate(each)  # (25 S, n)
     return np.asarray(logsumexp(bets, axis=0) - math.log(len(bets)))
 
 
 def anytime_pvalue(wealth: Array) -> float:
-    """p-value of a log wealth (n,) that holds however long one looks: 1 / its largest, at most 1."""
+    """p-value of a log wealth (n,), however long one looks: 1 / the largest, at most 1."""
     return float(min(1.0, math.exp(-max(0.0, float(np.max(wealth, initial=0.0))))))

@@ -1,7 +1,7 @@
 """Pareto-smoothed importance weights and their tail's shape k.
 
 References:
-    Vehtari, Simpson, Gelman, Yao, Gabry (2024), Pareto smoothed importance sampling, Sections 3, 5.
+    Vehtari, Simpson, Gelman, Yao, Gabry (2024), Pareto smoothed importance sampling.
     Zhang, Stephens (2009), A new and efficient estimation method for the generalized Pareto
     distribution.
 """

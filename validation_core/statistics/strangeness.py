@@ -6,9 +6,9 @@ exchangeable, so its rank among n + 1 strangenesses is uniform, whatever the str
 badly it is learnt. Several observations would hide one another in such a bag: for them it is
 learnt from one half of the simulations and they are ranked among the other half (split conformal).
 
-The strangenesses are joined before they are ranked: each x has the smallest share of the bag that
-is as strange as it is in one of them. That is again a strangeness that treats the bag alike, so its
-rank is exact as well, and nothing is paid to Bonferroni.
+The strangenesses are joined before they are ranked: each x has the smallest share of the bag
+that is as strange as it is in one of them. That is again a strangeness that treats the bag alike,
+so its rank is exact as well, and nothing is paid to Bonferroni.
 
 References:
     Vovk, Gammerman, Shafer (2005), Algorithmic learning in a random world.
@@ -87,11 +87,7 @@ def benjamini_hochberg(pvalues: Array) -> Float:
 
 
 def strangeness(
-    x: Array,
-    x_o: Array,
-    rng: np.random.Generator,
-    *,
-    summaries: tuple[Array, Array] | None = None,
+    x: Array, x_o: Array, rng: np.random.Generator, *, summaries: tuple[Array, Array] | None = None
 ) -> Strangeness:
     """Rank observations among simulations by how strange they are.
 
@@ -169,7 +165,7 @@ def _scores(learn: Array, held: Array, seen: Array) -> _Scores:
     """Strangenesses of held and seen rows, learnt from `learn`; where there are none, from all."""
     bag = np.concatenate([held, seen]).astype(np.float64)
     known = learn.astype(np.float64) if len(learn) else bag
-    deviations = _deviations(known, bag)
+    deviations = deviations_from_median(known, bag)
     middle, scale = known.mean(0), _spread(known)
     known, at = (known - middle) / scale, (bag - middle) / scale
     shrunk = ShrunkCovariance(known)
@@ -189,7 +185,7 @@ def _spread(rows: Array) -> Float:
     return np.where(sd > _CONSTANT * size, sd, _CONSTANT * size)
 
 
-def _deviations(learn: Array, at: Array) -> Float:
+def deviations_from_median(learn: Array, at: Array) -> Float:
     """Distances (n, M) of each column from its median, in sds of the side they lie on.
 
     The scale is the tail's own, so that a skewed column has no strange side: the distance of its
@@ -198,7 +194,9 @@ def _deviations(learn: Array, at: Array) -> Float:
     low, middle, high = np.quantile(learn, [_TAIL, 0.5, 1 - _TAIL], axis=0)
     sd = _spread(learn)
     normal = 1.6448536269514722
-    below, above = (np.where(side > 0, side / normal, sd) for side in (middle - low, high - middle))
+    below, above = (
+        np.where(side > 0, side / normal, sd) for side in (middle - low, high - middle)
+    )
     away = at - middle
     return away / np.where(away < 0, below, above)
 
@@ -210,7 +208,8 @@ class ShrunkCovariance:
     imported, which is longer than all of the answer, and inverts a matrix of M columns.
 
     References:
-        Ledoit, Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices.
+        Ledoit, Wolf (2004), A well-conditioned estimator for large-dimensional covariance
+        matrices.
     """
 
     def __init__(self, rows: Array) -> None:
@@ -252,7 +251,7 @@ class ShrunkCovariance:
 
 
 def _neighbour_distance(learn: Array, at: Array, *, own: bool) -> Float:
-    """Distance (n,) of each row to its fifth nearest among others; `own`: the rows are the same."""
+    """Distance (n,) of each row to its fifth nearest other; `own`: both are the same rows."""
     squares = np.square(learn).sum(1)
     apart = squares - 2 * at @ learn.T + np.square(at).sum(1)[:, None]
     if own:
