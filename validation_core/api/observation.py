@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from validation_core.diagnosis.my_observation.look import (
     own_observation,
 )
 from validation_core.diagnosis.questions.observation import ObservationQuestion
+from validation_core.diagnosis.questions.observation.place import Where
 from validation_core.drawing.drawn import Drawn
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
@@ -159,6 +161,55 @@ def observation(
             "An observation is an x; got two samples p and q, which have none. Bring theta, x and "
             "theta_q."
         )
+    ready = prepare(
+        upload,
+        x_o,
+        theta_o,
+        x_rep=x_rep,
+        log_q_o=log_q_o,
+        log_joint_o=log_joint_o,
+        x_summary=x_summary,
+        x_summary_o=x_summary_o,
+    )
+    upload, at = ready.upload, ready.observation
+    answers = list(look(upload, at, alpha=alpha, seed=seed))
+    left_out = missing_answers(upload, at)
+    reason = ObservationQuestion().obstacle(upload)
+    if not local:
+        left_out["local"] = "Not asked; local=True asks."
+    elif reason is not None:
+        left_out["local"] = reason
+    else:
+        answers.append(_local(upload, ready.where, alpha, seed, store, progress))
+    return ObservationResult(worst_first(answers), at.x, left_out, alpha)
+
+
+class Prepared(NamedTuple):
+    """A table and one's own observation, checked."""
+
+    upload: TableUpload
+    """With q's draws at the observation, where they were given."""
+    observation: Observation
+    where: Where
+    """Where L-C2ST looks."""
+
+
+def prepare(
+    upload: TableUpload,
+    x_o: ArrayLike | int | None = None,
+    theta_o: ArrayLike | None = None,
+    *,
+    x_rep: ArrayLike | None = None,
+    log_q_o: ArrayLike | None = None,
+    log_joint_o: ArrayLike | None = None,
+    x_summary: ArrayLike | None = None,
+    x_summary_o: ArrayLike | None = None,
+) -> Prepared:
+    """Check what was given of an observation; the arguments are those of `observation`.
+
+    Raises:
+        ValueError: for an observation that does not fit the table.
+    """
     own = x_o is None
     at = own_observation(upload) if x_o is None else observation_at(upload, x_o)
     if theta_o is not None:
@@ -169,22 +220,13 @@ def observation(
         **_densities(log_q_o, log_joint_o),
         summaries=_summaries(x_summary, x_summary_o, (upload.n, len(at.x))),
     )
-    answers = list(look(upload, at, alpha=alpha, seed=seed))
-    left_out = _missing(upload, at)
-    reason = ObservationQuestion().obstacle(upload)
-    if not local:
-        left_out["local"] = "Not asked; local=True asks."
-    elif reason is not None:
-        left_out["local"] = reason
-    else:
-        where = None if own else at.rows[0] if at.rows else tuple(at.x[0].tolist())
-        answers.append(_local(upload, where, alpha, seed, store, progress))
-    return ObservationResult(worst_first(answers), at.x, left_out, alpha)
+    where = None if own else at.rows[0] if at.rows else tuple(at.x[0].tolist())
+    return Prepared(upload, at, where)
 
 
 def _local(
     upload: TableUpload,
-    where: int | Sequence[float] | None,
+    where: Where,
     alpha: float,
     seed: int,
     store: Store | None,
@@ -196,7 +238,7 @@ def _local(
     return local(result.answer, result.diagnosis)
 
 
-def _missing(upload: TableUpload, at: Observation) -> dict[str, str]:
+def missing_answers(upload: TableUpload, at: Observation) -> dict[str, str]:
     """Why an answer is missing, by its name."""
     missing = {}
     if upload.groups is not None:

@@ -4,7 +4,7 @@
     nptlab diagnose table.npz --json -            the same for programs
     nptlab diagnose table.npz --report page.html  the same to show
     nptlab diagnose table.npz --method all        with DC, AutoML, MMD-FUSE, L-C2ST
-    nptlab observation table.npz --row 12         q at one observation: could it have been simulated?
+    nptlab observation table.npz --row 12         q at one observation of your own
     nptlab compare a.npz b.npz                    which of two is nearer the truth
     nptlab power --comparison colt_tree           a paper's figure, made anew
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1

@@ -16,9 +16,7 @@ from validation_core.cli.options import (
     read_table,
     write_json_text,
 )
-from validation_core.tables.reading import opened_file, refusals_in_words
-
-_BESIDE = ("x_o", "theta_o", "x_rep", "log_q_o", "log_joint_o", "x_summary", "x_summary_o")
+from validation_core.tables.observed import BESIDE, read_observation
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--observed",
         type=Path,
         metavar="FILE",
-        help=f"an .npz file with x_o (M,) or (J, M), and any of {', '.join(_BESIDE[1:])}",
+        help=f"a file with x_o (M,) or (J, M), and any of {', '.join(BESIDE[1:])}",
     )
     option("--quick", action="store_true", help="without L-C2ST and CoLT, which are trained first")
     option("--alpha", type=parse_level, default=0.05, help="level of each answer by itself")
@@ -53,7 +51,9 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for a file that cannot be read, or an observation that does not fit.
     """
     check_writable(chosen.json, chosen.report)
-    given = _observed(chosen.observed) if chosen.observed else {}
+    given: dict[str, Any] = {}
+    if chosen.observed:
+        given |= read_observation(chosen.observed)
     if chosen.row is not None:
         if "x_o" in given:
             raise ValueError(
@@ -73,22 +73,6 @@ def _run(chosen: argparse.Namespace) -> None:
     if chosen.report:
         Path(chosen.report).write_text(result.document(), encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: _print_answers(result))
-
-
-def _observed(path: Path) -> dict[str, Any]:
-    """The arrays of a file by the names of `observation`'s arguments.
-
-    Raises:
-        ValueError: for a file that cannot be read or holds no such array.
-    """
-    with refusals_in_words(), opened_file(path) as source:
-        names = [name for name in source.headers() if name in _BESIDE]
-        if not names:
-            raise ValueError(
-                f"An observation's file holds any of {', '.join(_BESIDE)}; got "
-                f"{', '.join(source.headers()) or 'nothing'} in {path}. Save them by these names."
-            )
-        return {name: source.load(name) for name in names}
 
 
 def _print_answers(result: ObservationResult) -> None:

@@ -2,9 +2,10 @@
 
 A strangeness is a number for each x, learnt from a bag of x whose order does not matter. One
 observation joins the bag itself (full conformal): under the null it and the n simulations are
-exchangeable, so its rank among n + 1 strangenesses is uniform, whatever the strangeness and however
-badly it is learnt. Several observations would hide one another in such a bag: for them it is
-learnt from one half of the simulations and they are ranked among the other half (split conformal).
+exchangeable, so its rank among n + 1 strangenesses is uniform, whatever the strangeness and
+however badly it is learnt. Several observations would hide one another in such a bag: for them
+it is learnt from one half of the simulations and they are ranked among the other half (split
+conformal).
 
 The strangenesses are joined before they are ranked: each x has the smallest share of the bag
 that is as strange as it is in one of them. That is again a strangeness that treats the bag alike,
@@ -47,7 +48,9 @@ class Strangeness:
     """(J,) p-values of each strangeness by itself, by name."""
     coordinates: Float
     """(J, M): share of the simulations that lie as far out in any coordinate as this one in that,
-    by itself or given the others; it allows for all M."""
+    alone or given the others; it allows for all M."""
+    alone: Float
+    """(J, M): the same of the coordinates alone."""
     deviations: Float
     """(J, M): each coordinate's distance from the median, in sds of the side it lies on."""
     residuals: Float
@@ -124,9 +127,8 @@ def strangeness(
             name: conformal_pvalues(score[:count], score[count:], rng)
             for name, score in scores.items()
         },
-        coordinates=np.stack(
-            [share_beyond(out, farthest[:count]) for out in np.maximum(*map(np.abs, seen))]
-        ),
+        coordinates=_beyond(np.maximum(*map(np.abs, seen)), farthest[:count]),
+        alone=_beyond(np.abs(seen[0]), farthest[:count]),
         deviations=seen[0],
         residuals=seen[1],
         values={name: (score[:count], score[count:]) for name, score in scores.items()},
@@ -134,6 +136,11 @@ def strangeness(
         n=count,
         learnt=len(learn) if several else n,
     )
+
+
+def _beyond(out: Array, farthest: Array) -> Float:
+    """The share (J, M) of simulations (n,) that are as far out anywhere as each number (J, M)."""
+    return np.stack([share_beyond(row, farthest) for row in out])
 
 
 def conformal_pvalues(held: Array, seen: Array, rng: np.random.Generator) -> Float:

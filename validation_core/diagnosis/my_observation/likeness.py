@@ -11,7 +11,7 @@ from validation_core.relabelling.claims import x_column_name
 from validation_core.rng import stream
 from validation_core.statistics.strangeness import FEWEST, Strangeness, strangeness
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import equals, list_text, more_text
+from validation_core.text import equals, first_text, list_text
 from validation_core.types import Array
 
 FAR = 0.01
@@ -61,18 +61,19 @@ def as_strange_text(ranked: Strangeness, at: int) -> str:
 
 
 def farthest_text(ranked: Strangeness, at: int, x_names: Sequence[str]) -> str:
-    """Which coordinates are as far out as few simulations in any; empty where none is."""
-    out = [
-        coordinate
-        for coordinate in np.argsort(-outlyingness(ranked, at), kind="stable")
-        if ranked.coordinates[at, coordinate] <= _OUT
-    ]
-    if not out:
+    """Which coordinates are farther out than those of simulations; empty where none is.
+
+    Given the others, a coordinate seems off where only another one is: so beside the farthest
+    those alone are named that are far out by themselves.
+    """
+    order = np.argsort(-outlyingness(ranked, at), kind="stable")
+    if not len(order) or ranked.coordinates[at, order[0]] > _OUT:
         return ""
-    named = list_text([x_column_name(int(each), x_names) for each in out[:_NAMED]])
-    if len(out) > _NAMED:
-        named = ", ".join(x_column_name(int(each), x_names) for each in out[:_NAMED])
-    return f", farthest in {named}{more_text(len(out) - _NAMED)}"
+    out = [order[0], *(each for each in order[1:] if ranked.alone[at, each] <= _OUT)]
+    named = [x_column_name(int(each), x_names) for each in out]
+    if len(named) > _NAMED:
+        return f", farthest in {first_text(named, _NAMED)}"
+    return f", farthest in {list_text(named)}"
 
 
 def outlyingness(ranked: Strangeness, at: int) -> Array:

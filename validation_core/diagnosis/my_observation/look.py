@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -131,6 +131,11 @@ def look(
         answers.append(weighed)
     if observation.x_rep is not None:
         answers.append(predictive(observation.x_rep, x_o, upload.x_names, alpha=alpha, seed=seed))
+    if (several := len(observation.x)) > 1:
+        first = f"Of {several} observations, this is asked at the first."
+        answers[1:] = [
+            replace(answer, sentences=(*answer.sentences, first)) for answer in answers[1:]
+        ]
     return worst_first(answers)
 
 
