@@ -1,4 +1,4 @@
-"""Answers about an observation as the page shows them, and the one that is worked out on demand."""
+"""Answers about an observation on the page, and the one that is worked out on demand."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,10 @@ from validation_core.diagnosis.my_observation.answer import ObservationAnswer
 from validation_core.diagnosis.my_observation.local import local
 from validation_core.diagnosis.questions import Answer
 from validation_core.diagnosis.questions.observation import ObservationQuestion
+from validation_core.diagnosis.questions.observation.study import ObservationStudy
+from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import verdict
-from validation_core.engine import JobState, Task
+from validation_core.engine import JobState
 from validation_core.glossary import in_markdown
 
 _QUESTION = ObservationQuestion()
@@ -53,11 +55,11 @@ def local_answer(
 ) -> tuple[Sequence[ObservationAnswer], JobState | None]:
     """The answer of L-C2ST and CoLT, once it is there, and the job that works it out."""
     work = _work(ready, seed)
-    if not work:
+    if work is None:
         return (), None
     store = services().store
-    state = jobs.ensure(work, _WORK, start=False)
-    relabelling, *studies = work
+    relabelling, studies = work
+    state = jobs.ensure([relabelling, *studies], _WORK, start=False)
     record = relabelling.load(store)
     parts = [part for study in studies if (part := study.load(store)) is not None]
     if record is None or len(parts) < len(studies):
@@ -69,24 +71,24 @@ def local_answer(
 def ask_locally(ready: Prepared, seed: int, state: JobState | None) -> None:
     """A button that starts L-C2ST and CoLT there, or their progress."""
     work = _work(ready, seed)
-    if not work:
+    if work is None:
         st.caption(plain(_QUESTION.obstacle(ready.upload) or ""))
         return
     if state is None:
         st.button(
             "Ask L-C2ST and CoLT there, about 20 s",
-            on_click=jobs.starting(work, _WORK),
+            on_click=jobs.starting([work[0], *work[1]], _WORK),
             icon=":material/play_arrow:",
         )
     jobs.panel(state)
 
 
-def _work(ready: Prepared, seed: int) -> Sequence[Task]:
-    """Relabelling, under which claims are made, and the studies of the place."""
+def _work(ready: Prepared, seed: int) -> tuple[RelabelTask, Sequence[ObservationStudy]] | None:
+    """Relabelling, under which claims are made, and the studies of the place; None for none."""
     upload = ready.upload
     if _QUESTION.obstacle(upload) is not None:
-        return ()
+        return None
     methods = diagnosis.default_methods()
     studies = _QUESTION.studies(upload, methods, seed, where=ready.where)
     networks = {training for study in studies for training in study.trainings}
-    return (tasks.relabelling_for(upload, networks, seed, services().store), *studies)
+    return tasks.relabelling_for(upload, networks, seed, services().store), studies

@@ -9,10 +9,11 @@ import streamlit as st
 from pages.diagnose import place, source, view
 from pages.diagnose.place import NothingTyped
 from pages.observation import answers
-from pages.ui import forms, jobs
+from pages.ui import jobs
 from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
+from validation_core import keys
 from validation_core.api.observation import Prepared, missing_answers, prepare
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer, worst_first
@@ -37,16 +38,15 @@ _FILE = (
 
 def _prepared(upload: TableUpload, example: bool) -> Prepared | None:
     """The observation that is asked for; None while there is none, its refusal shown."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        try:
-            where = place.asked(upload, _WAVE if example else "")
-        except NothingTyped:
-            return None
-        with st.popover("From a file", icon=":material/upload_file:", type="tertiary"):
-            st.markdown(_FILE)
-            sent = st.file_uploader(
-                "File of your observation", key="observed-file", max_upload_size=_MEGABYTES
-            )
+    try:
+        where = place.asked(upload, _WAVE if example else "")
+    except NothingTyped:
+        return None
+    with st.popover("Observation from a file", icon=":material/upload_file:", type="tertiary"):
+        st.markdown(_FILE)
+        sent = st.file_uploader(
+            "File of your observation", key="observed-file", max_upload_size=_MEGABYTES
+        )
     try:
         given: Mapping[str, Any] = {} if sent is None else read_observation(sent, sent.name)
         if "x_o" not in given:
@@ -69,8 +69,8 @@ def _picked(upload: TableUpload, where: Any, example: bool) -> dict[str, Any]:
 def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswer]:
     """All that needs no training, worked out once for the same observation."""
     at = ready.observation
-    own = [at.x, at.x_rep, at.log_q, at.log_joint, *(at.summaries or ())]
-    stamp = "/".join("" if array is None else str(hash(array.tobytes())) for array in own)
+    own = (at.x, at.x_rep, at.log_q, at.log_joint, *(at.summaries or ()))
+    stamp = keys.digest(**{str(i): one for i, one in enumerate(own) if one is not None})
     names = (*ready.upload.names, *ready.upload.x_names)
     return once(
         ("observation", ready.upload.digest, names, at.rows, stamp, alpha, seed),

@@ -214,10 +214,12 @@ def prepare(
     at = own_observation(upload) if x_o is None else observation_at(upload, x_o)
     if theta_o is not None:
         upload, own = with_observation(upload, at.x[0], np.asarray(theta_o)), True
+    log_q, log_joint = _densities(log_q_o, log_joint_o)
     at = replace(
         at,
         x_rep=_predictions(x_rep, upload.dims[1]),
-        **_densities(log_q_o, log_joint_o),
+        log_q=log_q,
+        log_joint=log_joint,
         summaries=_summaries(x_summary, x_summary_o, (upload.n, len(at.x))),
     )
     where = None if own else at.rows[0] if at.rows else tuple(at.x[0].tolist())
@@ -277,14 +279,14 @@ def _predictions(x_rep: ArrayLike | None, m: int) -> Array | None:
 
 def _densities(
     log_q_o: ArrayLike | None, log_joint_o: ArrayLike | None
-) -> dict[str, Array | None]:
+) -> tuple[Array | None, Array | None]:
     """Log densities of q's draws at the observation.
 
     Raises:
         ValueError: for one without the other, or two of different lengths.
     """
     if log_q_o is None and log_joint_o is None:
-        return {}
+        return None, None
     sizes = [None if one is None else np.size(one) for one in (log_q_o, log_joint_o)]
     if sizes[0] != sizes[1]:
         raise ValueError(
@@ -292,7 +294,7 @@ def _densities(
             f"{sizes[1]}. Give both at the same draws."
         )
     q, joint = (np.asarray(one, dtype=np.float64).ravel() for one in (log_q_o, log_joint_o))
-    return {"log_q": q, "log_joint": joint}
+    return q, joint
 
 
 def _summaries(

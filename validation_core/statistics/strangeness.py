@@ -35,7 +35,7 @@ FEWEST = 20
 """Simulations below which no strangeness is told: 1 in 21 is the smallest p."""
 _JOINT = 1999  # subsets of the joint test
 _TAIL = 0.05  # of a column's values beyond its scale, at either side
-_CONSTANT = 1e-9  # spread of a constant column, of its largest number
+_CONSTANT = 1e-9  # spread of a column that is called constant, of its largest number
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,10 @@ class _Scores(NamedTuple):
 def _scores(learn: Array, held: Array, seen: Array) -> _Scores:
     """Strangenesses of held and seen rows, learnt from `learn`; where there are none, from all."""
     bag = np.concatenate([held, seen]).astype(np.float64)
-    known = learn.astype(np.float64) if len(learn) else bag
+    size = np.abs(np.concatenate([learn, bag])).max(0)  # no square of such numbers overflows
+    size = np.where(size > 0, size, 1.0)
+    bag = bag / size
+    known = learn / size if len(learn) else bag
     deviations = deviations_from_median(known, bag)
     middle, scale = known.mean(0), _spread(known)
     known, at = (known - middle) / scale, (bag - middle) / scale
@@ -186,10 +189,9 @@ def _scores(learn: Array, held: Array, seen: Array) -> _Scores:
 
 
 def _spread(rows: Array) -> Float:
-    """sd (M,) of each column; of a constant one so little that any other value is far away."""
+    """sd (M,) of columns of size 1; of a constant one so little that other values are far."""
     sd = rows.std(0)
-    size = np.maximum(np.abs(rows).max(0), 1e-300)
-    return np.where(sd > _CONSTANT * size, sd, _CONSTANT * size)
+    return np.where(sd > _CONSTANT, sd, _CONSTANT)
 
 
 def deviations_from_median(learn: Array, at: Array) -> Float:
@@ -199,7 +201,8 @@ def deviations_from_median(learn: Array, at: Array) -> Float:
     5% or 95% quantile, by that of a normal; where a side has none, the column's sd.
     """
     low, middle, high = np.quantile(learn, [_TAIL, 0.5, 1 - _TAIL], axis=0)
-    sd = _spread(learn)
+    sd = np.maximum(learn.std(0), _CONSTANT * np.abs(learn).max(0))
+    sd = np.where(sd > 0, sd, 1.0)
     normal = 1.6448536269514722
     below, above = (
         np.where(side > 0, side / normal, sd) for side in (middle - low, high - middle)

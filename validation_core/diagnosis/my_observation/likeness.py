@@ -11,7 +11,7 @@ from validation_core.relabelling.claims import x_column_name
 from validation_core.rng import stream
 from validation_core.statistics.strangeness import FEWEST, Strangeness, strangeness
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import equals, first_text, list_text
+from validation_core.text import first_text, list_text, said_equals
 from validation_core.types import Array
 
 FAR = 0.01
@@ -46,7 +46,7 @@ def own_rank(upload: Upload) -> Strangeness | None:
 
 def unlike_text(ranked: Strangeness, x_names: Sequence[str]) -> str:
     """The warning of an observation that the simulator would hardly make."""
-    p, where = equals(float(ranked.pvalue[0])), farthest_text(ranked, 0, x_names)
+    p, where = said_equals(float(ranked.pvalue[0])), farthest_text(ranked, 0, x_names)
     return (
         f"Your observation is unlike the simulations: {as_strange_text(ranked, 0)} as strange "
         f"(p {p}){where}. This diagnosis says nothing about q there."

@@ -19,7 +19,7 @@ from validation_core.relabelling.normal_scores import MOST
 from validation_core.rng import stream
 from validation_core.statistics.betting import anytime_pvalue, log_wealth
 from validation_core.statistics.ranks import count
-from validation_core.text import equals, list_text, number_text
+from validation_core.text import list_text, number_text, said_equals
 from validation_core.types import Array, Float, PosteriorTable
 
 _ROWS = 2000  # nearest simulations that are bet on, at most
@@ -128,7 +128,7 @@ def near(
         sentences=(
             *_sentences(found, names, alpha),
             nearby_text(ranks, names),
-            *(["None of these simulations is like your observation."] if unlike else []),
+            *(["Your observation is unlike these simulations."] if unlike else []),
         ),
         cannot=_CANNOT,
         wrong=found.first_beyond(alpha) is not None,
@@ -165,5 +165,5 @@ def _sentences(found: NearEvidence, names: Sequence[str], alpha: float) -> tuple
     where = f", in {list_text(named)}" if named else ""
     return (
         f"q is wrong among the {after:,} simulations nearest to your observation{where} "
-        f"(p {equals(found.pvalue)}, valid however many are looked at).",
+        f"(p {said_equals(found.pvalue)}, valid however many are looked at).",
     )

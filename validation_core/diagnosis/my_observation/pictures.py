@@ -116,7 +116,13 @@ def evidence_curve(wealth: Float, alpha: float) -> Drawn:
     color = style.OBSERVED if float(decades.max()) >= line else style.P
     panel = Panel(
         [
-            HLine(line, label=f"{1 / alpha:.3g} to 1 rejects"),
+            Line(
+                np.array([0.0, len(decades) - 1.0]),
+                np.array([line, line]),
+                color=style.NULL,
+                dash="4 3",
+                label=f"{1 / alpha:.3g} to 1 rejects",
+            ),
             HLine(0.0, dash="dot"),
             Line(
                 np.arange(len(decades), dtype=float),

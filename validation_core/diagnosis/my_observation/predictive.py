@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer
 from validation_core.diagnosis.my_observation.pictures import predictive_shown
+from validation_core.diagnosis.questions.base import Rows
 from validation_core.relabelling.claims import x_column_name
 from validation_core.rng import stream
 from validation_core.statistics.strangeness import strangeness
-from validation_core.text import equals, first_text
+from validation_core.text import first_text, said_equals
 from validation_core.types import Array
 
 _TITLE = "Does q predict it?"
@@ -20,6 +21,12 @@ _CANNOT = (
     "usually too large. A good prediction does not show that q is right."
 )
 _NAMED = 3
+_SUMMARIES: Mapping[str, Callable[[Array], Array]] = {
+    "mean": lambda x: x.mean(1),
+    "standard deviation": lambda x: x.std(1),
+    "smallest value": lambda x: x.min(1),
+    "largest value": lambda x: x.max(1),
+}
 
 
 def predictive(
@@ -29,7 +36,7 @@ def predictive(
     ranked = strangeness(x_rep, x_o[None], stream(seed, "observation", "predictive"))
     shares = _two_sided(x_rep, x_o)
     summaries = {
-        title: _two_sided(of(x_rep)[:, None], of(x_o[None]))[0]
+        title: float(_two_sided(of(x_rep)[:, None], of(x_o[None]))[0])
         for title, of in (_SUMMARIES.items() if len(x_o) > 1 else ())
     }
     p = float(ranked.pvalue[0])
@@ -41,9 +48,9 @@ def predictive(
     where = f", farthest in {first_text(out, _NAMED)}" if out and p <= alpha else ""
     odd = [title for title, share in summaries.items() if share <= alpha / len(summaries)]
     sentences = (
-        f"Data that q predicts are unlike your observation (p {equals(p)}){where}."
+        f"Data that q predicts are unlike your observation (p {said_equals(p)}){where}."
         if p <= alpha
-        else f"Your observation is usual among the data that q predicts (p {equals(p)}).",
+        else f"Your observation is usual among the data that q predicts (p {said_equals(p)}).",
         *([f"Its {first_text(odd, _NAMED)} would be rare among them."] if odd else []),
     )
     return ObservationAnswer(
@@ -54,23 +61,19 @@ def predictive(
         wrong=True if p <= alpha else None,
         pvalue=p,
         drawn=(predictive_shown(x_rep, x_o, x_names),),
-        rows=[
-            *({"quantity": title, "p, by itself": share} for title, share in summaries.items()),
-            *(
-                {"quantity": x_column_name(int(at), x_names), "p, by itself": float(shares[at])}
-                for at in np.argsort(shares, kind="stable")
-            ),
-        ],
+        rows=_rows(summaries, shares, x_names),
         numbers={"draws": len(x_rep), "summaries": summaries},
     )
 
 
-_SUMMARIES = {
-    "mean": lambda x: x.mean(1),
-    "standard deviation": lambda x: x.std(1),
-    "smallest value": lambda x: x.min(1),
-    "largest value": lambda x: x.max(1),
-}
+def _rows(summaries: Mapping[str, float], shares: Array, x_names: Sequence[str]) -> Rows:
+    """Summaries, then coordinates, the rarest first."""
+    order = np.argsort(shares, kind="stable")
+    named = {x_column_name(int(at), x_names): float(shares[at]) for at in order}
+    return [
+        {"quantity": quantity, "p, by itself": share}
+        for quantity, share in (*summaries.items(), *named.items())
+    ]
 
 
 def _two_sided(x_rep: Array, x_o: Array) -> Array:

@@ -18,7 +18,7 @@ from validation_core.diagnosis.questions.base import Rows
 from validation_core.localization import neighbours
 from validation_core.relabelling.claims import x_column_name
 from validation_core.statistics.strangeness import Strangeness
-from validation_core.text import count_text, equals, list_text, more_text, number_text
+from validation_core.text import count_text, list_text, more_text, number_text, said_equals
 from validation_core.types import Array
 
 _TITLE = "Could the simulator have made it?"
@@ -97,19 +97,19 @@ def _one(
     if p > alpha:
         return (
             f"Your observation looks like one of the simulations: {count} as strange "
-            f"(p {equals(p)}).",
+            f"(p {said_equals(p)}).",
         )
     where = farthest_text(ranked, 0, x_names)
     distance = f"Its nearest simulation is {number_text(away, 2)} sd a column away."
     if ranked.as_strange[0] == 0:
         return (
             "No check on simulations speaks for your observation: the simulator could hardly "
-            f"have made it, {count} as strange (p {equals(p)}){where}.",
+            f"have made it, {count} as strange (p {said_equals(p)}){where}.",
             distance,
         )
     return (
         f"The simulator would rarely make your observation: {count} as strange "
-        f"(p {equals(p)}){where}. What holds at simulations may not hold there.",
+        f"(p {said_equals(p)}){where}. What holds at simulations may not hold there.",
         distance,
     )
 
@@ -119,17 +119,17 @@ def _several(ranked: Strangeness, alpha: float) -> tuple[str, ...]:
     total, joint = len(ranked.pvalue), ranked.joint
     assert joint is not None, "there are several"
     together = (
-        f"Together their mean strangeness has p {equals(joint)} among random sets of {total}."
+        f"Together their mean strangeness has p {said_equals(joint)} among random sets of {total}."
     )
     if not len(found):
         if joint <= alpha:
             return (
                 f"Together your {total} observations are unlike the simulations "
-                f"(p {equals(joint)}); no single one stands out.",
+                f"(p {said_equals(joint)}); no single one stands out.",
             )
         return (
             f"All {total} observations look like simulations (smallest adjusted "
-            f"p {equals(float(ranked.adjusted.min()))}).",
+            f"p {said_equals(float(ranked.adjusted.min()))}).",
             together,
         )
     listed = ", ".join(str(at) for at in found[:8]) + more_text(len(found) - 8)
