@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from pages.diagnose import place, source, view
@@ -62,7 +61,7 @@ def _picked(upload: TableUpload, where: Any, example: bool) -> dict[str, Any]:
     if where is not None:
         return {"x_o": where}
     if example:
-        return {"x_o": np.array(examples.SECOND_WAVE)}
+        return {"x_o": examples.SECOND_WAVE}
     return {} if upload.observed is not None else {"x_o": central_row(upload.data.x)}
 
 
