@@ -40,7 +40,7 @@ def show(answer: ObservationAnswer, label: str) -> None:
         panel.panel(
             answer.title,
             more,
-            notes=(),
+            notes=answer.notes,
             how=answer.cannot,
             table=answer.rows,
             drawn=answer.drawn,

@@ -252,6 +252,7 @@ def _my_observation(told: ReportContext, places: FigurePlaces) -> Markup:
             sentences=answer.sentences,
             figures=places.of(answer.drawn),
             cannot=answer.cannot,
+            notes=answer.notes,
             table=html_table(answer.rows, told.rows),
         )
         for answer in answers

@@ -29,6 +29,8 @@ class ObservationAnswer:
     drawn: tuple[Drawn, ...]
     rows: Rows
     numbers: Mapping[str, object]
+    notes: tuple[str, ...] = ()
+    """How it was got."""
 
     @cached_property
     def state(self) -> str:

@@ -27,4 +27,5 @@ def local(answer: Answer[AtObservation], diagnosis: Diagnosis) -> ObservationAns
         drawn=answer.figures(diagnosis),
         rows=answer.rows(diagnosis),
         numbers=answer.to_json(),
+        notes=answer.notes(diagnosis),
     )

@@ -143,6 +143,11 @@ def near(
             }
             for one in ranks.worst
         ],
+        notes=(
+            "Beta densities are bet on the ranks of true values among q's draws, the nearest "
+            "simulation first; the stake is shared by all parameters and the distance from q's "
+            "middle. Rows are ordered by x alone (Ville's inequality).",
+        ),
         numbers={
             "evidence": float(np.exp(min(found.wealth.max(), 700.0))),
             "decided_after": found.first_beyond(alpha),

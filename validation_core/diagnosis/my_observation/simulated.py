@@ -73,6 +73,7 @@ def simulated(
             strangeness_shown(ranked, worst, _PARTS),
         ),
         rows=_rows(ranked, x_names),
+        notes=(_method_text(ranked, several),),
         numbers={
             "pvalues": ranked.pvalue.tolist(),
             "adjusted": ranked.adjusted.tolist(),
@@ -180,11 +181,12 @@ def _numbers_of_coordinates(
     ]
 
 
-def method_text(n: int, several: bool) -> str:
+def _method_text(ranked: Strangeness, several: bool) -> str:
     """How the test is done."""
     learnt = "one half of the simulations" if several else "the simulations and the observation"
+    kinds = list_text([_PARTS[name] for name in ranked.parts])
     return (
         f"Each strangeness is learnt from {learnt}, and the observation ranked among "
-        f"{count_text(n, 'simulation')}: exact whatever the distribution of x (conformal "
-        f"prediction). Joined before they are ranked: {list_text(list(_PARTS.values())[:3])}."
+        f"{count_text(ranked.n, 'simulation')}: exact whatever the distribution of x (conformal "
+        f"prediction). Joined before they are ranked: {kinds}."
     )
