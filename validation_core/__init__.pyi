@@ -10,6 +10,8 @@ from .api.divergence import ALGORITHMS as ALGORITHMS
 from .api.divergence import MODELS as MODELS
 from .api.divergence import DivergenceResult as DivergenceResult
 from .api.divergence import divergence as divergence
+from .api.observation import ObservationResult as ObservationResult
+from .api.observation import observation as observation
 from .api.power import PowerResult as PowerResult
 from .api.power import power as power
 from .api.reliability import ReliabilityResult as ReliabilityResult

@@ -5,6 +5,7 @@
     nptlab diagnose table.npz --report page.html  the same to show
     nptlab diagnose table.npz --method all        with DC, AutoML, MMD-FUSE, L-C2ST
     nptlab diagnose table.npz --fail-on problem   a gate: exit code 1 where q is found wrong
+    nptlab observation table.npz --row 12         q at one observation of your own
     nptlab compare a.npz b.npz                    which of two is nearer the truth
     nptlab power --comparison colt_tree           a paper's figure, made anew
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
@@ -36,6 +37,7 @@ from validation_core.cli.process import prepare_process, tell
 # name, function that adds its arguments (in validation_core.cli), help text
 COMMANDS = (
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
+    ("observation", "observation:add", "what can be said of q at one's own observation"),
     ("compare", "compare:add", "several posteriors of the same simulations"),
     ("power", "power:add", "how often methods reject on a benchmark"),
     (

@@ -29,6 +29,8 @@ ABOUT_FLOWS = (
     f"{FEW}, {SOME:,} and {MANY:,} simulations."
 )
 """What the tables are, in a sentence for the page that shows them."""
+SECOND_WAVE = (0.0, 5.0, 251.0, 138.0, 23.0, 5.0, 60.0, 240.0, 180.0, 60.0)
+"""Infected on the ten days of an epidemic that comes back, which the simulator's never does."""
 
 
 def wrong() -> Upload:

@@ -171,7 +171,7 @@ def _loaded(diagnosis: Diagnosis) -> str:
 COLORS: Mapping[State, str] = {
     "problem": style.OBSERVED,
     "silent": style.P,
-    "unlike": "#9A6700",
+    "unlike": style.OBSERVED,
     "too little": "#9A6700",
     "testing": "",
 }
