@@ -62,8 +62,11 @@ def is_open(name: str) -> bool:
 def _long(
     question: AnyQuestion, diagnosis: Diagnosis, methods: Sequence[Method]
 ) -> list[AnyStudy]:
-    """Of a long question the first stage; all of them once its row has been opened."""
+    """Of a long question the first stage, of one that is asked for none; all of them once its row
+    has been opened."""
     stages = question_studies([question], diagnosis.upload, methods, diagnosis.seed)
+    if question.asked_for and not is_open(question.name):
+        return []
     return [study for study in stages if is_open(question.name) or not study.needs]
 
 
@@ -181,6 +184,8 @@ def _answer(
             return seen.sentences[0], icon
         said = without_pvalues(seen.sentences[0])
         return (said, icon) if said else ("Being worked out.", _WAITING)
+    if state is None and question.asked_for:
+        return "Open this row to work it out.", _ICONS[None]
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
     if state.state == "queued":

@@ -5,6 +5,7 @@
     nptlab diagnose table.npz --report page.html  the same to show
     nptlab diagnose table.npz --method all        with DC, AutoML, MMD-FUSE, L-C2ST
     nptlab compare a.npz b.npz                    which of two is nearer the truth
+    nptlab mend table.npz --out folder            weights for q's draws, where they help
     nptlab power --comparison colt_tree           a paper's figure, made anew
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
     nptlab divergence --html figures.html         Domke's three figures
@@ -35,6 +36,7 @@ from validation_core.cli.process import prepare_process, tell
 COMMANDS = (
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
     ("compare", "compare:add", "several posteriors of the same simulations"),
+    ("mend", "mend:add", "weights for q's draws, judged on rows that they never saw"),
     ("power", "power:add", "how often methods reject on a benchmark"),
     (
         "divergence",

@@ -125,9 +125,7 @@ class MendFunction:
             numbers = {name: int(frame.pop(name)) for name in ("whole", "context")}
             forest = Forest(**{f.name: arrays[f"{at}.forest.{f.name}"] for f in fields(Forest)})
             parts.append(
-                MendPart(
-                    SlotFeatures(**frame, **numbers), forest, float(arrays[f"{at}.factor"])
-                )
+                MendPart(SlotFeatures(**frame, **numbers), forest, float(arrays[f"{at}.factor"]))
             )
         return cls(tuple(parts), int(arrays["most"]), int(arrays["dims"]))
 

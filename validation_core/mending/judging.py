@@ -57,10 +57,7 @@ def resampled_table(
 
 
 def verdict_pvalue(
-    table: PosteriorTable,
-    log_weight: Float,
-    parts: Sequence[NDArray[np.int64]],
-    seed: int,
+    table: PosteriorTable, log_weight: Float, parts: Sequence[NDArray[np.int64]], seed: int
 ) -> float:
     """The p-value of relabelling within x on each judged part, by Bonferroni over the parts.
 

@@ -101,7 +101,9 @@ def reweight(
     parts: list[MendPart] = []
     for i, split in enumerate(splits):
         recipe = _recipe(len(split.learn), most)
-        trained = train_slots(sampling.take(table, split.learn[: recipe.n], most), recipe, seed + i)
+        trained = train_slots(
+            sampling.take(table, split.learn[: recipe.n], most), recipe, seed + i
+        )
         assert trained.forest is not None, "trees were asked for, and nothing else"
         weight = float(trained.weights[0])
         few = replace(trained, scored=min(_TEMPERED, most)).at()
@@ -113,7 +115,9 @@ def reweight(
         report((i + 1) / len(splits))
     log_weight -= logsumexp(log_weight, axis=1, keepdims=True)
     gain = log_weight[:, 0] + np.log(most + 1)
-    return Reweighting(log_weight, gain, splits, MendFunction(tuple(parts), most, table.theta.shape[1]))
+    return Reweighting(
+        log_weight, gain, splits, MendFunction(tuple(parts), most, table.theta.shape[1])
+    )
 
 
 def _recipe(learn: int, draws: int) -> Slots:
@@ -128,5 +132,5 @@ def _recipe(learn: int, draws: int) -> Slots:
         whole=draws + 1,
         context=draws + 1,
         leaf=5,
-        cuts=24,
+        cuts=16,
     )

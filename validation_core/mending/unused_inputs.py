@@ -8,7 +8,7 @@ slope's own standard error is of the same labelling, so that a q that is wrong a
 
 It rests on slopes: on columns of x as ranks, one after another beside the others. What q ignores
 in another way, as a product of two columns, is not seen here. That q's draws do not follow a
-column is an estimate: the slope of their mean is less than a quarter of the true values'.
+column is an estimate: the slope of their mean is less than a tenth of the true values', in every parameter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from validation_core.types import Float, PosteriorTable
 
 _LABELLINGS = 999
 _ROWS_PER_COLUMN = 5
-_USED = 0.25  # of the true values' slope, below which q's draws do not follow a column
+_USED = 0.1  # of the true values' slope, below which q's draws do not follow a column
 MOST_COLUMNS = 100
 
 
@@ -77,19 +77,17 @@ def unused_inputs(
 
     observed = largest(np.zeros(n, np.int64))
     rng = stream(seed, "mend", "inputs")
-    null = np.array(
-        [largest(rng.integers(slots, size=n)).max() for _ in range(_LABELLINGS)]
-    )
+    null = np.array([largest(rng.integers(slots, size=n)).max() for _ in range(_LABELLINGS)])
     pvalue = (1 + (null >= observed[..., None]).sum(axis=-1)) / (_LABELLINGS + 1)
-    theirs = (slopes @ table.theta.astype(np.float64))[1:].T  # (D, C)
-    own = (slopes @ table.q.mean(axis=1, dtype=np.float64))[1:].T
-    used = own / np.where(theirs == 0, np.inf, theirs)
+    sd = table.theta.std(axis=0, dtype=np.float64)[:, None]
+    sd = np.where(sd > 0, sd, 1.0)
+    theirs = (slopes @ table.theta.astype(np.float64))[1:].T / sd  # (D, C)
+    own = (slopes @ table.q.mean(axis=1, dtype=np.float64))[1:].T / sd
     found = []
     for at, column in enumerate(columns):
         best = int(observed[:, at].argmax())
-        told = pvalue[:, at] <= alpha
-        if told.any() and (np.abs(used[told, at]) < _USED).all():
-            found.append(
-                UnusedInput(int(column), best, float(pvalue[best, at]), float(used[best, at]))
-            )
+        followed = np.abs(own[:, at]).max() >= _USED * np.abs(theirs[best, at])
+        if pvalue[best, at] <= alpha and not followed:
+            used = float(own[best, at] / theirs[best, at])
+            found.append(UnusedInput(int(column), best, float(pvalue[best, at]), used))
     return tuple(found)
