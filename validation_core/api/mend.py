@@ -1,4 +1,4 @@
-"""`mend`: weights for q's draws, judged on rows that they did not learn from, and for new draws."""
+"""`mend`: weights for q's draws, judged on rows that they did not learn from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights for new draws of q: trees over each draw's place among the others at its x.
+"""Weights for new draws of q: trees and a network over each draw's place among others at its x.
 
 It needs NumPy alone. `MendFunction.read(np.load("mend.npz"))` reads what `arrays` wrote.
 """
@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.scores.slot_features import NEAREST, SlotFeatures
+from validation_core.scores.slots_training import network_scores
 from validation_core.scores.trees import Forest
 from validation_core.types import Float, PosteriorTable
 
 
 @dataclass(frozen=True, eq=False)
 class MendPart:
-    """The score of one fifth of the rows: features of a slot, trees, and the factor of their log odds."""
+    """The score that judges one fifth: features of a slot, trees, network, their weights."""
 
     frame: SlotFeatures
-    forest: Forest
-    factor: float
+    forest: Forest | None
+    network: Mapping[str, NDArray[np.floating]] | None
+    weights: Float
+    """(2,) of the trees' log odds and of the network's score, the temperature among them."""
 
     def log_ratios(self, slots: PosteriorTable) -> Float:
         """log p - log q (n, K + 1) of the first slot, `theta`, and of the others, `q`.
@@ -31,12 +35,17 @@ class MendPart:
         """
         k = slots.q.shape[1]
         out = np.zeros((len(slots.theta), k + 1))
-        if self.factor == 0:
+        if not self.weights.any():
             return out
         for rows in self.frame.pieces(slots):
-            seen = np.ascontiguousarray(self.frame.piece(slots, rows, k).rows().T)
-            share = self.forest(seen).astype(np.float64)
-            out[rows] = self.factor * (np.log(share) - np.log1p(-share)).reshape(-1, k + 1)
+            seen = self.frame.piece(slots, rows, k)
+            if self.forest is not None:
+                share = self.forest(np.ascontiguousarray(seen.rows().T)).astype(np.float64)
+                log_odds = np.log(share) - np.log1p(-share)
+                out[rows] += self.weights[0] * log_odds.reshape(-1, k + 1)
+            if self.network is not None:
+                parameters = len(self.frame.parameters)
+                out[rows] += self.weights[1] * network_scores(self.network, parameters, seen)
         return out
 
 
@@ -108,26 +117,45 @@ class MendFunction:
             "dims": np.array(self.dims),
         }
         for i, part in enumerate(self.parts):
-            out[f"{i}.factor"] = np.array(part.factor)
-            for field in fields(part.frame):
-                out[f"{i}.frame.{field.name}"] = np.asarray(getattr(part.frame, field.name))
-            for field in fields(part.forest):
-                out[f"{i}.forest.{field.name}"] = np.asarray(getattr(part.forest, field.name))
+            out[f"{i}.weights"] = part.weights
+            for name in _fields(SlotFeatures):
+                out[f"{i}.frame.{name}"] = np.asarray(getattr(part.frame, name))
+            if part.forest is not None:
+                for name in _fields(Forest):
+                    out[f"{i}.forest.{name}"] = np.asarray(getattr(part.forest, name))
+            out |= {f"{i}.network.{name}": a for name, a in (part.network or {}).items()}
         return out
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[np.generic]]) -> MendFunction:
         """The function that `arrays` wrote."""
         parts = []
-        while f"{len(parts)}.factor" in arrays:
-            at = len(parts)
-            frame = {f.name: arrays[f"{at}.frame.{f.name}"] for f in fields(SlotFeatures)}
+        while f"{len(parts)}.weights" in arrays:
+            part = len(parts)
+            frame, forest, network = (
+                _under(arrays, f"{part}.{name}.") for name in ("frame", "forest", "network")
+            )
             numbers = {name: int(frame.pop(name)) for name in ("whole", "context")}
-            forest = Forest(**{f.name: arrays[f"{at}.forest.{f.name}"] for f in fields(Forest)})
             parts.append(
-                MendPart(SlotFeatures(**frame, **numbers), forest, float(arrays[f"{at}.factor"]))
+                MendPart(
+                    SlotFeatures(**frame, **numbers),
+                    Forest(**forest) if forest else None,
+                    network or None,
+                    arrays[f"{part}.weights"].astype(np.float64),
+                )
             )
         return cls(tuple(parts), int(arrays["most"]), int(arrays["dims"]))
+
+
+def _fields(kind: type[Any]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _under(arrays: Mapping[str, NDArray[np.generic]], start: str) -> dict[str, Any]:
+    """Arrays whose names begin like this, by the rest of their names."""
+    return {
+        name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)
+    }
 
 
 def pick_by_weight(

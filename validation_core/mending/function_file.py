@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,8 +93,10 @@ def _sources() -> tuple[Path, ...]:
     learned, score, own = (Path(str(room.__file__)).parent for room in (learn, scores, mending))
     return (
         learned / "scaling.py",
+        score / "slot_classifier_training.py",
         score / "slot_features.py",
         score / "trees.py",
+        score / "slots_training.py",
         own / "function.py",
     )
 

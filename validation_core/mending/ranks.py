@@ -91,6 +91,6 @@ def calibrated_intervals(u: Float) -> tuple[CalibratedInterval, ...]:
 
 
 def outside_share(table: PosteriorTable) -> float:
-    """Share of truths that lie beyond all of q's draws in some parameter: no weight mends those."""
+    """Share of truths beyond all of q's draws in some parameter: no weight mends those."""
     beyond = (table.theta < table.q.min(axis=1)) | (table.theta > table.q.max(axis=1))
     return float(beyond.any(axis=1).mean())

@@ -104,12 +104,10 @@ def reweight(
         trained = train_slots(
             sampling.take(table, split.learn[: recipe.n], most), recipe, seed + i
         )
-        assert trained.forest is not None, "trees were asked for, and nothing else"
-        weight = float(trained.weights[0])
         few = replace(trained, scored=min(_TEMPERED, most)).at()
         tempered = few.table(sampling.take(table, split.temper[:_ROWS], most))
         factor = temperature(np.concatenate([tempered.truth[0][:, None], tempered.draws[0]], 1))
-        part = MendPart(trained.frame, trained.forest, factor * weight)
+        part = MendPart(trained.frame, trained.forest, trained.network, factor * trained.weights)
         log_weight[split.judge] = part.log_ratios(sampling.take(table, split.judge, most))
         parts.append(part)
         report((i + 1) / len(splits))
@@ -124,7 +122,6 @@ def _recipe(learn: int, draws: int) -> Slots:
     """Finer trees than the verdict's: what they miss is not mended, and a temperature follows."""
     rows = min(learn, _ROWS)
     return Slots(
-        kind="trees",
         n=rows,
         k=draws,
         m=min(draws, _LEARNT),

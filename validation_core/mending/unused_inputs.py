@@ -8,7 +8,8 @@ slope's own standard error is of the same labelling, so that a q that is wrong a
 
 It rests on slopes: on columns of x as ranks, one after another beside the others. What q ignores
 in another way, as a product of two columns, is not seen here. That q's draws do not follow a
-column is an estimate: the slope of their mean is less than a tenth of the true values', in every parameter.
+column is an estimate: the slope of their mean is less than a tenth of the true values', in every
+parameter.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def unused_inputs(
         seed: of the labellings.
         alpha: level of all columns together.
     """
-    n, slots, d = u.shape
+    n, slots, _ = u.shape
     columns = np.flatnonzero(np.ptp(table.x, axis=0) > 0)
     if not 0 < len(columns) <= min(MOST_COLUMNS, n // _ROWS_PER_COLUMN - 1):
         return None

@@ -119,7 +119,7 @@ class _WithinScore:
             total += trained.weights[0] * _logit(answers).reshape(total.shape)
         if trained.network is not None:
             parameters = len(trained.frame.parameters)
-            total += trained.weights[1] * _network_scores(trained.network, parameters, seen)
+            total += trained.weights[1] * network_scores(trained.network, parameters, seen)
         return total
 
 
@@ -252,7 +252,7 @@ class _Fitted(NamedTuple):
     penalty: float
 
 
-def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: ScoredSlots) -> Float:
+def network_scores(arrays: Mapping[str, Array], parameters: int, seen: ScoredSlots) -> Float:
     """g (n, A) of features: standardised ones beside their squares, and tanh units that see x.
 
     `arrays` is what `_Fitted.arrays` holds; so many of the features, the last, are theta.

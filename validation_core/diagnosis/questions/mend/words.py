@@ -151,7 +151,7 @@ def mend_rows(result: Mended, names: Names) -> Rows:
 def basis_text(result: Mended) -> str:
     """How it was got."""
     return (
-        f"{result.rows:,} rows, {result.draws:,} draws at each: extremely randomised trees see "
+        f"{result.rows:,} rows, {result.draws:,} draws at each: trees and a network see "
         "each draw among the others at its x, learned on three fifths of the rows, tempered on "
         "one, judged on one, five times over. The p-values are of relabelling within x on each "
         "judged fifth, by Bonferroni over the five; with weights, slots are picked by weight "
