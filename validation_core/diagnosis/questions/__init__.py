@@ -25,6 +25,7 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
 from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.in_nats import InNatsQuestion
 from validation_core.diagnosis.questions.in_theta import InThetaQuestion
 from validation_core.diagnosis.questions.mend import MendQuestion
 from validation_core.diagnosis.questions.observation import ObservationQuestion
@@ -64,6 +65,7 @@ QUESTIONS: tuple[AnyQuestion, ...] = (
     CauseQuestion(),
     SensitivityQuestion(),
     TypeIErrorQuestion(),
+    InNatsQuestion(),
     MendQuestion(),
 )
 
