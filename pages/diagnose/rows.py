@@ -8,7 +8,7 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from pages.diagnose import ball, observation
+from pages.diagnose import ball, mend, observation
 from pages.diagnose.known import Known
 from pages.ui import jobs, panel
 from pages.ui.jobs import plain
@@ -29,6 +29,7 @@ from validation_core.drawing import style, svg
 from validation_core.drawing.marks import Grid
 from validation_core.engine import JobState
 from validation_core.localization import MapTask
+from validation_core.mending import Mended
 from validation_core.methods.base import Method
 from validation_core.report.sections import code
 from validation_core.tables import TableUpload, Upload
@@ -137,6 +138,8 @@ def show(
                 observation.show(question.name, upload, diagnosis, methods, usual, label, sentence)
             elif answer is not None and summary is not None:
                 _opened(question, answer, known, summary, label)
+                if isinstance(answer.result, Mended):
+                    mend.downloads(answer.result, upload)
             else:
                 st.caption(plain(sentence))
             if question.mapped_by_localizers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -15,8 +14,8 @@ from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch
 from validation_core.drawing.drawn import Drawn
 from validation_core.mending import Mended
+from validation_core.mending.files import mend_files
 from validation_core.mending.function import pick_by_weight
-from validation_core.mending.function_file import function_file
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
@@ -120,24 +119,6 @@ class MendResult(Result):
         rng = stream(seed, "mend", "new draws")
         return self.numbers.mending().mend(np.asarray(x), q, count or q.shape[-2], rng)
 
-    def weighted_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The table with log_w (N,) and log_w_draws (N, K'), as a file for a diagnosis holds it.
-
-        Raises:
-            ValueError: where no mend is offered.
-        """
-        self._require()
-        data, log_weight = self.table.data, self.numbers.log_weight
-        names = {"theta_names": self.table.names, "x_names": self.table.x_names}
-        return {
-            "theta": data.theta,
-            "x": data.x,
-            "theta_q": data.q[:, : log_weight.shape[1] - 1],
-            "log_w": log_weight[:, 0],
-            "log_w_draws": log_weight[:, 1:],
-            **{name: np.array(texts) for name, texts in names.items() if len(texts)},
-        }
-
     def _require(self) -> None:
         if not self.offered:
             low, high = self.gain[1:]
@@ -146,23 +127,19 @@ class MendResult(Result):
                 f"{self.gain[0]:.3f} nats [{low:.3f}, {high:.3f}]. Keep q's draws as they are."
             )
 
-    def _function(self) -> bytes:
-        self._require()
-        return npz_bytes(self.numbers.function)
-
-    def _file(self) -> bytes:
-        self._require()
-        return function_file().encode("utf-8")
+    def files(self) -> Mapping[str, Callable[[], bytes]]:
+        """What makes the bytes of mend.npz, mend.py and weighted.npz; none without an offer."""
+        return mend_files(self.numbers, self.table)
 
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
-        return {**super()._writers(), ".npz": self._function, ".py": self._file}
+        def of(name: str) -> Callable[[], bytes]:
+            def write() -> bytes:
+                self._require()
+                return self.files()[name]()
 
+            return write
 
-def npz_bytes(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
-    """Arrays as a compressed .npz file."""
-    out = io.BytesIO()
-    np.savez_compressed(out, allow_pickle=False, **arrays)
-    return out.getvalue()
+        return {**super()._writers(), ".npz": of("mend.npz"), ".py": of("mend.py")}
 
 
 def mend(

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from validation_core import MendResult, mend
-from validation_core.api.mend import npz_bytes
 from validation_core.cli.options import (
     NoteLines,
     add_json_option,
@@ -57,9 +56,8 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 def _write(result: MendResult, folder: Path) -> list[Path]:
-    names = ["mend.html", *(["mend.npz", "mend.py"] if result.offered else [])]
-    written = [result.save(folder / name) for name in names]
-    if result.offered:
-        written.append(folder / "weighted.npz")
-        written[-1].write_bytes(npz_bytes(result.weighted_arrays()))
+    written = [result.save(folder / "mend.html")]
+    for name, make in result.files().items():
+        written.append(folder / name)
+        written[-1].write_bytes(make())
     return written

@@ -78,7 +78,7 @@ def unused_inputs(
 
     observed = largest(np.zeros(n, np.int64))
     rng = stream(seed, "mend", "inputs")
-    null = np.array([largest(rng.integers(slots, size=n)).max() for _ in range(_LABELLINGS)])
+    null = np.array([largest(rng.integers(slots, size=(n,))).max() for _ in range(_LABELLINGS)])
     pvalue = (1 + (null >= observed[..., None]).sum(axis=-1)) / (_LABELLINGS + 1)
     sd = table.theta.std(axis=0, dtype=np.float64)[:, None]
     sd = np.where(sd > 0, sd, 1.0)
