@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.scores.slot_features import NEAREST, SlotFeatures
-from validation_core.scores.slots_training import network_scores
+from validation_core.scores.slot_network import network_scores
 from validation_core.scores.trees import Forest
 from validation_core.types import Float, PosteriorTable
 

@@ -93,10 +93,9 @@ def _sources() -> tuple[Path, ...]:
     learned, score, own = (Path(str(room.__file__)).parent for room in (learn, scores, mending))
     return (
         learned / "scaling.py",
-        score / "slot_classifier_training.py",
         score / "slot_features.py",
         score / "trees.py",
-        score / "slots_training.py",
+        score / "slot_network.py",
         own / "function.py",
     )
 

@@ -15,14 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from validation_core import sampling
 from validation_core.mending.function import MendFunction, MendPart
 from validation_core.rng import stream
 from validation_core.scores.slots import Slots
-from validation_core.scores.slots_training import train_slots
 from validation_core.statistics.slots import multiclass_contributions
 from validation_core.types import Float, PosteriorTable
 
@@ -72,6 +70,8 @@ def split_rows(n: int, rng: np.random.Generator) -> tuple[Split, ...]:
 
 def temperature(scores: Float) -> float:
     """The factor of scores (n, S), the truth's first, that makes the truth's chance largest."""
+    from scipy.optimize import minimize_scalar  # 20 MB that most diagnoses do without
+
     if float(np.ptp(scores, axis=1).max(initial=0.0)) < _FLAT:
         return 0.0
     found = minimize_scalar(
@@ -94,6 +94,8 @@ def reweight(
         seed: of the fifths, and of the trees.
         report: called with the fraction done.
     """
+    from validation_core.scores.slots_training import train_slots  # torch
+
     n, k, _ = table.q.shape
     most = min(k, WEIGHED)
     splits = split_rows(n, stream(seed, "mend", "rows"))
