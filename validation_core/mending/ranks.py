@@ -28,7 +28,7 @@ class CalibratedInterval:
     coverage: Interval
     """Share of true values in q's 90% interval, exact over all parameters together."""
     needed: float
-    """Level of q's interval that covers 90%, by split conformal."""
+    """Level of q's interval that covers 90%, by split conformal; 1 where not even all draws do."""
 
     @property
     def right(self) -> bool:
@@ -78,7 +78,7 @@ def calibrated_intervals(u: Float) -> tuple[CalibratedInterval, ...]:
     ceil((n + 1) 0.9)-th smallest of these over n rows, at which a new true value is covered with
     chance 90% or more (split conformal: exact on average over x, not at each).
     """
-    n, _, d = u.shape
+    n, slots, d = u.shape
     off = np.sort(np.abs(2 * u[:, 0] - 1), axis=0)
     place = math.ceil((n + 1) * LEVEL)
     found = []
@@ -86,6 +86,8 @@ def calibrated_intervals(u: Float) -> tuple[CalibratedInterval, ...]:
         inside = int((off[:, j] <= LEVEL).sum())
         low, high = statistics.clopper_pearson(inside, n, 1 - 0.05 / d)
         needed = float(off[place - 1, j]) if place <= n else 1.0
+        if needed > 1 - 1.5 / slots:  # beyond all draws of the row
+            needed = 1.0
         found.append(CalibratedInterval(Interval(inside / n, float(low), float(high)), needed))
     return tuple(found)
 

@@ -88,10 +88,15 @@ def _intervals(result: Mended, names: Names) -> Iterator[str]:
         return
     worst, each = max(off, key=lambda one: abs(one[1].coverage.estimate - LEVEL))
     name = parameter_name(names.theta, worst)
+    mend = (
+        f"q's {share_text(each.needed)} interval holds {LEVEL:.0%} (split conformal, on average "
+        "over x)"
+        if each.needed < 1
+        else "more of them lie beyond all of q's draws than an interval could hold"
+    )
     yield (
         f"q's {LEVEL:.0%} interval of {name} holds {share_interval_text(each.coverage)} of the "
-        f"true values: q's {share_text(each.needed)} interval holds {LEVEL:.0%} (split "
-        "conformal, on average over x)."
+        f"true values: {mend}."
     )
 
 
