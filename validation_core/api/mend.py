@@ -20,6 +20,7 @@ from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.reading import File
+from validation_core.types import Interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,9 +55,9 @@ class MendResult(Result):
         return self.numbers.offered
 
     @property
-    def gain(self) -> tuple[float, float, float]:
+    def gain(self) -> Interval:
         """Nats regained, with the ends of a 95% interval."""
-        return tuple(self.numbers.gain)
+        return self.numbers.gain
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -121,10 +122,10 @@ class MendResult(Result):
 
     def _require(self) -> None:
         if not self.offered:
-            low, high = self.gain[1:]
+            estimate, low, high = self.gain
             raise ValueError(
                 "A mend is offered where it helps on rows that it was not learned from; got "
-                f"{self.gain[0]:.3f} nats [{low:.3f}, {high:.3f}]. Keep q's draws as they are."
+                f"{estimate:.3f} nats [{low:.3f}, {high:.3f}]. Keep q's draws as they are."
             )
 
     def files(self) -> Mapping[str, Callable[[], bytes]]:

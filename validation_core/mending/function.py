@@ -129,19 +129,19 @@ class MendFunction:
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[np.generic]]) -> MendFunction:
         """The function that `arrays` wrote."""
-        parts = []
+        parts: list[MendPart] = []
         while f"{len(parts)}.weights" in arrays:
-            part = len(parts)
+            at = len(parts)
             frame, forest, network = (
-                _under(arrays, f"{part}.{name}.") for name in ("frame", "forest", "network")
+                _under(arrays, f"{at}.{name}.") for name in ("frame", "forest", "network")
             )
-            numbers = {name: int(frame.pop(name)) for name in ("whole", "context")}
+            numbers: dict[str, Any] = {name: int(frame.pop(name)) for name in ("whole", "context")}
             parts.append(
                 MendPart(
                     SlotFeatures(**frame, **numbers),
                     Forest(**forest) if forest else None,
                     network or None,
-                    arrays[f"{part}.weights"].astype(np.float64),
+                    arrays[f"{at}.weights"].astype(np.float64),
                 )
             )
         return cls(tuple(parts), int(arrays["most"]), int(arrays["dims"]))

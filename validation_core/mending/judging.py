@@ -23,7 +23,7 @@ def mean_nats(gain: Float) -> Interval:
     the interval's low end is a lower bound of it. Under q = p it is at most 0, as a slot's log
     chance times K + 1 is over all slots on average (Jensen).
     """
-    return Interval.of(gain.mean(), *mean_interval(gain))
+    return Interval.of(gain.mean(), *map(float, mean_interval(gain)))
 
 
 def effective_share(log_weight: Float) -> float:

@@ -92,7 +92,7 @@ def _intervals(result: Mended, names: Names) -> Iterator[str]:
         f"q's {share_text(each.needed)} interval holds {LEVEL:.0%} (split conformal, on average "
         "over x)"
         if each.needed < 1
-        else "more of them lie beyond all of q's draws than an interval could hold"
+        else f"too many lie beyond all of q's draws for any interval to hold {LEVEL:.0%}"
     )
     yield (
         f"q's {LEVEL:.0%} interval of {name} holds {share_interval_text(each.coverage)} of the "
