@@ -18,6 +18,7 @@ from validation_core.text import (
 )
 from validation_core.types import Interval
 
+_LEFT = 0.05  # p up to which what is left wrong is worth a sentence
 _RUN = 3  # neighbouring columns from which on only the first and the last are named
 
 
@@ -51,6 +52,8 @@ def _weights(result: Mended, *, found: bool) -> Iterator[str]:
         f"learned from. There the verdict's p is {_p(result.before)} for q as it is and "
         f"{_p(result.after)} with the weights."
     )
+    if result.after <= _LEFT:
+        yield "The weighted draws are nearer to the true posterior, and not yet right."
     if found:
         yield (
             f"So q is at least {result.gain.low:.2g} nats from the true posterior (KL(p‖q), "
