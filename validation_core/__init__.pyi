@@ -10,6 +10,8 @@ from .api.divergence import ALGORITHMS as ALGORITHMS
 from .api.divergence import MODELS as MODELS
 from .api.divergence import DivergenceResult as DivergenceResult
 from .api.divergence import divergence as divergence
+from .api.mend import MendResult as MendResult
+from .api.mend import mend as mend
 from .api.observation import ObservationResult as ObservationResult
 from .api.observation import observation as observation
 from .api.power import PowerResult as PowerResult

@@ -344,7 +344,7 @@ def diagnose(
         methods: by default the usual ones, `all` for further ones too, or some by name.
         questions: `usual` (all that are quick on a table of this size), `all`, `none`, or some of
             size (calibration), over_x (where_x), in_theta (where_theta), observation, cause,
-            sensitivity and checker (type1_error).
+            sensitivity, checker (type1_error), in_nats and mend.
         alpha: level of the whole diagnosis.
         seed: of the split into training and test rows, of networks and of tie-breakers.
         budget: seconds; tests and questions that would take longer are not run.
@@ -418,7 +418,7 @@ def ask(
 
     Args:
         question: size (calibration), over_x (where_x), in_theta (where_theta), observation,
-            cause, sensitivity or checker (type1_error).
+            cause, sensitivity, checker (type1_error), in_nats or mend.
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
         methods: whose networks it may read; those that a diagnosis runs unasked.
         alpha: level of everything that it may claim.

@@ -7,6 +7,7 @@
     nptlab diagnose table.npz --fail-on problem   a gate: exit code 1 where q is found wrong
     nptlab observation table.npz --row 12         q at one observation of your own
     nptlab compare a.npz b.npz                    which of two is nearer the truth
+    nptlab mend table.npz --out folder            weights for q's draws, where they help
     nptlab power --comparison colt_tree           a paper's figure, made anew
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
     nptlab divergence --html figures.html         Domke's three figures
@@ -39,6 +40,7 @@ COMMANDS = (
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
     ("observation", "observation:add", "what can be said of q at one's own observation"),
     ("compare", "compare:add", "several posteriors of the same simulations"),
+    ("mend", "mend:add", "weights for q's draws, judged on rows that they never saw"),
     ("power", "power:add", "how often methods reject on a benchmark"),
     (
         "divergence",

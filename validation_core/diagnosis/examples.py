@@ -87,7 +87,8 @@ def _work() -> Iterator[Study[Any] | TrainTask]:
     usual = plan.with_further(())
     for upload in (wrong(), exact()):
         yield from tasks.tasks(upload, usual, SEED)
-        yield from question_studies(QUESTIONS, upload, usual, SEED)
+        unasked = [question for question in QUESTIONS if not question.asked_for]
+        yield from question_studies(unasked, upload, usual, SEED)
     for _, upload in flows():
         yield from tasks.tasks(upload, posteriors.methods(), SEED)
         yield from posteriors.studies(upload, SEED)

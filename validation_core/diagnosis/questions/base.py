@@ -185,6 +185,8 @@ class Question(Generic[R]):
     """How to read its panel, and what it would look like if q were correct."""
     long: ClassVar[bool] = False
     """Whether it takes so long that all others come first."""
+    asked_for: ClassVar[bool] = False
+    """Whether it is worked out only where it is asked for by name, or its row is opened."""
     picks_x: ClassVar[bool] = False
     """Whether it is about one x, which a reader picks."""
     mapped_by_localizers: ClassVar[bool] = False
