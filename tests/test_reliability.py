@@ -21,6 +21,7 @@ from validation_core.statistics.reliability import (
     reliability_checks,
 )
 from validation_core.store import Store
+from validation_core.tables import Upload
 from validation_core.types import Array
 
 
@@ -143,6 +144,13 @@ def test_probabilities_without_classes_say_what_is_missing(tmp_path):
     np.savez(tmp_path / "t.npz", model_probabilities=drawn(0)[0])
     with pytest.raises(ValueError, match="missing: label"):
         npt.read(tmp_path / "t.npz")
+
+
+def test_classes_beside_draws_are_told_to_be_unread():
+    one = slots(0)
+    given = {"theta": one[:, :1], "x": one[:, :2], "theta_q": one[:, 1:, None]}
+    notes = Upload.of(given | {"labels": np.zeros(60)}).notes
+    assert "label: left unread, since they belong to probabilities of classes." in notes
 
 
 def test_a_diagnosis_names_the_test_of_probabilities():

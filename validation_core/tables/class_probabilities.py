@@ -12,6 +12,8 @@ from validation_core.tables.roles import shape_text
 from validation_core.tables.shapes import real_numbers
 from validation_core.types import Array
 
+OF_CLASSES = ("probabilities", "label", "class_names")
+"""Arrays of a table of probabilities."""
 MOST = 100
 """Classes of one table, at most."""
 _FEWEST = 5  # rows

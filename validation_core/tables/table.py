@@ -23,7 +23,7 @@ from validation_core.tables import (
     source,
     weights,
 )
-from validation_core.tables.class_probabilities import read_probabilities
+from validation_core.tables.class_probabilities import OF_CLASSES, read_probabilities
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
     read_densities,
@@ -328,7 +328,11 @@ def assemble_upload(
         AmbiguousOrder: when N = K and no order is given.
         ValueError: for everything else that cannot be diagnosed.
     """
-    if "theta" in arrays and "theta_q" in arrays:
+    draws = "theta" in arrays and "theta_q" in arrays
+    if draws or "probabilities" not in arrays or "label" not in arrays:
+        of_classes = [name for name in OF_CLASSES if name in arrays]
+        notes += roles.unread_notes(of_classes, "since they belong to probabilities of classes")
+    if draws:
         return _table(arrays, notes, order, declared, circular)
     if "probabilities" in arrays and "label" in arrays:
         return _probabilities(arrays, notes)
@@ -526,7 +530,6 @@ def _probabilities(arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, 
     """The probabilities of classes that these arrays make."""
     read = read_probabilities(arrays)
     names, warning = roles.column_labels(arrays.get("class_names"), "class", read.p.shape[1])
-    beside = ("probabilities", "label", "class_names")
     return ProbabilitiesUpload(
         data=ClassProbabilities(read.p, read.classes),
         names=names,
@@ -537,7 +540,7 @@ def _probabilities(arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, 
             *notes,
             *read.notes,
             *roles.unread_notes(
-                [name for name in arrays if name not in beside],
+                [name for name in arrays if name not in OF_CLASSES],
                 "since probabilities are compared with the true class alone",
             ),
         ),
