@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
 from validation_core.tables import Order, SamplesUpload, Upload
+from validation_core.tables.chosen import Chosen
 from validation_core.tables.reading import File
 
 _UNNAMED = "table.npz"
@@ -178,20 +179,25 @@ def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.gener
 
 
 def read(
-    file: File,
+    file: File | Sequence[File],
     *,
     order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
+    arrays: Chosen | None = None,
     circular: Sequence[str] | None = None,
 ) -> Table:
-    """Read the table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
+    """Read the table or the two samples in a file, in several files, or in a folder of them.
 
-    Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
+    Files are .npz, .npy, HDF5 (MATLAB's and Julia's too), netCDF, .csv, .parquet or .json. Several
+    make one table: an array in each, or a simulation in each. Nothing is ever unpickled, and
+    nothing is read before its declared size has been accepted.
 
     Args:
-        file: a path, the bytes of the file, or the file opened for reading.
+        file: a path, the bytes of a file, or a file opened for reading; several of these; or the
+            path of a folder.
         order: order of the axes of theta_q, NKD or KND; needed only where N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
+        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
+            are joined by columns: {"x": ["image", "meta"]}. Of a long table, names of columns:
+            {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}.
         circular: names of the angles among the parameters, () for none; None to recognise them.
 
     Raises:
@@ -203,8 +209,10 @@ def read(
         >>> npt.read(table.save("table.npz"))
         Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
-    path = str(file) if isinstance(file, Path | str) else _UNNAMED
-    return Table.of(tables.read(file, order=order, arrays=arrays, circular=circular), path)
+    several = [file] if isinstance(file, Path | str | bytes) or hasattr(file, "read") else [*file]
+    path = str(several[0]) if several and isinstance(several[0], Path | str) else _UNNAMED
+    upload = tables.read_one(several, order=order, arrays=arrays, circular=circular)
+    return Table.of(upload, path)
 
 
 def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:

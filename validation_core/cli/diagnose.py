@@ -65,7 +65,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
     option = parser.add_argument
-    option("file", type=Path)
+    option("files", type=Path, nargs="+", metavar="FILE", help="one file, several, or a folder")
     usual = ", ".join(method.name for method in diagnosis.default_methods())
     further = ", ".join(diagnosis.further_names())
     option(
@@ -107,7 +107,7 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for a file or options that cannot be used.
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
-    table = read_table(chosen.file, chosen)
+    table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]
     check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json, *figures)
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):

@@ -11,14 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf5_file import (
-    DRAWS,
-    SIMULATIONS,
-    Hdf5File,
-    HdfMember,
-    is_dataset,
-    is_dimension_scale,
-)
+from validation_core.tables.axis_names import DRAWS, SIMULATIONS
+from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset, is_dimension_scale
 from validation_core.tables.source import BROKEN, ArrayHeader, Order, label_header
 
 if TYPE_CHECKING:

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     import h5py
 
 HdfMember: TypeAlias = "h5py.Group | h5py.Dataset"
-SIMULATIONS = frozenset(
-    {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
-)
-"""Names of the axis of simulations."""
-DRAWS = frozenset({"draw", "draws", "sample", "samples"})
-"""Names of the axis of draws."""
 _MEMBERS = 4096  # of a group
 _OBJECTS = 10_000  # that are looked at in one file
 _CACHE = 2**20  # bytes of chunks kept: each is read once

@@ -77,29 +77,28 @@ def roles_complete(roles: Collection[str]) -> bool:
     )
 
 
-def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_chosen_roles(
+    chosen: Mapping[str, Sequence[str]], shapes: Mapping[str, tuple[int, ...]]
+) -> None:
     """Refuse roles that a user cannot have meant.
 
     Args:
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
         shapes: shapes of the arrays by name.
 
     Raises:
-        ValueError: for an unknown role, an array that the file lacks, or one with two roles.
+        ValueError: for an unknown role, or an array that the file lacks.
     """
     if unknown := [role for role in chosen if role not in ROLES]:
         raise ValueError(
             f"An array is one of {list_text(list(ROLES), 'or')}; got {names_text(unknown)}. "
             f"Choose among those."
         )
-    if lost := [name for name in chosen.values() if name not in shapes]:
+    if lost := [name for names in chosen.values() for name in names if name not in shapes]:
         raise ValueError(
             f"Name arrays that the file holds; got {names_text(lost)}, and it holds "
             f"{shapes_text(shapes)}. Correct the name."
         )
-    if len(set(chosen.values())) < len(chosen):
-        pairs = ", ".join(f"{role} = {label(name)}" for role, name in chosen.items())
-        raise ValueError(f"Each array is one thing; got {pairs}. Choose another array for one.")
 
 
 def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:

@@ -47,12 +47,17 @@ class UnknownArrays(ValueError):
     Args:
         message: the refusal.
         shapes: shape of every array in the file by its name.
+        columns: whether these are the columns of a table, perhaps a long one.
     """
 
-    def __init__(self, message: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self, message: str, shapes: Mapping[str, tuple[int, ...]], *, columns: bool = False
+    ) -> None:
         super().__init__(message)
         self.shapes = dict(shapes)
         """Shape of every array in the file by its name."""
+        self.columns = columns
+        """Whether these are the columns of a table, perhaps a long one."""
 
 
 LIMIT = 512 * 2**20

@@ -1,0 +1,47 @@
+"""A folder of files that make one table, or several: its files by name, no folder within it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from validation_core.tables import roles
+from validation_core.tables.server_files import ENDINGS
+
+
+def files_of(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Return the files of a folder that may hold arrays, by name, and notes on the others.
+
+    Args:
+        folder: the folder; hidden files are passed over.
+
+    Raises:
+        ValueError: for a folder without such files, or one of zarr.
+    """
+    inside = sorted(folder.iterdir(), key=lambda path: path.name)
+    zarr = [path for path in inside if path.name in (".zgroup", ".zarray", "zarr.json")]
+    if zarr:
+        raise ValueError(zarr_refusal(folder.name))
+    shown = [path for path in inside if not path.name.startswith(".")]
+    files = [path for path in shown if path.suffix.lower() in ENDINGS and path.is_file()]
+    others = [path.name for path in shown if path not in files]
+    if not files:
+        raise ValueError(
+            f"A folder must hold files that end in {', '.join(ENDINGS)}; got "
+            f"{roles.names_text(others)} in {roles.label(str(folder))!r}. Name the files."
+        )
+    return files, roles.unread_notes(others, "no file of arrays by its ending")
+
+
+def zarr_refusal(name: str) -> str:
+    """The refusal of a zarr store, whose own library reads it, with the line that does.
+
+    Args:
+        name: name of its folder or file.
+    """
+    shown = roles.label(name) or "run.zarr"
+    return (
+        f"A file must hold its arrays in a form that is read here; got zarr, in {shown!r}. Where "
+        f"xarray opens it: xarray.open_zarr({shown!r}).to_netcdf('table.nc', engine='h5netcdf'); "
+        f"plain arrays: numpy.savez('table.npz', **{{n: a[:] for n, a in zarr.open({shown!r}, "
+        f"mode='r').arrays()}})."
+    )
