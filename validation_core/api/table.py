@@ -34,7 +34,8 @@ class Table:
         log_joint_draws: the same at the draws (N, K).
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
+        order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK where
+            all axes are reversed.
         circular: names of the angles among the parameters, () for none; None to recognise them.
 
     Raises:
@@ -194,7 +195,8 @@ def read(
     Args:
         file: a path, the bytes of a file, or a file opened for reading; several of these; or the
             path of a folder.
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
+        order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK where
+            all axes are reversed.
         arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
             are joined by columns: {"x": ["image", "meta"]}. Of a long table, names of columns:
             {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}.

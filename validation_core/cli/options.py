@@ -34,7 +34,12 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for reading a table's file: --order and --map."""
     option = parser.add_argument
-    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    option(
+        "--order",
+        choices=("NKD", "KND", "DKN", "DNK"),
+        help="axes of theta_q, where N = K leaves it open; D first: all axes are reversed, as "
+        "MATLAB, Julia and R store them",
+    )
     option(
         "--map",
         action="append",

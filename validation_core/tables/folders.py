@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from validation_core.tables import roles
+from validation_core.tables.foreign_formats import zarr_store
 from validation_core.tables.server_files import ENDINGS
 
 
@@ -20,7 +21,9 @@ def files_of(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
     inside = sorted(folder.iterdir(), key=lambda path: path.name)
     zarr = [path for path in inside if path.name in (".zgroup", ".zarray", "zarr.json")]
     if zarr:
-        raise ValueError(zarr_refusal(folder.name))
+        raise ValueError(
+            f"A folder must hold files of arrays; got {zarr_store(roles.label(str(folder)))}"
+        )
     shown = [path for path in inside if not path.name.startswith(".")]
     files = [path for path in shown if path.suffix.lower() in ENDINGS and path.is_file()]
     others = [path.name for path in shown if path not in files]
@@ -30,18 +33,3 @@ def files_of(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
             f"{roles.names_text(others)} in {roles.label(str(folder))!r}. Name the files."
         )
     return files, roles.unread_notes(others, "no file of arrays by its ending")
-
-
-def zarr_refusal(name: str) -> str:
-    """The refusal of a zarr store, whose own library reads it, with the line that does.
-
-    Args:
-        name: name of its folder or file.
-    """
-    shown = roles.label(name) or "run.zarr"
-    return (
-        f"A file must hold its arrays in a form that is read here; got zarr, in {shown!r}. Where "
-        f"xarray opens it: xarray.open_zarr({shown!r}).to_netcdf('table.nc', engine='h5netcdf'); "
-        f"plain arrays: numpy.savez('table.npz', **{{n: a[:] for n, a in zarr.open({shown!r}, "
-        f"mode='r').arrays()}})."
-    )

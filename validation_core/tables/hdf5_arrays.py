@@ -148,7 +148,9 @@ def _by_path(groups: Mapping[str, Mapping[str, h5py.Dataset]]) -> dict[str, h5py
 
 def _axis_order(dims: tuple[str, ...]) -> Order | None:
     """Which axis of theta_q is which, if the names of its first two axes tell."""
-    first, second = (*dims, "", "")[:2]
+    first, second, third = (*dims, "", "", "")[:3]
+    if third in SIMULATIONS:
+        return "DKN" if second in DRAWS else None
     if first in SIMULATIONS or second in DRAWS:
         return "NKD"
     return "KND" if second in SIMULATIONS or first in DRAWS else None

@@ -13,30 +13,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from validation_core.tables import guarded_file, numpy_files, roles, source, table
+from validation_core.tables import guarded_file, roles, source, table
 from validation_core.tables.chosen import Chosen, JoinedArrays, resolve_names
+from validation_core.tables.foreign_formats import SAVE, foreign_format
 from validation_core.tables.source import LIMIT, AmbiguousOrder, Order, UnknownArrays
 from validation_core.tables.table import Upload
 
 File = Path | str | bytes | BinaryIO
 """A path, the bytes of a file, or a file opened for reading."""
 _FIRST = 4096
-_KNOWN = "an .npz or .npy file of NumPy, a .csv or .parquet table, HDF5 or ArviZ's netCDF-4"
+_KNOWN = "an .npz or .npy file of NumPy, a .csv, .parquet or .json table, HDF5 or ArviZ's netCDF-4"
 _LONG = (
     "A long table has a row for each draw; name its columns, theta for the true values: --map "
     "sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=NAME+NAME,x=NAME+NAME."
 )
-_REFUSED = {
-    b"\x80": "a pickle, which is never opened here",
-    b"CDF": (
-        "a netCDF-3 file (convert it: xarray.load_dataset(old).to_netcdf(new, engine='h5netcdf'))"
-    ),
-    b"\x1f\x8b": "a gzip file (unpack it first)",
-    b"ARROW1": "an Arrow or Feather file (save it with to_parquet)",
-    b"MATLAB": "a MATLAB file",
-    b"\xff\xfe": "text in UTF-16 (save it in UTF-8)",
-    b"\xfe\xff": "text in UTF-16 (save it in UTF-8)",
-}
 _USER_BLOCKS = tuple(2**power for power in range(9, 24))  # where HDF5 may begin, beside 0
 PIPE_SILENCE_SECONDS = 20.0
 """Time that a pipe may send nothing."""
@@ -301,9 +291,14 @@ def _kind(stream: BinaryIO) -> guarded_file.Kind:
         return "parquet"
     if _is_hdf5(stream):
         return "hdf5"
-    if not first.startswith(tuple(_REFUSED)) and _text(first):
-        return "json" if first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else "csv"
-    raise ValueError(f"A file must be {_KNOWN}; got {_format_text(first)}. {numpy_files.SAVE}")
+    foreign = foreign_format(first)
+    if foreign is not None:
+        raise ValueError(f"A file must be {_KNOWN}; got {foreign}")
+    if _text(first):
+        begins = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return "json" if begins[:1] in (b"{", b"[") else "csv"
+    what = f"something that begins with {first[:8]!r}" if first else "an empty file"
+    raise ValueError(f"A file must be {_KNOWN}; got {what}. {SAVE}")
 
 
 def _is_hdf5(stream: BinaryIO) -> bool:
@@ -320,11 +315,3 @@ def _text(first: bytes) -> bool:
     """Whether the first bytes of a file read as text, in UTF-8 or an older code of one byte."""
     controls = set(range(32)) - set(b"\t\n\v\f\r")
     return bool(first.strip()) and not controls & set(first)
-
-
-def _format_text(first: bytes) -> str:
-    """The format of a file that is not read, in words, from its first bytes."""
-    if not first:
-        return "an empty file"
-    known = (words for magic, words in _REFUSED.items() if first.startswith(magic))
-    return next(known, f"something that begins with {first[:8]!r}")

@@ -23,8 +23,13 @@ _LABELS = {"theta": "theta_names", "theta_q": "theta_names", "x": "x_names"}
 
 
 def numeric_fields(dtype: np.dtype[np.generic]) -> tuple[str, ...]:
-    """Return the names of a record's fields that hold real numbers; none for other types."""
+    """Return the names of a record's fields that hold real numbers.
+
+    None for other types, and for records with Python objects, which are refused whole.
+    """
     fields = dtype.fields or {}
+    if dtype.hasobject:
+        return ()
     return tuple(n for n in dtype.names or () if fields[n][0].base.kind in "fiub")
 
 

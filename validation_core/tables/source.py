@@ -19,15 +19,20 @@ from numpy.typing import NDArray
 from validation_core.tables.roles import LABEL_LENGTH, label, names_text
 from validation_core.types import Array
 
-Order = Literal["NKD", "KND"]
-"""Order of the axes of draws: N simulations, K draws at each, D parameters."""
-ORDERS: tuple[Order, ...] = ("NKD", "KND")
+Order = Literal["NKD", "KND", "DKN", "DNK"]
+"""Order of the axes of draws: N simulations, K draws at each, D parameters. Where the parameters
+come first, the axes of every array are reversed, as MATLAB, Julia and R store them."""
+ORDERS: tuple[Order, ...] = ("NKD", "KND", "DKN", "DNK")
 
 
 class AmbiguousOrder(ValueError):
-    """The draws' first two axes are equally long: only the user can say which is which.
+    """Axes of the draws are equally long, or fit in both directions: only the user can say.
 
     A question to the user rather than a fault; pages ask it with a radio.
+
+    Args:
+        message: the refusal.
+        orders: the orders that fit.
 
     Examples:
         >>> npt.Table(theta[:20], x[:20], theta_q[:20])
@@ -37,6 +42,11 @@ class AmbiguousOrder(ValueError):
         >>> npt.Table(theta[:20], x[:20], theta_q[:20], order="NKD").k
         20
     """
+
+    def __init__(self, message: str, orders: tuple[Order, ...] = ("NKD", "KND")) -> None:
+        super().__init__(message)
+        self.orders = orders
+        """The orders that fit."""
 
 
 class UnknownArrays(ValueError):
