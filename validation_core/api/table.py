@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from validation_core import tables
 from validation_core.tables import Order, SamplesUpload, Upload
 from validation_core.tables.chosen import Chosen
+from validation_core.tables.in_memory import is_in_memory, read_in_memory
 from validation_core.tables.reading import File
 
 _UNNAMED = "table.npz"
@@ -88,7 +90,7 @@ class Table:
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        self.upload = Upload.of(_arrays(given), order=order, circular=circular)
+        self.upload = read_in_memory(given, order=order, circular=circular)
         self.path = _UNNAMED
 
     @classmethod
@@ -115,7 +117,7 @@ class Table:
         Raises:
             ValueError: for samples with different numbers of columns, or too few rows.
         """
-        return cls.of(Upload.of(_arrays({"p": p, "q": q, "theta_names": names or None})))
+        return cls.of(read_in_memory({"p": p, "q": q, "theta_names": names or None}))
 
     @property
     def n(self) -> int:
@@ -175,12 +177,8 @@ class Table:
         return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {m} data)"
 
 
-def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.generic]]:
-    return {name: np.asarray(value) for name, value in given.items() if value is not None}
-
-
 def read(
-    file: File | Sequence[File],
+    file: Any,
     *,
     order: Order | None = None,
     arrays: Chosen | None = None,
@@ -193,8 +191,9 @@ def read(
     nothing is read before its declared size has been accepted.
 
     Args:
-        file: a path, the bytes of a file, or a file opened for reading; several of these; or the
-            path of a folder.
+        file: a path, the bytes of a file, or a file opened for reading; several of these; the
+            path of a folder; or what is in memory: arrays or tensors by name, a frame of pandas
+            whose rows are a long table, a Dataset or DataTree of xarray, InferenceData of ArviZ.
         order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK where
             all axes are reversed.
         arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
@@ -211,17 +210,20 @@ def read(
         >>> npt.read(table.save("table.npz"))
         Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
-    several = [file] if isinstance(file, Path | str | bytes) or hasattr(file, "read") else [*file]
+    if is_in_memory(file):
+        return Table.of(read_in_memory(file, order=order, arrays=arrays, circular=circular))
+    one = isinstance(file, str | bytes) or not isinstance(file, Sequence)
+    several = cast("Sequence[File]", [file] if one else file)
     path = str(several[0]) if several and isinstance(several[0], Path | str) else _UNNAMED
     upload = tables.read_one(several, order=order, arrays=arrays, circular=circular)
     return Table.of(upload, path)
 
 
-def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
-    """Convert a table, an upload, a file, or arrays by their public names to a table.
+def as_table(source: Table | Upload | File | Sequence[File] | Mapping[str, ArrayLike]) -> Table:
+    """Convert a table, an upload, files, arrays by name, a frame or a dataset to a table.
 
     Args:
-        source: any of these; a file as a path, its bytes, or opened for reading.
+        source: any of these; as `read` takes what is not a table yet.
 
     Raises:
         ValueError: as `read` does.
@@ -230,6 +232,4 @@ def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
         return source
     if isinstance(source, Upload):
         return Table.of(source)
-    if isinstance(source, Mapping):
-        return Table.of(Upload.of(_arrays(source)))
     return read(source)

@@ -14,7 +14,7 @@ from validation_core.tables import roles
 from validation_core.tables.source import AmbiguousOrder, Order
 
 _FEW = 50
-"""Simulations below which no classifier is trained: fewer, with more parameters, are a question."""
+"""Simulations below which no classifier is trained: fewer, with more parameters, are asked for."""
 _NOT_TURNED = ("theta_names", "x_names", "periods")
 
 

@@ -24,8 +24,8 @@ class _Format(NamedTuple):
 
 _TORCH = _Format(
     "a PyTorch file (a pickle, never opened)",
-    "Save its tensors: numpy.savez('table.npz', **{name: tensor.detach().numpy() for name, tensor in "
-    "torch.load('FILE').items()}).",
+    "Save its tensors: numpy.savez('table.npz', **{name: tensor.detach().numpy() for name, "
+    "tensor in torch.load('FILE').items()}).",
 )
 _PICKLE = _Format(
     "a pickle, which is never opened here",

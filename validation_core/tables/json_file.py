@@ -18,18 +18,12 @@ from validation_core.tables import roles
 from validation_core.tables.chosen import Chosen
 from validation_core.tables.column_table import column_table
 from validation_core.tables.event_rows import EventRows, one_simulation
+from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
-from validation_core.tables.records import records_of
-from validation_core.tables.source import (
-    ArrayHeader,
-    ArraySource,
-    Order,
-    as_working_dtype,
-    size_text,
-)
+from validation_core.tables.records import FIELD_AXES, records_of
+from validation_core.tables.source import ArrayHeader, ArraySource, as_working_dtype, size_text
 
 Value: TypeAlias = Any  # of JSON
-_AXES = {"theta": 1, "x": 1, "theta_q": 2, "theta_o": 1, "x_o": 0}
 _SAVE = 'Save {"theta": [[...], ...], "x": [[...], ...], "theta_q": [[[...], ...], ...]}.'
 _TIMES = 8  # a number takes 2 bytes of text or more, and 8 in memory
 
@@ -55,7 +49,7 @@ def json_arrays(path: Path, stem: str, limit: int, chosen: Chosen | None = None)
     content = _parsed(path.read_bytes())
     bilby = _bilby(content)
     if bilby is not None:
-        return JsonArrays(bilby, ("Read as a result of bilby: one simulation.",))
+        return MemoryArrays(bilby, ("Read as a result of bilby: one simulation.",))
     if isinstance(content, Mapping) and isinstance(content.get("data"), list):
         if isinstance(content.get("columns"), list):  # pandas, orient="split"
             rows, names = content["data"], [str(name) for name in content["columns"]]
@@ -78,7 +72,7 @@ def json_arrays(path: Path, stem: str, limit: int, chosen: Chosen | None = None)
         return _columns(values, stem, limit, chosen)
     if content and _are_columns(content) and not roles.roles_complete(_found(content)):
         return _columns(content, stem, limit, chosen)
-    return JsonArrays(_arrays(content))
+    return MemoryArrays(_arrays(content))
 
 
 def _parsed(text: bytes) -> Value:
@@ -265,9 +259,9 @@ def _arrays(
         if isinstance(value, Mapping):
             inside = _arrays(value, f"{whole}/", of_one=of_one)
             role = next(iter(_found({name: value})), "")
-            axes = _AXES.get(role, 0) - of_one
+            axes = FIELD_AXES.get(role, 0) - of_one
             fields = {key.removeprefix(f"{whole}/"): array for key, array in inside.items()}
-            records = records_of(fields, axes) if role in _AXES and axes >= 0 else None
+            records = records_of(fields, axes) if role in FIELD_AXES and axes >= 0 else None
             arrays |= {whole: records} if records is not None else inside
         elif isinstance(value, list):
             arrays[whole] = _array(value, whole)
@@ -305,36 +299,3 @@ def _numbers(value: Value, name: str) -> NDArray[np.generic]:
         f"An array of a JSON file must hold numbers in lists of equal lengths; got "
         f"{roles.label(name)!r}, which does not. {_SAVE}"
     )
-
-
-class JsonArrays:
-    """Arrays in memory, by name.
-
-    Args:
-        arrays: the arrays; where theta and draws are in one object alone, those of this one.
-        notes: notes on how they were read.
-    """
-
-    order: Order | None = None
-
-    def __init__(
-        self, arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...] = ()
-    ) -> None:
-        self._arrays, self.notes = dict(arrays), notes
-        if not roles.roles_complete(_found(arrays)):
-            groups: dict[str, dict[str, NDArray[np.generic]]] = {}
-            for name, array in arrays.items():
-                group, _, own = name.rpartition("/")
-                groups.setdefault(group, {})[own] = array
-            whole = [g for g in groups.values() if roles.roles_complete(_found(g))]
-            if len(whole) == 1:
-                self._arrays = whole[0]
-
-    def headers(self) -> Mapping[str, ArrayHeader]:
-        return {name: ArrayHeader(a.shape, a.dtype) for name, a in self._arrays.items()}
-
-    def load(self, name: str) -> NDArray[np.generic]:
-        return self._arrays[name]
-
-    def close(self) -> None:
-        """Nothing is open."""

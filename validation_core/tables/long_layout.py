@@ -52,7 +52,7 @@ class LongLayout(NamedTuple):
         return self.theta == self.theta_q
 
     @property
-    def index(self) -> tuple[str, ...]:
+    def row_columns(self) -> tuple[str, ...]:
         """Columns that number or mark rows."""
         return (self.sim, *self.draw, *([self.marker] if self.marker else []))
 

@@ -72,7 +72,7 @@ class LongTable:
     def notes(self) -> tuple[str, ...]:
         layout = self._layout
         told = () if self._is_usual else (self._understood(),)
-        used = [*layout.index, *layout.theta, *layout.theta_q, *self._x, *layout.logs]
+        used = [*layout.row_columns, *layout.theta, *layout.theta_q, *self._x, *layout.logs]
         unread = self._columns.notes(dict.fromkeys(used), "no test knows these")
         return (*told, *self._notes, *unread)
 
@@ -122,7 +122,7 @@ class LongTable:
         layout = self._layout
         if layout.x is not None:
             return layout.x
-        used = {*layout.index, *layout.theta, *layout.theta_q, *layout.logs}
+        used = {*layout.row_columns, *layout.theta, *layout.theta_q, *layout.logs}
         free = [
             name
             for name, dtype in self._columns.types.items()
@@ -135,7 +135,7 @@ class LongTable:
             for name, column in zip(free, batch, strict=True):
                 if same[name]:
                     known = first.setdefault(name, np.full(self._places.n, np.nan))
-                    same[name] = _fills(known, sim, column)
+                    same[name] = fill_first(known, sim, column)
         return tuple(name for name in free if same[name])
 
     @cached_property
@@ -189,7 +189,7 @@ class LongTable:
             sim, draw = places.sim[rows], places.draw[rows]
             if name == "x" or (name == "theta" and not layout.in_rows):
                 for j, column in enumerate(batch):
-                    if not _fills(flat[:, j], sim, column):
+                    if not fill_first(flat[:, j], sim, column):
                         raise ValueError(
                             f"{name} must be the same in all rows of a simulation; got rows of "
                             f"one sim with different {roles.label(wanted[j])}. Repeat the value "
@@ -206,7 +206,7 @@ class LongTable:
         self._columns.close()
 
 
-def _fills(
+def fill_first(
     known: NDArray[np.floating], sim: NDArray[np.intp], column: NDArray[np.generic]
 ) -> bool:
     """Write the first number of each simulation where none is known; whether all are the same.

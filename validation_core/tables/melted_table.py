@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from validation_core.tables import roles, source
 from validation_core.tables.axis_names import CHAIN_COLUMNS, DRAW_COLUMNS, SIMULATION_COLUMNS
 from validation_core.tables.checked_columns import CheckedColumns
+from validation_core.tables.long_table import fill_first
 from validation_core.tables.memory_columns import MemoryColumns
 
 _VARIABLE = ("variable", "parameter", "param", "var", "name", "quantity", "key", "term")
@@ -21,7 +22,7 @@ _TRUE = ("true_value", "truth", "true", "simulated_value", "theta_true", "true_t
 class MeltedLayout(NamedTuple):
     """The columns of a melted table."""
 
-    index: tuple[str, ...]
+    row_columns: tuple[str, ...]
     """Columns that number simulations and draws."""
     variable: str
     """The column of the parameters' names."""
@@ -69,7 +70,7 @@ def unmelted(columns: CheckedColumns, layout: MeltedLayout, limit: int) -> Memor
             f"Every row of a melted table must name its parameter; got rows without one in "
             f"{roles.label(layout.variable)!r}. Fill it in, or remove the rows."
         )
-    keys = np.column_stack([_numbers(columns, name) for name in layout.index])
+    keys = np.column_stack([_numbers(columns, name) for name in layout.row_columns])
     distinct, rows = np.unique(keys, axis=0, return_inverse=True)
     rows = rows.reshape(-1)
     both = 2 if layout.true else 1
@@ -81,10 +82,10 @@ def unmelted(columns: CheckedColumns, layout: MeltedLayout, limit: int) -> Memor
     if len(np.unique(rows * len(words) + codes)) < len(codes):
         raise ValueError(
             f"Each draw of a parameter must have one row; got some twice under the same "
-            f"{roles.names_text(layout.index)}. Number simulations and draws anew."
+            f"{roles.names_text(layout.row_columns)}. Number simulations and draws anew."
         )
     arrays: dict[str, NDArray[np.generic]] = {
-        name: distinct[:, i] for i, name in enumerate(layout.index)
+        name: distinct[:, i] for i, name in enumerate(layout.row_columns)
     }
     for ending, name in (("", layout.value), ("_true", layout.true)):
         if name is not None:
@@ -93,10 +94,20 @@ def unmelted(columns: CheckedColumns, layout: MeltedLayout, limit: int) -> Memor
             bare = layout.true is not None or _any_named(words)
             labels = [w if bare or w.split("_")[0] == "x" else f"theta_{w}" for w in words]
             arrays |= {f"{label}{ending}": wide[:, j] for j, label in enumerate(labels)}
-    used = (*layout.index, layout.variable, layout.value, *([layout.true] if layout.true else []))
+    for name in _beside(columns, layout, words):
+        same = np.full(len(distinct), np.nan)
+        if fill_first(same, rows, _numbers(columns, name)):
+            arrays[name] = same
+    used = (*arrays, layout.variable, layout.value, *([layout.true] if layout.true else []))
     notes = columns.notes(used, "no test knows these")
     about = f"Read as a melted table: {roles.label(layout.variable)} names the parameter."
     return MemoryColumns(arrays, (about, *notes))
+
+
+def _beside(columns: CheckedColumns, layout: MeltedLayout, words: Sequence[str]) -> Sequence[str]:
+    """Columns of numbers beside the parameters: data, where they are the same in each draw."""
+    taken = {*layout.row_columns, layout.value, layout.true, *words, ""}
+    return [n for n, dtype in columns.types.items() if dtype is not None and n not in taken]
 
 
 def _any_named(words: Sequence[str]) -> bool:

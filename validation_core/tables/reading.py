@@ -16,7 +16,7 @@ from typing import BinaryIO
 from validation_core.tables import guarded_file, roles, source, table
 from validation_core.tables.chosen import Chosen, JoinedArrays, resolve_names
 from validation_core.tables.foreign_formats import SAVE, foreign_format
-from validation_core.tables.source import LIMIT, AmbiguousOrder, Order, UnknownArrays
+from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Order, UnknownArrays
 from validation_core.tables.table import Upload
 
 File = Path | str | bytes | BinaryIO
@@ -62,19 +62,42 @@ def read(
         ValueError: for everything else that cannot be diagnosed.
     """
     with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
-        declared = source.check_headers(reader.headers(), limit)
-        chosen = {} if reader.named else arrays or {}
-        shapes = {array: header.shape for array, header in declared.items()}
-        roles.check_chosen_roles(resolve_names(chosen, shapes), shapes)
-        joined = JoinedArrays(declared, reader.load, chosen)
-        known = roles.find_roles(joined.headers, joined.chosen)
-        _require_roles(known.found, shapes, columns=reader.columns)
-        numbers = {role: joined.load(array) for role, array in known.found.items()}
-        notes = known.notes + joined.notes + reader.notes
-        types = {role: joined.headers[array].dtype for role, array in known.found.items()}
-        file_order = reader.order
-    with refusals_in_words():
-        return table.assemble_upload(numbers, notes, order or file_order, types, circular)
+        chosen = None if reader.named else arrays
+        return read_source(reader, limit, chosen, order, circular, columns=reader.columns)
+
+
+def read_source(
+    reader: ArraySource,
+    limit: float,
+    chosen: Chosen | None = None,
+    order: Order | None = None,
+    circular: Sequence[str] | None = None,
+    *,
+    columns: bool = False,
+) -> Upload:
+    """Read the table or the two samples in an open source of arrays.
+
+    Args:
+        reader: the source.
+        limit: bytes that its arrays may take in memory.
+        chosen: names of its arrays by role.
+        order: order of theta_q's axes; None for that of the source, or to find it.
+        circular: names of the angles among its parameters; None to recognise them.
+        columns: whether its arrays are columns, of which a user may be asked what they are.
+
+    Raises:
+        AmbiguousOrder, UnknownArrays, ValueError: as `read` does.
+    """
+    declared = source.check_headers(reader.headers(), limit)
+    shapes = {array: header.shape for array, header in declared.items()}
+    roles.check_chosen_roles(resolve_names(chosen or {}, shapes), shapes)
+    joined = JoinedArrays(declared, reader.load, chosen)
+    known = roles.find_roles(joined.headers, joined.chosen)
+    _require_roles(known.found, shapes, columns=columns)
+    numbers = {role: joined.load(array) for role, array in known.found.items()}
+    notes = known.notes + joined.notes + reader.notes
+    types = {role: joined.headers[array].dtype for role, array in known.found.items()}
+    return table.assemble_upload(numbers, notes, order or reader.order, types, circular)
 
 
 def _require_roles(

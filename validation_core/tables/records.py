@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from validation_core.tables.source import (
     working_dtype,
 )
 
+FIELD_AXES = {"theta": 1, "x": 1, "theta_q": 2, "theta_o": 1, "x_o": 0}
+"""Axes of rows and draws of the roles whose arrays may be given one for each name."""
 _LABELS = {"theta": "theta_names", "theta_q": "theta_names", "x": "x_names"}
 
 
@@ -27,16 +30,20 @@ def numeric_fields(dtype: np.dtype[np.generic]) -> tuple[str, ...]:
 
     None for other types, and for records with Python objects, which are refused whole.
     """
-    fields = dtype.fields or {}
     if dtype.hasobject:
         return ()
-    return tuple(n for n in dtype.names or () if fields[n][0].base.kind in "fiub")
+    return tuple(name for name, kind in _types(dtype).items() if kind.base.kind in "fiub")
+
+
+def _types(dtype: np.dtype[Any]) -> dict[str, np.dtype[Any]]:
+    """The types of a record's fields by name."""
+    return {name: dtype[name] for name in dtype.names or ()}
 
 
 def fields_header(header: ArrayHeader, fields: Sequence[str]) -> ArrayHeader:
     """Return the header of an array of records as numbers, its fields on a last axis."""
-    every = header.dtype.fields or {}
-    kinds = [every[name][0] for name in fields]
+    every = _types(header.dtype)
+    kinds = [every[name] for name in fields]
     dtype = np.result_type(*(working_dtype(kind.base) for kind in kinds))
     width = sum(math.prod(kind.shape) for kind in kinds)
     return ArrayHeader((*header.shape, width), dtype)
@@ -44,16 +51,17 @@ def fields_header(header: ArrayHeader, fields: Sequence[str]) -> ArrayHeader:
 
 def fields_array(array: NDArray[np.generic], fields: Sequence[str]) -> NDArray[np.generic]:
     """Return an array of records (...) as numbers (..., fields)."""
-    columns = [array[name].reshape(*array.shape, -1) for name in fields]
+    records: NDArray[Any] = array
+    columns = [records[name].reshape(*array.shape, -1) for name in fields]
     return as_working_dtype(np.concatenate(columns, axis=-1))
 
 
 def field_labels(dtype: np.dtype[np.generic], fields: Sequence[str]) -> list[str]:
     """Return a label for each column: `mass`; `y_1`, `y_2` where a field holds several."""
-    every = dtype.fields or {}
+    every = _types(dtype)
     labels: list[str] = []
     for name in fields:
-        width = math.prod(every[name][0].shape)
+        width = math.prod(every[name].shape)
         labels += [name] if width == 1 else [f"{name}_{i + 1}" for i in range(width)]
     return labels
 
@@ -140,8 +148,9 @@ class RecordArrays:
             headers[name] = fields_header(header, fields)
             role = next((r for r, n in found.items() if n == name), "")
             labels = _LABELS.get(role, "")
-            if labels and labels not in found and labels not in headers:
-                self._labels[labels] = field_labels(header.dtype, fields)
+            named = field_labels(header.dtype, fields)
+            if labels and labels not in found and not all(map(str.isdecimal, named)):
+                self._labels.setdefault(labels, named)
         for labels, names in self._labels.items():
             headers[labels] = label_header(len(names))
         return headers

@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 from validation_core.text import first_text, list_text
 
 ROLES: Mapping[str, tuple[str, ...]] = {
-    "theta": ("theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples"),
-    "x": ("x", "xs", "data", "observations", "observables"),
-    "theta_q": ("theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws"),
+    "theta": (
+        "theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples",
+        "true_parameters", "theta_test", "parameters", "params", "true_params", "truths", "truth",
+        "injection_parameters", "injections", "inference_variables", "z",
+    ),
+    "x": (
+        "x", "xs", "data", "observations", "observables", "x_test", "observation",
+        "inference_conditions", "summary_variables",
+    ),
+    "theta_q": (
+        "theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws",
+        "reference_posterior_samples", "posterior_draws", "theta_samples", "samples_test",
+    ),
     "p": ("p",),
     "q": ("q",),
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
@@ -27,8 +37,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "log_joint_draws": ("log_joint_draws",),
     "x_o": ("x_o", "x_observed"),
     "theta_o": ("theta_o", "posterior_samples_o"),
-}
-"""Names of an array by its role: our own first, then those of sbi, BayesFlow and tarp."""
+}  # fmt: skip
+"""Names of an array by its role: our own first, then those of sbi, BayesFlow, tarp, sbibm, dingo,
+ltu-ili and swyft."""
 LABEL_LENGTH = 40
 """Characters of a name that are shown."""
 _SHOWN = 20  # names in a list

@@ -39,8 +39,10 @@ class _TablePart:
     """The arrays of a file, by their roles: a whole table, or a part of one."""
 
     label: str
+    declared: Mapping[str, ArrayHeader]
+    """Header of every array of the file by its name."""
     headers: Mapping[str, ArrayHeader]
-    """Header of every array by its name."""
+    """The same with arrays that were joined as one."""
     roles: Mapping[str, str]
     """Name of an array by its role."""
     arrays: Mapping[str, NDArray[np.generic]]
@@ -99,7 +101,7 @@ def read_files(
     parts: list[_TablePart] = []
     for name, file in files:
         # One after the other: only so many are open at once, and each is loaded while it is.
-        parts.append(_part(name, file, limit, arrays, [part.headers for part in parts]))
+        parts.append(_part(name, file, limit, arrays, [part.declared for part in parts]))
     shapes = _all_shapes(parts)
     names = resolve_names(arrays or {}, shapes)
     if not any(part.named for part in parts):
@@ -179,7 +181,14 @@ def _part(
             arrays = {role: joined.load(array) for role, array in known.found.items()}
             notes = known.notes + joined.notes + reader.notes
             return _TablePart(
-                label, joined.headers, known.found, arrays, reader.order, notes, reader.named
+                label,
+                declared,
+                joined.headers,
+                known.found,
+                arrays,
+                reader.order,
+                notes,
+                reader.named,
             )
     except ValueError as error:
         raise ValueError(f"In the file {label!r}: {error}") from None
@@ -207,6 +216,7 @@ def _stacked(parts: Sequence[_TablePart]) -> _TablePart:
     told = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     return _TablePart(
         parts[0].label,
+        headers,
         headers,
         {role: role for role in headers},
         {role: rows.load(role) for role in headers},
@@ -250,7 +260,7 @@ def _all_shapes(parts: Sequence[_TablePart]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays of several files by name; of one in several files, the first's."""
     shapes: dict[str, tuple[int, ...]] = {}
     for part in parts:
-        for name, header in part.headers.items():
+        for name, header in part.declared.items():
             shapes.setdefault(name, header.shape)
     return shapes
 

@@ -141,10 +141,15 @@ def label_header(count: int) -> ArrayHeader:
 class ArraySource(Protocol):
     """An open file of arrays, in any format, whole as far as its headers tell."""
 
-    order: Order | None
-    """Order of the axes of theta_q, where the file says so itself; known after `headers`."""
-    notes: tuple[str, ...]
-    """Notes on how it was read, and on arrays that were left unread."""
+    @property
+    def order(self) -> Order | None:
+        """Order of the axes of theta_q, where the file says so itself; known after `headers`."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on how it was read, and on arrays that were left unread."""
+        ...
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         """Return the header of each array by its name in the file.
