@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -23,6 +24,12 @@ def one_simulation(headers: Mapping[str, ArrayHeader]) -> bool:
         headers: header of each array by its role.
     """
     return _shapes(headers) is not None
+
+
+def natural_key(name: str) -> list[tuple[int, str]]:
+    """A key that sorts `event_10` after `event_9`."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(int(part[:18]), "") if part[0].isdigit() else (-1, part) for part in parts]
 
 
 def _shapes(headers: Mapping[str, ArrayHeader]) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from validation_core.tables import roles
+from validation_core.tables.event_rows import natural_key
 from validation_core.tables.foreign_formats import zarr_store
 from validation_core.tables.server_files import ENDINGS
 
@@ -18,11 +19,11 @@ def files_of(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
     Raises:
         ValueError: for a folder without such files, or one of zarr.
     """
-    inside = sorted(folder.iterdir(), key=lambda path: path.name)
+    inside = sorted(folder.iterdir(), key=lambda path: natural_key(path.name))
     zarr = [path for path in inside if path.name in (".zgroup", ".zarray", "zarr.json")]
     if zarr:
         raise ValueError(
-            f"A folder must hold files of arrays; got {zarr_store(roles.label(str(folder)))}"
+            f"A folder must hold files of arrays; got {zarr_store(roles.label(str(folder), 200))}"
         )
     shown = [path for path in inside if not path.name.startswith(".")]
     files = [path for path in shown if path.suffix.lower() in ENDINGS and path.is_file()]

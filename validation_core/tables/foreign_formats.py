@@ -100,7 +100,11 @@ _FIRST_BYTES = {
     b"\xff\xfe": _UTF16,
     b"\xfe\xff": _UTF16,
 }
-_PACKED = {b"\x1f\x8b": ("gzip", "gzip"), b"BZh": ("bzip2", "bz2"), b"\xfd7zXZ": ("xz", "lzma")}
+_PACKED = {
+    b"\x1f\x8b": ("gzip", "gunzip"),
+    b"BZh": ("bzip2", "bunzip2"),
+    b"\xfd7zXZ": ("xz", "unxz"),
+}
 _ZARR_NAMES = frozenset({".zgroup", ".zarray", ".zattrs", ".zmetadata", "zarr.json"})
 
 
@@ -110,17 +114,14 @@ def foreign_format(first: bytes) -> str | None:
     Args:
         first: its first bytes.
     """
-    for magic, (name, module) in _PACKED.items():
+    for magic, (name, command) in _PACKED.items():
         if first.startswith(magic):
-            inside = _unpacked(first, module)
+            inside = _unpacked(first, name)
             if inside.startswith((b"RDX", b"RDA", b"X\n", b"A\n")):
                 return _told(_R)
             if inside.startswith(b"\x80"):
                 return _told(_PICKLE)
-            return (
-                f"a {name} file. Unpack it: open('table', 'wb').write({module}.open('FILE')"
-                f".read())."
-            )
+            return f"a {name} file. Unpack it: {command} FILE."
     for magic, kind in _FIRST_BYTES.items():
         if first.startswith(magic):
             return _told(kind)
@@ -163,12 +164,12 @@ def _told(kind: _Format) -> str:
     return f"{kind.name}. {kind.remedy}"
 
 
-def _unpacked(first: bytes, module: str) -> bytes:
+def _unpacked(first: bytes, name: str) -> bytes:
     """The first bytes of a compressed file, as far as a few tell."""
     try:
-        if module == "gzip":
+        if name == "gzip":
             return zlib.decompressobj(31).decompress(first, _PEEKED)
-        if module == "bz2":
+        if name == "bzip2":
             return bz2.BZ2Decompressor().decompress(first, _PEEKED)
         return lzma.LZMADecompressor(memlimit=2**26).decompress(first, _PEEKED)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError):

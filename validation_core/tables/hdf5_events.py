@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.event_rows import EventRows, one_simulation
+from validation_core.tables.event_rows import EventRows, natural_key, one_simulation
 from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset
 from validation_core.tables.source import ArrayHeader, Order
 
@@ -40,7 +39,7 @@ def find_events(
     else:
         return {}
     events: dict[str, dict[str, h5py.Dataset]] = {}
-    for name in sorted(groups, key=_natural):
+    for name in sorted(groups, key=natural_key):
         arrays = _arrays(file, groups[name])
         if {"theta", "theta_q"} <= arrays.keys():
             events[name] = arrays
@@ -48,12 +47,6 @@ def find_events(
             return {}  # the first group tells: a file of other groups is not searched to its end
     few = len(events) < 2 or not one_simulation(_headers(file, next(iter(events.values()))))
     return {} if few else events
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts `event_10` after `event_9`."""
-    parts = re.findall(r"\d+|\D+", name)
-    return [(int(p[:18]), "") if p.isdecimal() else (-1, p) for p in parts]
 
 
 def _arrays(file: Hdf5File, group: h5py.Group) -> dict[str, h5py.Dataset]:

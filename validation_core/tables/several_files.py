@@ -106,8 +106,9 @@ def read_files(
     names = resolve_names(arrays or {}, shapes)
     if not any(part.named for part in parts):
         roles.check_chosen_roles(names, shapes)
-    if len(parts) > 1 and all(one_simulation(part.by_role) for part in parts):
-        parts = [_stacked(parts)]
+    single = [part for part in parts if one_simulation(part.by_role)]
+    if len(single) > 1:
+        parts = [_stacked(single), *(part for part in parts if part not in single)]
     tables = [[part] for part in parts if part.whole]
     tables += _merged([part for part in parts if not part.whole], parts, names)
     # In the order in which the files came.
