@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import pathlib
 import pickle
 import re
 import shutil
@@ -24,7 +25,7 @@ from tests.files import N, columns, csv, refusal, table
 from validation_core import tables
 
 NAMES = {"numpy": np, "pandas": pd, "torch": torch, "scipy": scipy, "xarray": xarray,
-         "joblib": joblib, "safetensors": safetensors, "pickle": pickle}  # fmt: skip
+         "joblib": joblib, "safetensors": safetensors, "pickle": pickle, "pathlib": pathlib}  # fmt: skip
 
 
 def typed(content, tmp_path, monkeypatch, ending):

@@ -30,7 +30,7 @@ _TORCH = _Format(
 _PICKLE = _Format(
     "a pickle, which is never opened here",
     "Where you trust it, save its arrays: numpy.savez('table.npz', "
-    "**pickle.load(open('FILE', 'rb'))), or joblib.load('FILE') in place of pickle.load.",
+    "**pickle.loads(pathlib.Path('FILE').read_bytes())), or joblib.load('FILE') in its place.",
 )
 _EXCEL = _Format(
     "an Excel workbook",
