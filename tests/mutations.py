@@ -1,7 +1,8 @@
 """Files right and wrong, made from a seed: tables of every format, and what may befall them.
 
-`mutant(number)` is the same file every time: a table of one of seven formats, usually with something
-wrong about its arrays, and then with its bytes, records or names changed in one to four ways.
+`mutant(number)` is the same file every time: a table of one of seven formats, usually with
+something wrong about its arrays, and then with its bytes, records or names changed in one to four
+ways.
 """
 
 import io

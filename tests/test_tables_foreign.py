@@ -25,7 +25,8 @@ from tests.files import N, columns, csv, refusal, table
 from validation_core import tables
 
 NAMES = {"numpy": np, "pandas": pd, "torch": torch, "scipy": scipy, "xarray": xarray,
-         "joblib": joblib, "safetensors": safetensors, "pickle": pickle, "pathlib": pathlib}  # fmt: skip
+         "joblib": joblib, "safetensors": safetensors, "pickle": pickle,
+         "pathlib": pathlib}  # fmt: skip
 
 
 def typed(content, tmp_path, monkeypatch, ending):

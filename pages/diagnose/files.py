@@ -57,11 +57,11 @@ _ROLES = {
     "theta_q": "theta_q: draws (N, K, D) or (K, N, D)",
 }
 _COLUMNS = {
-    "sim": "Simulation: its number or name",
-    "draw": "Draw: its number",
+    "sim": "Simulation",
+    "draw": "Draw",
     "theta": "True values",
-    "theta_q": "Draws of q, in the same order",
-    "x": "Data of each simulation",
+    "theta_q": "Draws of q",
+    "x": "Data",
 }
 _OPTIONAL = {
     "log_q": "log_q: log density of q at theta (N,)",
@@ -185,7 +185,8 @@ def _ask_arrays(stamp: str, unknown: UnknownArrays, arrays: Mapping[str, Sequenc
     """A form that asks which array is which, or which column; what is known is chosen already."""
     what = "columns" if unknown.columns else "arrays"
     if not arrays:
-        st.info(f"The names of these {what} do not say what they are. Which is which?")
+        order = " Name draws of q in the order of the true values." * unknown.columns
+        st.info(f"The names of these {what} do not say what they are. Which is which?{order}")
     guessed: Mapping[str, Sequence[str]]
     if unknown.columns:
         guessed, fields = guess_columns(list(unknown.shapes)), _COLUMNS
@@ -241,7 +242,7 @@ def _select(
 def _say_arrays(stamp: str) -> None:
     """Keep the arrays chosen in the form, by role."""
     chosen: dict[str, list[str]] = {}
-    for role in _COLUMNS | _ROLES | _OPTIONAL:
+    for role in _ROLES | _COLUMNS | _OPTIONAL:
         value = st.session_state.get(f"which-{stamp}-{role}")
         if value:
             chosen[role] = [value] if isinstance(value, str) else value

@@ -33,8 +33,9 @@ from validation_core.text import equals
 from validation_core.types import TwoSamples
 
 _FILE = """\
-A file is .npz (or several .npy), HDF5, an ArviZ netCDF / DataTree, long .csv or .parquet.
-Nothing is ever unpickled, nothing is read before its declared size has been accepted. It holds
+A file is .npz (or several .npy, or a folder of them), HDF5 (MATLAB's -v7.3 and Julia's too), an
+ArviZ netCDF / DataTree, .json, long or melted .csv or .parquet. Nothing is ever unpickled, nothing
+is read before its declared size has been accepted. It holds
 
   theta                       (N, D)         the true parameters, drawn from the prior
   x                           (N, ...)       the data simulated from each; axes are flattened
@@ -50,9 +51,13 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
                                              recognised where it is left out
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
-and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row
-for each draw with sim, draw (-1 is the true value), theta_*, x_*; an ArviZ file has groups
-posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
+and tarp use are understood; --map theta=NAME --map x=NAME gives others, x=NAME+NAME joins columns.
+A long table has one row for each draw with sim, draw (-1 is the true value), theta_*, x_*, or true
+values in columns such as mass_true beside mass; of other names --map sim=NAME,draw=NAME,
+theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which is which. An ArviZ file has groups posterior,
+prior and observed_data or prior_predictive. HDF5 may have a group for each simulation, and files of
+one simulation each (results of bilby) are rows of one table. Where all axes are reversed, as MATLAB,
+Julia and R store them, --order DKN says so. Below N = 50 no classifier is trained,
 below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
