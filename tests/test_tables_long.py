@@ -148,6 +148,10 @@ def test_a_layout_is_found_by_names_alone():
     assert (usual.theta, usual.x, usual.logs) == (("theta_a",), ("x_1",), ("log_q",))
     paired = find_layout(["dataset", "k", "theta_1", "theta_q_1", "x"])
     assert (paired.theta, paired.theta_q, paired.x) == (("theta_1",), ("theta_q_1",), ("x",))
+    numbered = find_layout(["sim", "draw", "theta_1", "theta_true_1", "x_1"])
+    assert (numbered.theta, numbered.theta_q) == (("theta_true_1",), ("theta_1",))
+    drawn = find_layout(["sim", "draw", "mass", "mass_sample", "y"])
+    assert (drawn.theta, drawn.theta_q, drawn.x) == (("mass",), ("mass_sample",), None)
     assert guess_columns(["event", "number", "theta_a", "b"])["theta"] == ("theta_a",)
 
 

@@ -54,11 +54,12 @@ or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names th
 and tarp use are understood; --map theta=NAME --map x=NAME gives others, x=NAME+NAME joins columns.
 A long table has one row for each draw with sim, draw (-1 is the true value), theta_*, x_*, or true
 values in columns such as mass_true beside mass; of other names --map sim=NAME,draw=NAME,
-theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which is which. An ArviZ file has groups posterior,
-prior and observed_data or prior_predictive. HDF5 may have a group for each simulation, and files of
-one simulation each (results of bilby) are rows of one table. Where all axes are reversed, as MATLAB,
-Julia and R store them, --order DKN says so. Below N = 50 no classifier is trained,
-below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
+theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which is which. An ArviZ file has groups
+posterior, prior and observed_data or prior_predictive. HDF5 may have a group for each simulation,
+and files of one simulation each (results of bilby) are rows of one table. Where all axes are
+reversed, as MATLAB, Julia and R store them, --order DKN says so. Below N = 50 no classifier is
+trained, below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a
+good table.
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted

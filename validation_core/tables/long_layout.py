@@ -23,8 +23,11 @@ _LOGS = ("log_q", "log_joint")
 _TRUE = re.compile(
     r"(?:true|truth|injected|simulated|sim|gt)[_.](?P<after>.+)"
     r"|(?P<before>.+)[_.](?:true|truth|injected|simulated|sim|gt|star)"
+    r"|(?P<stem>.+)[_.](?:true|truth)[_.](?P<number>[0-9]+)"
 )
-_DRAWN = re.compile(r"(?:theta_q|q|posterior|post|sample|draw)[_.](.+)|(.+)[_.](?:q|post|draw)")
+_DRAWN = re.compile(
+    r"(?:theta_q|q|posterior|post|sample|draw)[_.](.+)|(.+)[_.](?:q|post|draw|sample)"
+)
 _UNNAMED = re.compile(r"|unnamed: \d+|index|level_\d+|\.\.\.1")  # columns of row labels
 
 
@@ -169,7 +172,9 @@ def _pairs(free: Sequence[str], given: Mapping[str, Sequence[str]]) -> list[tupl
     for name in free:
         plain = _plain(name)
         match, drawn = _TRUE.fullmatch(plain), _DRAWN.fullmatch(plain)
-        bare = (match["after"] or match["before"]) if match else ""
+        bare = ""
+        if match:
+            bare = match["after"] or match["before"] or f"{match['stem']}_{match['number']}"
         other = next((by_name[d] for d in _drawn_names(bare) if bare and d in by_name), None)
         if other is not None and other != name:
             found.append((name, other))

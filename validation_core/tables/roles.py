@@ -15,7 +15,7 @@ from validation_core.text import first_text, list_text
 ROLES: Mapping[str, tuple[str, ...]] = {
     "theta": (
         "theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples",
-        "true_parameters", "theta_test", "parameters", "params", "true_params", "truths", "truth",
+        "true_parameters", "theta_test", "parameters", "true_params", "truths", "truth",
         "injection_parameters", "injections", "inference_variables", "z",
     ),
     "x": (
