@@ -212,7 +212,7 @@ NOWHERE = "power --benchmark gaussian --method c2st --gamma 0 --engine dask:tcp:
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [(f"diagnose {__file__}", "got"), ("diagnose", "file"), ("store burn", "burn"),
+    [(f"diagnose {__file__}", "got"), ("diagnose", "FILE"), ("store burn", "burn"),
      ("", "COMMAND"), (NOWHERE, "must answer at tcp://a:1")],
 )  # fmt: skip
 def test_bad_input_is_refused_also_where_others_word_it(line, words, capsys):

@@ -401,6 +401,44 @@ def test_the_order_is_asked_for_when_axes_are_equal(page):
     assert page.table
 
 
+@pytest.mark.usefixtures("_few_questions")
+def test_columns_of_other_names_are_asked_about_in_one_form(page):
+    """Names that tell draws and simulations are chosen already; the rest is the user's."""
+    arrays = table(n=20, k=12)
+    rows = np.repeat(np.arange(20), 12)
+    lines = ["event,draw,m,s,m_0,s_0,y1,y2,y3"]
+    for i, k in zip(rows, np.tile(np.arange(12), 20), strict=True):
+        numbers = (*arrays["theta_q"][i, k], *arrays["theta"][i], *arrays["x"][i])
+        lines.append(",".join([str(i), str(k), *map(str, numbers)]))
+    send(page, "\n".join(lines).encode(), "run.csv")
+    assert "The names of these columns do not say what they are." in texts(page)
+    assert not page.table
+    assert page.selectbox(key=find(page.selectbox, "Simulation")).value == "event"
+    chosen = {"True": ["m_0", "s_0"], "Draws of": ["m", "s"], "Data": ["y*"]}
+    assert page.multiselect(key=find(page.multiselect, "Draw")).value == ["draw"]
+    for label, columns in chosen.items():
+        page.multiselect(key=find(page.multiselect, label)).set_value(columns)
+    next(button for button in page.button if button.label == "Read the table").click().run()
+    assert not page.exception
+    assert page.table
+
+
+def find(elements, label):
+    """The key of the field whose label begins so."""
+    return next(element.key for element in elements if element.label.startswith(label))
+
+
+@pytest.mark.usefixtures("_few_questions")
+def test_reversed_axes_are_asked_about_with_the_orders_that_fit(page):
+    arrays = table(n=20, k=8, x=np.random.default_rng(3).standard_normal((20, 2)))
+    upload(page, **{name: array.T for name, array in arrays.items()})
+    assert "2 simulations of 20 parameters" in texts(page).replace("\\", "")
+    assert [option[:10] for option in page.radio[0].options] == ["Simulation", "Parameters"]
+    page.radio[0].set_value("DKN").run()
+    assert not page.exception
+    assert page.table
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"\x00\x01\x02", "begins with"), (b"", "an empty file"), (b"PK\x03\x04", "truncated")],

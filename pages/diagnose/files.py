@@ -20,6 +20,8 @@ from validation_core.tables import (
     read_files,
     warm,
 )
+from validation_core.tables.chosen import Chosen
+from validation_core.tables.long_layout import guess_columns
 from validation_core.tables.reading import File
 from validation_core.tables.roles import label
 
@@ -28,6 +30,8 @@ Tables = list[tuple[str, Upload]]
 _ORDERS = {
     "NKD": "Simulations first: theta_q[i, k] is draw k at x[i]",
     "KND": "Draws first: theta_q[k, i] is draw k at x[i]",
+    "DKN": "Parameters first (MATLAB, Julia, R): theta_q[:, k, i] is draw k at x[:, i]",
+    "DNK": "Parameters first (MATLAB, Julia, R): theta_q[:, i, k] is draw k at x[:, i]",
 }
 _FORMAT = (
     "A table holds `theta` (N, D), true parameters drawn from the prior; `x` (N, …), data "
@@ -40,11 +44,13 @@ _FORMAT = (
     "its draws (or `w_draws`, `weights`, not as logarithms). `x_o` (M,) and `theta_o` (K, D) are "
     "your own observation and q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are "
     "tested without x. `probabilities` (N, C) of C models or classes come with the true class, "
-    "`label` (N,).\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, "
-    "`prior` and `observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each "
-    "draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`, perhaps "
-    "`weight`. Several tables of the same simulations can be compared. If arrays have other "
-    "names, you are asked which is which. A few hundred rows with 50 draws each are a "
+    "`label` (N,).\n\n`.npz`, several `.npy` or `.json`; HDF5, also of MATLAB (v7.3), Julia and "
+    "R, also with a group for each simulation; ArviZ netCDF with groups `posterior`, `prior` and "
+    "`observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each draw: "
+    "`sim`, `draw` (−1 is the true value), `theta_…`, `x_…`, perhaps `weight`, or true values in "
+    "columns such as `mass_true` beside `mass`; melted ones; results of bilby, a file for each "
+    "simulation. Several tables of the same simulations can be compared. If arrays or columns "
+    "have other names, you are asked which is which. A few hundred rows with 50 draws each are a "
     "good start, 1,000 with 200 a good table. Nothing is ever unpickled."
 )
 _MEGABYTES = 200
@@ -52,6 +58,13 @@ _ROLES = {
     "theta": "theta: true parameters (N, D)",
     "x": "x: data of each (N, …)",
     "theta_q": "theta_q: draws (N, K, D) or (K, N, D)",
+}
+_COLUMNS = {
+    "sim": "Simulation",
+    "draw": "Draw",
+    "theta": "True values",
+    "theta_q": "Draws of q",
+    "x": "Data",
 }
 _OPTIONAL = {
     "log_q": "log_q: log density of q at theta (N,)",
@@ -150,25 +163,27 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     where only a user knows."""
     known: dict[Hashable, _Reading] = st.session_state.setdefault("uploads", {})
     order = st.session_state.get(f"order-{stamp}")
-    arrays: dict[str, str] = st.session_state.get(f"arrays-{stamp}", {})
-    request = (stamp, order, *arrays.items())
+    arrays: dict[str, list[str]] = st.session_state.get(f"arrays-{stamp}", {})
+    request = (stamp, order, repr(arrays))
     if request not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
             known[request] = _held(read_tables(sent, order, arrays))
         except AmbiguousOrder as question:
+            st.session_state[f"orders-{stamp}"] = question.orders
             st.info(plain(str(question)))
     reading = known.get(request, _Reading([]))
     for refusal in reading.refusals:
         st.error(plain(refusal), icon=":material/error:")
     if reading.unknown is not None:
-        st.session_state[f"shapes-{stamp}"] = reading.unknown.shapes
-    if shapes := st.session_state.get(f"shapes-{stamp}"):
-        _ask_arrays(stamp, shapes, arrays)
+        st.session_state[f"unknown-{stamp}"] = reading.unknown
+    unknown: UnknownArrays | None = st.session_state.get(f"unknown-{stamp}")
+    if unknown is not None:
+        _ask_arrays(stamp, unknown, arrays)
     if order is not None or request not in known:
         st.radio(
             "Order of the axes of theta_q",
-            list(_ORDERS),
+            st.session_state.get(f"orders-{stamp}", ("NKD", "KND")),
             index=None,
             format_func=_ORDERS.get,
             key=f"order-{stamp}",
@@ -176,20 +191,29 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     return reading.tables
 
 
-def _ask_arrays(
-    stamp: str, shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, str]
-) -> None:
-    """A form that asks which array is which; what shapes tell is chosen already."""
+def _ask_arrays(stamp: str, unknown: UnknownArrays, arrays: Mapping[str, Sequence[str]]) -> None:
+    """A form that asks which array is which, or which column; what is known is chosen already."""
+    what = "columns" if unknown.columns else "arrays"
     if not arrays:
-        st.info("The names of these arrays do not say what they are. Which is which?")
-    first = {**guess_roles(shapes), **arrays}
+        order = " Name draws of q in the order of the true values." * unknown.columns
+        st.info(f"The names of these {what} do not say what they are. Which is which?{order}")
+    guessed: Mapping[str, Sequence[str]]
+    if unknown.columns:
+        guessed, fields = guess_columns(list(unknown.shapes)), _COLUMNS
+    else:
+        guessed, fields = {r: [n] for r, n in guess_roles(unknown.shapes).items()}, _ROLES
+    first = {**guessed, **arrays}
+    # The columns of a table come after all of them as one array.
+    shapes = dict(list(unknown.shapes.items())[unknown.columns :])
     with st.form(f"which-{stamp}"):
-        for column, (role, about) in zip(st.columns(3), _ROLES.items(), strict=True):
+        for column, (role, about) in zip(st.columns(len(fields)), fields.items(), strict=True):
             with column:
-                _select(stamp, role, about, shapes, first)
-        with st.expander("Optional arrays", type="compact"):
-            for role, about in _OPTIONAL.items():
-                _select(stamp, role, about, shapes, first)
+                several = role == "x" or (unknown.columns and role != "sim")
+                _select(stamp, role, about, shapes, first, several=several)
+        if not unknown.columns:
+            with st.expander("Optional arrays", type="compact"):
+                for role, about in _OPTIONAL.items():
+                    _select(stamp, role, about, shapes, first)
         st.form_submit_button(
             "Read the table", on_click=_say_arrays, args=(stamp,), type="primary"
         )
@@ -200,29 +224,42 @@ def _select(
     role: str,
     about: str,
     shapes: Mapping[str, tuple[int, ...]],
-    first: Mapping[str, str],
+    first: Mapping[str, Sequence[str]],
+    *,
+    several: bool = False,
 ) -> None:
-    """The array of a role, or none."""
+    """The array of a role, or none; perhaps several, whose columns are joined."""
     names = list(shapes)
+    known = [name for name in first.get(role, ()) if name in names]
+
+    def shown(name: str) -> str:
+        return f"{label(name)} ({', '.join(map(str, shapes[name]))})"
+
+    key = f"which-{stamp}-{role}"
+    if several:
+        st.multiselect(about, names, known, format_func=shown, key=key, placeholder="None of them")
+        return
     st.selectbox(
         about,
         names,
-        index=names.index(first[role]) if first.get(role) in names else None,
-        format_func=lambda name: f"{label(name)} ({', '.join(map(str, shapes[name]))})",
-        key=f"which-{stamp}-{role}",
+        index=names.index(known[0]) if known else None,
+        format_func=shown,
+        key=key,
         placeholder="None of them",
     )
 
 
 def _say_arrays(stamp: str) -> None:
     """Keep the arrays chosen in the form, by role."""
-    values = {role: st.session_state.get(f"which-{stamp}-{role}") for role in _ROLES | _OPTIONAL}
-    st.session_state[f"arrays-{stamp}"] = {role: name for role, name in values.items() if name}
+    chosen: dict[str, list[str]] = {}
+    for role in _ROLES | _COLUMNS | _OPTIONAL:
+        value = st.session_state.get(f"which-{stamp}-{role}")
+        if value:
+            chosen[role] = [value] if isinstance(value, str) else value
+    st.session_state[f"arrays-{stamp}"] = chosen
 
 
-def read_tables(
-    sent: Sequence[tuple[str, File]], order: Order | None, arrays: Mapping[str, str]
-) -> _Reading:
+def read_tables(sent: Sequence[tuple[str, File]], order: Order | None, arrays: Chosen) -> _Reading:
     """The tables in these files, and why some hold none: one bad file spoils no other."""
     unknown: UnknownArrays | None = None
     together: tuple[str, ...] = ()
@@ -258,9 +295,7 @@ def _held(reading: _Reading) -> _Reading:
     return reading
 
 
-def _tables(
-    sent: Sequence[tuple[str, File]], order: Order | None, arrays: Mapping[str, str]
-) -> Tables:
+def _tables(sent: Sequence[tuple[str, File]], order: Order | None, arrays: Chosen) -> Tables:
     """The tables in these files; the message for a single file speaks of one."""
     for _, stream in sent:
         if isinstance(stream, io.IOBase):

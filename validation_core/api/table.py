@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
 from validation_core.tables import Order, ProbabilitiesUpload, SamplesUpload, Upload
+from validation_core.tables.chosen import Chosen
+from validation_core.tables.in_memory import arrays_of, is_in_memory, read_in_memory
 from validation_core.tables.own_quantities import QuantityFunction, evaluated
 from validation_core.tables.reading import File
 from validation_core.tables.roles import DRAWS_OF_QUANTITY, QUANTITY
@@ -47,7 +50,8 @@ class Table:
             leaves a row out of that quantity's test.
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
+        order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK where
+            all axes are reversed.
         circular: names of the angles among the parameters, () for none; None to recognise them.
 
     Raises:
@@ -109,9 +113,8 @@ class Table:
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        arrays = _arrays(given)
-        arrays |= _quantity_arrays(quantities or {}, arrays, order)
-        self.upload = Upload.of(arrays, order=order, circular=circular)
+        own = _quantity_arrays(quantities or {}, arrays_of(given), order) if quantities else {}
+        self.upload = read_in_memory({**given, **own}, order=order, circular=circular)
         self.path = _UNNAMED
 
     @classmethod
@@ -138,7 +141,7 @@ class Table:
         Raises:
             ValueError: for samples with different numbers of columns, or too few rows.
         """
-        return cls.of(Upload.of(_arrays({"p": p, "q": q, "theta_names": names or None})))
+        return cls.of(read_in_memory({"p": p, "q": q, "theta_names": names or None}))
 
     @classmethod
     def classes(
@@ -156,7 +159,7 @@ class Table:
             ValueError: for numbers that are no probabilities or classes.
         """
         given = {"probabilities": probabilities, "label": label, "class_names": names or None}
-        return cls.of(Upload.of(_arrays(given)))
+        return cls.of(read_in_memory(given))
 
     @property
     def n(self) -> int:
@@ -220,10 +223,6 @@ class Table:
         return f"Table({self.n} rows, {draws} of q at each, {d} parameters, {m} data)"
 
 
-def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.generic]]:
-    return {name: np.asarray(value) for name, value in given.items() if value is not None}
-
-
 def _quantity_arrays(
     quantities: Mapping[str, Quantity],
     arrays: Mapping[str, NDArray[np.generic]],
@@ -275,20 +274,27 @@ def _evaluated(
 
 
 def read(
-    file: File,
+    file: Any,
     *,
     order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
+    arrays: Chosen | None = None,
     circular: Sequence[str] | None = None,
 ) -> Table:
-    """Read the table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
+    """Read the table or the two samples in a file, in several files, or in a folder of them.
 
-    Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
+    Files are .npz, .npy, HDF5 (MATLAB's and Julia's too), netCDF, .csv, .parquet or .json. Several
+    make one table: an array in each, or a simulation in each. Nothing is ever unpickled, and
+    nothing is read before its declared size has been accepted.
 
     Args:
-        file: a path, the bytes of the file, or the file opened for reading.
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
+        file: a path, the bytes of a file, or a file opened for reading; several of these; the
+            path of a folder; or what is in memory: arrays or tensors by name, a frame of pandas
+            whose rows are a long table, a Dataset or DataTree of xarray, InferenceData of ArviZ.
+        order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK where
+            all axes are reversed.
+        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
+            are joined by columns: {"x": ["image", "meta"]}. Of a long table, names of columns:
+            {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}.
         circular: names of the angles among the parameters, () for none; None to recognise them.
 
     Raises:
@@ -300,15 +306,20 @@ def read(
         >>> npt.read(table.save("table.npz"))
         Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
-    path = str(file) if isinstance(file, Path | str) else _UNNAMED
-    return Table.of(tables.read(file, order=order, arrays=arrays, circular=circular), path)
+    if is_in_memory(file):
+        return Table.of(read_in_memory(file, order=order, arrays=arrays, circular=circular))
+    one = isinstance(file, str | bytes) or not isinstance(file, Sequence)
+    several = cast("Sequence[File]", [file] if one else file)
+    path = str(several[0]) if several and isinstance(several[0], Path | str) else _UNNAMED
+    upload = tables.read_one(several, order=order, arrays=arrays, circular=circular)
+    return Table.of(upload, path)
 
 
-def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
-    """Convert a table, an upload, a file, or arrays by their public names to a table.
+def as_table(source: Table | Upload | File | Sequence[File] | Mapping[str, ArrayLike]) -> Table:
+    """Convert a table, an upload, files, arrays by name, a frame or a dataset to a table.
 
     Args:
-        source: any of these; a file as a path, its bytes, or opened for reading.
+        source: any of these; as `read` takes what is not a table yet.
 
     Raises:
         ValueError: as `read` does.
@@ -317,6 +328,4 @@ def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
         return source
     if isinstance(source, Upload):
         return Table.of(source)
-    if isinstance(source, Mapping):
-        return Table.of(Upload.of(_arrays(source)))
     return read(source)

@@ -36,8 +36,9 @@ from validation_core.text import equals
 from validation_core.types import TwoSamples
 
 _FILE = """\
-A file is .npz (or several .npy), HDF5, an ArviZ netCDF / DataTree, long .csv or .parquet.
-Nothing is ever unpickled, nothing is read before its declared size has been accepted. It holds
+A file is .npz (or several .npy, or a folder of them), HDF5 (MATLAB's -v7.3 and Julia's too), an
+ArviZ netCDF / DataTree, .json, long or melted .csv or .parquet. Nothing is ever unpickled, nothing
+is read before its declared size has been accepted. It holds
 
   theta                       (N, D)         the true parameters, drawn from the prior
   x                           (N, ...)       the data simulated from each; axes are flattened
@@ -60,9 +61,13 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning; or probabilities (N, C)
 of C models or classes with the true class label (N,), and class_names (C,). Names that sbi,
-BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table
-has one row for each draw with sim, draw (-1 is the true value), theta_*, x_*, log_*, quantity_*,
-perhaps weight; an ArviZ file has groups posterior, prior and observed_data or prior_predictive.
+BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others, x=NAME+NAME
+joins columns. A long table has one row for each draw with sim, draw (-1 is the true value),
+theta_*, x_*, log_*, quantity_*, perhaps weight, or true values in columns such as mass_true beside
+mass; of other names --map sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which
+is which. An ArviZ file has groups posterior, prior and observed_data or prior_predictive. HDF5 may
+have a group for each simulation, and files of one simulation each (results of bilby) are rows of
+one table. Where all axes are reversed, as MATLAB, Julia and R store them, --order DKN says so.
 Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand simulations with
 a hundred draws each make a good table.
 
@@ -84,7 +89,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
     option = parser.add_argument
-    option("file", type=Path)
+    option("files", type=Path, nargs="+", metavar="FILE", help="one file, several, or a folder")
     usual = ", ".join(method.name for method in diagnosis.default_methods())
     further = ", ".join(diagnosis.further_names())
     option(
@@ -146,7 +151,7 @@ def _run(chosen: argparse.Namespace) -> int:
         ValueError: for a file or options that cannot be used.
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
-    table = read_table(chosen.file, chosen)
+    table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]
     if not chosen.shift > 0:
         raise ValueError(f"--shift is a bias above 0 posterior sd; got {chosen.shift:g}. Try 0.5.")

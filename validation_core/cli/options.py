@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args, get_origin, get_ty
 import validation_core as npt
 from validation_core.cli.process import tell
 from validation_core.keys import Specification
+from validation_core.tables.chosen import merge_pairs
 
 if TYPE_CHECKING:
     from validation_core.engine import Task
@@ -33,14 +34,20 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for reading a table's file: --order and --map."""
     option = parser.add_argument
-    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    option(
+        "--order",
+        choices=("NKD", "KND", "DKN", "DNK"),
+        help="axes of theta_q, where N = K leaves it open; D first: all axes are reversed, as "
+        "MATLAB, Julia and R store them",
+    )
     option(
         "--map",
         action="append",
         type=_pairs,
         default=[],
-        metavar="theta=NAME[,x=NAME...]",
-        help="which array is which, where their names are not understood",
+        metavar="theta=NAME[,x=NAME+NAME...]",
+        help="which array is which, where their names are not understood; + joins the columns of "
+        "several; of a long table its columns: sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=...",
     )
     option(
         "--circular",
@@ -55,36 +62,33 @@ def _names(text: str) -> tuple[str, ...]:
     return () if text == "none" else tuple(name for name in text.split(",") if name)
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _pairs(text: str) -> list[tuple[str, str]]:
     """Comma-separated ROLE=NAME pairs, for argparse."""
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(role and name for role, _, name in pairs):
         raise argparse.ArgumentTypeError(
             f"an array is named as ROLE=NAME; got {text!r}; try theta=params"
         )
-    return {role: name for role, _, name in pairs}
+    return [(role, name) for role, _, name in pairs]
 
 
-def read_table(path: Path, chosen: argparse.Namespace) -> npt.Table:
-    """The table in a file that a command names.
+def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
+    """The table in the files or folders that a command names.
 
     Raises:
-        ValueError: for a file that cannot be read, whatever its reader raises.
+        ValueError: for files that cannot be read, whatever their reader raises.
     """
+    arrays = merge_pairs(pair for pairs in chosen.map for pair in pairs)
     try:
-        return npt.read(path, order=chosen.order, arrays=_mapped(chosen), circular=chosen.circular)
+        return npt.read(paths, order=chosen.order, arrays=arrays, circular=chosen.circular)
     except (ValueError, OSError, MemoryError):
         raise  # its message is for the user
     except Exception as error:
         raise ValueError(
-            f"A table is read from its file's numbers and names; got {path}, where that fails "
-            f"({type(error).__name__}). Save it again, with names of plain characters."
+            f"A table is read from its file's numbers and names; got "
+            f"{', '.join(map(str, paths))}, where that fails ({type(error).__name__}). Save it "
+            f"again, with names of plain characters."
         ) from error
-
-
-def _mapped(chosen: argparse.Namespace) -> dict[str, str]:
-    """The pairs of every --map of a command, merged."""
-    return {role: name for pairs in chosen.map for role, name in pairs.items()}
 
 
 def parse_level(text: str) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from validation_core.tables.guarded_file import warm
 from validation_core.tables.reading import read
 from validation_core.tables.roles import guess_roles
-from validation_core.tables.several_files import read_files
+from validation_core.tables.several_files import read_files, read_one
 from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
 from validation_core.tables.table import ProbabilitiesUpload, SamplesUpload, TableUpload, Upload
 
@@ -27,5 +27,6 @@ __all__ = [
     "guess_roles",
     "read",
     "read_files",
+    "read_one",
     "warm",
 ]

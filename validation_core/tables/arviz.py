@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf5_file import (
-    DRAWS,
-    SIMULATIONS,
-    Hdf5File,
-    HdfMember,
-    is_dataset,
-    is_dimension_scale,
-)
+from validation_core.tables.axis_names import CHAINS, DRAWS, SIMULATIONS
+from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset, is_dimension_scale
 from validation_core.tables.source import ArrayHeader, Order, label_header, working_dtype
 
 if TYPE_CHECKING:
@@ -30,7 +24,6 @@ _WEIGHTS = ("sample_stats", "posterior")
 """Groups whose weights are those of draws."""
 _TRUE_WEIGHTS = ("sample_stats_prior", *_TRUTHS)
 _DATA = ("observed_data", "prior_predictive", "constant_data")
-_CHAINS = frozenset({"chain", "chains"})
 _HOW = (
     "Save a group posterior whose variables have the dimensions sim, chain and draw, a group "
     "truth with the same variables over sim, and the data over sim in observed_data."
@@ -240,7 +233,7 @@ def _with_axes(
     name: str, dataset: h5py.Dataset, header: ArrayHeader, dims: tuple[str, ...]
 ) -> _Variable:
     """A variable with its axes sorted by the names of its dimensions."""
-    groups = (SIMULATIONS, _CHAINS, DRAWS)
+    groups = (SIMULATIONS, CHAINS, DRAWS)
     places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
     special = [i for place in places for i in place]
     own = [i for i in range(len(dims)) if i not in special]

@@ -14,9 +14,19 @@ from numpy.typing import NDArray
 from validation_core.text import first_text, list_text
 
 ROLES: Mapping[str, tuple[str, ...]] = {
-    "theta": ("theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples"),
-    "x": ("x", "xs", "data", "observations", "observables"),
-    "theta_q": ("theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws"),
+    "theta": (
+        "theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples",
+        "true_parameters", "theta_test", "parameters", "true_params", "truths", "truth",
+        "injection_parameters", "injections", "inference_variables", "z",
+    ),
+    "x": (
+        "x", "xs", "data", "observations", "observables", "x_test", "observation",
+        "inference_conditions", "summary_variables",
+    ),
+    "theta_q": (
+        "theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws",
+        "reference_posterior_samples", "posterior_draws", "theta_samples", "samples_test",
+    ),
     "p": ("p",),
     "q": ("q",),
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
@@ -70,8 +80,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "model_indices",
     ),
     "class_names": ("class_names", "model_names"),
-}
-"""Names of an array by its role: our own first, then those of sbi, BayesFlow and tarp."""
+}  # fmt: skip
+"""Names of an array by its role: our own first, then those of sbi, BayesFlow, tarp, sbibm, dingo,
+ltu-ili and swyft."""
 QUANTITY, DRAWS_OF_QUANTITY = "quantity_", "_draws"
 """Beginning of the name of a test quantity of a user's own; end of that of its values at draws."""
 LABEL_LENGTH = 40
@@ -162,29 +173,28 @@ def roles_complete(roles: Collection[str]) -> bool:
     )
 
 
-def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_chosen_roles(
+    chosen: Mapping[str, Sequence[str]], shapes: Mapping[str, tuple[int, ...]]
+) -> None:
     """Refuse roles that a user cannot have meant.
 
     Args:
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
         shapes: shapes of the arrays by name.
 
     Raises:
-        ValueError: for an unknown role, an array that the file lacks, or one with two roles.
+        ValueError: for an unknown role, or an array that the file lacks.
     """
     if unknown := [role for role in chosen if role not in ROLES and not is_quantity(role)]:
         roles = list_text([*ROLES, f"{QUANTITY}NAME", f"{QUANTITY}NAME{DRAWS_OF_QUANTITY}"], "or")
         raise ValueError(
             f"An array is one of {roles}; got {names_text(unknown)}. Choose among those."
         )
-    if lost := [name for name in chosen.values() if name not in shapes]:
+    if lost := [name for names in chosen.values() for name in names if name not in shapes]:
         raise ValueError(
             f"Name arrays that the file holds; got {names_text(lost)}, and it holds "
             f"{shapes_text(shapes)}. Correct the name."
         )
-    if len(set(chosen.values())) < len(chosen):
-        pairs = ", ".join(f"{role} = {label(name)}" for role, name in chosen.items())
-        raise ValueError(f"Each array is one thing; got {pairs}. Choose another array for one.")
 
 
 def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:

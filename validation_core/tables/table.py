@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.tables import (
     angles,
+    axes,
     checks,
     float_type,
     ranges,
@@ -347,6 +348,8 @@ def _table(
     circular: Sequence[str] | None,
 ) -> Upload:
     """The table that these arrays make, its rows kept or left out, its angles unwrapped."""
+    arrays, order, turned_axes = axes.upright(arrays, order)
+    notes += turned_axes
     arrays, image = _flat(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
     x = data_rows(real_numbers("x", arrays["x"]), len(theta))
