@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
-from validation_core.tables import Order, SamplesUpload, Upload
+from validation_core.tables import Correction, Reading, SamplesUpload, Upload
 from validation_core.tables.reading import File
 
 _UNNAMED = "table.npz"
@@ -33,8 +34,7 @@ class Table:
         log_joint_draws: the same at the draws (N, K).
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
-        circular: names of the angles among the parameters, () for none; None to recognise them.
+        options: as in `read`: order, circular, logarithms, bounds, corrections.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -70,8 +70,7 @@ class Table:
         log_joint_draws: ArrayLike | None = None,
         x_o: ArrayLike | None = None,
         theta_o: ArrayLike | None = None,
-        order: Order | None = None,
-        circular: Sequence[str] | None = None,
+        **options: Unpack[Reading],
     ) -> None:
         given: dict[str, ArrayLike | None] = {
             "theta": theta,
@@ -86,7 +85,7 @@ class Table:
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        self.upload = Upload.of(_arrays(given), order=order, circular=circular)
+        self.upload = Upload.of(_arrays(given), **options)
         self.path = _UNNAMED
 
     @classmethod
@@ -145,6 +144,11 @@ class Table:
         """Changes made while reading it, in sentences."""
         return self.upload.notes
 
+    @property
+    def mistakes(self) -> tuple[Correction, ...]:
+        """Mistakes of the file that its numbers show, each with the line of code against it."""
+        return self.upload.mistakes
+
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
         return dict(self.upload.arrays())
@@ -177,22 +181,23 @@ def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.gener
     return {name: np.asarray(value) for name, value in given.items() if value is not None}
 
 
-def read(
-    file: File,
-    *,
-    order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
-    circular: Sequence[str] | None = None,
-) -> Table:
+def read(file: File, **options: Unpack[Reading]) -> Table:
     """Read the table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
 
     Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
-        circular: names of the angles among the parameters, () for none; None to recognise them.
+        options: what a user says about it:
+            order: order of the axes of theta_q, NKD or KND; needed only where N = K.
+            arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
+            circular: names of the angles among the parameters, or {"phi": 24.0} with the period
+                of each; () for none, None to recognise them.
+            logarithms: names of the positive parameters that are read by their logarithm; () for
+                none, None to recognise those that range over decades.
+            bounds: least and greatest value that the prior allows: {"theta_2": (0, 1)}.
+            corrections: mistakes of the file to correct: any of rows, columns, scale, one_row,
+                thin or thin=M (every M-th draw). `Table.mistakes` says which are found.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -204,7 +209,7 @@ def read(
         Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
     path = str(file) if isinstance(file, Path | str) else _UNNAMED
-    return Table.of(tables.read(file, order=order, arrays=arrays, circular=circular), path)
+    return Table.of(tables.read(file, **options), path)
 
 
 def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:

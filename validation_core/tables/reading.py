@@ -8,13 +8,15 @@ import select
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Unpack
 
 from validation_core.tables import guarded_file, numpy_files, roles, source, table
-from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Order, UnknownArrays
+from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, UnknownArrays
 from validation_core.tables.table import Upload
 
 File = Path | str | bytes | BinaryIO
@@ -41,21 +43,17 @@ _PIECE = 2**20
 def read(
     file: File,
     *,
-    order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
-    circular: Sequence[str] | None = None,
     limit: int = LIMIT,
     name: str = "",
+    **options: Unpack[Reading],
 ) -> Upload:
     """Read the table or the two samples in a file.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
-        order: order of theta_q's axes; needed only when N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
-        circular: names of the angles among its parameters; None to recognise them.
         limit: bytes that its arrays may take in memory.
         name: name of the file, where neither a path nor the opened file has one.
+        options: fields of `ReadingOptions`.
 
     Returns:
         a `TableUpload`, or a `SamplesUpload` for two samples.
@@ -65,6 +63,8 @@ def read(
         UnknownArrays: when the names of its arrays do not tell a table.
         ValueError: for everything else that cannot be diagnosed.
     """
+    chosen = ReadingOptions(**options)
+    arrays = chosen.arrays
     with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
         declared = source.check_headers(reader.headers(), limit)
         shapes = {array: header.shape for array, header in declared.items()}
@@ -74,9 +74,9 @@ def read(
         numbers = {role: reader.load(array) for role, array in known.found.items()}
         notes = known.notes + reader.notes
         types = {role: declared[array].dtype for role, array in known.found.items()}
-        file_order = reader.order
+        chosen = replace(chosen, order=chosen.order or reader.order)
     with refusals_in_words():
-        return table.assemble_upload(numbers, notes, order or file_order, types, circular)
+        return table.assemble_upload(numbers, notes, chosen, types)
 
 
 @contextmanager

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source, table
+from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import File, file_stem, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, ArrayHeader, Order
 from validation_core.tables.table import Upload
@@ -39,11 +41,7 @@ class _TablePart:
 
 
 def read_files(
-    files: Sequence[tuple[str, File]],
-    *,
-    order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
-    limit: int = LIMIT,
+    files: Sequence[tuple[str, File]], *, limit: int = LIMIT, **options: Unpack[Reading]
 ) -> list[tuple[str, Upload]]:
     """Read the tables in several files.
 
@@ -53,9 +51,8 @@ def read_files(
 
     Args:
         files: name and file; a name gives a .npy array its role and a table its label.
-        order: order of theta_q's axes; needed only when N = K.
-        arrays: names of arrays by role, for every file that has one of that name.
         limit: bytes that the arrays of all files may take together.
+        options: fields of `ReadingOptions`; the names of `arrays` for every file that has one.
 
     Returns:
         label and table, in the order of the files; the label is made of a file's name.
@@ -67,6 +64,8 @@ def read_files(
     """
     if not 0 < len(files) <= FILES:
         raise ValueError(f"From 1 to {FILES} files can be read at once; got {len(files)}.")
+    chosen = ReadingOptions(**options)
+    arrays = chosen.arrays
     parts: list[_TablePart] = []
     for name, file in files:
         # One after the other: only so many are open at once, and each is loaded while it is.
@@ -78,7 +77,7 @@ def read_files(
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
     with refusals_in_words():
-        uploads = [_upload(members, order) for members in tables]
+        uploads = [_upload(members, chosen) for members in tables]
     return list(zip(labels, uploads, strict=True))
 
 
@@ -158,7 +157,7 @@ def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
     )
 
 
-def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
+def _upload(members: Sequence[_TablePart], options: ReadingOptions) -> Upload:
     """The table that some files make together."""
     arrays = {role: array for part in members for role, array in part.arrays.items()}
     # Only the file that holds the draws can tell the order of their axes.
@@ -167,7 +166,8 @@ def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
     }
-    return table.assemble_upload(arrays, notes, order or file_order, types)
+    options = replace(options, order=options.order or file_order)
+    return table.assemble_upload(arrays, notes, options, types)
 
 
 def _different(labels: Sequence[str]) -> list[str]:

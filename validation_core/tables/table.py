@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,11 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.tables import (
     angles,
+    bounds,
     checks,
+    corrections,
     float_type,
+    logarithms,
     ranges,
     repeats,
     roles,
@@ -28,10 +32,11 @@ from validation_core.tables.densities import (
     read_observed,
     unused_array_warnings,
 )
+from validation_core.tables.corrections import Correction
 from validation_core.tables.log_q_offset import normalisation_warnings
+from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.ranges import Range
 from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
-from validation_core.tables.source import Order
 from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
 
@@ -65,6 +70,19 @@ class Upload(ABC):
     """Shape of theta at each simulation where it is an image: height, width, perhaps colours."""
     periods: tuple[float, ...] = ()
     """Period of each parameter, 0 for one that is no angle; empty where none is."""
+    bounds: Array | None = None
+    """The prior's least and greatest value (D, 2) of each parameter, infinite where not known."""
+    mistakes: tuple[Correction, ...] = ()
+    """Mistakes of the file, each with what would correct it."""
+    corrected: tuple[Correction, ...] = ()
+    """Corrections that were asked for and made."""
+    read_as: tuple[str, ...] = ()
+    """How the arrays were understood, beyond their sizes: `draws first`, `phase is an angle`."""
+
+    @property
+    def unusable(self) -> bool:
+        """Whether a mistake makes draws and true values other quantities or other rows."""
+        return any(one.name in corrections.BEFORE_ALL for one in self.mistakes)
 
     @cached_property
     @abstractmethod
@@ -96,30 +114,24 @@ class Upload(ABC):
         """The arrays by their public names, as a file holds them and the store keeps them."""
 
     @staticmethod
-    def of(
-        arrays: Mapping[str, NDArray[np.generic]],
-        *,
-        order: Order | None = None,
-        circular: Sequence[str] | None = None,
-    ) -> Upload:
+    def of(arrays: Mapping[str, NDArray[np.generic]], **options: Unpack[Reading]) -> Upload:
         """Make an upload from arrays in memory.
 
         Args:
             arrays: the arrays by the names that they would have in a file.
-            order: order of theta_q's axes; needed only when N = K.
-            circular: names of the angles among the parameters; None to recognise them.
+            options: fields of `ReadingOptions`.
 
         Raises:
             ValueError: as `read` does.
         """
-        known = roles.find_roles(arrays)
+        known = roles.find_roles(arrays, options.get("arrays"))
         numbers = {
             role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
         }
         require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return assemble_upload(numbers, known.notes, order, declared, circular)
+        return assemble_upload(numbers, known.notes, ReadingOptions(**options), declared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +163,8 @@ class TableUpload(Upload):
     def arrays(self) -> dict[str, Array]:
         table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.data.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
-        return {**table, **self.densities, **observed}
+        ends = {} if self.bounds is None else {"bounds": self.bounds}
+        return {**table, **self.densities, **observed, **ends}
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,45 +239,49 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
 def assemble_upload(
     arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
-    order: Order | None,
+    options: ReadingOptions,
     declared: Mapping[str, np.dtype[np.generic]],
-    circular: Sequence[str] | None = None,
 ) -> Upload:
     """Assemble an upload from arrays, and check it.
 
     Args:
         arrays: the arrays by role.
         notes: notes on how they were read.
-        order: order of theta_q's axes; None to find it by their lengths.
+        options: what a user says about them.
         declared: the type that each array was saved in, by role.
-        circular: names of the angles among the parameters; None to recognise them.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
         ValueError: for everything else that cannot be diagnosed.
     """
     if "theta" in arrays and "theta_q" in arrays:
-        return _table(arrays, notes, order, declared, circular)
+        return _table(arrays, notes, options, declared)
     return _samples(arrays, notes, declared)
 
 
 def _table(
     arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
-    order: Order | None,
+    options: ReadingOptions,
     declared: Mapping[str, np.dtype[np.generic]],
-    circular: Sequence[str] | None,
 ) -> Upload:
     """The table that these arrays make, its rows kept or left out, its angles unwrapped."""
+    wanted = options.corrections
+    corrections.check_names(wanted)
     arrays, image = _flat(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
     x = data_rows(real_numbers("x", arrays["x"]), len(theta))
     n, d = theta.shape
-    q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
+    q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, options.order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
+    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
+    mended = corrections.mend(PosteriorTable(theta, x, q), names, wanted)
+    theta, q = mended.data.theta, mended.data.q
+    densities, told_unused = corrections.usable_densities(densities, mended.made)
     keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
+    observed = observed and (observed[0], mended.of_draws(observed[1]))
     observed_draws = {"theta_o": observed[1]} if observed else {}
     same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
@@ -272,17 +289,29 @@ def _table(
     densities, told_log = _one_log_q(densities, declared)
     again = repeats.repeated_simulations(theta, x)
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
-    copies = repeats.copies_of_theta(theta)
+    copies = repeats.copies_of_theta(theta, few="one_row" in wanted)
     theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
     repeated = {"theta and x of another row": again, "theta of another row": copies}
     dropped |= {reason: int(rows.sum()) for reason, rows in repeated.items() if rows.any()}
-    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
+    q, densities, thinned = corrections.thinned(theta, q, densities, wanted)
     turned = angles.unwrapped(
-        PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
+        PosteriorTable(theta, x, q), _periods(arrays, options.circular, names, theta, q)
     )
-    theta, q = turned.data.theta, turned.data.q
-    observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
+    ends = bounds.given_bounds(options.bounds, arrays.get("bounds"), names)
+    if ends is not None:
+        bounds.check_truths(theta, ends, names)
+    by_log = logarithms.chosen_columns(turned.data, names, options.logarithms)
+    densities = logarithms.densities_by_logarithm(densities, theta, q, by_log)
+    outside = bounds.warnings(turned.data, ends, names)
+    theta, q = (logarithms.by_logarithm(a, by_log) for a in (turned.data.theta, turned.data.q))
+    ends = None if ends is None else logarithms.bounds_by_logarithm(ends, by_log)
+    observed = observed and (
+        observed[0],
+        logarithms.by_logarithm(angles.of_row(observed[1], turned.periods), by_log),
+    )
+    made = (*mended.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
     warnings = (
+        *outside,
         *angles.warnings(turned, names),
         *same.warnings,
         *repeats.dropped_repeat_warnings(again),
@@ -293,6 +322,7 @@ def _table(
     )
     numbers = {"0": theta, "1": x, "2": q, **densities}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
+    numbers |= {} if ends is None else {"bounds": ends}
     whole = TableUpload(
         data=PosteriorTable(theta, x, q),
         names=(),
@@ -301,17 +331,30 @@ def _table(
         warnings=warnings,
         notes=(
             *notes,
+            *(one.done for one in made),
+            *told_unused,
             *same.notes,
             *told_log,
             *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
+            *logarithms.notes(names, by_log),
         ),
         densities=densities,
         observed=observed,
         image=image,
         periods=turned.periods if any(turned.periods) else (),
+        bounds=ends,
+        mistakes=(*mended.mistakes, *corrections.offered(theta, q)),
+        corrected=made,
+        read_as=(
+            *(["draws first"] if saved_order == "KND" else []),
+            *(f"{name} is an angle" for name, p in zip(names, turned.periods, strict=True) if p),
+            *(f"{names[j]} by its logarithm" for j in by_log),
+            *(["within the prior's bounds"] if ends is not None else []),
+        ),
     )
-    return _labelled(whole, arrays)
+    labels = np.array(logarithms.labels(names, by_log))
+    return _labelled(whole, {**arrays, "theta_names": labels} if by_log else arrays)
 
 
 def _some_rows(
@@ -326,7 +369,7 @@ def _some_rows(
 
 def _periods(
     arrays: Mapping[str, NDArray[np.generic]],
-    circular: Sequence[str] | None,
+    circular: Sequence[str] | Mapping[str, float] | None,
     names: Sequence[str],
     theta: Array,
     q: Array,
@@ -418,7 +461,7 @@ def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Uploa
     x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
     warnings = (
         *filter(None, (theta_warning, told_x)),
-        *checks.data_warnings(whole.data, theta_names),
+        *checks.data_warnings(whole.data, theta_names, whole.mistakes),
     )
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
