@@ -31,8 +31,8 @@ _Q, _A = re.compile(r"\bq\b"), re.compile(r"\ba\b")  # names in formulas
 _DRAWS = 50  # whose mean is looked at
 _NAMED = 3  # parameters in a sentence
 _FITTED = (
-    " Its numbers were fitted to this table, so that a bias and a width that are off alike at "
-    "every x may be hidden: save the draws in theta's units, and they are tested too."
+    "Numbers of a correction were fitted to this table, so that a bias or a width that is off "
+    "alike at every x may be hidden: save the draws in theta's units, and they are tested too."
 )
 
 
@@ -48,6 +48,10 @@ class Correction:
     """The line of Python that corrects it in the user's own program."""
     done: str
     """The correction where it was made, in a sentence."""
+    fitted: bool = False
+    """Whether its numbers were fitted to the table."""
+    column: int | None = None
+    """The parameter that it is about, where it is one."""
 
 
 class Mended(NamedTuple):
@@ -206,17 +210,17 @@ def _scale(data: PosteriorTable, names: Sequence[str]) -> Iterator[_Found]:
             "and draws must be on one scale; until then no test says anything of q."
         )
         code = f"{at} = {_Q.sub(at, one.code)}"
-        done = f"{name}: q's draws were turned into {one.formula}.{_FITTED * one.fitted}"
+        done = f"{name}: q's draws were turned into {one.formula}."
 
         def turned(draws: Array, one: scales.OtherScale = one) -> Array:
-            wide = draws.astype(np.float64)
+            corrected = draws.copy()
             with np.errstate(all="ignore"):
-                wide[..., one.column] = one.turn(draws[..., one.column].astype(np.float64))
-            return wide
+                corrected[..., one.column] = one.turn(draws[..., one.column].astype(np.float64))
+            return corrected
 
         q = turned(q)
         yield _Found(
-            Correction("scale", finding, code, done),
+            Correction("scale", finding, code, done, one.fitted, one.column),
             lambda q=q: PosteriorTable(data.theta, data.x, q),
             turned,
         )
@@ -227,6 +231,12 @@ _FINDERS: Mapping[str, Callable[[PosteriorTable, Sequence[str]], Iterator[_Found
     "columns": _columns,
     "scale": _scale,
 }
+
+
+def notes(made: Sequence[Correction]) -> tuple[str, ...]:
+    """Corrections that were made, and what those with fitted numbers hide."""
+    fitted = any(one.fitted for one in made)
+    return (*(one.done for one in made), *([_FITTED] if fitted else []))
 
 
 def usable_densities(

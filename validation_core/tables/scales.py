@@ -1,7 +1,8 @@
 """Draws on another scale than the true values: standardised, in other units, or logarithms.
 
-A column is said to be so only where most true values lie beyond all draws as it stands, and rank
-among them as usual on the other scale: then the file is wrong, whatever q is.
+A column is said to be so only where most true values lie beyond all draws as it stands, or the
+draws' centres vary several times too much or too little, and where true values rank among the draws
+as usual on the other scale: then the file is wrong, whatever q is.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from numpy.typing import NDArray
 
 from validation_core.types import Array, PosteriorTable
 
-_ROWS, _COLUMNS, _FEWEST = 1000, 100, 20
-_HOPELESS = 0.5  # share of true values beyond all draws
+_ROWS, _COLUMNS, _FEWEST, _FEWEST_DRAWS = 1000, 100, 20, 8
+_HOPELESS = 0.5  # share of true values beyond all draws, of those that a right q has within
 _FACTOR = 2.5  # of a change of scale: less may be a q of the wrong width
+_PLAIN = 5.0  # of one that is told where true values lie among the draws
 _FOLLOWS = 0.3  # correlation of true values with the draws' centre on the other scale
 _CENTRE, _NARROWEST, _WIDEST = 0.3, 0.7, 1.4  # mean and sd of normal scores that are usual
 _STANDARD = 0.2  # how far mean and log sd of standardised numbers are from 0
-_NEAR, _NEARER = 0.1, 0.03  # of a known factor
+_NEAR = 0.1  # of a known factor
 _EXACT = 1e-3  # of q's spread, to which fitted numbers are given
 
 
@@ -67,15 +69,17 @@ def other_scales(
     k, d = data.q.shape[1:]
     among = np.arange(len(data)) if among is None else among
     n = len(among)
-    if n < _FEWEST or k < 2:
+    if n < _FEWEST or k < _FEWEST_DRAWS:
         return
+    hopeless = 1 - _HOPELESS * (1 - 2 / (k + 1))
     rows = among[np.linspace(0, n - 1, min(n, _ROWS)).astype(int)]
     for j in range(min(d, _COLUMNS)):
         theta, q = data.theta[rows, j].astype(np.float64), data.q[rows, :, j].astype(np.float64)
-        beyond = (theta < q.min(1)) | (theta > q.max(1))
-        if beyond.mean() < _HOPELESS or not (np.ptp(theta) > 0 and np.ptp(q) > 0):
+        if not (np.ptp(theta) > 0 and np.ptp(q) > 0):
             continue
-        found = _affine(theta, q) or _logarithm(theta, q)
+        beyond = bool(((theta < q.min(1)) | (theta > q.max(1))).mean() >= hopeless)
+        found = _affine(theta, q, least=_FACTOR if beyond else _PLAIN)
+        found = found or (_logarithm(theta, q) if beyond else None)
         if found:
             turned = found.turn(q).mean(1)
             r = float(np.corrcoef(theta, turned)[0, 1])
@@ -83,8 +87,14 @@ def other_scales(
             yield OtherScale(j, formula, reading, r, code, turn, fitted)
 
 
-def _affine(theta: Array, q: Array) -> _Fit | None:
-    """theta = a + b q, by least squares on the draws' centres; None where ranks do not fit."""
+def _affine(theta: Array, q: Array, least: float) -> _Fit | None:
+    """theta = a + b q, by least squares on the draws' centres; None where ranks do not fit.
+
+    Args:
+        theta: true values (n,).
+        q: draws (n, K).
+        least: factor b, or 1 / b, that is not an error of q.
+    """
     centre = q.mean(1)
     spread = centre.var() - q.var(1).mean() / q.shape[1]  # without the centres' own noise
     if not spread > 0:
@@ -93,12 +103,15 @@ def _affine(theta: Array, q: Array) -> _Fit | None:
     start = float(theta.mean() - slope * centre.mean())
     if not slope > 0:
         return None
+    gap = max(theta.min() - q.max(), q.min() - theta.max())
+    apart = gap > np.ptp(theta) and abs(slope - 1) < _NEAR  # an origin, not a bias
+    same = 1 / least < slope < least
     for known in _KNOWN:
+        if same and least == _PLAIN:
+            continue
         if known.fits(start, slope, theta) and _fits((theta - known.start) / known.slope, q):
             return known.fit
-    gap = max(theta.min() - q.max(), q.min() - theta.max())
-    apart = gap > np.ptp(theta)  # an origin, not a bias
-    if (1 / _FACTOR < slope < _FACTOR and not apart) or not _fits((theta - start) / slope, q):
+    if (same and not apart) or not _fits((theta - start) / slope, q):
         return None
     if _standard(q):
         reading = "the draws are standardised"
@@ -136,11 +149,10 @@ class _Unit(NamedTuple):
 
     def fits(self, start: float, slope: float, theta: Array) -> bool:
         """Whether fitted numbers are these."""
-        if abs(slope / self.slope - 1) > _NEAR:
-            return False
-        if not self.start:
-            return not 1 / _FACTOR < self.slope < _FACTOR or abs(slope / self.slope - 1) < _NEARER
-        return abs(start - self.start) < max(_NEAR * abs(self.start), float(np.ptp(theta)) / 2)
+        near = max(_NEAR * abs(self.start), float(np.ptp(theta)) / 2)
+        return abs(slope / self.slope - 1) < _NEAR and (
+            not self.start or abs(start - self.start) < near
+        )
 
     @property
     def fit(self) -> _Fit:
@@ -152,13 +164,11 @@ class _Unit(NamedTuple):
         )
 
 
-def _factor(slope: float, formula: str, theirs: str, draws: str) -> tuple[_Unit, _Unit]:
-    """A change of units by a factor, either way."""
-    way = f"true values are {theirs}, the draws {draws}"
-    back = f"true values are {draws}, the draws {theirs}"
+def _factor(slope: float, formula: str, larger: str, smaller: str) -> tuple[_Unit, _Unit]:
+    """A change of units by a factor: readings where the true values are larger, and smaller."""
     return (
-        _Unit(slope, 0.0, f"{formula} q", way, f"{formula} * q"),
-        _Unit(1 / slope, 0.0, f"q / {formula}", back, f"q / {formula}"),
+        _Unit(slope, 0.0, f"{formula} q", larger, f"{formula} * q"),
+        _Unit(1 / slope, 0.0, f"q / {formula}", smaller, f"q / {formula}"),
     )
 
 
@@ -172,12 +182,16 @@ _KNOWN: tuple[_Unit, ...] = (
         1 / _TURN, 0.0, f"{1 / _TURN:.3g} q", "true values are in radians, the draws in degrees",
         "np.deg2rad(q)",
     ),
-    *_factor(100.0, "100", "in percent", "fractions"),
+    *_factor(
+        100.0, "100", "true values are in percent, the draws fractions",
+        "true values are fractions, the draws in percent",
+    ),
     *(
         unit
         for power in (3, 6, 9)
         for unit in _factor(
-            10.0**power, f"1e{power}", f"in units 1e{power} times smaller", "in the larger ones"
+            10.0**power, f"1e{power}", f"the draws are {10**power:,} times too small",
+            f"the draws are {10**power:,} times too large",
         )
     ),
     _Unit(1.8, 32.0, "32 + 1.8 q", "true values are in °F, the draws in °C", "32 + 1.8 * q"),

@@ -331,7 +331,7 @@ def _table(
         warnings=warnings,
         notes=(
             *notes,
-            *(one.done for one in made),
+            *corrections.notes(made),
             *told_unused,
             *same.notes,
             *told_log,
