@@ -31,7 +31,8 @@ TURNED = {
     "true values are in K, the draws in °C": lambda t, q: (t + 273.15, q),
     "true values are in °F, the draws in °C": lambda t, q: (32 + 1.8 * t, q),
     "true values are natural logarithms, the draws logarithms to base 10": lambda t, q: (
-        20 * t, 20 * q / np.log(10)
+        20 * t,
+        20 * q / np.log(10),
     ),
     "the draws are in other units": lambda t, q: (24 * t, q),
 }

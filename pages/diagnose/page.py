@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from pages.diagnose import card, known, pixels, rows, source, takeaway, view
+from pages.diagnose import card, known, mistakes, pixels, rows, source, takeaway, view
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.diagnosis import examples, tasks
+from validation_core.diagnosis.questions import Asked
 from validation_core.tables import Upload
 from validation_core.text import uncapitalise
 
@@ -67,4 +68,8 @@ if not chosen and source.waits():
 with st.container(key=card.EXAMPLE if about else "own-table"):
     for label, upload in chosen[:1]:
         view.what_was_read(upload, about)
-        _diagnose(upload, label, alpha, seed)
+        if mistakes.offer(upload):
+            _diagnose(upload, label, alpha, seed)
+        else:  # no verdict of draws that are not those of the true values beside them
+            tasks.save_upload(store, upload)
+            card.show(known.unasked(upload, alpha, seed), {}, Asked(frozenset()))

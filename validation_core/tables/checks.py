@@ -69,9 +69,7 @@ def _finite_rows(array: Array) -> NDArray[np.bool_]:
 
 
 def data_warnings(
-    data: PosteriorTable | TwoSamples,
-    names: Sequence[str],
-    mistakes: Sequence[Correction] = (),
+    data: PosteriorTable | TwoSamples, names: Sequence[str], mistakes: Sequence[Correction] = ()
 ) -> tuple[str, ...]:
     """Warnings of what makes the tests weak or misleading on these draws.
 

@@ -56,9 +56,7 @@ def exchanged_columns(theta: Array, centres: Array) -> Iterator[ColumnOrder]:
     if not moved.any() or fits[moved].min() < max(_FOLLOWS, sure):
         return
     if (fits - saved)[moved].min() > max(_GAIN, sure):
-        yield ColumnOrder(
-            tuple(order.tolist()), tuple(map(float, fits)), tuple(map(float, saved))
-        )
+        yield ColumnOrder(tuple(order.tolist()), tuple(map(float, fits)), tuple(map(float, saved)))
 
 
 def _ranks(columns: Array) -> Array:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ class _Found(NamedTuple):
     """A mistake in a table, and the table without it."""
 
     correction: Correction
-    corrected: Callable[[], PosteriorTable]
+    corrected: PosteriorTable
     of_draws: Callable[[Array], Array] = lambda draws: draws
 
 
@@ -107,7 +108,7 @@ def mend(data: PosteriorTable, names: Sequence[str], wanted: Sequence[str]) -> M
     kept, seen = data, data
     for kind, find in _FINDERS.items():
         for found in find(seen, names):
-            seen = found.corrected()
+            seen = found.corrected
             if kind not in kinds:
                 mistakes.append(found.correction)
                 continue
@@ -120,7 +121,6 @@ def mend(data: PosteriorTable, names: Sequence[str], wanted: Sequence[str]) -> M
             kept = seen
             turns.append(found.of_draws)
             made.append(found.correction)
-            seen = kept
     if needless := kinds - {one.name for one in made}:
         raise ValueError(
             f"A correction is made where its mistake is found; got {list_text(sorted(needless))}, "
@@ -143,9 +143,7 @@ def _centres(data: PosteriorTable) -> Array:
 
 def _finite(data: PosteriorTable, centres: Array) -> np.ndarray:
     """Rows (n,) whose numbers are finite."""
-    rows: np.ndarray = np.flatnonzero(
-        np.isfinite(data.theta).all(1) & np.isfinite(centres).all(1)
-    )
+    rows: np.ndarray = np.flatnonzero(np.isfinite(data.theta).all(1) & np.isfinite(centres).all(1))
     return rows
 
 
@@ -165,12 +163,10 @@ def _rows(data: PosteriorTable, names: Sequence[str]) -> Iterator[_Found]:
         correction = Correction(
             "rows", finding, f"{moved} = {code}", f"Rows of {moved} were put in order: {code}."
         )
-        yield _Found(correction, lambda: _in_order(data, moved, found))
+        yield _Found(correction, _in_order(data, moved, found))
 
 
-def _in_order(
-    data: PosteriorTable, moved: str, found: row_shift.RowOrder
-) -> PosteriorTable:
+def _in_order(data: PosteriorTable, moved: str, found: row_shift.RowOrder) -> PosteriorTable:
     if moved == "theta_q":
         return PosteriorTable(data.theta, data.x, data.q[found.rows])
     return PosteriorTable(data.theta[found.rows.argsort()], data.x, data.q)
@@ -192,38 +188,39 @@ def _columns(data: PosteriorTable, names: Sequence[str]) -> Iterator[_Found]:
         )
         code = f"theta_q = theta_q[..., {order}]"
         done = f"Columns of theta_q were put in theta's order: {order}, counted from 0."
-        yield _Found(
-            Correction("columns", finding, code, done),
-            lambda order=order: PosteriorTable(data.theta, data.x, data.q[..., order]),
-            lambda draws, order=order: draws[..., order],
-        )
+        turned = partial(_columns_of, order)
+        yield _Found(Correction("columns", finding, code, done), _with_draws(data, turned), turned)
+
+
+def _columns_of(order: Sequence[int], draws: Array) -> Array:
+    return draws[..., list(order)]
+
+
+def _with_draws(data: PosteriorTable, turned: Callable[[Array], Array]) -> PosteriorTable:
+    return PosteriorTable(data.theta, data.x, turned(data.q))
 
 
 def _scale(data: PosteriorTable, names: Sequence[str]) -> Iterator[_Found]:
-    centres = _centres(data)
-    q = data.q
-    for one in scales.other_scales(data, _finite(data, centres)):
-        at = f"theta_q[..., {one.column}]"
-        name = names[one.column]
+    for one in scales.other_scales(data, _finite(data, _centres(data))):
+        at, name = f"theta_q[..., {one.column}]", names[one.column]
         finding = (
             f"{name} = {one.formula} fits (r = {one.correlation:.2f}): {one.reading}. True values "
             "and draws must be on one scale; until then no test says anything of q."
         )
         code = f"{at} = {_Q.sub(at, one.code)}"
         done = f"{name}: q's draws were turned into {one.formula}."
-
-        def turned(draws: Array, one: scales.OtherScale = one) -> Array:
-            corrected = draws.copy()
-            with np.errstate(all="ignore"):
-                corrected[..., one.column] = one.turn(draws[..., one.column].astype(np.float64))
-            return corrected
-
-        q = turned(q)
+        turned = partial(_rescaled, one)
+        data = _with_draws(data, turned)  # the next parameter's is corrected beside it
         yield _Found(
-            Correction("scale", finding, code, done, one.fitted, one.column),
-            lambda q=q: PosteriorTable(data.theta, data.x, q),
-            turned,
+            Correction("scale", finding, code, done, one.fitted, one.column), data, turned
         )
+
+
+def _rescaled(one: scales.OtherScale, draws: Array) -> Array:
+    corrected = draws.copy()
+    with np.errstate(all="ignore"):
+        corrected[..., one.column] = one.turn(draws[..., one.column].astype(np.float64))
+    return corrected
 
 
 _FINDERS: Mapping[str, Callable[[PosteriorTable, Sequence[str]], Iterator[_Found]]] = {
@@ -276,7 +273,7 @@ def thinned(
 
 
 def offered(theta: Array, q: Array) -> tuple[Correction, ...]:
-    """Chains to thin and rows to use once, of a table (theta (N, D), q (N, K, D)) as it is read."""
+    """Chains to thin and rows to use once, from true values (N, D) and draws (N, K, D)."""
     step = repeats.step_between_draws(theta, q) if len(theta) > 1 else 1
     return (
         *([_thinning(q, step)] if step > 1 else []),

@@ -49,7 +49,8 @@ def chosen_columns(
         least = min(data.theta[:, j].min(initial=np.inf), data.q[..., j].min(initial=np.inf))
         if not least > 0:
             raise ValueError(
-                f"A logarithm is of positive numbers; got {name} down to {least:.4g}. Leave it out."
+                f"A logarithm is of positive numbers; got {name} down to {least:.4g}. "
+                "Leave it out."
             )
         columns.append(j)
     return columns

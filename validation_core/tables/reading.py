@@ -40,13 +40,7 @@ PIPE_SILENCE_SECONDS = 20.0
 _PIECE = 2**20
 
 
-def read(
-    file: File,
-    *,
-    limit: int = LIMIT,
-    name: str = "",
-    **options: Unpack[Reading],
-) -> Upload:
+def read(file: File, *, limit: int = LIMIT, name: str = "", **options: Unpack[Reading]) -> Upload:
     """Read the table or the two samples in a file.
 
     Args:

@@ -1,8 +1,8 @@
 """Draws on another scale than the true values: standardised, in other units, or logarithms.
 
 A column is said to be so only where most true values lie beyond all draws as it stands, or the
-draws' centres vary several times too much or too little, and where true values rank among the draws
-as usual on the other scale: then the file is wrong, whatever q is.
+draws' centres vary several times too much or too little, and where true values rank among
+the draws as usual on the other scale: then the file is wrong, whatever q is.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def _affine(theta: Array, q: Array, least: float) -> _Fit | None:
             return known.fit
     if (same and not apart) or not _fits((theta - start) / slope, q):
         return None
-    if _standard(q):
+    if apart:
+        reading = "the draws count from another origin"
+    elif _standard(q):
         reading = "the draws are standardised"
     elif _standard(theta):
         reading = "the true values are standardised"
@@ -225,10 +227,7 @@ class _Law(NamedTuple):
 _LOGARITHMS: Mapping[str, _Law] = {
     "exp(q)": _Law(np.log, "the draws are natural logarithms", "np.exp(q)", np.exp),
     "10^q": _Law(
-        np.log10,
-        "the draws are logarithms to base 10",
-        "10.0**q",
-        lambda a: np.asarray(10.0**a),
+        np.log10, "the draws are logarithms to base 10", "10.0**q", lambda a: np.asarray(10.0**a)
     ),
 }
 _POWERS: Mapping[str, _Law] = {

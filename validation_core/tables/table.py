@@ -26,13 +26,13 @@ from validation_core.tables import (
     shared_draws,
     source,
 )
+from validation_core.tables.corrections import Correction
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
     read_densities,
     read_observed,
     unused_array_warnings,
 )
-from validation_core.tables.corrections import Correction
 from validation_core.tables.log_q_offset import normalisation_warnings
 from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.ranges import Range
@@ -114,7 +114,7 @@ class Upload(ABC):
         """The arrays by their public names, as a file holds them and the store keeps them."""
 
     @staticmethod
-    def of(arrays: Mapping[str, NDArray[np.generic]], **options: Unpack[Reading]) -> Upload:
+    def of(arrays: Mapping[str, NDArray[np.generic]], /, **options: Unpack[Reading]) -> Upload:
         """Make an upload from arrays in memory.
 
         Args:
@@ -297,7 +297,8 @@ def _table(
     turned = angles.unwrapped(
         PosteriorTable(theta, x, q), _periods(arrays, options.circular, names, theta, q)
     )
-    ends = bounds.given_bounds(options.bounds, arrays.get("bounds"), names)
+    saved = real_numbers("bounds", arrays["bounds"]) if "bounds" in arrays else None
+    ends = bounds.given_bounds(options.bounds, saved, names)
     if ends is not None:
         bounds.check_truths(theta, ends, names)
     by_log = logarithms.chosen_columns(turned.data, names, options.logarithms)

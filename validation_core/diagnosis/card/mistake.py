@@ -18,8 +18,7 @@ def mistake_content(inputs: CardInputs) -> Content:
     """Return each mistake as a fact, the lines that correct it, and true values beside draws."""
     mistakes = [one for one in inputs.diagnosis.upload.mistakes if one.name in _LABELS]
     facts = tuple(
-        Fact(_LABELS[one.name], one.finding.partition(". ")[0] + ".")
-        for one in mistakes[:_SHOWN]
+        Fact(_LABELS[one.name], one.finding.partition(". ")[0] + ".") for one in mistakes[:_SHOWN]
     )
     asked = ",".join(dict.fromkeys(one.name for one in mistakes))
     names = ", ".join(f'"{name}"' for name in asked.split(","))
