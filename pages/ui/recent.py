@@ -5,7 +5,7 @@ derived from its cookie, so that visitors see only their own.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypedDict, cast
 
 import streamlit as st

@@ -29,6 +29,7 @@ from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.bounds import widened
 from validation_core.types import Array, Outcome, PosteriorTable, Scores, TwoSamples
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
@@ -270,6 +271,7 @@ def run_relabelling(
         groups=upload.groups,
         training=train,
         near=observed,
+        bounds=None if upload.bounds is None else np.stack(widened(upload.bounds), axis=1),
         share=1.0 if whole else UNLEARNED,
         first=None if first is None else OmnibusResult.read(first.arrays),
         report=report,

@@ -281,7 +281,7 @@ class Claims:
     def _sentence(self, at: int, names: Sequence[str]) -> str | None:
         """A claim about magnitudes with its numbers; None for any other."""
         claim, numbers = self.result.claims[at], self.result.numbers[at]
-        words = _MAGNITUDES.get(claim.family)
+        words = _bounds if claim.kind == "bounds" else _MAGNITUDES.get(claim.family)
         return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
 
 
@@ -328,6 +328,13 @@ def _support(name: str, numbers: Array) -> str:
     )
 
 
+def _bounds(name: str, numbers: Array) -> str:
+    below, above, slots, low, high = numbers
+    share = (below + above) / max(slots, 1)
+    ends = " to ".join(signed_text(end, ".4g") for end in (low, high))
+    return f"{share:.2%} of {name}'s draws lie outside the prior's bounds, {ends}."
+
+
 _MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
     "outliers": _outliers,
     "spacing": _spacing,
@@ -346,6 +353,8 @@ def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] 
         what = f"distance of {parameters[0]} to the nearest draw"
     elif claim.kind == "far":
         what = f"{parameters[0]} far from q's centre"
+    elif claim.kind == "bounds":
+        what = f"draws of {parameters[0]} outside the prior's bounds"
     elif claim.kind == "range":
         what = f"draws of {parameters[0]} outside the range of all true values"
     elif claim.kind == "pair":

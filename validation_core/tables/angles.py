@@ -164,7 +164,8 @@ def periods_of(
             raise ValueError(
                 f"The period of a circular parameter is guessed among pi, 2 pi, 180 and 360; got "
                 f"{name}, whose numbers range over {max(spans):.4g}. Give it: --circular "
-                f"{name}=24, circular={{{name!r}: 24}}, or an array periods with 0 for other parameters."
+                f"{name}=24, circular={{{name!r}: 24}}, or an array periods with 0 for other "
+                "parameters."
             )
         periods[j] = min(fits)
     return periods

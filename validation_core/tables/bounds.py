@@ -66,8 +66,9 @@ def check_truths(theta: Array, bounds: NDArray[np.float64], names: Sequence[str]
         ends = f"{bounds[j, 0]:.6g} to {bounds[j, 1]:.6g}"
         raise ValueError(
             f"Bounds of the prior must hold every true value; got {outside[j]:,} of "
-            f"{len(theta):,} outside {ends} in {names[j]}, which ranges from {theta[:, j].min():.6g} to "
-            f"{theta[:, j].max():.6g}. Correct the bounds, or leave them out."
+            f"{len(theta):,} outside {ends} in {names[j]}, which ranges from "
+            f"{theta[:, j].min():.6g} to {theta[:, j].max():.6g}. Correct the bounds, or leave "
+            "them out."
         )
 
 
