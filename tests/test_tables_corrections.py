@@ -187,9 +187,12 @@ def test_a_card_says_the_mistake_first_and_the_correction_beside_the_verdict(sha
     assert "--correct scale" in card.next_steps[1]
     mended = tables.read(path, corrections=["scale"])
     found = verdict([], mended)
-    assert "Corrected: theta_1: q's draws were turned into" in diagnosis_card(found, {}).sentence
-    assert "Corrected: theta_1" in found.sentence
-    assert [one["name"] for one in found.to_json()["corrected"]] == ["scale", "scale"]
+    assert (
+        "Corrected: q's draws were turned into theta's scale, theta_1 = 50.5"
+        in diagnosis_card(found, {}).sentence
+    )
+    assert "Corrected: q's draws" in found.sentence
+    assert [one["name"] for one in found.to_json()["corrected"]] == ["scale"]
 
 
 def test_a_table_in_memory_is_corrected_as_a_file_is():

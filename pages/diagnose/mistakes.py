@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.ui.jobs import plain
 from validation_core.tables import Upload
 
 _CHOSEN = "corrections"
@@ -56,7 +55,7 @@ def offer(upload: Upload) -> bool:
     Returns:
         whether the table is to be diagnosed now.
     """
-    if upload.corrected:
+    if upload.corrected and _chosen():
         st.button(
             "Undo the correction",
             key="undo-correction",
@@ -68,8 +67,6 @@ def offer(upload: Upload) -> bool:
         return True
     names = tuple(dict.fromkeys(one.name for one in upload.mistakes))
     waiting = upload.unusable and upload.digest not in st.session_state.get(_AS_SAVED, ())
-    st.caption("In your program:")
-    st.code("\n".join(one.code for one in upload.mistakes), language="python")
     with st.container(horizontal=True):
         st.button(
             "Correct it here and diagnose" if waiting else "Correct it here and diagnose again",
@@ -78,7 +75,6 @@ def offer(upload: Upload) -> bool:
             icon=":material/build:",
             on_click=_choose,
             args=(upload.digest, names),
-            help=plain(" ".join(one.finding for one in upload.mistakes)),
         )
         if waiting:
             st.button(
@@ -88,6 +84,8 @@ def offer(upload: Upload) -> bool:
                 on_click=_keep,
                 args=(upload.digest,),
             )
+    st.caption("Or in your own program, before the file is saved:")
+    st.code("\n".join(one.code for one in upload.mistakes), language="python")
     return not waiting
 
 

@@ -46,13 +46,13 @@ class Correction:
     finding: str
     """The mistake, in a sentence."""
     code: str
-    """The line of Python that corrects it in the user's own program."""
+    """The lines of Python that correct it in the user's own program."""
     done: str
     """The correction where it was made, in a sentence."""
     fitted: bool = False
     """Whether its numbers were fitted to the table."""
     column: int | None = None
-    """The parameter that it is about, where it is one."""
+    """The first parameter that it is about, where it is about some."""
 
 
 class Mended(NamedTuple):
@@ -201,25 +201,35 @@ def _with_draws(data: PosteriorTable, turned: Callable[[Array], Array]) -> Poste
 
 
 def _scale(data: PosteriorTable, names: Sequence[str]) -> Iterator[_Found]:
-    for one in scales.other_scales(data, _finite(data, _centres(data))):
-        at, name = f"theta_q[..., {one.column}]", names[one.column]
+    every = list(scales.other_scales(data, _finite(data, _centres(data))))
+    for reading in dict.fromkeys(one.reading for one in every):
+        alike = [one for one in every if one.reading == reading]
+        fits = [
+            f"{names[one.column]} = {one.formula} fits (r = {one.correlation:.2f})"
+            for one in alike
+        ]
         finding = (
-            f"{name} = {one.formula} fits (r = {one.correlation:.2f}): {one.reading}. True values "
-            "and draws must be on one scale; until then no test says anything of q."
+            f"{first_text(fits, _NAMED)}: {reading}. True values and draws must be on one scale; "
+            "until then no test says anything of q."
         )
-        code = f"{at} = {_Q.sub(at, one.code)}"
-        done = f"{name}: q's draws were turned into {one.formula}."
-        turned = partial(_rescaled, one)
-        data = _with_draws(data, turned)  # the next parameter's is corrected beside it
-        yield _Found(
-            Correction("scale", finding, code, done, one.fitted, one.column), data, turned
-        )
+        lines = []
+        for one in alike:
+            at = f"theta_q[..., {one.column}]"
+            lines.append(f"{at} = {_Q.sub(at, one.code)}")
+        turned = [f"{names[one.column]} = {one.formula}" for one in alike]
+        done = f"q's draws were turned into theta's scale, {first_text(turned, _NAMED)}."
+        turn = partial(_rescaled, alike)
+        data = _with_draws(data, turn)  # those of another reading are corrected beside them
+        fitted = any(one.fitted for one in alike)
+        correction = Correction("scale", finding, "\n".join(lines), done, fitted, alike[0].column)
+        yield _Found(correction, data, turn)
 
 
-def _rescaled(one: scales.OtherScale, draws: Array) -> Array:
+def _rescaled(every: Sequence[scales.OtherScale], draws: Array) -> Array:
     corrected = draws.copy()
-    with np.errstate(all="ignore"):
-        corrected[..., one.column] = one.turn(draws[..., one.column].astype(np.float64))
+    for one in every:
+        with np.errstate(all="ignore"):
+            corrected[..., one.column] = one.turn(draws[..., one.column].astype(np.float64))
     return corrected
 
 

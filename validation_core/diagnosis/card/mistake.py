@@ -22,8 +22,9 @@ def mistake_content(inputs: CardInputs) -> Content:
     )
     asked = ",".join(dict.fromkeys(one.name for one in mistakes))
     names = ", ".join(f'"{name}"' for name in asked.split(","))
-    code = "; ".join(one.code for one in mistakes[:_SHOWN])
-    more = len(mistakes) - _SHOWN
+    lines = [line for one in mistakes for line in one.code.splitlines()]
+    code = "; ".join(lines[:_SHOWN])
+    more = len(lines) - _SHOWN
     and_more = f" (and {more} more)" if more > 0 else ""
     steps = (
         f"In your program: {code}{and_more}.",
