@@ -21,7 +21,8 @@ _ROWS, _COLUMNS, _FEWEST, _FEWEST_DRAWS = 1000, 100, 20, 8
 _HOPELESS = 0.5  # share of true values beyond all draws, of those that a right q has within
 _FACTOR = 2.5  # of a change of scale: less may be a q of the wrong width
 _PLAIN = 5.0  # of one that is told where true values lie among the draws
-_FOLLOWS = 0.3  # correlation of true values with the draws' centre on the other scale
+_FOLLOWS = 0.3  # rank correlation of true values with the draws' centre on the other scale
+_CLEARLY = 0.8  # of the same where neither a known unit nor a standardised column explains it
 _CENTRE, _NARROWEST, _WIDEST = 0.3, 0.7, 1.4  # mean and sd of normal scores that are usual
 _STANDARD = 0.2  # how far mean and log sd of standardised numbers are from 0
 _NEAR = 0.1  # of a known factor
@@ -119,8 +120,10 @@ def _affine(theta: Array, q: Array, least: float) -> _Fit | None:
         reading = "the draws are standardised"
     elif _standard(theta):
         reading = "the true values are standardised"
-    else:
+    elif np.corrcoef(theta, centre)[0, 1] > _CLEARLY:
         reading = "the draws are in other units"
+    else:
+        return None  # as likely a q that is far too narrow about the same place
     error = _EXACT * slope * float(np.sqrt(q.var(1).mean()))
     slope_text = _digits(slope, error / max(float(np.abs(q).max()), 1e-300))
     start_text = _digits(start, error)

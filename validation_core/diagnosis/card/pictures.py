@@ -56,7 +56,7 @@ def overlay(truth: Array, draws: Array, name: str, where: str = "") -> Drawn:
     return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{more}")
 
 
-def apart(truth: Array, draws: Array, name: str) -> Drawn:
+def on_two_scales(truth: Array, draws: Array, name: str) -> Drawn:
     """True values (n,) as bars beside q's draws (n, K) as an area, in the numbers of the file.
 
     Args:
