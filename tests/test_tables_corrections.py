@@ -7,6 +7,7 @@ import validation_core as npt
 from validation_core import statistics, tables
 from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.verdict import verdict
+from validation_core.relabelling import relabelled
 from validation_core.rng import stream
 from validation_core.tables import Upload
 
@@ -213,3 +214,14 @@ def test_false_alarms_over_exact_and_wrong_tables_are_rare():
         width, shift = float(np.exp(rng.normal())), float(3 * rng.standard_normal())
         told += bool(Upload.of(exact(seed, n, k, d, width, shift), order="NKD").mistakes)
     assert told <= statistics.binomial_bounds(trials, 0.001, 0.999)[1]
+
+
+@pytest.mark.slow
+def test_a_correct_q_keeps_its_level_after_its_scale_was_fitted():
+    trials, off = 300, 0
+    for seed in range(trials):
+        table = exact(seed, 100, 20, 1)
+        wrong = {**table, "theta": 50 + 30 * table["theta"]}
+        data = Upload.of(wrong, corrections=["scale"]).data
+        off += relabelled(data, seed, relabelings=199, over_x=False).pvalue <= 0.05
+    assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]

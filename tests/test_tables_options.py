@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import validation_core as npt
-from validation_core import statistics
+from validation_core import statistics, tables
 from validation_core.cli import main
+from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
 from validation_core.relabelling import relabelled
 from validation_core.relabelling.claims import Claims
 from validation_core.rng import stream
@@ -154,3 +155,22 @@ def test_the_command_line_takes_every_option(tmp_path, capsys, monkeypatch):
     assert "300 rows with 15 draws of q" in printed
     assert "theta_1 is an angle; within the prior's bounds" in printed
     assert "Corrected: Columns of theta_q were put in theta's order" in printed
+
+
+def test_the_case_of_positive_amplitudes_is_read_over_decades(shared):
+    upload = tables.read(shared / "cases" / "linear_scale_decades.npz")
+    assert upload.names == ("log10 theta_1", "log10 theta_2")
+    off = [one.ratio.estimate for one in marginal_errors(upload.data, 0)]
+    assert off == pytest.approx([0.7, 0.7], abs=0.1)
+
+
+def test_the_case_of_a_leak_is_told_by_its_bounds(shared):
+    upload = tables.read(shared / "cases" / "leak_past_box.npz", bounds={"theta_2": (0, 1)})
+    assert "15% of theta_2's draws lie outside the prior's bounds, 0 to 1" in upload.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["biased_plain", "bias_of_3_sd_in_a_quarter", "theta_from_proposal", "leak_past_box"]
+)
+def test_cases_of_an_error_of_q_are_no_mistake_of_the_file(name, shared):
+    assert tables.read(shared / "cases" / f"{name}.npz").mistakes == ()

@@ -41,4 +41,6 @@ def _picture(inputs: CardInputs) -> Drawn | None:
     if not columns or not isinstance(upload, TableUpload):
         return None
     at = columns[0]
-    return pictures.on_two_scales(upload.data.theta[:, at], upload.data.q[..., at], upload.names[at])
+    return pictures.on_two_scales(
+        upload.data.theta[:, at], upload.data.q[..., at], upload.names[at]
+    )
