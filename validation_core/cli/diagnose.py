@@ -48,12 +48,19 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out
+  bounds                      (D, 2)         optional: the prior's least and greatest value of each
+                                             parameter, NaN or infinite where there is none
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
 and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row
 for each draw with sim, draw (-1 is the true value), theta_*, x_*; an ArviZ file has groups
 posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
 below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
+
+Positive parameters over decades are read by their logarithm (--logarithms none: as saved). Where
+rows, columns or scale of theta_q are not theta's, that is said before any verdict, with the line
+of code against it; --correct rows, columns or scale corrects it while reading, --correct thin=5 uses
+every 5th draw of a chain, --correct one_row one row of each repeated theta.
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted

@@ -168,22 +168,21 @@ class Support:
         """|z| (B, D) of labellings whose slots that play the truth are `at` (n, B)."""
         truth = self.values[at]
         z = self._standardised(truth.min(axis=0), truth.max(axis=0))
-        for j in np.flatnonzero(self._bounded):
+        for j in np.flatnonzero(self._bounded).tolist():
             z[:, j] = self._of_bounds(j, self._beyond(truth[..., j], j).sum(axis=0))
         return z
 
     def of_truths(self, values: Array) -> NDArray[np.float32]:
         """|z| (T, D) of truths (D, T, n)."""
         z = self._standardised(values.min(axis=-1).T, values.max(axis=-1).T)
-        for j in np.flatnonzero(self._bounded):
+        for j in np.flatnonzero(self._bounded).tolist():
             z[:, j] = self._of_bounds(j, self._beyond(values[j], j).sum(axis=-1))
         return z
 
     def _beyond(self, values: Array, parameter: int) -> NDArray[np.bool_]:
         """Which values lie outside the parameter's bounds."""
         low, high = self.bounds[parameter]
-        beyond: NDArray[np.bool_] = (values < low) | (values > high)
-        return beyond
+        return np.asarray((values < low) | (values > high))
 
     def _of_bounds(self, parameter: int, count: NDArray[np.int64]) -> NDArray[np.float32]:
         """Normal |z| (B,) of so few (B,) slots beyond the bounds that play the truth."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.text import list_text, share_text
 from validation_core.types import Array, PosteriorTable
@@ -15,7 +14,7 @@ _ROUNDING = 1e-6  # of the width, by which numbers may miss a bound
 
 def given_bounds(
     named: Mapping[str, tuple[float, float]] | None, saved: Array | None, names: Sequence[str]
-) -> NDArray[np.float64] | None:
+) -> Array | None:
     """The bounds (D, 2) of all parameters, infinite where none are given; None without any.
 
     Args:
@@ -53,7 +52,7 @@ def given_bounds(
     return bounds
 
 
-def check_truths(theta: Array, bounds: NDArray[np.float64], names: Sequence[str]) -> None:
+def check_truths(theta: Array, bounds: Array, names: Sequence[str]) -> None:
     """Refuse bounds outside of which true values lie.
 
     Raises:
@@ -72,7 +71,7 @@ def check_truths(theta: Array, bounds: NDArray[np.float64], names: Sequence[str]
         )
 
 
-def widened(bounds: NDArray[np.float64]) -> tuple[Array, Array]:
+def widened(bounds: Array) -> tuple[Array, Array]:
     """Least and greatest values (D,) that lie within bounds (D, 2), up to rounding."""
     width = np.where(np.isfinite(bounds).all(1), bounds[:, 1] - bounds[:, 0], 0.0)
     size = np.where(np.isfinite(bounds), np.abs(bounds), 0.0).max(1)
@@ -80,9 +79,7 @@ def widened(bounds: NDArray[np.float64]) -> tuple[Array, Array]:
     return bounds[:, 0] - room, bounds[:, 1] + room
 
 
-def warnings(
-    data: PosteriorTable, bounds: NDArray[np.float64] | None, names: Sequence[str]
-) -> tuple[str, ...]:
+def warnings(data: PosteriorTable, bounds: Array | None, names: Sequence[str]) -> tuple[str, ...]:
     """A warning of each parameter with draws outside the prior's bounds."""
     if bounds is None:
         return ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.text import list_text
 from validation_core.types import Array, PosteriorTable
@@ -112,9 +111,7 @@ def notes(names: Sequence[str], columns: Sequence[int]) -> tuple[str, ...]:
     )
 
 
-def bounds_by_logarithm(
-    bounds: NDArray[np.float64], columns: Sequence[int]
-) -> NDArray[np.float64]:
+def bounds_by_logarithm(bounds: Array, columns: Sequence[int]) -> Array:
     """Bounds (D, 2) of the prior, of parameters read by their logarithm too."""
     read = bounds.copy()
     with np.errstate(divide="ignore"):
