@@ -59,8 +59,8 @@ below K = 10 ranks are coarse; a thousand simulations with a hundred draws each 
 
 Positive parameters over decades are read by their logarithm (--logarithms none: as saved). Where
 rows, columns or scale of theta_q are not theta's, that is said before any verdict, with the line
-of code against it; --correct rows, columns or scale corrects it while reading, --correct thin=5 uses
-every 5th draw of a chain, --correct one_row one row of each repeated theta.
+of code against it; --correct rows, columns or scale corrects it while reading, --correct thin=5
+uses every 5th draw of a chain, --correct one_row one row of each repeated theta.
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted

@@ -161,8 +161,7 @@ class Support:
 
     @property
     def _bounded(self) -> NDArray[np.bool_]:
-        known: NDArray[np.bool_] = np.isfinite(self.bounds).any(axis=1)
-        return known
+        return np.asarray(np.isfinite(self.bounds).any(axis=1))
 
     def statistics(self, at: NDArray[np.int64]) -> NDArray[np.float32]:
         """|z| (B, D) of labellings whose slots that play the truth are `at` (n, B)."""
