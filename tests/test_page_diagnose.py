@@ -581,3 +581,22 @@ def test_tied_draws_are_remarked_on(page):
     upload(page, **table(theta=np.round(rng.standard_normal((60, 2))),
                          theta_q=np.round(rng.standard_normal((60, 8, 2)))))  # fmt: skip
     assert any("broken at random" in warning.value for warning in page.warning)
+
+
+@pytest.mark.usefixtures("_few_questions")
+def test_a_mistake_of_the_file_is_asked_about_first_and_corrected_by_a_button(page):
+    rng = np.random.default_rng(3)
+    theta = rng.standard_normal((60, 2))
+    off = 0.2 * (rng.standard_normal((60, 8, 2)) + rng.standard_normal((60, 1, 2)))
+    q = theta[:, None, ::-1] + off
+    upload(page, theta=theta, x=theta, theta_q=q)
+    assert title(page) == "Correct the file first"
+    assert not page.table  # nothing is tested yet
+    assert "theta_q = theta_q[..., [1, 0]]" in page.code[-1].value
+    page.button(key="correct").click().run()
+    assert title(page) != "Correct the file first"
+    assert "Corrected: Columns of theta_q were put in" in re.sub("<[^>]*>", "", card(page))
+    page.button(key="undo-correction").click().run()
+    assert title(page) == "Correct the file first"
+    page.button(key="as-it-is").click().run()
+    assert page.table

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from pages.diagnose import card, known, pixels, reliability, rows, source, takeaway, view
+from pages.diagnose import card, known, mistakes, pixels, reliability, rows, source, takeaway, view
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.diagnosis import examples, tasks
+from validation_core.diagnosis.questions import Asked
 from validation_core.tables import ProbabilitiesUpload, Upload
 from validation_core.text import uncapitalise
 
@@ -71,4 +72,8 @@ with st.container(key=card.EXAMPLE if about else "own-table"):
             reliability.show(upload, label, alpha, seed)
             continue
         view.what_was_read(upload, about)
-        _diagnose(upload, label, alpha, seed)
+        if mistakes.offer(upload):
+            _diagnose(upload, label, alpha, seed)
+        else:  # no verdict of draws that are not those of the true values beside them
+            tasks.save_upload(store, upload)
+            card.show(known.unasked(upload, alpha, seed), {}, Asked(frozenset()))

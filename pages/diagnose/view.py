@@ -35,7 +35,8 @@ def what_was_read(upload: Upload, about: str = "") -> None:
     names = begun_text(upload.names, 8)
     summary = (
         f"{count_text(upload.n, 'simulation')} with {upload.drawn[1]} each; "
-        f"{count_text(dim_theta, 'parameter')} ({names}); x has {count_text(dim_x, 'dimension')}."
+        f"{count_text(dim_theta, 'parameter')} ({names}); x has {count_text(dim_x, 'dimension')}"
+        f"{''.join(f'; {read}' for read in upload.read_as)}."
         if upload.k
         else f"two samples, {upload.n:,} points in the smaller one, "
         f"{count_text(dim_theta, 'column')} ({names})."

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
-from validation_core.tables import Order, ProbabilitiesUpload, SamplesUpload, Upload
-from validation_core.tables.chosen import Chosen
+from validation_core.tables import (
+    Correction,
+    Order,
+    ProbabilitiesUpload,
+    Reading,
+    SamplesUpload,
+    Upload,
+)
 from validation_core.tables.in_memory import arrays_of, is_in_memory, read_in_memory
 from validation_core.tables.own_quantities import QuantityFunction, evaluated
 from validation_core.tables.reading import File
@@ -50,9 +56,7 @@ class Table:
             leaves a row out of that quantity's test.
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK where
-            all axes are reversed.
-        circular: names of the angles among the parameters, () for none; None to recognise them.
+        options: as in `read`: order, circular, logarithms, bounds, corrections.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -93,8 +97,7 @@ class Table:
         quantities: Mapping[str, Quantity] | None = None,
         x_o: ArrayLike | None = None,
         theta_o: ArrayLike | None = None,
-        order: Order | None = None,
-        circular: Sequence[str] | None = None,
+        **options: Unpack[Reading],
     ) -> None:
         given: dict[str, ArrayLike | None] = {
             "theta": theta,
@@ -113,8 +116,9 @@ class Table:
             "x_o": x_o,
             "theta_o": theta_o,
         }
+        order = options.get("order")
         own = _quantity_arrays(quantities or {}, arrays_of(given), order) if quantities else {}
-        self.upload = read_in_memory({**given, **own}, order=order, circular=circular)
+        self.upload = read_in_memory({**given, **own}, **options)
         self.path = _UNNAMED
 
     @classmethod
@@ -190,6 +194,11 @@ class Table:
     def notes(self) -> tuple[str, ...]:
         """Changes made while reading it, in sentences."""
         return self.upload.notes
+
+    @property
+    def mistakes(self) -> tuple[Correction, ...]:
+        """Mistakes of the file that its numbers show, each with the line of code against it."""
+        return self.upload.mistakes
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
@@ -273,13 +282,7 @@ def _evaluated(
     return values.truth, values.draws if saved == "NKD" else values.draws.T
 
 
-def read(
-    file: Any,
-    *,
-    order: Order | None = None,
-    arrays: Chosen | None = None,
-    circular: Sequence[str] | None = None,
-) -> Table:
+def read(file: Any, **options: Unpack[Reading]) -> Table:
     """Read the table or the two samples in a file, in several files, or in a folder of them.
 
     Files are .npz, .npy, HDF5 (MATLAB's and Julia's too), netCDF, .csv, .parquet or .json. Several
@@ -290,12 +293,19 @@ def read(
         file: a path, the bytes of a file, or a file opened for reading; several of these; the
             path of a folder; or what is in memory: arrays or tensors by name, a frame of pandas
             whose rows are a long table, a Dataset or DataTree of xarray, InferenceData of ArviZ.
-        order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK where
-            all axes are reversed.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
-            are joined by columns: {"x": ["image", "meta"]}. Of a long table, names of columns:
-            {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}.
-        circular: names of the angles among the parameters, () for none; None to recognise them.
+        options: what a user says about it:
+            order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK
+                where all axes are reversed.
+            arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
+                are joined by columns: {"x": ["image", "meta"]}. Of a long table, names of columns:
+                {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}.
+            circular: names of the angles among the parameters, or {"phi": 24.0} with the period
+                of each; () for none, None to recognise them.
+            logarithms: names of the positive parameters that are read by their logarithm; () for
+                none, None to recognise those that range over decades.
+            bounds: least and greatest value that the prior allows: {"theta_2": (0, 1)}.
+            corrections: mistakes of the file to correct: any of rows, columns, scale, one_row,
+                thin or thin=M (every M-th draw). `Table.mistakes` says which are found.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -307,12 +317,11 @@ def read(
         Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
     if is_in_memory(file):
-        return Table.of(read_in_memory(file, order=order, arrays=arrays, circular=circular))
+        return Table.of(read_in_memory(file, **options))
     one = isinstance(file, str | bytes) or not isinstance(file, Sequence)
     several = cast("Sequence[File]", [file] if one else file)
     path = str(several[0]) if several and isinstance(several[0], Path | str) else _UNNAMED
-    upload = tables.read_one(several, order=order, arrays=arrays, circular=circular)
-    return Table.of(upload, path)
+    return Table.of(tables.read_one(several, **options), path)
 
 
 def as_table(source: Table | Upload | File | Sequence[File] | Mapping[str, ArrayLike]) -> Table:

@@ -58,6 +58,8 @@ is read before its declared size has been accepted. It holds
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out
+  bounds                      (D, 2)         optional: the prior's least and greatest value of each
+                                             parameter, NaN or infinite where there is none
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning; or probabilities (N, C)
 of C models or classes with the true class label (N,), and class_names (C,). Names that sbi,
@@ -70,6 +72,11 @@ have a group for each simulation, and files of one simulation each (results of b
 one table. Where all axes are reversed, as MATLAB, Julia and R store them, --order DKN says so.
 Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand simulations with
 a hundred draws each make a good table.
+
+Positive parameters over decades are read by their logarithm (--logarithms none: as saved). Where
+rows, columns or scale of theta_q are not theta's, that is said before any verdict, with the line
+of code against it; --correct rows, columns or scale corrects it while reading, --correct thin=5
+uses every 5th draw of a chain, --correct one_row one row of each repeated theta.
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted

@@ -32,7 +32,7 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for reading a table's file: --order and --map."""
+    """Add the options for reading a table's file: --order, --map and what a user knows of it."""
     option = parser.add_argument
     option(
         "--order",
@@ -51,10 +51,59 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
     option(
         "--circular",
-        type=_names,
-        metavar="NAME[,NAME...]|none",
+        type=_circular,
+        metavar="NAME[=PERIOD][,...]|none",
         help="parameters that are angles; recognised by default",
     )
+    option(
+        "--logarithms",
+        type=_names,
+        metavar="NAME[,NAME...]|none",
+        help="positive parameters read by their logarithm; by default those over decades",
+    )
+    option(
+        "--bounds",
+        action="append",
+        type=_bounds,
+        default=[],
+        metavar="NAME=LOW:HIGH[,...]",
+        help="the prior's bounds: draws of q outside are tested as such; inf for none",
+    )
+    option(
+        "--correct",
+        action="append",
+        type=_names,
+        default=[],
+        metavar="NAME[,NAME...]",
+        help="mistakes of the file to correct, where a diagnosis says so: rows, columns, scale, "
+        "one_row (of each theta), thin or thin=M (every M-th draw)",
+    )
+
+
+def _circular(text: str) -> tuple[str, ...] | dict[str, float]:
+    """Names of angles, or NAME=PERIOD pairs, for argparse."""
+    if "=" not in text:
+        return _names(text)
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(equals and math.isfinite(_number(period)) for _, equals, period in pairs):
+        raise argparse.ArgumentTypeError(
+            f"either every angle has a period or none has; got {text!r}; try phi=24,psi=360"
+        )
+    return {name: _number(period) for name, _, period in pairs}
+
+
+def _bounds(text: str) -> dict[str, tuple[float, float]]:
+    """Comma-separated NAME=LOW:HIGH, for argparse."""
+    found = {}
+    for part in text.split(","):
+        name, _, ends = part.rpartition("=")
+        low, high = (_number(end) for end in ends.partition(":")[::2])
+        if not name or math.isnan(low) or math.isnan(high):
+            raise argparse.ArgumentTypeError(
+                f"bounds are NAME=LOW:HIGH; got {part!r}; try theta_1=0:1 or theta_1=0:inf"
+            )
+        found[name] = (low, high)
+    return found
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -80,7 +129,15 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
     """
     arrays = merge_pairs(pair for pairs in chosen.map for pair in pairs)
     try:
-        return npt.read(paths, order=chosen.order, arrays=arrays, circular=chosen.circular)
+        return npt.read(
+            paths,
+            order=chosen.order,
+            arrays=arrays,
+            circular=chosen.circular,
+            logarithms=chosen.logarithms,
+            bounds={name: ends for pairs in chosen.bounds for name, ends in pairs.items()} or None,
+            corrections=[name for names in chosen.correct for name in names],
+        )
     except (ValueError, OSError, MemoryError):
         raise  # its message is for the user
     except Exception as error:

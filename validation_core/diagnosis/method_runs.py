@@ -30,6 +30,7 @@ from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.scores.quantities import ranked_quantities
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.bounds import widened
 from validation_core.types import (
     Array,
     ClassProbabilities,
@@ -282,6 +283,7 @@ def run_relabelling(
         groups=upload.groups,
         training=train,
         near=observed,
+        bounds=None if upload.bounds is None else np.stack(widened(upload.bounds), axis=1),
         share=1.0 if whole else UNLEARNED,
         first=None if first is None else OmnibusResult.read(first.arrays),
         report=report,

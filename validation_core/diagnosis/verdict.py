@@ -154,6 +154,8 @@ class Diagnosis:
             "cause": [{"parameter": p.name, "reading": p.reading} for p in self.flagged],
             "sensitivity": self._sensitivity(),
             "dropped": dict(self.upload.dropped),
+            "mistakes": codec.to_json(self.upload.mistakes),
+            "corrected": codec.to_json(self.upload.corrected),
             "warnings": list(self.upload.warnings),
             "notes": list(self.upload.notes),
             "digest": self.upload.digest,
@@ -263,6 +265,7 @@ def read_line(diagnosis: Diagnosis) -> str:
     summary = (
         f"{count_text(upload.n, 'row')} with {upload.drawn[1]} of q at each, "
         f"{count_text(dim_theta, 'parameter')}, {dim_x:,} data"
+        f"{''.join(f'; {read}' for read in upload.read_as)}"
         if upload.k
         else f"Two samples, {upload.n:,} points in the smaller one, {dim_theta:,} quantities"
     )
@@ -437,6 +440,16 @@ class _Shift(NamedTuple):
 
 
 def _verdict_sentence(found: Diagnosis) -> str:
+    """The finding, and how sure it is; of a file with a mistake this first, or its correction."""
+    upload = found.upload
+    if upload.unusable:
+        findings = " ".join(one.finding for one in upload.mistakes)
+        return f"Correct the file first. {findings}"
+    done = " ".join(one.done for one in upload.corrected)
+    return f"{_finding(found)} Corrected: {done}" if done else _finding(found)
+
+
+def _finding(found: Diagnosis) -> str:
     """The finding, and how sure it is."""
     if found.verdict == "problem found":
         return _problem(found)

@@ -63,6 +63,7 @@ def relabelled(
     training: Rows | None = None,
     near: Rows | None = None,
     over_x: bool = True,
+    bounds: Array | None = None,
     share: float = 1.0,
     first: OmnibusResult | None = None,
     report: Callable[[float], None] = lambda done: None,
@@ -81,6 +82,7 @@ def relabelled(
         training: rows that choose the parameters to look at, where there are more than MOST.
         near: rows nearest to the observation in question.
         over_x: whether features are tested over x.
+        bounds: (D, 2) of the prior, infinite where they are not known; None for none.
         share: of the level, for statistics without learning: UNLEARNED where learned scores
             may follow, as it always is beside them.
         first: the result without learned scores, where it is known.
@@ -96,6 +98,7 @@ def relabelled(
         training=training,
         near=near,
         over_x=over_x,
+        bounds=bounds,
     )
     if groups is not None and learned and unshared_groups(groups) is not None:
         raise ValueError(

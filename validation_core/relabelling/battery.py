@@ -114,7 +114,11 @@ class Battery:
         cells += self.gram.cells if self.gram else ()
         if self.support is not None:
             parameters = self.parts[0].block.parameters
-            cells += [Cell("support", "range", "theta", (which,)) for which in parameters]
+            kinds = self.support.kinds
+            cells += [
+                Cell("support", kind, "theta", (which,))
+                for kind, which in zip(kinds, parameters, strict=True)
+            ]
         return tuple(cells)
 
     def statistics(self, slots: Slots) -> NDArray[np.float32]:

@@ -307,7 +307,7 @@ class Claims:
         claim, numbers = self.result.claims[at], self.result.numbers[at]
         if claim.family == "own":
             return _ranks_of_own(quantity_name(self.quantities, claim.which[0]), numbers)
-        words = _MAGNITUDES.get(claim.family)
+        words = _bounds if claim.kind == "bounds" else _MAGNITUDES.get(claim.family)
         return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
 
 
@@ -368,6 +368,13 @@ def _ranks_of_own(name: str, numbers: Array) -> str:
     )
 
 
+def _bounds(name: str, numbers: Array) -> str:
+    below, above, slots, low, high = numbers
+    share = (below + above) / max(slots, 1)
+    ends = " to ".join(signed_text(end, ".4g") for end in (low, high))
+    return f"{share:.2%} of {name}'s draws lie outside the prior's bounds, {ends}."
+
+
 _MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
     "outliers": _outliers,
     "spacing": _spacing,
@@ -390,6 +397,8 @@ def _claim_text(
         what = f"distance of {parameters[0]} to the nearest draw"
     elif claim.kind == "far":
         what = f"{parameters[0]} far from q's centre"
+    elif claim.kind == "bounds":
+        what = f"draws of {parameters[0]} outside the prior's bounds"
     elif claim.kind == "range":
         what = f"draws of {parameters[0]} outside the range of all true values"
     elif claim.kind == "pair":

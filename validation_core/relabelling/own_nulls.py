@@ -64,7 +64,8 @@ def own_pvalues(
     rng: np.random.Generator,
 ) -> Array:
     """p (C,) of each claim under its own null, stepping down within its kind; 0 where none is
-    asked: the claim says no more than that q is wrong, or its family's p is above ASKED.
+    asked: the claim says no more than that q is wrong, or its family's p is above ASKED, or draws
+    lie outside the prior's own bounds, which no error of another kind excuses.
 
     Args:
         battery: its statistics.
@@ -87,7 +88,7 @@ def own_pvalues(
         )
         by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
         kinds = np.array([cell.kind for cell in battery.cells])
-        for kind in {cell.kind for cell in battery.cells if cell.family in others}:
+        for kind in {cell.kind for cell in battery.cells if cell.family in others} - {"bounds"}:
             at = np.flatnonzero((kinds == kind) & ~by_itself)
             own[at] = _pvalues_of_kind(kind, tested, at, without)
     return own

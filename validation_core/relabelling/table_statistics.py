@@ -177,8 +177,12 @@ def statistics_of(
     near: Rows | None = None,
     over_x: bool = True,
     truths: bool = True,
+    bounds: Array | None = None,
 ) -> TableStatistics:
-    """All statistics without learning; without `truths`, of tables made of q's draws alone."""
+    """All statistics without learning; without `truths`, of tables made of q's draws alone.
+
+    `bounds` (D, 2) are those of the prior, infinite where they are not known.
+    """
     n, d = table.theta.shape
     parameters, rows, groups = np.arange(d), np.arange(n), unshared_groups(groups)
     if d > MOST:
@@ -198,19 +202,22 @@ def statistics_of(
         blocks.append(features_near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(in_units(table.x), read.mean, read.spread)
     where, axes = _affordable_functions(at, blocks, relabelings, seed) if over_x else (None, at)
-    every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores))
+    ends = None if bounds is None else bounds[parameters]
+    every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores, ends))
     own = tuple(quantities) if groups is None else ()
     return TableStatistics(every, axes, parameters, where, read.scores, own)
 
 
-def _support(pools: Pools, rows: Rows, scores: Sequence[SlotRanks]) -> Support:
+def _support(
+    pools: Pools, rows: Rows, scores: Sequence[SlotRanks], bounds: Array | None
+) -> Support:
     """The values of every parameter's slots, those of the tested rows' pools apart."""
     first, size, pool = pools.distinct
     used = np.zeros(len(first), bool)
     used[pool[rows]] = True
     tested = np.repeat(used, size)
     values = [score.magnitude.value for score in scores if score.magnitude is not None]
-    return Support.of(np.stack(values, axis=1), tested, len(rows))
+    return Support.of(np.stack(values, axis=1), tested, len(rows), bounds)
 
 
 def unshared_groups(groups: Rows | None) -> Rows | None:

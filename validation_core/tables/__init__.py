@@ -7,7 +7,9 @@ only in a process of bounded memory and time.
 
 from __future__ import annotations
 
+from validation_core.tables.corrections import Correction
 from validation_core.tables.guarded_file import warm
+from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import read
 from validation_core.tables.roles import guess_roles
 from validation_core.tables.several_files import read_files, read_one
@@ -18,8 +20,11 @@ __all__ = [
     "LIMIT",
     "ORDERS",
     "AmbiguousOrder",
+    "Correction",
     "Order",
     "ProbabilitiesUpload",
+    "Reading",
+    "ReadingOptions",
     "SamplesUpload",
     "TableUpload",
     "UnknownArrays",

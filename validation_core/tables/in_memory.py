@@ -8,22 +8,23 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.chosen import Chosen
 from validation_core.tables.column_table import column_table
 from validation_core.tables.listed_columns import ListedColumns
 from validation_core.tables.long_table import LongTable
 from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
+from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import read, read_source
 from validation_core.tables.records import FIELD_AXES, RecordArrays, records_of
-from validation_core.tables.source import ArraySource, Order
+from validation_core.tables.source import ArraySource
 from validation_core.tables.table import Upload
 
 _WHOLE = "table"  # name of the columns of a frame together
@@ -34,35 +35,28 @@ def is_in_memory(value: object) -> bool:
     return isinstance(value, Mapping) or _is_frame(value) or hasattr(value, "to_netcdf")
 
 
-def read_in_memory(
-    value: Any,
-    *,
-    order: Order | None = None,
-    arrays: Chosen | None = None,
-    circular: Sequence[str] | None = None,
-) -> Upload:
+def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
     """Read the table that an object holds.
 
     Args:
         value: arrays, tensors or frames by name; a frame of pandas whose rows are a long table; a
             Dataset or DataTree of xarray; an InferenceData of ArviZ.
-        order: order of theta_q's axes; needed only when N = K.
-        arrays: names of its arrays or columns by role, where not recognised.
-        circular: names of the angles among its parameters; None to recognise them.
+        options: fields of `ReadingOptions`; names of columns, too, by role.
 
     Raises:
         AmbiguousOrder, UnknownArrays, ValueError: as `read` does.
     """
     if hasattr(value, "to_netcdf"):  # before a mapping: datasets are mappings too
-        return _read_dataset(value, order, arrays, circular)
+        return _read_dataset(value, **options)
+    wanted = ReadingOptions(**options)
     reader: ArraySource
     if _is_frame(value):
-        reader = column_table(MemoryColumns(_frame_columns(value)), _WHOLE, _ANY, arrays)
-        chosen = None if isinstance(reader, LongTable) and reader.named else arrays
-        listed = isinstance(reader, ListedColumns)
-        return read_source(reader, math.inf, chosen, order, circular, columns=listed)
-    reader = RecordArrays(MemoryArrays(arrays_of(value)), arrays)
-    return read_source(reader, math.inf, arrays, order, circular)
+        reader = column_table(MemoryColumns(_frame_columns(value)), _WHOLE, _ANY, wanted.arrays)
+        if isinstance(reader, LongTable) and reader.named:
+            wanted = replace(wanted, arrays=None)
+        return read_source(reader, math.inf, wanted, columns=isinstance(reader, ListedColumns))
+    reader = RecordArrays(MemoryArrays(arrays_of(value)), wanted.arrays)
+    return read_source(reader, math.inf, wanted)
 
 
 _ANY = 2**62
@@ -153,9 +147,7 @@ def _frame_values(frame: Any, role: str) -> dict[str, NDArray[np.generic]]:
     return columns
 
 
-def _read_dataset(
-    value: Any, order: Order | None, arrays: Chosen | None, circular: Sequence[str] | None
-) -> Upload:
+def _read_dataset(value: Any, **options: Unpack[Reading]) -> Upload:
     """Read what writes itself as netCDF."""
     with tempfile.TemporaryDirectory(prefix="nptlab-") as folder:
         path = Path(folder) / "table.nc"
@@ -168,4 +160,4 @@ def _read_dataset(
                 f"({type(error).__name__}: {words}). Give its arrays: "
                 f"npt.Table(theta, x, theta_q)."
             ) from None
-        return read(path, order=order, arrays=arrays, circular=circular)
+        return read(path, **options)

@@ -84,7 +84,8 @@ def chosen_columns(chosen: Chosen, names: Collection[str]) -> dict[str, tuple[st
         raise ValueError(
             f"The columns of a long table are named as "
             f"{roles.names_text((*COLUMN_ROLES, *_BESIDE))}; got "
-            f"{roles.names_text(unknown + lost)}, and the file has the columns {roles.names_text(names)}. Correct the name."
+            f"{roles.names_text(unknown + lost)}, and the file has the columns "
+            f"{roles.names_text(names)}. Correct the name."
         )
     return found
 

@@ -8,15 +8,17 @@ import select
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Unpack
 
 from validation_core.tables import guarded_file, roles, source, table
 from validation_core.tables.chosen import Chosen, JoinedArrays, resolve_names
 from validation_core.tables.foreign_formats import SAVE, foreign_format
-from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Order, UnknownArrays
+from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, UnknownArrays
 from validation_core.tables.table import Upload
 
 File = Path | str | bytes | BinaryIO
@@ -33,25 +35,14 @@ PIPE_SILENCE_SECONDS = 20.0
 _PIECE = 2**20
 
 
-def read(
-    file: File,
-    *,
-    order: Order | None = None,
-    arrays: Chosen | None = None,
-    circular: Sequence[str] | None = None,
-    limit: int = LIMIT,
-    name: str = "",
-) -> Upload:
+def read(file: File, *, limit: int = LIMIT, name: str = "", **options: Unpack[Reading]) -> Upload:
     """Read the table or the two samples in a file.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
-        order: order of theta_q's axes; needed only when N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
-            are joined by columns: {"x": ["image", "meta"]}.
-        circular: names of the angles among its parameters; None to recognise them.
         limit: bytes that its arrays may take in memory.
         name: name of the file, where neither a path nor the opened file has one.
+        options: fields of `ReadingOptions`.
 
     Returns:
         a `TableUpload`, or a `SamplesUpload` for two samples.
@@ -61,28 +52,23 @@ def read(
         UnknownArrays: when the names of its arrays do not tell a table.
         ValueError: for everything else that cannot be diagnosed.
     """
+    chosen = ReadingOptions(**options)
+    arrays = chosen.arrays
     with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
-        chosen = None if reader.named else arrays
-        return read_source(reader, limit, chosen, order, circular, columns=reader.columns)
+        named = None if reader.named else arrays
+        chosen = replace(chosen, arrays=named)
+        return read_source(reader, limit, chosen, columns=reader.columns)
 
 
 def read_source(
-    reader: ArraySource,
-    limit: float,
-    chosen: Chosen | None = None,
-    order: Order | None = None,
-    circular: Sequence[str] | None = None,
-    *,
-    columns: bool = False,
+    reader: ArraySource, limit: float, options: ReadingOptions, *, columns: bool = False
 ) -> Upload:
     """Read the table or the two samples in an open source of arrays.
 
     Args:
         reader: the source.
         limit: bytes that its arrays may take in memory.
-        chosen: names of its arrays by role.
-        order: order of theta_q's axes; None for that of the source, or to find it.
-        circular: names of the angles among its parameters; None to recognise them.
+        options: what a user says about it.
         columns: whether its arrays are columns, of which a user may be asked what they are.
 
     Raises:
@@ -90,6 +76,7 @@ def read_source(
     """
     declared = source.check_headers(reader.headers(), limit)
     shapes = {array: header.shape for array, header in declared.items()}
+    chosen = options.arrays
     roles.check_chosen_roles(resolve_names(chosen or {}, shapes), shapes)
     joined = JoinedArrays(declared, reader.load, chosen)
     known = roles.find_roles(joined.headers, joined.chosen)
@@ -97,7 +84,8 @@ def read_source(
     numbers = {role: joined.load(array) for role, array in known.found.items()}
     notes = known.notes + joined.notes + reader.notes
     types = {role: joined.headers[array].dtype for role, array in known.found.items()}
-    return table.assemble_upload(numbers, notes, order or reader.order, types, circular)
+    options = replace(options, order=options.order or reader.order)
+    return table.assemble_upload(numbers, notes, options, types)
 
 
 def _require_roles(

@@ -32,6 +32,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
     "x_names": ("x_names",),
     "periods": ("periods",),
+    "bounds": ("bounds", "prior_bounds"),
     "log_q": ("log_q", "log_prob_true"),
     "log_q_draws": ("log_q_draws", "log_prob_samples"),
     "log_joint": ("log_joint",),

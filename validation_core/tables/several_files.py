@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from validation_core.tables.chosen import (
     resolve_names,
 )
 from validation_core.tables.event_rows import EventRows, one_simulation
+from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import (
     File,
     file_name,
@@ -64,12 +66,7 @@ class _TablePart:
 
 
 def read_files(
-    files: Sequence[tuple[str, File]],
-    *,
-    order: Order | None = None,
-    arrays: Chosen | None = None,
-    circular: Sequence[str] | None = None,
-    limit: int = LIMIT,
+    files: Sequence[tuple[str, File]], *, limit: int = LIMIT, **options: Unpack[Reading]
 ) -> list[tuple[str, Upload]]:
     """Read the tables in several files.
 
@@ -80,10 +77,8 @@ def read_files(
 
     Args:
         files: name and file; a name gives a .npy array its role and a table its label.
-        order: order of theta_q's axes; needed only when N = K.
-        arrays: names of arrays by role, for every file that has one of that name.
-        circular: names of the angles among the parameters; None to recognise them.
         limit: bytes that the arrays of all files may take together.
+        options: fields of `ReadingOptions`; the names of `arrays` for every file that has one.
 
     Returns:
         label and table, in the order of the files; the label is made of a file's name.
@@ -98,6 +93,8 @@ def read_files(
             f"From 1 to {FILES:,} files can be read at once; got {len(files):,}. Put the "
             f"simulations of several in one file."
         )
+    chosen = ReadingOptions(**options)
+    arrays = chosen.arrays
     parts: list[_TablePart] = []
     for name, file in files:
         # One after the other: only so many are open at once, and each is loaded while it is.
@@ -115,24 +112,16 @@ def read_files(
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
     with refusals_in_words():
-        uploads = [_upload(members, order, circular, names) for members in tables]
+        uploads = [_upload(members, chosen, names) for members in tables]
     return list(zip(labels, uploads, strict=True))
 
 
-def read_one(
-    files: Sequence[File],
-    *,
-    order: Order | None = None,
-    arrays: Chosen | None = None,
-    circular: Sequence[str] | None = None,
-) -> Upload:
+def read_one(files: Sequence[File], **options: Unpack[Reading]) -> Upload:
     """Read the one table in a file, in several files, or in folders of them.
 
     Args:
         files: each a path of a file or a folder, bytes, or an opened file.
-        order: as `read_files` takes it.
-        arrays: as `read_files` takes them.
-        circular: as `read_files` takes them.
+        options: fields of `ReadingOptions`.
 
     Raises:
         ValueError: for files that make several tables, and as `read_files` does.
@@ -146,10 +135,10 @@ def read_one(
         else:
             every.append(file)
     if len(every) == 1:
-        upload = read(every[0], order=order, arrays=arrays, circular=circular)
+        upload = read(every[0], **options)
         return replace(upload, notes=(*upload.notes, *told))
     named = [(file_name(file), file) for file in every]
-    read_tables = read_files(named, order=order, arrays=arrays, circular=circular)
+    read_tables = read_files(named, **options)
     if len(read_tables) > 1:
         raise ValueError(
             f"A diagnosis reads one table; got {len(read_tables)} in these files: "
@@ -281,10 +270,7 @@ def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
 
 
 def _upload(
-    members: Sequence[_TablePart],
-    order: Order | None,
-    circular: Sequence[str] | None,
-    names: Mapping[str, Sequence[str]],
+    members: Sequence[_TablePart], options: ReadingOptions, names: Mapping[str, Sequence[str]]
 ) -> Upload:
     """The table that some files make together."""
     arrays = {role: array for part in members for role, array in part.arrays.items()}
@@ -307,7 +293,8 @@ def _upload(
             arrays[role] = join_arrays(role, [part.arrays[role] for part in parts.values()])
             joined = list_text([roles.label(name) for name in parts])
             notes += (f"{role} is {joined}, joined in this order.",)
-    return table.assemble_upload(arrays, notes, order or file_order, types, circular)
+    options = replace(options, order=options.order or file_order)
+    return table.assemble_upload(arrays, notes, options, types)
 
 
 def _different(labels: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,11 @@ from validation_core import keys
 from validation_core.tables import (
     angles,
     axes,
+    bounds,
     checks,
+    corrections,
     float_type,
+    logarithms,
     ranges,
     repeats,
     roles,
@@ -25,6 +29,7 @@ from validation_core.tables import (
     weights,
 )
 from validation_core.tables.class_probabilities import OF_CLASSES, read_probabilities
+from validation_core.tables.corrections import Correction
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
     read_densities,
@@ -32,6 +37,7 @@ from validation_core.tables.densities import (
     unused_array_warnings,
 )
 from validation_core.tables.log_q_offset import normalisation_warnings
+from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.own_quantities import (
     OwnQuantity,
     density_pair_warnings,
@@ -43,7 +49,6 @@ from validation_core.tables.own_quantities import (
 from validation_core.tables.ranges import Range
 from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
 from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
-from validation_core.tables.source import Order
 from validation_core.tables.weights import Weighting
 from validation_core.text import count_text
 from validation_core.types import Array, ClassProbabilities, Joint, PosteriorTable, TwoSamples
@@ -83,6 +88,19 @@ class Upload(ABC):
     """Shape of theta at each simulation where it is an image: height, width, perhaps colours."""
     periods: tuple[float, ...] = ()
     """Period of each parameter, 0 for one that is no angle; empty where none is."""
+    bounds: Array | None = None
+    """The prior's least and greatest value (D, 2) of each parameter, infinite where not known."""
+    mistakes: tuple[Correction, ...] = ()
+    """Mistakes of the file, each with what would correct it."""
+    corrected: tuple[Correction, ...] = ()
+    """Corrections that were asked for and made."""
+    read_as: tuple[str, ...] = ()
+    """How the arrays were understood, beyond their sizes: `draws first`, `phase is an angle`."""
+
+    @property
+    def unusable(self) -> bool:
+        """Whether a mistake makes draws and true values other quantities or other rows."""
+        return any(one.name in corrections.BEFORE_ALL for one in self.mistakes)
 
     @cached_property
     @abstractmethod
@@ -129,30 +147,24 @@ class Upload(ABC):
         """The arrays by their public names, as a file holds them and the store keeps them."""
 
     @staticmethod
-    def of(
-        arrays: Mapping[str, NDArray[np.generic]],
-        *,
-        order: Order | None = None,
-        circular: Sequence[str] | None = None,
-    ) -> Upload:
+    def of(arrays: Mapping[str, NDArray[np.generic]], /, **options: Unpack[Reading]) -> Upload:
         """Make an upload from arrays in memory.
 
         Args:
             arrays: the arrays by the names that they would have in a file.
-            order: order of theta_q's axes; needed only when N = K.
-            circular: names of the angles among the parameters; None to recognise them.
+            options: fields of `ReadingOptions`.
 
         Raises:
             ValueError: as `read` does.
         """
-        known = roles.find_roles(arrays)
+        known = roles.find_roles(arrays, options.get("arrays"))
         numbers = {
             role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
         }
         require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return assemble_upload(numbers, known.notes, order, declared, circular)
+        return assemble_upload(numbers, known.notes, ReadingOptions(**options), declared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +217,8 @@ class TableUpload(Upload):
         beside = given if self.weighting is None else self.weighting.arrays
         table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.as_came.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
-        return {**table, **beside, **observed}
+        ends = {} if self.bounds is None else {"bounds": self.bounds}
+        return {**table, **beside, **observed, **ends}
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,18 +325,16 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
 def assemble_upload(
     arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
-    order: Order | None,
+    options: ReadingOptions,
     declared: Mapping[str, np.dtype[np.generic]],
-    circular: Sequence[str] | None = None,
 ) -> Upload:
     """Assemble an upload from arrays, and check it.
 
     Args:
         arrays: the arrays by role.
         notes: notes on how they were read.
-        order: order of theta_q's axes; None to find it by their lengths.
+        options: what a user says about them.
         declared: the type that each array was saved in, by role.
-        circular: names of the angles among the parameters; None to recognise them.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -334,7 +345,7 @@ def assemble_upload(
         of_classes = [name for name in OF_CLASSES if name in arrays]
         notes += roles.unread_notes(of_classes, "since they belong to probabilities of classes")
     if draws:
-        return _table(arrays, notes, order, declared, circular)
+        return _table(arrays, notes, options, declared)
     if "probabilities" in arrays and "label" in arrays:
         return _probabilities(arrays, notes)
     return _samples(arrays, notes, declared)
@@ -343,12 +354,13 @@ def assemble_upload(
 def _table(
     arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
-    order: Order | None,
+    options: ReadingOptions,
     declared: Mapping[str, np.dtype[np.generic]],
-    circular: Sequence[str] | None,
 ) -> Upload:
     """The table that these arrays make, its rows kept or left out, its angles unwrapped."""
-    arrays, order, turned_axes = axes.upright(arrays, order)
+    wanted = options.corrections
+    corrections.check_names(wanted)
+    arrays, order, turned_axes = axes.upright(arrays, options.order)
     notes += turned_axes
     arrays, image = _flat(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
@@ -360,11 +372,16 @@ def _table(
     quantities, quantity_warnings = read_quantities(arrays, (n, q.shape[1]), saved_order)
     # So that they are kept and left out with their rows.
     densities |= {**given.logs, **quantities}
+    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
+    mended = corrections.mend(PosteriorTable(theta, x, q), names, wanted)
+    theta, q = mended.data.theta, mended.data.q
+    densities, told_unused = corrections.usable_densities(densities, mended.made)
     keep, dropped = checks.find_finite_rows(
         {"theta": theta, "x": x, "theta_q": q, **given.undefined()}
     )
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
+    observed = observed and (observed[0], mended.of_draws(observed[1]))
     observed_draws = {"theta_o": observed[1]} if observed else {}
     same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
@@ -372,19 +389,33 @@ def _table(
     densities, told_log = _one_type(densities, declared)
     again = repeats.repeated_simulations(theta, x)
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
-    copies = repeats.copies_of_theta(theta)
+    copies = repeats.copies_of_theta(theta, few="one_row" in wanted)
     theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
     repeated = {"theta and x of another row": again, "theta of another row": copies}
     dropped |= {reason: int(rows.sum()) for reason, rows in repeated.items() if rows.any()}
-    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
+    q, densities, thinned = corrections.thinned(theta, q, densities, wanted)
     turned = angles.unwrapped(
-        PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
+        PosteriorTable(theta, x, q), _periods(arrays, options.circular, names, theta, q)
     )
-    theta, q = turned.data.theta, turned.data.q
-    logs = {name: densities.pop(name) for name in given.logs}
-    equal = weights.weigh(turned.data, logs, densities) if logs else None
-    observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
+    saved = real_numbers("bounds", arrays["bounds"]) if "bounds" in arrays else None
+    ends = bounds.given_bounds(options.bounds, saved, names)
+    if ends is not None:
+        bounds.check_truths(theta, ends, names)
+    by_log = logarithms.chosen_columns(turned.data, names, options.logarithms)
+    densities = logarithms.densities_by_logarithm(densities, theta, q, by_log)
+    outside = bounds.warnings(turned.data, ends, names)
+    theta, q = (logarithms.by_logarithm(a, by_log) for a in (turned.data.theta, turned.data.q))
+    ends = None if ends is None else logarithms.bounds_by_logarithm(ends, by_log)
+    came = PosteriorTable(theta, turned.data.x, q)
+    logs = {name: densities.pop(name) for name in given.logs if name in densities}
+    equal = weights.weigh(came, logs, densities) if "log_w_draws" in logs else None
+    observed = observed and (
+        observed[0],
+        logarithms.by_logarithm(angles.of_row(observed[1], turned.periods), by_log),
+    )
+    made = (*mended.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
     warnings = (
+        *outside,
         *angles.warnings(turned, names),
         *same.warnings,
         *repeats.dropped_repeat_warnings(again),
@@ -405,6 +436,7 @@ def _table(
     if equal:
         numbers |= {**logs, "weights": np.array([weights.VERSION])}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
+    numbers |= {} if ends is None else {"bounds": ends}
     beside = equal.densities if equal else densities
     whole = TableUpload(
         data=PosteriorTable(theta, x, equal.q if equal else q),
@@ -415,10 +447,13 @@ def _table(
         weighting=equal.weighting if equal else None,
         notes=(
             *notes,
+            *corrections.notes(made),
+            *told_unused,
             *same.notes,
             *told_log,
             *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
+            *logarithms.notes(names, by_log),
             *weights.weight_notes(logs, equal),
         ),
         densities={name: array for name, array in beside.items() if not is_quantity(name)},
@@ -426,8 +461,18 @@ def _table(
         observed=observed,
         image=image,
         periods=turned.periods if any(turned.periods) else (),
+        bounds=ends,
+        mistakes=(*mended.mistakes, *corrections.offered(theta, q)),
+        corrected=made,
+        read_as=(
+            *(["draws first"] if saved_order == "KND" else []),
+            *(f"{name} is an angle" for name, p in zip(names, turned.periods, strict=True) if p),
+            *(f"{names[j]} by its logarithm" for j in by_log),
+            *(["within the prior's bounds"] if ends is not None else []),
+        ),
     )
-    return _labelled(whole, arrays, turned.data)
+    labels = np.array(logarithms.labels(names, by_log))
+    return _labelled(whole, {**arrays, "theta_names": labels} if by_log else arrays, came)
 
 
 def _some_rows(
@@ -442,7 +487,7 @@ def _some_rows(
 
 def _periods(
     arrays: Mapping[str, NDArray[np.generic]],
-    circular: Sequence[str] | None,
+    circular: Sequence[str] | Mapping[str, float] | None,
     names: Sequence[str],
     theta: Array,
     q: Array,
@@ -558,7 +603,10 @@ def _labelled(
     d, m = whole.dims
     theta_names, theta_warning = roles.column_labels(arrays.get("theta_names"), "theta", d)
     x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
-    warnings = (*filter(None, (theta_warning, told_x)), *checks.data_warnings(came, theta_names))
+    warnings = (
+        *filter(None, (theta_warning, told_x)),
+        *checks.data_warnings(came, theta_names, whole.mistakes),
+    )
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
     )
