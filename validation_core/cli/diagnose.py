@@ -166,7 +166,8 @@ def _run(chosen: argparse.Namespace) -> int:
     others = [chosen.report, chosen.card, chosen.datatree, chosen.json, *figures]
     check_writable(*others, *(path for path, _ in short))
     if isinstance(table.upload, ProbabilitiesUpload):
-        return _reliability(table, chosen)
+        _reliability(table, chosen)
+        return 0
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
             "A DataTree holds ranks of true values among q's draws at each x; got two samples "

@@ -157,7 +157,7 @@ class Upload(ABC):
         Raises:
             ValueError: as `read` does.
         """
-        known = roles.find_roles(arrays, options.get("arrays"))
+        known = roles.find_roles(arrays)
         numbers = {
             role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
