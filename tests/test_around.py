@@ -10,6 +10,7 @@ from validation_core import diagnosis, export, tables
 from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.my_observation.look import own_observation
 from validation_core.diagnosis.my_observation.targeted import targeted
+from validation_core.diagnosis.verdict import read_line
 from validation_core.localization import neighbours
 from validation_core.relabelling import relabelled
 from validation_core.relabelling.table_statistics import nearest
@@ -105,7 +106,7 @@ def test_the_mark_is_read_kept_and_said(tmp_path):
     said = "This is said of q around x_o, where the table was simulated, not over the prior."
     assert said in found.sentence
     assert said in diagnosis_card(found, {}).sentence
-    assert "simulated around x_o" in diagnosis_card(found, {}).loaded
+    assert "; simulated around x_o." in read_line(found)
 
 
 @pytest.mark.parametrize("missing", [("log_w", "log_w_draws"), ("x_o", "theta_o")])

@@ -27,7 +27,7 @@ _PILOT_ROWS = 20
 _EFFECTIVE = 30.0  # draws at each x, at least
 _SHARE = 0.3  # of the draws, where 30 are too many
 _PER_TRUTH = 1000  # proposals for one that the prior has, at most
-_BATCHES = 20
+_BATCHES_OF_THETA = 20
 
 
 def around(
@@ -258,7 +258,7 @@ def _simulated(
     """
     lost, error = Counter[str](), None
     thetas, data = [], []
-    size, started = math.ceil(len(theta) / _BATCHES), time.monotonic()
+    size, started = math.ceil(len(theta) / _BATCHES_OF_THETA), time.monotonic()
     batches = [theta[start : start + size] for start in range(0, len(theta), size)]
     done = 0
     while batches:
