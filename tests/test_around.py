@@ -122,7 +122,9 @@ def test_an_error_around_the_observation_is_found_there(tmp_path):
     first = result["targeted"]
     assert first.state == "problem"
     assert "q is wrong around your observation in 500 simulations made there" in first.sentences[0]
-    assert "theta_1" in first.sentences[0]
+    assert "theta_1, near the observation" in first.sentences[0]
+    (drawn,) = first.drawn
+    assert drawn.title == "Ranks of theta_1 at the 50 simulations nearest to your observation"
     assert "where q puts theta" in result["simulated"].sentences[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.diagnosis.detectable_shift import POWER, detectable_shift_by_relabelling
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer
@@ -43,13 +44,14 @@ def targeted(
         seed: of labellings and ties.
         unlike: whether the observation is unlike these simulations.
     """
+    near = nearest(neighbours.distances(upload.data.x, x_o[None])[0])
     result = relabelled(
         upload.data,
         seed,
         relabelings=_RELABELLINGS,
         densities=upload.densities,
         quantities=list(upload.own_quantities.values()),
-        near=nearest(neighbours.distances(upload.data.x, x_o[None])[0]),
+        near=near,
         over_x=False,
         bounds=None if upload.bounds is None else np.stack(widened(upload.bounds), axis=1),
     )
@@ -80,7 +82,7 @@ def targeted(
         cannot=_CANNOT,
         wrong=claims.found,
         pvalue=claims.pvalue,
-        drawn=(_ranks(upload, claims, seed),),
+        drawn=(_ranks(upload, claims, near, seed),),
         rows=[
             {
                 "parameter": parameter_name(upload.names, each),
@@ -103,18 +105,23 @@ def targeted(
     )
 
 
-def _ranks(upload: TableUpload, claims: Claims, seed: int) -> Drawn:
-    """Ranks of the true values of the parameter whose own p is smallest."""
-    d = upload.dims[0]
-    which = min(range(d), key=claims.parameter)
-    theta, q = upload.data.theta[:, which], upload.data.q[:, :, which]
-    below, equal = count(theta, q)
-    broken = stream(seed, "observation", "targeted").random(upload.n)
+def _ranks(upload: TableUpload, claims: Claims, near: NDArray[np.int64], seed: int) -> Drawn:
+    """Ranks of the clearest parameter's true values, at the rows where it is clearest."""
+    which = min(range(upload.dims[0]), key=claims.parameter)
+    rows, where = np.arange(upload.n), "around your observation"
+    at = claims.result.first(
+        lambda claim: claim.along is not None and claim.of != "own" and bool(claim.which)
+    )
+    if at is not None and claims.observation() < claims.parameter(which):
+        rows, which = near, claims.result.claims[at].which[0]
+        where = f"at the {len(near)} simulations nearest to your observation"
+    below, equal = count(upload.data.theta[rows, which], upload.data.q[rows, :, which])
+    broken = stream(seed, "observation", "targeted").random(len(rows))
     u = (below + broken * (equal + 1)) / (upload.k + 1)
     name = parameter_name(upload.names, which)
     return Drawn(
-        f"Ranks of {name} around your observation",
-        rank_histogram(u),
+        f"Ranks of {name} {where}",
+        rank_histogram(u, 20 if len(rows) == upload.n else 10),
         f"Ranks of {name}'s true values among q's draws, weights allowed for. If q were right "
         "there, all bars would stay in the grey band. Low ranks: q sits too high.",
     )
