@@ -580,6 +580,15 @@ def test_snippets_of_weighted_draws(tmp_path, tool, n):
     assert upload.warnings == ()
 
 
+@WITH_SBI
+@pytest.mark.slow
+def test_the_snippet_for_simulations_around_an_observation(tmp_path):
+    upload = run("sbi, around x_o", tmp_path, before="import torch\n\ntorch.manual_seed(0)\n")
+    assert (upload.n, upload.drawn[0], upload.warnings) == (500, 200, ())
+    assert upload.around == 1
+    assert upload.weighting.effective > 30
+
+
 @WITH_BAYESFLOW
 @pytest.mark.slow
 def test_the_snippet_for_bayesflow(tmp_path):

@@ -68,7 +68,7 @@ class ObservationResult(Result):
         return {answer.name: answer.pvalue for answer in self.answers if answer.pvalue is not None}
 
     def __getitem__(self, name: str) -> ObservationAnswer:
-        """The answer of a name: simulated, near, weights, predictive or local.
+        """The answer of a name: simulated, targeted, near, weights, predictive or local.
 
         Raises:
             KeyError: for one that is not there, with why.
@@ -128,7 +128,8 @@ def observation(
 ) -> ObservationResult:
     """Say what can be said of q at your own observation, the worst first.
 
-    Could the simulator have made it? Is q calibrated near it? What do importance weights say?
+    Could the simulator have made it? Is q right around it, where the table was simulated there
+    (`export.around`)? Is q calibrated near it? What do importance weights say?
     Does q predict it? What do L-C2ST and CoLT say there? Each answer has a level of its own.
 
     Args:
@@ -253,6 +254,11 @@ def missing_answers(upload: TableUpload, at: Observation) -> dict[str, str]:
         missing["weights"] = (
             "Importance weights need log densities: give log_q_o and log_joint_o at theta_o, or "
             "a table with log_q_draws and log_joint_draws."
+        )
+    if not upload.is_around(at.x[0]):
+        missing["targeted"] = (
+            "A targeted check needs simulations around the observation: save a table by "
+            "export.around(simulate, sample, x_o, prior_log_prob)."
         )
     if at.x_rep is None:
         missing["predictive"] = "A predictive check needs x_rep: data simulated at q's draws."

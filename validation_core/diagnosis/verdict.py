@@ -38,6 +38,7 @@ Verdict = Literal["problem found", "no problem found", "not enough data"]
 ENOUGH = 0.5
 """Shift in posterior sds that a silent test must have been able to see to count as an answer."""
 _NAMED = 3  # parameters named in the sentence; the table has them all
+_AROUND = "This is said of q around x_o, where the table was simulated, not over the prior."
 _ENDS = 0.96  # of |2 u - 1|: the outermost ranks
 
 
@@ -446,7 +447,14 @@ def _verdict_sentence(found: Diagnosis) -> str:
         findings = " ".join(one.finding for one in upload.mistakes)
         return f"Correct the file first. {findings}"
     done = " ".join(one.done for one in upload.corrected)
-    return f"{_finding(found)} Corrected: {done}" if done else _finding(found)
+    finding = f"{_finding(found)} Corrected: {done}" if done else _finding(found)
+    return " ".join((finding, *scope_text(upload)))
+
+
+def scope_text(upload: Upload) -> tuple[str, ...]:
+    """A sentence on what the verdict is of, where that is not q over the prior."""
+    around = isinstance(upload, TableUpload) and upload.around is not None
+    return (_AROUND,) * around
 
 
 def _finding(found: Diagnosis) -> str:

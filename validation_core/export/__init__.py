@@ -27,6 +27,7 @@ from .draws_table import Table, save
 from .run import MAX_SECONDS, MEMORY_MB
 from .sbi import SBI_EXAMPLE, from_sbi
 from .table_sizes import NEEDS, Need, Suggestion, needs, suggest, table_bytes
+from .targeted import AROUND_EXAMPLE, around
 from .weighted import (
     LIKELIHOOD_EXAMPLE,
     RATIO_EXAMPLE,
@@ -43,6 +44,7 @@ __all__ = [
     "Need",
     "Suggestion",
     "Table",
+    "around",
     "from_bayesflow",
     "from_callable",
     "from_prior",
@@ -61,5 +63,6 @@ SNIPPETS: Mapping[str, str] = {
     "sbi NRE": RATIO_EXAMPLE,
     "sbi NLE": LIKELIHOOD_EXAMPLE,
     "sbi, sequential": SEQUENTIAL_EXAMPLE,
+    "sbi, around x_o": AROUND_EXAMPLE,
 }
 """Complete examples by the tool they are for, each ending in a file to upload."""

@@ -39,6 +39,12 @@ class Table:
     """D labels."""
     x_names: Sequence[str] | None = None
     """One label for each number in x."""
+    x_o: Array | None = None
+    """Your own observation, shaped like one x."""
+    theta_o: Array | None = None
+    """(K_o, D): draws of q there."""
+    around: float | None = None
+    """Where theta was drawn around x_o: as many times as wide as q there."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Rows that are missing, by reason."""
 
@@ -63,6 +69,9 @@ class Table:
                 "log_q_draws": self.log_q_draws,
                 "log_w": self.log_w,
                 "log_w_draws": self.log_w_draws,
+                "x_o": self.x_o,
+                "theta_o": self.theta_o,
+                "around": self.around,
                 "theta_names": self.theta_names,
                 "x_names": self.x_names,
                 **more,
@@ -87,6 +96,7 @@ def save(
     quantities: Mapping[str, Quantity] | None = None,
     x_o: ArrayLike | None = None,
     theta_o: ArrayLike | None = None,
+    around: float | None = None,
     theta_names: Sequence[str] | None = None,
     x_names: Sequence[str] | None = None,
 ) -> Path:
@@ -114,6 +124,7 @@ def save(
             value at the truth ranks evenly among those at the draws.
         x_o: your own observation, shaped like one x; with
         theta_o: (K_o, D): draws of q there.
+        around: where theta was drawn around x_o, with log_w: as many times as wide as q there.
         theta_names: D labels.
         x_names: one label for each number in x.
 
@@ -164,6 +175,8 @@ def save(
             )
         arrays |= {"x_o": observation.reshape(-1), "theta_o": there}
         kinds |= {"x_o": kinds["x"], "theta_o": kinds["theta"]}
+    if around is not None:
+        arrays["around"] = np.array([around])
     packed = {name: array.astype(kinds.get(name, np.float32)) for name, array in arrays.items()}
     for name, labels, count in (("theta_names", theta_names, d), ("x_names", x_names, width)):
         if labels is not None:

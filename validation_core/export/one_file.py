@@ -17,6 +17,7 @@ PARTS = (
     "bayesflow",
     "any_sampler",
     "weighted",
+    "targeted",
     "__init__",
 )
 """Modules of the package, each after those that it imports."""

@@ -159,5 +159,6 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
 
 def unused_array_warnings(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
     """A warning of densities, quantities, observations that come with two plain samples."""
-    present = [name for name in arrays if name in (*DENSITIES, *OBSERVED) or is_quantity(name)]
+    of_tables = (*DENSITIES, *OBSERVED, "around")
+    present = [name for name in arrays if name in of_tables or is_quantity(name)]
     return unread_notes(present, "since two samples have no x")

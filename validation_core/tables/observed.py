@@ -73,5 +73,6 @@ def with_observation(upload: TableUpload, x_o: Array, theta_o: Array) -> TableUp
         upload,
         digest=keys.digest(**numbers, x_o=at, theta_o=draws),
         observed=(at, draws),
+        around=upload.around if upload.is_around(at) else None,
         warnings=(*upload.warnings, *told),
     )

@@ -60,6 +60,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "log_likelihood_draws": ("log_likelihood_draws", "log_lik_draws", "loglik_draws"),
     "x_o": ("x_o", "x_observed"),
     "theta_o": ("theta_o", "posterior_samples_o"),
+    "around": ("around",),
     "probabilities": (
         "probabilities",
         "model_probabilities",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.tables import (
     angles,
+    around,
     axes,
     bounds,
     checks,
@@ -174,6 +175,14 @@ class TableUpload(Upload):
     data: PosteriorTable
     weighting: Weighting | None = None
     """The weighted draws that `data` has equal draws of; None where draws came unweighted."""
+    around: float | None = None
+    """Where theta was drawn around x_o: as many times as wide as q there."""
+
+    def is_around(self, x: Array) -> bool:
+        """Whether theta was drawn around the observation x (M,)."""
+        if self.around is None or self.observed is None:
+            return False
+        return np.allclose(self.observed[0], x, rtol=1e-5, atol=0)  # saved in float32
 
     @property
     def as_came(self) -> PosteriorTable:
@@ -218,7 +227,8 @@ class TableUpload(Upload):
         table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.as_came.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
         ends = {} if self.bounds is None else {"bounds": self.bounds}
-        return {**table, **beside, **observed, **ends}
+        mark = {} if self.around is None else {"around": np.array([self.around])}
+        return {**table, **beside, **observed, **ends, **mark}
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,6 +423,9 @@ def _table(
         observed[0],
         logarithms.by_logarithm(angles.of_row(observed[1], turned.periods), by_log),
     )
+    mark, told_mark = around.read_around(
+        arrays, observed=observed is not None, weighted={*weights.WEIGHTS} <= {*logs}
+    )
     made = (*mended.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
     warnings = (
         *outside,
@@ -429,6 +442,7 @@ def _table(
         *told_observed,
         *given.warnings,
         *(equal.warnings if equal else ()),
+        *told_mark,
     )
     if own_quantities(densities) and shared_draws.shared_draw_groups(turned.data) is not None:
         warnings += shared_draws_warnings(densities)
@@ -437,6 +451,7 @@ def _table(
         numbers |= {**logs, "weights": np.array([weights.VERSION])}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
     numbers |= {} if ends is None else {"bounds": ends}
+    numbers |= {} if mark is None else {"around": np.array([mark])}
     beside = equal.densities if equal else densities
     whole = TableUpload(
         data=PosteriorTable(theta, x, equal.q if equal else q),
@@ -445,6 +460,7 @@ def _table(
         dropped=dropped,
         warnings=warnings,
         weighting=equal.weighting if equal else None,
+        around=mark,
         notes=(
             *notes,
             *corrections.notes(made),
@@ -455,6 +471,7 @@ def _table(
             *angles.notes(turned, names),
             *logarithms.notes(names, by_log),
             *weights.weight_notes(logs, equal),
+            *([] if mark is None else [around.NOTE.format(width=mark)]),
         ),
         densities={name: array for name, array in beside.items() if not is_quantity(name)},
         quantities={name: array for name, array in beside.items() if is_quantity(name)},
@@ -469,6 +486,7 @@ def _table(
             *(f"{name} is an angle" for name, p in zip(names, turned.periods, strict=True) if p),
             *(f"{names[j]} by its logarithm" for j in by_log),
             *(["within the prior's bounds"] if ends is not None else []),
+            *(["simulated around x_o"] if mark is not None else []),
         ),
     )
     labels = np.array(logarithms.labels(names, by_log))

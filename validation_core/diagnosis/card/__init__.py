@@ -21,7 +21,7 @@ from validation_core.diagnosis.card.silence import silence_content
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.diagnosis.questions.base import Json
 from validation_core.diagnosis.questions.observation.place import unlike
-from validation_core.diagnosis.verdict import Diagnosis
+from validation_core.diagnosis.verdict import Diagnosis, scope_text
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.text import count_text, equals, level_text, share_text
@@ -102,7 +102,7 @@ def diagnosis_card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None =
     return Card(
         state,
         _UNENDED if state == "testing" and not asked.running else _TITLES[state],
-        typeset(" ".join((_sure(diagnosis, state), *_corrected(diagnosis)))),
+        typeset(" ".join((_sure(diagnosis, state), *_corrected(diagnosis), *_scope(diagnosis)))),
         tuple(Fact(fact.label, typeset(fact.text)) for fact in facts),
         tuple(typeset(step) for step in steps),
         draw_picture,
@@ -154,6 +154,11 @@ def _sure(diagnosis: Diagnosis, state: State) -> str:
         f"Tables like this are usual where q is correct ({number}). That does not show that q is "
         "correct."
     )
+
+
+def _scope(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """What the verdict is of, where it is not of q over the prior."""
+    return () if diagnosis.upload.unusable else scope_text(diagnosis.upload)
 
 
 def _corrected(diagnosis: Diagnosis) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from validation_core.diagnosis.my_observation.answer import ObservationAnswer, w
 from validation_core.diagnosis.my_observation.near import near
 from validation_core.diagnosis.my_observation.predictive import predictive
 from validation_core.diagnosis.my_observation.simulated import simulated
+from validation_core.diagnosis.my_observation.targeted import targeted
 from validation_core.diagnosis.my_observation.weights import log_ratios, weights
 from validation_core.localization import neighbours
 from validation_core.statistics.strangeness import FEWEST
@@ -121,11 +122,19 @@ def look(
         summaries = np.delete(summaries[0], observation.rows, axis=0), summaries[1]
     answers = [
         simulated(
-            table.x, observation.x, upload.x_names, alpha=alpha, seed=seed, summaries=summaries
+            table.x,
+            observation.x,
+            upload.x_names,
+            alpha=alpha,
+            seed=seed,
+            summaries=summaries,
+            around=upload.around is not None,
         )
     ]
+    unlike = bool(answers[0].wrong)
+    if upload.is_around(x_o):
+        answers.append(targeted(upload, x_o, alpha=alpha, seed=seed, unlike=unlike))
     if upload.groups is None:  # rows that share their draws are not independent of one another
-        unlike = bool(answers[0].wrong)
         answers.append(near(table, x_o, upload.names, alpha=alpha, seed=seed, unlike=unlike))
     if (weighed := _weights(upload, observation)) is not None:
         answers.append(weighed)

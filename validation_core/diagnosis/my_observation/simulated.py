@@ -26,6 +26,10 @@ _CANNOT = (
     "It looks at x alone: an observation can be usual under a model that is wrong, and q can be "
     "wrong at a usual observation."
 )
+_AROUND = (
+    "Simulations at theta where q puts it given the observation, not from the prior: another "
+    "theta may make it, and a large p says little, since it chose them."
+)
 _PARTS = {
     "mahalanobis": "distance from the middle (Mahalanobis)",
     "neighbours": "distance to the fifth nearest simulation",
@@ -42,6 +46,7 @@ def simulated(
     alpha: float,
     seed: int,
     summaries: tuple[Array, Array] | None = None,
+    around: bool = False,
 ) -> ObservationAnswer:
     """Answer whether the simulator could have made observations.
 
@@ -52,11 +57,14 @@ def simulated(
         alpha: level of the claim; of several observations the rate of false discoveries.
         seed: of ties and of splits.
         summaries: further quantities of the simulations (n, S) and the observations (J, S).
+        around: whether theta was drawn around q's draws at an observation.
     """
     ranked = rank_among(x, x_o, seed, summaries)
     several = len(x_o) > 1
     sentences = (
-        _several(ranked, alpha) if several else _one(ranked, x_names, alpha, nearest(x, x_o[0]))
+        _several(ranked, alpha)
+        if several
+        else _one(ranked, x_names, alpha, nearest(x, x_o[0]), " where q puts theta" * around)
     )
     pvalue = float(ranked.adjusted.min())
     wrong = pvalue <= alpha or (ranked.joint is not None and ranked.joint <= alpha)
@@ -65,7 +73,7 @@ def simulated(
         name="simulated",
         title=_TITLE,
         sentences=sentences,
-        cannot=_CANNOT,
+        cannot=f"{_AROUND} {_CANNOT}" if around else _CANNOT,
         wrong=wrong,
         pvalue=pvalue,
         drawn=(
@@ -92,12 +100,13 @@ def nearest(x: Array, x_o: Array) -> float:
 
 
 def _one(
-    ranked: Strangeness, x_names: Sequence[str], alpha: float, away: float
+    ranked: Strangeness, x_names: Sequence[str], alpha: float, away: float, place: str
 ) -> tuple[str, ...]:
+    """Sentences about one observation; `place` follows a clause about the simulator."""
     p, count = float(ranked.pvalue[0]), as_strange_text(ranked, 0)
     if p > alpha:
         return (
-            f"Your observation looks like one of the simulations: {count} as strange "
+            f"Your observation looks like one of the simulations{place}: {count} as strange "
             f"(p {said_equals(p)}).",
         )
     where = farthest_text(ranked, 0, x_names)
@@ -105,11 +114,11 @@ def _one(
     if ranked.as_strange[0] == 0:
         return (
             "No check on simulations speaks for your observation: the simulator could hardly "
-            f"have made it, {count} as strange (p {said_equals(p)}){where}.",
+            f"have made it{place}, {count} as strange (p {said_equals(p)}){where}.",
             distance,
         )
     return (
-        f"The simulator would rarely make your observation: {count} as strange "
+        f"The simulator would rarely make your observation{place}: {count} as strange "
         f"(p {said_equals(p)}){where}. What holds at simulations may not hold there.",
         distance,
     )
