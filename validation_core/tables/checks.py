@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from validation_core.tables import ranges, repeats, scales
 from validation_core.tables.row_order import mixed_order_warning
 from validation_core.text import begun_text
-from validation_core.types import Array, PosteriorTable, TwoSamples
+from validation_core.types import Array, PosteriorTable, TruthRanks, TwoSamples
 
 FEW_ROWS = 50
 """Rows below which no classifier is trained."""
@@ -40,7 +40,7 @@ def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], di
         dropped: number of the others, by the array in which they are not.
 
     Raises:
-        ValueError: when more than half of the rows would go.
+        ValueError: when more than half of the rows would go, and fewer than 50 are left.
     """
     keep = np.ones(len(next(iter(arrays.values()))), dtype=bool)
     dropped: dict[str, int] = {}
@@ -50,13 +50,25 @@ def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], di
         if lost:
             dropped[f"NaN or infinite values in {name}"] = lost
         keep &= good
-    if 2 * keep.sum() < len(keep):
+    left = int(keep.sum())
+    if 2 * left < len(keep) and left < FEW_ROWS:
         raise ValueError(
-            f"At least half of the rows must be finite; got {len(keep) - int(keep.sum())} of "
+            f"At least half of the rows, or {FEW_ROWS}, must be finite; got {len(keep) - left} of "
             f"{len(keep)} rows with NaN or infinite values ({', '.join(dropped)}). Find out why "
             f"the simulator or q returns them before testing q."
         )
     return keep, dropped
+
+
+def many_dropped_warnings(keep: NDArray[np.bool_]) -> tuple[str, ...]:
+    """A warning where more rows (N,) were left out than kept, since they were not finite."""
+    left = int(keep.sum())
+    if 2 * left >= len(keep):
+        return ()
+    return (
+        f"Only {left:,} of {len(keep):,} rows are finite: the diagnosis is of q at those alone, "
+        "and says nothing of it where the simulator or q fails.",
+    )
 
 
 def _finite_rows(array: Array) -> NDArray[np.bool_]:
@@ -67,7 +79,9 @@ def _finite_rows(array: Array) -> NDArray[np.bool_]:
     return np.concatenate([np.isfinite(block).all(axis=inner) for block in blocks])
 
 
-def data_warnings(data: PosteriorTable | TwoSamples, names: Sequence[str]) -> tuple[str, ...]:
+def data_warnings(
+    data: PosteriorTable | TwoSamples | TruthRanks, names: Sequence[str]
+) -> tuple[str, ...]:
     """Warnings of what makes the tests weak or misleading on these draws.
 
     Args:
@@ -77,6 +91,9 @@ def data_warnings(data: PosteriorTable | TwoSamples, names: Sequence[str]) -> tu
     Raises:
         ValueError: when every row is the same simulation, or q's draws are the truth itself.
     """
+    if isinstance(data, TruthRanks):
+        few = f"N = {len(data)} ranks is few: they show only gross errors. A few hundred are better."
+        return (few,) * (len(data) < FEW_ROWS)
     with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
         return tuple(
             _table(data, names) if isinstance(data, PosteriorTable) else _samples(data, names)

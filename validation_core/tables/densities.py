@@ -150,7 +150,9 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
     return shape[-1] == d and (len(shape) == 2 or (len(shape) == 3 and 1 in shape[:2]))
 
 
-def unused_array_warnings(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
-    """A warning of densities and observations that come with two plain samples."""
+def unused_array_warnings(
+    arrays: Mapping[str, NDArray[np.generic]], reason: str = "since two samples have no x"
+) -> tuple[str, ...]:
+    """A warning of densities and observations that come with two plain samples, or with ranks."""
     present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
-    return unread_notes(present, "since two samples have no x")
+    return unread_notes(present, reason)

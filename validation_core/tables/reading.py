@@ -16,6 +16,8 @@ from typing import BinaryIO
 from validation_core.tables import guarded_file, numpy_files, roles, source, table
 from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Order, UnknownArrays
 from validation_core.tables.table import Upload
+from validation_core.tables.truth_ranks import UnknownMaxRank
+from validation_core.tables.x_columns import Missing
 
 File = Path | str | bytes | BinaryIO
 """A path, the bytes of a file, or a file opened for reading."""
@@ -44,25 +46,31 @@ def read(
     order: Order | None = None,
     arrays: Mapping[str, str] | None = None,
     circular: Sequence[str] | None = None,
+    missing: Missing | None = None,
+    max_rank: int | None = None,
     limit: int = LIMIT,
     name: str = "",
 ) -> Upload:
-    """Read the table or the two samples in a file.
+    """Read the table, the two samples or the ranks in a file.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
         order: order of theta_q's axes; needed only when N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
+        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; {"x":
+            "none"} says that there is no x.
         circular: names of the angles among its parameters; None to recognise them.
+        missing: what NaN in x means, "mask" or "drop"; None to recognise padding.
+        max_rank: the largest rank that ranks can take, where the file does not say it.
         limit: bytes that its arrays may take in memory.
         name: name of the file, where neither a path nor the opened file has one.
 
     Returns:
-        a `TableUpload`, or a `SamplesUpload` for two samples.
+        a `TableUpload`, a `SamplesUpload` for two samples, or a `RanksUpload` for ranks.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
         UnknownArrays: when the names of its arrays do not tell a table.
+        UnknownMaxRank: for ranks whose largest value is not given.
         ValueError: for everything else that cannot be diagnosed.
     """
     with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
@@ -70,13 +78,21 @@ def read(
         shapes = {array: header.shape for array, header in declared.items()}
         roles.check_chosen_roles(arrays or {}, shapes)
         known = roles.find_roles(declared, arrays)
-        table.require_roles(known.found, shapes)
+        table.require_roles(known.found, shapes, without_x=roles.says_no_x(arrays, shapes))
         numbers = {role: reader.load(array) for role, array in known.found.items()}
         notes = known.notes + reader.notes
         types = {role: declared[array].dtype for role, array in known.found.items()}
         file_order = reader.order
     with refusals_in_words():
-        return table.assemble_upload(numbers, notes, order or file_order, types, circular)
+        return table.assemble_upload(
+            numbers,
+            notes,
+            order or file_order,
+            types,
+            circular,
+            missing=missing,
+            max_rank=max_rank,
+        )
 
 
 @contextmanager
@@ -86,11 +102,12 @@ def refusals_in_words() -> Iterator[None]:
     Raises:
         AmbiguousOrder: as raised within.
         UnknownArrays: as raised within.
+        UnknownMaxRank: as raised within.
         ValueError: in place of every other error.
     """
     try:
         yield
-    except (AmbiguousOrder, UnknownArrays):
+    except (AmbiguousOrder, UnknownArrays, UnknownMaxRank):
         raise
     except Exception as error:
         if type(error) is ValueError and "\n" not in str(error):

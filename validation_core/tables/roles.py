@@ -20,6 +20,11 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "q": ("q",),
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
     "x_names": ("x_names",),
+    "x_shape": ("x_shape",),
+    "x_summary": ("x_summary", "x_summaries"),
+    "ranks": ("ranks", "sbc_ranks"),
+    "max_rank": ("max_rank", "num_posterior_samples"),
+    "pit": ("pit", "pits", "pit_values"),
     "periods": ("periods",),
     "log_q": ("log_q", "log_prob_true"),
     "log_q_draws": ("log_q_draws", "log_prob_samples"),
@@ -29,6 +34,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "theta_o": ("theta_o", "posterior_samples_o"),
 }
 """Names of an array by its role: our own first, then those of sbi, BayesFlow and tarp."""
+NO_X = "none"
+"""The name that a user gives x to say that there is none."""
 LABEL_LENGTH = 40
 """Characters of a name that are shown."""
 _SHOWN = 20  # names in a list
@@ -52,12 +59,14 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         arrays: names of the arrays.
         chosen: name of an array by the role that the user gives it; absent ones are ignored.
     """
-    by_role = {role: name for role, name in (chosen or {}).items() if name in set(arrays)}
+    arrays = list(arrays)
+    by_role = {role: name for role, name in (chosen or {}).items() if name in arrays}
     present: dict[str, str] = {}
+    known = {role: names for role, names in ROLES.items() if role != "x"}
     for name in arrays:
         if name not in by_role.values():
             present.setdefault(name.lower(), name)
-    for role, aliases in ROLES.items():
+    for role, aliases in (known if says_no_x(chosen, arrays) else ROLES).items():
         names = [present[alias] for alias in aliases if alias in present]
         if names:
             by_role.setdefault(role, names[0])
@@ -71,10 +80,20 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
 
 
 def roles_complete(roles: Collection[str]) -> bool:
-    """Whether these roles make a table or, without draws at each x, two samples."""
+    """Whether these roles make a table or, without draws at each x, two samples or ranks."""
     return {"theta", "x", "theta_q"} <= {*roles} or (
-        {"p", "q"} <= {*roles} and "theta_q" not in roles
+        bool({"ranks", "pit"} & {*roles} or {"p", "q"} <= {*roles}) and "theta_q" not in roles
     )
+
+
+def says_no_x(chosen: Mapping[str, str] | None, names: Collection[str]) -> bool:
+    """Whether a user says that there is no x, by a name that no array has.
+
+    Args:
+        chosen: name of an array by the role that the user gives it.
+        names: names of the arrays.
+    """
+    return (chosen or {}).get("x") == NO_X and NO_X not in names
 
 
 def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -92,7 +111,8 @@ def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int
             f"An array is one of {list_text(list(ROLES), 'or')}; got {names_text(unknown)}. "
             f"Choose among those."
         )
-    if lost := [name for name in chosen.values() if name not in shapes]:
+    named = [n for role, n in chosen.items() if role != "x" or not says_no_x(chosen, shapes)]
+    if lost := [name for name in named if name not in shapes]:
         raise ValueError(
             f"Name arrays that the file holds; got {names_text(lost)}, and it holds "
             f"{shapes_text(shapes)}. Correct the name."

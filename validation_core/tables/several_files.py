@@ -12,6 +12,7 @@ from validation_core.tables import roles, source, table
 from validation_core.tables.reading import File, file_stem, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, ArrayHeader, Order
 from validation_core.tables.table import Upload
+from validation_core.tables.x_columns import Missing
 from validation_core.text import list_text
 
 FILES = 64
@@ -43,6 +44,8 @@ def read_files(
     *,
     order: Order | None = None,
     arrays: Mapping[str, str] | None = None,
+    missing: Missing | None = None,
+    max_rank: int | None = None,
     limit: int = LIMIT,
 ) -> list[tuple[str, Upload]]:
     """Read the tables in several files.
@@ -55,6 +58,8 @@ def read_files(
         files: name and file; a name gives a .npy array its role and a table its label.
         order: order of theta_q's axes; needed only when N = K.
         arrays: names of arrays by role, for every file that has one of that name.
+        missing: what NaN in x means; None to recognise padding.
+        max_rank: the largest rank that ranks can take, where no file says it.
         limit: bytes that the arrays of all files may take together.
 
     Returns:
@@ -73,12 +78,13 @@ def read_files(
         parts.append(_part(name, file, limit, arrays, [part.headers for part in parts]))
     roles.check_chosen_roles(arrays or {}, _all_shapes(parts))
     tables = [[part] for part in parts if part.whole]
-    tables += _merged([part for part in parts if not part.whole], parts)
+    without_x = roles.says_no_x(arrays, _all_shapes(parts))
+    tables += _merged([part for part in parts if not part.whole], parts, without_x=without_x)
     # In the order in which the files came.
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
     with refusals_in_words():
-        uploads = [_upload(members, order) for members in tables]
+        uploads = [_upload(members, order, missing, max_rank) for members in tables]
     return list(zip(labels, uploads, strict=True))
 
 
@@ -108,7 +114,9 @@ def _part(
         raise ValueError(f"In the file {label!r}: {error}") from None
 
 
-def _merged(parts: Sequence[_TablePart], every: Sequence[_TablePart]) -> list[list[_TablePart]]:
+def _merged(
+    parts: Sequence[_TablePart], every: Sequence[_TablePart], *, without_x: bool
+) -> list[list[_TablePart]]:
     """Put parts of tables together: the members of each table, that which names it first.
 
     Args:
@@ -125,8 +133,9 @@ def _merged(parts: Sequence[_TablePart], every: Sequence[_TablePart]) -> list[li
     tables = [list(parts)] if len(heads) < 2 else [[head, *shared] for head in heads]
     for members in tables:
         roles = [role for part in members for role in part.roles]
+        found = {role: name for part in members for role, name in part.roles.items()}
         try:
-            table.require_roles(roles, dict.fromkeys(roles, ()))
+            table.require_roles(found, _all_shapes(members), without_x=without_x)
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
         if twice := sorted({r for r in roles if roles.count(r) > 1 and not r.endswith("_names")}):
@@ -158,7 +167,12 @@ def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
     )
 
 
-def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
+def _upload(
+    members: Sequence[_TablePart],
+    order: Order | None,
+    missing: Missing | None,
+    max_rank: int | None,
+) -> Upload:
     """The table that some files make together."""
     arrays = {role: array for part in members for role, array in part.arrays.items()}
     # Only the file that holds the draws can tell the order of their axes.
@@ -167,7 +181,9 @@ def _upload(members: Sequence[_TablePart], order: Order | None) -> Upload:
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
     }
-    return table.assemble_upload(arrays, notes, order or file_order, types)
+    return table.assemble_upload(
+        arrays, notes, order or file_order, types, missing=missing, max_rank=max_rank
+    )
 
 
 def _different(labels: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A table (theta, x, theta_q) or two samples (p, q), assembled from arrays and checked."""
+"""A table (theta, x, theta_q), two samples (p, q) or ranks, assembled from arrays and checked."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from validation_core import keys
 from validation_core.tables import (
     angles,
     checks,
+    draw_counts,
     float_type,
     ranges,
     repeats,
@@ -30,19 +31,22 @@ from validation_core.tables.densities import (
 )
 from validation_core.tables.log_q_offset import normalisation_warnings
 from validation_core.tables.ranges import Range
-from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
+from validation_core.tables.shapes import draws_array, matrix, real_numbers
 from validation_core.tables.source import Order
-from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
+from validation_core.tables.truth_ranks import read_ranks
+from validation_core.tables.x_columns import GAPS, Missing, read_x
+from validation_core.types import Array, Joint, PosteriorTable, TruthRanks, TwoSamples
 
 
 @dataclass(frozen=True, eq=False)
 class Upload(ABC):
     """Draws that were read and checked, their labels, and all a user should know about them.
 
-    A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x.
+    A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x, a
+    `RanksUpload` ranks of true values without the draws.
     """
 
-    data: PosteriorTable | TwoSamples
+    data: PosteriorTable | TwoSamples | TruthRanks
     names: tuple[str, ...]
     """Labels of the D parameters."""
     digest: str
@@ -60,7 +64,8 @@ class Upload(ABC):
     q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats. Single values may be
     infinite or NaN. Two samples have none."""
     observed: tuple[Array, Array] | None = None
-    """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for two samples."""
+    """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for other uploads
+    than tables."""
     image: tuple[int, ...] = ()
     """Shape of theta at each simulation where it is an image: height, width, perhaps colours."""
     periods: tuple[float, ...] = ()
@@ -95,12 +100,19 @@ class Upload(ABC):
     def arrays(self) -> dict[str, Array]:
         """The arrays by their public names, as a file holds them and the store keeps them."""
 
+    @property
+    @abstractmethod
+    def held(self) -> str:
+        """What it holds and what it therefore lacks, to follow "got"."""
+
     @staticmethod
     def of(
         arrays: Mapping[str, NDArray[np.generic]],
         *,
         order: Order | None = None,
         circular: Sequence[str] | None = None,
+        missing: Missing | None = None,
+        max_rank: int | None = None,
     ) -> Upload:
         """Make an upload from arrays in memory.
 
@@ -108,6 +120,8 @@ class Upload(ABC):
             arrays: the arrays by the names that they would have in a file.
             order: order of theta_q's axes; needed only when N = K.
             circular: names of the angles among the parameters; None to recognise them.
+            missing: what NaN in x means; None to recognise padding.
+            max_rank: the largest rank that ranks can take.
 
         Raises:
             ValueError: as `read` does.
@@ -119,7 +133,9 @@ class Upload(ABC):
         }
         require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return assemble_upload(numbers, known.notes, order, declared, circular)
+        return assemble_upload(
+            numbers, known.notes, order, declared, circular, missing=missing, max_rank=max_rank
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +164,13 @@ class TableUpload(Upload):
     def dims(self) -> tuple[int, int]:
         return self.data.theta.shape[1], self.data.x.shape[1]
 
+    @property
+    def held(self) -> str:
+        return "draws of q at each x" if self.dims[1] else "draws of q at each x, but no x"
+
     def arrays(self) -> dict[str, Array]:
-        table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.data.q}
+        x = {"x": self.data.x} if self.dims[1] else {}
+        table = {"theta": self.data.theta, **x, "theta_q": self.data.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
         return {**table, **self.densities, **observed}
 
@@ -181,8 +202,50 @@ class SamplesUpload(Upload):
     def dims(self) -> tuple[int, int]:
         return self.data.p.theta.shape[1], self.data.p.x.shape[1]
 
+    @property
+    def held(self) -> str:
+        return "two samples p and q, which have no x"
+
     def arrays(self) -> dict[str, Array]:
         return {"p": self.data.p.theta, "q": self.data.q.theta}
+
+
+@dataclass(frozen=True, eq=False)
+class RanksUpload(Upload):
+    """Ranks of true values among q's draws, or PIT values, without the draws."""
+
+    data: TruthRanks
+
+    @property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        return (), ()
+
+    @property
+    def groups(self) -> None:
+        return None
+
+    @property
+    def n(self) -> int:
+        return len(self.data)
+
+    @property
+    def k(self) -> int:
+        """Draws that each true value was ranked among; 0 where that is not known."""
+        most = self.data.most
+        return int(most.flat[0]) if most.size and (most == most.flat[0]).all() else 0
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.data.below.shape[1], 0
+
+    @property
+    def held(self) -> str:
+        return "ranks alone, without q's draws"
+
+    def arrays(self) -> dict[str, Array]:
+        if not self.data.most.any():
+            return {"pit": self.data.below}
+        return {"ranks": self.data.below, "max_rank": self.data.most}
 
 
 LAYOUTS = (
@@ -192,20 +255,30 @@ LAYOUTS = (
 """The remedy at the end of a refusal of unknown arrays."""
 
 
-def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse arrays that make neither a table nor two samples.
+def require_roles(
+    found: Mapping[str, str], present: Mapping[str, tuple[int, ...]], *, without_x: bool = False
+) -> None:
+    """Refuse arrays that make neither a table, nor two samples, nor ranks.
+
+    A table may do without x; where an array of another name is as long as theta, the user is
+    asked whether that is x.
 
     Args:
-        found: roles of the arrays.
+        found: name of an array by its role.
         present: shape of every array by its name.
+        without_x: whether the user says that there is no x.
 
     Raises:
         UnknownArrays: with the arrays that are missing and those that are present.
     """
     table, pair = ("theta", "x", "theta_q"), ("p", "q")
+    if {"ranks", "pit"} & {*found} and "theta_q" not in found:
+        return
     # Two samples are meant when only their names are there.
     wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
+    if missing == ["x"] and ("x_summary" in found or without_x or not _maybe_x(found, present)):
+        return
     if missing:
         listed = roles.shapes_text(present)
         if missing == ["theta_q"]:
@@ -218,9 +291,19 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
             f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing. "
-            f"{LAYOUTS}",
+            f"{LAYOUTS}{_WITHOUT_X * (missing == ['x'])}",
             present,
         )
+
+
+_WITHOUT_X = " Where none of them is x: --map x=none, or arrays={'x': 'none'}."
+
+
+def _maybe_x(found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether an array without a role has as many rows as theta, as x has."""
+    rows = present.get(found["theta"], ())[:1]
+    free = [shape for name, shape in present.items() if name not in found.values()]
+    return any(shape[:1] == rows for shape in free if shape)
 
 
 def assemble_upload(
@@ -229,6 +312,9 @@ def assemble_upload(
     order: Order | None,
     declared: Mapping[str, np.dtype[np.generic]],
     circular: Sequence[str] | None = None,
+    *,
+    missing: Missing | None = None,
+    max_rank: int | None = None,
 ) -> Upload:
     """Assemble an upload from arrays, and check it.
 
@@ -238,14 +324,19 @@ def assemble_upload(
         order: order of theta_q's axes; None to find it by their lengths.
         declared: the type that each array was saved in, by role.
         circular: names of the angles among the parameters; None to recognise them.
+        missing: what NaN in x means; None to recognise padding.
+        max_rank: the largest rank that ranks can take.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
+        UnknownMaxRank: for ranks whose largest value is not given.
         ValueError: for everything else that cannot be diagnosed.
     """
     if "theta" in arrays and "theta_q" in arrays:
-        return _table(arrays, notes, order, declared, circular)
-    return _samples(arrays, notes, declared)
+        return _table(arrays, notes, order, declared, circular, missing)
+    if "p" in arrays and "q" in arrays:
+        return _samples(arrays, notes, declared)
+    return _ranks(arrays, notes, max_rank)
 
 
 def _table(
@@ -254,14 +345,20 @@ def _table(
     order: Order | None,
     declared: Mapping[str, np.dtype[np.generic]],
     circular: Sequence[str] | None,
+    missing: Missing | None,
 ) -> Upload:
     """The table that these arrays make, its rows kept or left out, its angles unwrapped."""
     arrays, image = _flat(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
-    x = data_rows(real_numbers("x", arrays["x"]), len(theta))
+    columns = read_x(arrays, len(theta), missing)
+    x = columns.x
+    arrays = {**arrays, **_known({"x_o": columns.observed, "x_names": columns.names})}
     n, d = theta.shape
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
+    cut = draw_counts.cut_to_shortest(q)
+    q = cut.q
+    densities = {name: _as_many(array, q.shape[1]) for name, array in densities.items()}
     keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
@@ -270,7 +367,10 @@ def _table(
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
-    again = repeats.repeated_simulations(theta, x)
+    # Without x, rows of one theta may be of different data.
+    again = (
+        repeats.repeated_simulations(theta, x) if x.shape[1] else np.zeros(len(theta), bool)
+    )
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
     copies = repeats.copies_of_theta(theta)
     theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
@@ -284,6 +384,7 @@ def _table(
     observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
     warnings = (
         *angles.warnings(turned, names),
+        *checks.many_dropped_warnings(keep),
         *same.warnings,
         *repeats.dropped_repeat_warnings(again),
         *density_warnings,
@@ -301,6 +402,9 @@ def _table(
         warnings=warnings,
         notes=(
             *notes,
+            *columns.notes,
+            *_gap_notes(dropped, missing),
+            *cut.notes,
             *same.notes,
             *told_log,
             *repeats.dropped_copy_warnings(copies),
@@ -312,6 +416,25 @@ def _table(
         periods=turned.periods if any(turned.periods) else (),
     )
     return _labelled(whole, arrays)
+
+
+def _known(arrays: Mapping[str, NDArray[np.generic] | None]) -> dict[str, NDArray[np.generic]]:
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _as_many(densities: Array, k: int) -> Array:
+    """Log densities at the draws (N, K) that are left; those at the truths (N,) as they are."""
+    return densities[:, :k] if densities.ndim == 2 else densities
+
+
+def _gap_notes(dropped: Mapping[str, int], missing: Missing | None) -> tuple[str, ...]:
+    """How rows with NaN in x can be kept, where some were left out unasked."""
+    if missing is not None or GAPS not in dropped:
+        return ()
+    return (
+        "Rows with NaN in x were left out as failed simulations. Where NaN is a missing value, "
+        "keep them: --missing mask on the command line, missing='mask' in Python.",
+    )
 
 
 def _some_rows(
@@ -407,6 +530,29 @@ def _samples(
         dropped=dropped_p | dropped_q,
         warnings=(*same.warnings, *unused_array_warnings(arrays)),
         notes=(*notes, *same.notes),
+    )
+    return _labelled(whole, arrays)
+
+
+def _ranks(
+    arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...], max_rank: int | None
+) -> Upload:
+    """The ranks that these arrays hold; rows without one are left out."""
+    read = read_ranks(arrays, max_rank)
+    keep, dropped = checks.find_finite_rows({"ranks": read.ranks.below})
+    ranks = TruthRanks(read.ranks.below[keep], read.ranks.most[keep])
+    beside = [name for name in ("theta", "x") if name in arrays]
+    whole = RanksUpload(
+        data=ranks,
+        names=(),
+        digest=keys.digest(ranks=ranks.below, most=ranks.most),
+        dropped=dropped,
+        warnings=(*read.warnings, *unused_array_warnings(arrays, "since ranks have no draws")),
+        notes=(
+            *notes,
+            *read.notes,
+            *roles.unread_notes(beside, "since ranks without q's draws need neither"),
+        ),
     )
     return _labelled(whole, arrays)
 
