@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
-from validation_core.tables import Order, SamplesUpload, Upload
+from validation_core.tables import Missing, Order, RanksUpload, SamplesUpload, Upload
+from validation_core.tables.in_memory import plain_arrays
 from validation_core.tables.reading import File
 
 _UNNAMED = "table.npz"
@@ -23,10 +24,14 @@ class Table:
 
     Args:
         theta: the true parameters (N, D), drawn from the prior.
-        x: the data (N, ...) simulated from each; trailing axes are flattened.
+        x: the data (N, ...) simulated from each; trailing axes are flattened, complex columns
+            become two. None where there is none. Rows may have different lengths, as trials do.
         theta_q: K draws from q at each x (N, K, D); (K, N, D) is recognised where N and K differ.
+            A list of draws (K_i, D) is cut to the shortest.
         names: labels of the D parameters.
         x_names: labels of the M columns of x.
+        x_summary: summaries (N, S) that are read in place of x, where x is wide.
+        x_shape: the shape of a row of x that was flattened, as (28, 28): it names the columns.
         log_q: log q at theta (N,), in nats.
         log_q_draws: log q at the draws (N, K), in nats.
         log_joint: log p(theta, x) (N,), in nats, up to one constant for all.
@@ -35,6 +40,8 @@ class Table:
         theta_o: draws of q there (K', D).
         order: order of the axes of theta_q, NKD or KND; needed only where N = K.
         circular: names of the angles among the parameters, () for none; None to recognise them.
+        missing: what NaN in x means: "mask", a missing value, or "drop", a failed simulation; None
+            to recognise padding, and to leave out other rows.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -59,11 +66,13 @@ class Table:
     def __init__(
         self,
         theta: ArrayLike,
-        x: ArrayLike,
+        x: ArrayLike | None,
         theta_q: ArrayLike,
         *,
         names: Sequence[str] = (),
         x_names: Sequence[str] = (),
+        x_summary: ArrayLike | None = None,
+        x_shape: Sequence[int] | None = None,
         log_q: ArrayLike | None = None,
         log_q_draws: ArrayLike | None = None,
         log_joint: ArrayLike | None = None,
@@ -72,6 +81,7 @@ class Table:
         theta_o: ArrayLike | None = None,
         order: Order | None = None,
         circular: Sequence[str] | None = None,
+        missing: Missing | None = None,
     ) -> None:
         given: dict[str, ArrayLike | None] = {
             "theta": theta,
@@ -79,6 +89,8 @@ class Table:
             "theta_q": theta_q,
             "theta_names": names or None,
             "x_names": x_names or None,
+            "x_summary": x_summary,
+            "x_shape": x_shape,
             "log_q": log_q,
             "log_q_draws": log_q_draws,
             "log_joint": log_joint,
@@ -86,7 +98,7 @@ class Table:
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        self.upload = Upload.of(_arrays(given), order=order, circular=circular)
+        self.upload = _upload(given, order=order, circular=circular, missing=missing)
         self.path = _UNNAMED
 
     @classmethod
@@ -113,7 +125,25 @@ class Table:
         Raises:
             ValueError: for samples with different numbers of columns, or too few rows.
         """
-        return cls.of(Upload.of(_arrays({"p": p, "q": q, "theta_names": names or None})))
+        return cls.of(_upload({"p": p, "q": q, "theta_names": names or None}))
+
+    @classmethod
+    def ranks(
+        cls, ranks: ArrayLike, max_rank: ArrayLike | None = None, *, names: Sequence[str] = ()
+    ) -> Table:
+        """Make a table of ranks of true values among q's draws, or of PIT values, without draws.
+
+        Args:
+            ranks: whole ranks (N, D) from 0 to max_rank, or PIT values (N, D) in [0, 1].
+            max_rank: the number of draws that each true value was ranked among, for all or one
+                each; None for PIT values.
+            names: labels of the D parameters.
+
+        Raises:
+            ValueError: for ranks that are not whole, or lie outside of their range.
+        """
+        given = {"ranks": ranks, "max_rank": max_rank, "theta_names": names or None}
+        return cls.of(_upload(given))
 
     @property
     def n(self) -> int:
@@ -122,7 +152,7 @@ class Table:
 
     @property
     def k(self) -> int:
-        """Draws K of q at each x; 0 for two samples, which have no x."""
+        """Draws K of q at each x; 0 for two samples, and for ranks among unknown numbers."""
         return self.upload.k
 
     @property
@@ -170,11 +200,27 @@ class Table:
         d, m = self.upload.dims
         if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
-        return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {m} data)"
+        if isinstance(self.upload, RanksUpload):
+            return f"Table({self.n} rows, {self.upload.ranked}, {d} parameters)"
+        data = f"{m} data" if m else "no x"
+        return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {data})"
 
 
-def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.generic]]:
-    return {name: np.asarray(value) for name, value in given.items() if value is not None}
+def _upload(
+    given: Mapping[str, ArrayLike | None],
+    *,
+    order: Order | None = None,
+    circular: Sequence[str] | None = None,
+    missing: Missing | None = None,
+) -> Upload:
+    plain = plain_arrays(given)
+    return Upload.of(
+        plain.arrays,
+        order=order,
+        circular=circular,
+        missing=missing or plain.missing,
+        notes=plain.notes,
+    )
 
 
 def read(
@@ -183,19 +229,26 @@ def read(
     order: Order | None = None,
     arrays: Mapping[str, str] | None = None,
     circular: Sequence[str] | None = None,
+    missing: Missing | None = None,
+    max_rank: int | None = None,
 ) -> Table:
-    """Read the table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
+    """Read a table, two samples or ranks: .npz, .npy, HDF5, netCDF, .csv or .parquet.
 
     Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
         order: order of the axes of theta_q, NKD or KND; needed only where N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}.
+        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; {"x":
+            "none"} says that there is no x.
         circular: names of the angles among the parameters, () for none; None to recognise them.
+        missing: what NaN in x means: "mask", a missing value, or "drop", a failed simulation; None
+            to recognise padding, and to leave out other rows.
+        max_rank: the largest rank that ranks can take, where the file does not say it.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
+        UnknownMaxRank: for ranks whose largest value is not known.
         ValueError: for everything else that cannot be diagnosed; where the names of the arrays
             do not tell a table, with their names and shapes.
 
@@ -204,7 +257,10 @@ def read(
         Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
     path = str(file) if isinstance(file, Path | str) else _UNNAMED
-    return Table.of(tables.read(file, order=order, arrays=arrays, circular=circular), path)
+    upload = tables.read(
+        file, order=order, arrays=arrays, circular=circular, missing=missing, max_rank=max_rank
+    )
+    return Table.of(upload, path)
 
 
 def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
@@ -221,5 +277,5 @@ def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
     if isinstance(source, Upload):
         return Table.of(source)
     if isinstance(source, Mapping):
-        return Table.of(Upload.of(_arrays(source)))
+        return Table.of(_upload(source))
     return read(source)

@@ -29,8 +29,8 @@ from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
+from validation_core.tables import SamplesUpload
 from validation_core.text import equals
-from validation_core.types import TwoSamples
 
 _FILE = """\
 A file is .npz (or several .npy), HDF5, an ArviZ netCDF / DataTree, long .csv or .parquet.
@@ -44,12 +44,17 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
                                              coverage of highest-density regions
   log_joint, log_joint_draws  (N,), (N, K)   optional: log p(theta, x), normalised or not; with
                                              the pair above the symmetric divergence
+  x_summary                   (N, S)         optional: read in place of a wide x
   x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out
 
-or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
+or two plain sample sets, p (n, d) and q (n', d), without conditioning; or ranks (N, D) of theta
+among q's draws with max_rank, their number, or pit (N, D) in [0, 1], without the draws (also the
+stats of R's SBC as .csv, prior_sbc of ArviZ, and what --datatree wrote). x may be left out;
+complex x is read as two columns each; trials padded with NaN are recognised, other NaN in x are
+missing values with --missing mask. Names that sbi, BayesFlow
 and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row
 for each draw with sim, draw (-1 is the true value), theta_*, x_*; an ArviZ file has groups
 posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
@@ -110,10 +115,10 @@ def _run(chosen: argparse.Namespace) -> None:
     table = read_table(chosen.file, chosen)
     figures = [path for _, path in chosen.figure]
     check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json, *figures)
-    if chosen.datatree and isinstance(table.upload.data, TwoSamples):
+    if chosen.datatree and isinstance(table.upload, SamplesUpload):
         raise ValueError(
-            "A DataTree holds ranks of true values among q's draws at each x; got two samples "
-            "p and q, which have no x. Leave --datatree out."
+            f"A DataTree holds ranks of true values among q's draws at each x; got "
+            f"{table.upload.held}. Leave --datatree out."
         )
     result = diagnose.diagnose(
         table,

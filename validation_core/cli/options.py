@@ -48,6 +48,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,NAME...]|none",
         help="parameters that are angles; recognised by default",
     )
+    option(
+        "--missing",
+        choices=("mask", "drop"),
+        help="NaN in x: mask, a missing value; drop, a failed simulation; padding is recognised",
+    )
+    option("--max-rank", type=int, metavar="K", help="draws that ranks without draws are among")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -72,7 +78,14 @@ def read_table(path: Path, chosen: argparse.Namespace) -> npt.Table:
         ValueError: for a file that cannot be read, whatever its reader raises.
     """
     try:
-        return npt.read(path, order=chosen.order, arrays=_mapped(chosen), circular=chosen.circular)
+        return npt.read(
+            path,
+            order=chosen.order,
+            arrays=_mapped(chosen),
+            circular=chosen.circular,
+            missing=chosen.missing,
+            max_rank=chosen.max_rank,
+        )
     except (ValueError, OSError, MemoryError):
         raise  # its message is for the user
     except Exception as error:

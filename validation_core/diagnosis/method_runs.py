@@ -28,8 +28,8 @@ from validation_core.relabelling.table_statistics import LearnedScore, nearest, 
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
-from validation_core.tables import TableUpload, Upload
-from validation_core.types import Array, Outcome, PosteriorTable, Scores, TwoSamples
+from validation_core.tables import RanksUpload, TableUpload, Upload
+from validation_core.types import Array, Budget, Outcome, PosteriorTable, Scores, TwoSamples
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
 Network = Any
@@ -61,6 +61,8 @@ def run_method(
     reason = method_obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
+    if isinstance(upload, RanksUpload):
+        return _on_ranks(upload, method, seed)
     trained = network() if method.needs_training else None
     start = time.perf_counter()
     read = _read(upload, method, seed, trained)
@@ -74,6 +76,15 @@ def run_method(
         effect = _with_place(effect, read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
     return Record.ran(method, outcome, time.perf_counter() - start, effect, arrays)
+
+
+def _on_ranks(upload: RanksUpload, method: Method, seed: int) -> Record:
+    """The record of a method that tests ranks that came without draws."""
+    start = time.perf_counter()
+    outcome = method.test_ranks(upload.data, stream(seed, *method.stream))
+    outcome = replace(outcome, budget=Budget(upload.n, upload.n * upload.k))
+    effect = _with_outcome(Effects(), method, outcome)
+    return Record.ran(method, outcome, time.perf_counter() - start, effect, {})
 
 
 def _learnt(

@@ -14,11 +14,10 @@ from validation_core.tables.several_files import read_files
 from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
 from validation_core.tables.table import RanksUpload, SamplesUpload, TableUpload, Upload
 from validation_core.tables.truth_ranks import UnknownMaxRank
-from validation_core.tables.x_columns import MISSING, Missing
+from validation_core.tables.x_columns import Missing
 
 __all__ = [
     "LIMIT",
-    "MISSING",
     "ORDERS",
     "AmbiguousOrder",
     "Missing",

@@ -92,7 +92,9 @@ def data_warnings(
         ValueError: when every row is the same simulation, or q's draws are the truth itself.
     """
     if isinstance(data, TruthRanks):
-        few = f"N = {len(data)} ranks is few: they show only gross errors. A few hundred are better."
+        few = (
+            f"N = {len(data)} ranks is few: they show only gross errors. A few hundred are better."
+        )
         return (few,) * (len(data) < FEW_ROWS)
     with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
         return tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -113,6 +113,7 @@ class Upload(ABC):
         circular: Sequence[str] | None = None,
         missing: Missing | None = None,
         max_rank: int | None = None,
+        notes: tuple[str, ...] = (),
     ) -> Upload:
         """Make an upload from arrays in memory.
 
@@ -122,6 +123,7 @@ class Upload(ABC):
             circular: names of the angles among the parameters; None to recognise them.
             missing: what NaN in x means; None to recognise padding.
             max_rank: the largest rank that ranks can take.
+            notes: on how the arrays were made.
 
         Raises:
             ValueError: as `read` does.
@@ -134,7 +136,13 @@ class Upload(ABC):
         require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
         return assemble_upload(
-            numbers, known.notes, order, declared, circular, missing=missing, max_rank=max_rank
+            numbers,
+            (*known.notes, *notes),
+            order,
+            declared,
+            circular,
+            missing=missing,
+            max_rank=max_rank,
         )
 
 
@@ -241,6 +249,13 @@ class RanksUpload(Upload):
     @property
     def held(self) -> str:
         return "ranks alone, without q's draws"
+
+    @property
+    def ranked(self) -> str:
+        """What its numbers are: `ranks among 100 draws`, `PIT values`."""
+        if not self.data.most.any():
+            return "PIT values"
+        return f"ranks among {f'{self.k:,}' if self.k else 'several numbers of'} draws"
 
     def arrays(self) -> dict[str, Array]:
         if not self.data.most.any():
@@ -368,9 +383,7 @@ def _table(
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
     # Without x, rows of one theta may be of different data.
-    again = (
-        repeats.repeated_simulations(theta, x) if x.shape[1] else np.zeros(len(theta), bool)
-    )
+    again = repeats.repeated_simulations(theta, x) if x.shape[1] else np.zeros(len(theta), bool)
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
     copies = repeats.copies_of_theta(theta)
     theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
@@ -403,6 +416,7 @@ def _table(
         notes=(
             *notes,
             *columns.notes,
+            *(_NO_X,) * (not x.shape[1]),
             *_gap_notes(dropped, missing),
             *cut.notes,
             *same.notes,
@@ -435,6 +449,12 @@ def _gap_notes(dropped: Mapping[str, int], missing: Missing | None) -> tuple[str
         "Rows with NaN in x were left out as failed simulations. Where NaN is a missing value, "
         "keep them: --missing mask on the command line, missing='mask' in Python.",
     )
+
+
+_NO_X = (
+    "There is no x: ranks, relabelling and scores of theta alone are tested; where over x q is "
+    "wrong, and whether it is right at an observation, cannot be asked."
+)
 
 
 def _some_rows(

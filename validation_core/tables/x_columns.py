@@ -22,7 +22,6 @@ from validation_core.types import Array
 Missing = Literal["mask", "drop"]
 """What NaN in x means: a missing value, which is masked, or a failed simulation, which is left
 out."""
-MISSING: tuple[Missing, ...] = ("mask", "drop")
 GAPS = "NaN or infinite values in x"
 """Reason for which rows of x that are not finite are left out."""
 _LENGTHS = 3  # numbers of values that padded rows have, at least
@@ -55,10 +54,7 @@ class _Data:
     ) -> _Data:
         observed = None if self.observed is None else np.concatenate(at, axis=1)
         return replace(
-            self,
-            rows=np.concatenate(stack, axis=1),
-            observed=observed,
-            notes=(*self.notes, note),
+            self, rows=np.concatenate(stack, axis=1), observed=observed, notes=(*self.notes, note)
         )
 
 
@@ -69,8 +65,8 @@ def read_x(
 
     A summary (N, S) is read in its place. Complex columns become two real ones. Rows whose values
     end early, as trials do that were padded with NaN, get a column with the number of values;
-    where `missing` is "mask", any gaps get columns that mark them. Gaps are filled with the mean of
-    the values there are.
+    where `missing` is "mask", any gaps get columns that mark them. Gaps are filled with the mean
+    of the values there are.
 
     Args:
         arrays: the file's arrays by role.
