@@ -113,6 +113,16 @@ class CheckedColumns:
             )
         return is_p
 
+    def words(self, name: str) -> NDArray[np.str_]:
+        """Return a column (rows,) as text.
+
+        Raises:
+            ValueError: for more or fewer rows than declared.
+        """
+        pieces = list(self._file.words(name))
+        self._check_rows(sum(map(len, pieces)))
+        return np.concatenate([np.empty(0, np.str_), *pieces])
+
     def _check_rows(self, count: int) -> None:
         if count != self.rows:
             raise ValueError(

@@ -1,10 +1,17 @@
-"""The table that a file of columns holds: long, two samples, or one wide array."""
+"""The table that a file of columns holds: long, ranks, two samples, or one wide array."""
 
 from __future__ import annotations
 
+from validation_core.tables import roles
 from validation_core.tables.checked_columns import CheckedColumns
 from validation_core.tables.columns import FileColumns
 from validation_core.tables.long_table import INDEX, LongTable
+from validation_core.tables.rank_table import (
+    LongRankTable,
+    WideRankTable,
+    is_long_rank_table,
+    rank_columns,
+)
 from validation_core.tables.source import ArraySource
 from validation_core.tables.two_sample_table import SIDE, TwoSampleTable
 from validation_core.tables.wide_table import WideTable
@@ -24,6 +31,11 @@ def column_table(file: FileColumns, stem: str, limit: int) -> ArraySource:
     columns = CheckedColumns(file, limit)
     if {*INDEX} <= columns.types.keys():
         return LongTable(columns, limit)
+    if is_long_rank_table(columns):
+        return LongRankTable(columns, limit)
+    chosen = () if roles.find_roles([stem]).found else rank_columns(columns)
+    if chosen:
+        return WideRankTable(columns, chosen)
     if SIDE in columns.types:
         return TwoSampleTable(columns)
     return WideTable(columns, stem)

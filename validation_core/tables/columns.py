@@ -73,6 +73,14 @@ class FileColumns(Protocol):
         """
         ...
 
+    def words(self, name: str) -> Iterator[NDArray[np.str_]]:
+        """Iterate over a column as text, whatever it holds, in pieces (n,).
+
+        Raises:
+            ValueError: for damaged bytes.
+        """
+        ...
+
     def close(self) -> None:
         """Close the file."""
         ...
@@ -89,6 +97,18 @@ def check_column_names(names: Sequence[str]) -> None:
             f"A table must have 1 to {COLUMNS:,} columns, each under its own name; got "
             f"{len(names):,} under {len({*names}):,} names. Rename or leave out some."
         )
+
+
+_LONGEST = 120  # characters of a word
+
+
+def words_of(column: pa.Array) -> NDArray[np.str_]:
+    """A column as text (n,), each cut to the characters that are looked at."""
+    texts = (
+        word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
+        for word in column.to_pylist()
+    )
+    return np.array([text[:_LONGEST] for text in texts], dtype=np.str_)
 
 
 def sides_of(column: pa.Array) -> Sides:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.columns import Column, Sides, check_column_names, sides_of
+from validation_core.tables.columns import Column, Sides, check_column_names, sides_of, words_of
 from validation_core.tables.source import BROKEN
 
 if TYPE_CHECKING:
@@ -132,6 +132,10 @@ class CsvColumns:
     def sides(self, name: str) -> Iterator[Sides]:
         for batch in self._parsed([name], text=True):
             yield sides_of(batch.column(0))
+
+    def words(self, name: str) -> Iterator[NDArray[np.str_]]:
+        for batch in self._parsed([name], text=True):
+            yield words_of(batch.column(0))
 
     def close(self) -> None:
         """Nothing is left open."""

@@ -56,10 +56,10 @@ class LongTable:
         self._columns = columns
         self._stems = {stem: columns.starting(stem) for stem in ("theta", "x")}
         self._logs = [name for name in _LOGS if name in columns.types]
-        if missing := [f"{stem}_*" for stem, names in self._stems.items() if not names]:
+        if not self._stems["theta"]:
             raise ValueError(
-                f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
-                f"{', '.join(missing)}; got: {roles.names_text(columns.types)}. Rename the "
+                f"A long table must have the columns sim, draw, theta_* and, where there is data, "
+                f"x_*; missing: theta_*; got: {roles.names_text(columns.types)}. Rename the "
                 f"columns."
             )
         used = [*INDEX, *self._stems["theta"], *self._stems["x"], *self._logs]
@@ -76,11 +76,12 @@ class LongTable:
         theta, x = self._stems["theta"], self._stems["x"]
         headers = {
             "theta": ArrayHeader((places.n, len(theta)), dtype(theta)),
-            "x": ArrayHeader((places.n, len(x)), dtype(x)),
             "theta_q": ArrayHeader((places.n, places.k, len(theta)), dtype(theta)),
             "theta_names": label_header(len(theta)),
-            "x_names": label_header(len(x)),
         }
+        if x:
+            headers["x"] = ArrayHeader((places.n, len(x)), dtype(x))
+            headers["x_names"] = label_header(len(x))
         for name in self._logs:
             headers[name] = ArrayHeader((places.n,), dtype([name]))
             headers[f"{name}_draws"] = ArrayHeader((places.n, places.k), dtype([name]))

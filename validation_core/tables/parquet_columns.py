@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables.columns import COLUMNS, Column, Sides, check_column_names, sides_of
+from validation_core.tables.columns import (
+    COLUMNS,
+    Column,
+    Sides,
+    check_column_names,
+    sides_of,
+    words_of,
+)
 from validation_core.tables.source import size_text, working_dtype
 
 if TYPE_CHECKING:
@@ -86,6 +93,10 @@ class ParquetColumns:
     def sides(self, name: str) -> Iterator[Sides]:
         for batch in self._decoded([name]):
             yield sides_of(batch.column(name))
+
+    def words(self, name: str) -> Iterator[NDArray[np.str_]]:
+        for batch in self._decoded([name]):
+            yield words_of(batch.column(name))
 
     def _decoded(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some columns in pieces, no other decoded."""
