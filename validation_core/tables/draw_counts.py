@@ -30,7 +30,7 @@ def cut_to_shortest(q: Array) -> CutDraws:
     if len(q) == 0 or q.shape[1] <= FEWEST or np.isfinite(q[:, -1]).all():
         return CutDraws(q)
     gaps = np.isnan(q)
-    gap = gaps.all(axis=2)
+    gap = np.asarray(gaps.all(axis=2))
     if (gap != gaps.any(axis=2)).any() or (gap[:, :-1] & ~gap[:, 1:]).any():
         return CutDraws(q)
     counts = (~gap).sum(axis=1)

@@ -56,11 +56,15 @@ class LongTable:
         self._columns = columns
         self._stems = {stem: columns.starting(stem) for stem in ("theta", "x")}
         self._logs = [name for name in _LOGS if name in columns.types]
-        if not self._stems["theta"]:
+        others = {*columns.types} - {*INDEX, *self._logs, *self._stems["theta"]}
+        missing = [f"{stem}_*" for stem, names in self._stems.items() if not names]
+        if missing == ["x_*"] and not any(columns.types[name] for name in others):
+            missing = []  # without other columns of numbers there is no x
+        if missing:
             raise ValueError(
-                f"A long table must have the columns sim, draw, theta_* and, where there is data, "
-                f"x_*; missing: theta_*; got: {roles.names_text(columns.types)}. Rename the "
-                f"columns."
+                f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
+                f"{', '.join(missing)}; got: {roles.names_text(columns.types)}. Rename the "
+                f"columns; where there is no x, leave out those that are not sim, draw or theta_*."
             )
         used = [*INDEX, *self._stems["theta"], *self._stems["x"], *self._logs]
         for name in used:

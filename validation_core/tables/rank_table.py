@@ -73,14 +73,11 @@ class LongRankTable:
 
     @cached_property
     def _cells(self) -> _Cells:
-        variable = self._columns.words(self._variable)
-        names, first, parameters = np.unique(variable, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        parameters = np.argsort(order)[parameters]
+        parameters, names = _by_appearance(self._columns.words(self._variable))
         if self._simulation is None:
             sims = _numbered(parameters)
         else:
-            sims = np.unique(self._columns.words(self._simulation), return_inverse=True)[1]
+            sims = _by_appearance(self._columns.words(self._simulation))[0]
         n, d = int(sims.max(initial=-1)) + 1, len(names)
         cells = np.bincount(sims * d + parameters, minlength=n * d)
         if len(sims) != n * d or (cells != 1).any():
@@ -89,8 +86,7 @@ class LongRankTable:
                 f"{len(sims):,} rows for {n:,} simulations and {d} parameters. Remove rows that "
                 f"are there twice, and simulations that lack some."
             )
-        labels = tuple(str(name) for name in names[order])
-        return _Cells(sims, parameters, n, labels)
+        return _Cells(sims, parameters, n, names)
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         shape = (self._cells.n, len(self._cells.names))
@@ -110,6 +106,13 @@ class LongRankTable:
 
     def close(self) -> None:
         self._columns.close()
+
+
+def _by_appearance(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """The number (rows,) of each word among the different ones, as they first appear, and these."""
+    names, first, places = np.unique(words, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[places], tuple(str(name) for name in names[order])
 
 
 def _numbered(parameters: NDArray[np.intp]) -> NDArray[np.intp]:
