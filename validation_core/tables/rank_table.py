@@ -109,7 +109,7 @@ class LongRankTable:
 
 
 def _by_appearance(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """The number (rows,) of each word among the different ones, as they first appear, and these."""
+    """The number (rows,) of each word among the different ones in order, and these."""
     names, first, places = np.unique(words, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return np.argsort(order)[places], tuple(str(name) for name in names[order])
