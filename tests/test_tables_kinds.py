@@ -102,6 +102,23 @@ def test_shares_of_draws_are_read_as_ranks(rows, scale):
     np.testing.assert_array_equal(upload.data.below, ranks)
 
 
+def test_what_is_left_unread_beside_ranks_says_why(rows):
+    ranks = {
+        "ranks": np.ones((N, 2)),
+        "max_rank": np.array(K),
+        "dap_samples": rows["theta_q"][:, 0],
+    }
+    upload = tables.read(npz(rows | ranks))
+    assert isinstance(upload, TableUpload)
+    assert "ranks, max_rank: left unread, since ranks are worked out from theta_q" in told(upload)
+    file = npz({"thetas": rows["theta"], "xs": rows["x"], **ranks})
+    upload = tables.read(file)
+    assert isinstance(upload, RanksUpload)
+    assert "theta, x: left unread" in told(upload)
+    assert "--map theta_q=dap_samples" in told(upload)
+    assert tables.read(file, arrays={"theta_q": "dap_samples"}).k == 1
+
+
 def test_continuous_pit_values_stay_as_they_are():
     pit = np.random.default_rng(0).random(N)
     upload = Upload.of({"pit": pit})

@@ -121,7 +121,7 @@ def test_a_page_shows_the_good_table_and_one_line_for_the_other(bad):
     ],
 )
 def test_any_error_becomes_a_refusal_of_one_line(error, monkeypatch):
-    def fails(*_):
+    def fails(*_, **__):
         raise error
 
     monkeypatch.setattr(reading.table, "assemble_upload", fails)

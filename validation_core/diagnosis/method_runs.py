@@ -29,7 +29,15 @@ from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.tables import RanksUpload, TableUpload, Upload
-from validation_core.types import Array, Budget, Outcome, PosteriorTable, Scores, TwoSamples
+from validation_core.types import (
+    Array,
+    Budget,
+    Outcome,
+    PosteriorTable,
+    Scores,
+    TruthRanks,
+    TwoSamples,
+)
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
 Network = Any
@@ -146,9 +154,11 @@ def _nearest(x: Array, count: int) -> np.ndarray:
 def _read(upload: Upload, method: Method, seed: int, trained: Network | None) -> _MethodInput:
     if isinstance(upload, TableUpload) and (method.layout == "table" or method.learns_anew):
         return _read_table(upload, method, seed, trained)
+    data = upload.data
+    assert not isinstance(data, TruthRanks), "ranks are tested as they are"
     rng = stream(seed, "diagnose", "blocks")
     if method.is_fixed:
-        blocks = _blocks(upload.data, rng, method.most_rows(upload))
+        blocks = _blocks(data, rng, method.most_rows(upload))
         return _MethodInput(scores.apply(method.score(), blocks))
     assert trained is not None
     blocks = _test_blocks(upload, seed, rng)

@@ -53,7 +53,7 @@ def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], di
     left = int(keep.sum())
     if 2 * left < len(keep) and left < FEW_ROWS:
         raise ValueError(
-            f"At least half of the rows, or {FEW_ROWS}, must be finite; got {len(keep) - left} of "
+            f"At least half of the rows must be finite, or {FEW_ROWS}; got {len(keep) - left} of "
             f"{len(keep)} rows with NaN or infinite values ({', '.join(dropped)}). Find out why "
             f"the simulator or q returns them before testing q."
         )

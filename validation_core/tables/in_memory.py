@@ -57,8 +57,7 @@ def plain_arrays(given: Mapping[str, ArrayLike | None]) -> PlainArrays:
 
 def _unmasked(value: np.ma.MaskedArray[Any, Any]) -> NDArray[np.generic]:
     kind = value.dtype if value.dtype.kind in "fc" else np.dtype(np.float64)
-    filled: NDArray[np.generic] = value.astype(kind).filled(np.nan)
-    return filled
+    return np.where(np.ma.getmaskarray(value), np.nan, value.data).astype(kind)
 
 
 def _rectangular(value: ArrayLike) -> NDArray[np.generic] | None:

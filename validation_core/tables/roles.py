@@ -39,6 +39,11 @@ NO_X = "none"
 LABEL_LENGTH = 40
 """Characters of a name that are shown."""
 _SHOWN = 20  # names in a list
+_UNKNOWN = "no test knows an array of that name"
+_UNREAD = {
+    "dap_samples": "one draw of q at each x is a table with K = 1, by --map theta_q=dap_samples"
+}
+"""Why an array of this name is left unread, where there is more to say."""
 _NAME_LENGTH = 120
 _READ_LENGTH = 1000  # characters of a name that are looked at
 _LAST_CODE, _REPLACEMENT = 0x10FFFF, 0xFFFD  # of Unicode
@@ -72,7 +77,7 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
             by_role.setdefault(role, names[0])
     used = set(by_role.values())
     notes = (
-        f"{label(name)!r} was left unread: no test knows an array of that name."
+        f"{label(name)!r} was left unread: {_UNREAD.get(name, _UNKNOWN)}."
         for name in arrays
         if name not in used
     )

@@ -415,6 +415,10 @@ def _table(
         warnings=warnings,
         notes=(
             *notes,
+            *roles.unread_notes(
+                [name for name in ("ranks", "max_rank", "pit") if name in arrays],
+                "since ranks are worked out from theta_q",
+            ),
             *columns.notes,
             *(_NO_X,) * (not x.shape[1]),
             *_gap_notes(dropped, missing),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def read_x(
     raw = arrays[name]
     saved = None if raw.dtype.kind == "c" else real_numbers(name, raw)
     padded = None if saved is None or missing == "drop" else _padding(saved, n)
-    rows = data_rows(raw, n)
+    rows = data_rows(cast("Array", raw), n)
     names = _names(arrays, rows.shape[1], raw.shape)
     data = _Data(rows, _row(arrays.get("x_o"), rows.shape[1]), names, notes)
     if raw.dtype.kind == "c":
@@ -167,7 +167,7 @@ def _padding(x: Array, n: int) -> NDArray[np.int64] | None:
     gaps = np.isnan(x.reshape(n, x.shape[1], -1))
     if not gaps.any():
         return None
-    gap = gaps.all(axis=2)
+    gap = np.asarray(gaps.all(axis=2))
     if (gap != gaps.any(axis=2)).any() or (gap[:, :-1] & ~gap[:, 1:]).any():
         return None
     counts = (~gap).sum(axis=1)
