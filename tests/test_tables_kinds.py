@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import validation_core as npt
+from pages.diagnose import files as page_files
 from tests.files import netcdf, npz
 from validation_core import tables
 from validation_core.tables import RanksUpload, TableUpload, Upload
 from validation_core.tables.truth_ranks import UnknownMaxRank
+from validation_core.tables.x_columns import GAPS
 
 N, K = 80, 20
 
@@ -319,6 +321,29 @@ def test_a_shape_names_the_columns_of_x(rows):
     assert npt.Table(rows["theta"], wide, rows["theta_q"], x_shape=(2, 3)).x_names[4] == "x[1,1]"
     with pytest.raises(ValueError, match="x_shape must multiply to the 6"):
         npt.Table(rows["theta"], wide, rows["theta_q"], x_shape=(2, 2))
+
+
+# The page
+
+
+def test_the_page_asks_among_how_many_draws_ranks_are():
+    sent = [("ranks.npz", npz({"ranks": np.ones((N, 2))}))]
+    reading = page_files.read_tables(sent, page_files.FileAnswers())
+    assert not reading.tables
+    assert not reading.refusals
+    assert reading.most.largest == 1
+    ((_, upload),) = page_files.read_tables(sent, page_files.FileAnswers(max_rank=K)).tables
+    assert upload.k == K
+
+
+def test_the_page_keeps_rows_with_gaps_where_it_is_told_to(rows):
+    x = rows["x"].copy()
+    x[::4, 1] = np.nan
+    sent = [("gaps.npz", npz(rows | {"x": x}))]
+    ((_, upload),) = page_files.read_tables(sent, page_files.FileAnswers()).tables
+    assert upload.dropped[GAPS] == N // 4
+    ((_, upload),) = page_files.read_tables(sent, page_files.FileAnswers(missing="mask")).tables
+    assert upload.n == N
 
 
 # The files that researchers brought

@@ -9,13 +9,12 @@ import streamlit as st
 
 from pages.ui import folder, quotas
 from pages.ui.jobs import plain, undisturbed
-from validation_core import AmbiguousOrder, export
+from validation_core import AmbiguousOrder, UnknownMaxRank, export
 from validation_core.export.one_file import one_file
 from validation_core.tables import (
     Missing,
     Order,
     UnknownArrays,
-    UnknownMaxRank,
     Upload,
     guess_roles,
     read,
