@@ -52,6 +52,13 @@ def test_an_array_that_may_be_x_is_asked_about_and_none_answers(rows):
     assert tables.read(file, arrays={"x": "stuff"}).dims == (2, 2)
 
 
+def test_an_observation_without_x_is_left_unread(rows):
+    observed = {"x_o": np.zeros(2), "theta_o": rows["theta_q"][0]}
+    upload = Upload.of({"theta": rows["theta"], "theta_q": rows["theta_q"], **observed})
+    assert upload.observed is None
+    assert "x_o, theta_o: left unread, since there is no x" in told(upload)
+
+
 def test_equal_theta_without_x_are_kept_once_as_copies(rows):
     theta = rows["theta"].copy()
     theta[40:] = theta[:40]
@@ -102,6 +109,15 @@ def test_shares_of_draws_are_read_as_ranks(rows, scale):
     upload = Upload.of({"pit": scale(ranks)})
     assert upload.k == K
     np.testing.assert_array_equal(upload.data.below, ranks)
+
+
+def test_ranks_and_their_number_may_be_two_files(rows):
+    files = [
+        ("ranks.npz", npz({"ranks": np.ones((N, 2))})),
+        ("k.npz", npz({"max_rank": np.array(9)})),
+    ]
+    ((_, upload),) = tables.read_files(files)
+    assert upload.k == 9
 
 
 def test_what_is_left_unread_beside_ranks_says_why(rows):

@@ -120,6 +120,8 @@ def read_observed(
     present = [name for name in OBSERVED if name in arrays]
     if not present:
         return None, ()
+    if not m:
+        return None, unread_notes(present, "since there is no x")
     if len(present) == 1:
         (other,) = {*OBSERVED} - {*present}
         return None, (

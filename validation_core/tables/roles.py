@@ -86,8 +86,10 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
 
 def roles_complete(roles: Collection[str]) -> bool:
     """Whether these roles make a table or, without draws at each x, two samples or ranks."""
-    return {"theta", "x", "theta_q"} <= {*roles} or (
-        bool({"ranks", "pit"} & {*roles} or {"p", "q"} <= {*roles}) and "theta_q" not in roles
+    found = {*roles}
+    others = ({"p", "q"}, {"ranks", "max_rank"}, {"pit"})
+    return {"theta", "x", "theta_q"} <= found or (
+        "theta_q" not in found and any(other <= found for other in others)
     )
 
 
